@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Time. All times of a run are nanoseconds since the run's start on one clock; the run says which: monotonic or virtual.
+// Time. All times of a run are nanoseconds since the run's start on one clock; the run says which: monotonic or
+// virtual.
 
 #include <cstdint>
 

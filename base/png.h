@@ -10,8 +10,8 @@
 
 namespace vitrine::base {
 
-/// `rgb`: rows from top to bottom, 3 bytes a pixel. Throws Internal when its size is not 3 * width * height or a side is
-/// not between 1 and 32768.
+/// `rgb`: rows from top to bottom, 3 bytes a pixel. Throws Internal when its size is not 3 * width * height or a side
+/// is not between 1 and 32768.
 std::string encodePng(int width, int height, std::span<const std::uint8_t> rgb);
 
 } // namespace vitrine::base

@@ -22,8 +22,8 @@ public:
     int threads() const;
 
     /// Calls body(begin, end, worker) over [0, count) in pieces of at least `grain`; returns when all are done.
-    /// Which worker gets which piece is not fixed, so results must not depend on `worker` (0 .. threads-1: scratch only).
-    /// The first exception thrown by a piece is rethrown here. A nested call runs on the calling thread.
+    /// Which worker gets which piece is not fixed, so results must not depend on `worker` (0 .. threads-1: scratch
+    /// only). The first exception thrown by a piece is rethrown here. A nested call runs on the calling thread.
     void parallelFor(std::int64_t count, std::int64_t grain,
                      const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
 

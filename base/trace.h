@@ -53,8 +53,8 @@ struct ScopeId {
 
 inline constexpr int kMaxTraceRank = 5;
 
-/// The rank of an event: the number of the device that it concerns, counted from 0 in its run. A run on one device has rank 0
-/// alone. Events without one (tokens, batch steps, slots, requests, templates) concern the run as a whole.
+/// The rank of an event: the number of the device that it concerns, counted from 0 in its run. A run on one device has
+/// rank 0 alone. Events without one (tokens, batch steps, slots, requests, templates) concern the run as a whole.
 using DeviceRank = std::uint16_t;
 
 /// Memory was allocated for a tensor. `id` is unique in the run.
@@ -102,7 +102,8 @@ struct ScopeEndEvent {
     DeviceRank device = 0; ///< that of the scope's begin
 };
 
-/// A stretch of work on a lane outside the scope tree: load stages "Read", "Copy", "Expand"; kernels and copies of a GPU.
+/// A stretch of work on a lane outside the scope tree: load stages "Read", "Copy", "Expand"; kernels and copies of a
+/// GPU.
 struct SpanEvent {
     TimeNs begin = 0;
     TimeNs end = 0;
@@ -225,7 +226,8 @@ struct RequestEvent {
     std::int64_t tokens = 0; ///< Arrived: of the prompt; Resumed: kept from before; else: generated so far
     /// A text that the sink interned. Finished: "length", "stop_token"; Preempted: "recompute", "swap"; Refused: why.
     StringId reason;
-    /// Admitted and Resumed: its sequence in the cache, which owns its pages until the request ends or is preempted; -1: none.
+    /// Admitted and Resumed: its sequence in the cache, which owns its pages until the request ends or is preempted;
+    /// -1: none.
     std::int32_t sequence = -1;
 };
 
@@ -244,8 +246,8 @@ struct KvPageEvent {
     DeviceRank device = 0;
 };
 
-/// Records of the run that were lost between `begin` and `end`, because they came faster than they could be kept. Recorders
-/// make these themselves; a producer that loses records before they come to its sink reports them too.
+/// Records of the run that were lost between `begin` and `end`, because they came faster than they could be kept.
+/// Recorders make these themselves; a producer that loses records before they come to its sink reports them too.
 struct GapEvent {
     TimeNs begin = 0; ///< times of the first and the last lost record
     TimeNs end = 0;

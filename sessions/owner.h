@@ -18,8 +18,8 @@ struct Owner {
 /// This process.
 Owner thisProcess();
 
-/// A process of this boot is looked up in /proc, so a late heartbeat alone never counts as death. One of another machine
-/// (or of a boot before this one) counts as gone when its last heartbeat is over a minute old.
+/// A process of this boot is looked up in /proc, so a late heartbeat alone never counts as death. One of another
+/// machine (or of a boot before this one) counts as gone when its last heartbeat is over a minute old.
 bool ownerIsGone(const Owner& owner, std::int64_t heartbeatMs, std::int64_t nowMs);
 
 } // namespace vitrine::sessions

@@ -8,9 +8,9 @@
 
 namespace vitrine::app {
 
-/// While it lives, Ctrl-C (also SIGTERM and SIGHUP) calls `onFirst` on a thread of its own instead of ending the program;
-/// the second one ends it at once with exit code 130. Make it before other threads, since they inherit the blocked
-/// signals.
+/// While it lives, Ctrl-C (also SIGTERM and SIGHUP) calls `onFirst` on a thread of its own instead of ending the
+/// program; the second one ends it at once with exit code 130. Make it before other threads, since they inherit the
+/// blocked signals.
 class InterruptGuard {
 public:
     explicit InterruptGuard(std::function<void()> onFirst);

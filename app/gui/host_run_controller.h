@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// RunController over RunHost: runs on a GPU happen in `vitrine worker`, all others and pricing in this process, on threads
-// of the hosts.
+// RunController over RunHost: runs on a GPU happen in `vitrine worker`, all others and pricing in this process, on
+// threads of the hosts.
 
 #include <condition_variable>
 #include <memory>

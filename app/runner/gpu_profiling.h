@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The GPU's side of one run's profile: starts it where the experiment runs on CUDA, and keeps what it found with the run.
+// The GPU's side of one run's profile: starts it where the experiment runs on CUDA, and keeps what it found with the
+// run.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -18,7 +19,8 @@ class Experiment;
 
 namespace vitrine::app {
 
-/// A profiler before `recording`'s sink, or null: the run is not on CUDA, or its profile is off. Made before the context.
+/// A profiler before `recording`'s sink, or null: the run is not on CUDA, or its profile is off. Made before the
+/// context.
 std::unique_ptr<profiler::GpuProfiler> profileGpu(const engine::Experiment& experiment, RunRecording& recording,
                                                   const base::MonotonicClock& clock);
 

@@ -21,8 +21,8 @@ public:
     /// dropped). Blocks. A line over 64 MiB ends the talk too: no message is that long.
     std::optional<std::string> next();
     enum class Arrived : std::uint8_t { Input, Wake, Nothing };
-    /// Waits until next() has something to read (a line may still be unfinished), or the descriptor `wake` can be read, or
-    /// `most` has passed.
+    /// Waits until next() has something to read (a line may still be unfinished), or the descriptor `wake` can be read,
+    /// or `most` has passed.
     Arrived wait(std::chrono::milliseconds most, int wake) const;
 
 private:

@@ -18,7 +18,8 @@ nlohmann::json machineReport();
 
 /// One sentence for each thing of a report that is off on this machine's GPUs, with what to do; the words of doctor.
 std::vector<std::string> whatIsOff(const nlohmann::json& report);
-/// "not found; off: compiling GPU kernels; to have it: install the CUDA toolkit": a library of a report that is missing.
+/// "not found; off: compiling GPU kernels; to have it: install the CUDA toolkit": a library of a report that is
+/// missing.
 std::string missingText(const nlohmann::json& library);
 
 } // namespace vitrine::app

@@ -23,8 +23,9 @@ struct MaskQuestion {
     bool onGpu = false; ///< blocks that analysis leaves undecided are looked into by a GPU, if they are many
 };
 
-/// {blocks_full, blocks_partial, blocks_empty, block_sparsity, full_share, element_density, metadata_bytes, build_seconds,
-/// density_seconds, block_mask_cached, backend, closed_form, batch, heads, ...}. Blocks are counted over the batch entries and heads that differ.
+/// {blocks_full, blocks_partial, blocks_empty, block_sparsity, full_share, element_density, metadata_bytes,
+/// build_seconds, density_seconds, block_mask_cached, backend, closed_form, batch, heads, ...}. Blocks are counted over
+/// the batch entries and heads that differ.
 nlohmann::json maskReport(const MaskQuestion& question, base::ProgressSink* progress, const base::StopToken& stop);
 
 } // namespace vitrine::app

@@ -11,8 +11,8 @@
 namespace vitrine::app {
 namespace {
 
-/// Turns the numbers of the run into those of a part. What began before the part begins with it, but for what requests did:
-/// how long they waited would be lost.
+/// Turns the numbers of the run into those of a part. What began before the part begins with it, but for what requests
+/// did: how long they waited would be lost.
 class Shift {
 public:
     explicit Shift(const PartOrigin& origin) : origin_(origin) {}

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A trace in parts: what a run tells goes to one recorder after the other, and each of them holds what a run of its own would
-// have told. A part begins with what is alive then (names, templates, allocations, open scopes, counters, pages, requests under
-// way), and its times, steps and requests count from its beginning. Of requests under way it knows when they arrived, were
-// admitted, got their first token, lost their place and got it back, at times below 0: their latencies are those of the run.
+// A trace in parts: what a run tells goes to one recorder after the other, and each of them holds what a run of its own
+// would have told. A part begins with what is alive then (names, templates, allocations, open scopes, counters, pages,
+// requests under way), and its times, steps and requests count from its beginning. Of requests under way it knows when
+// they arrived, were admitted, got their first token, lost their place and got it back, at times below 0: their
+// latencies are those of the run.
 //
 // record() may be called from any thread, as that of every sink; it waits where the recorders wait for a drain, without
-// holding a lock. What is alive is kept in the memory of the process: some hundred bytes for each block, page and request.
+// holding a lock. What is alive is kept in the memory of the process: some hundred bytes for each block, page and
+// request.
 
 #include <array>
 #include <cstdint>

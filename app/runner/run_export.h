@@ -12,9 +12,9 @@
 namespace vitrine::app {
 
 /// Tables into `folder`, which is made when it is missing: allocations.csv, scopes.csv, counters.csv, spans.csv,
-/// kernels.csv, memory.csv, and of batches batch_steps.csv, batch_slots.csv, batch_requests.csv, kv_pages.csv (heads alone where
-/// a run served none). Their columns: profiler/export/csv.h.
-/// Returns the paths. Throws BadInput when the run is not there or a file cannot be written.
+/// kernels.csv, memory.csv, and of batches batch_steps.csv, batch_slots.csv, batch_requests.csv, kv_pages.csv (heads
+/// alone where a run served none). Their columns: profiler/export/csv.h. Returns the paths. Throws BadInput when the
+/// run is not there or a file cannot be written.
 std::vector<std::string> exportCsv(const sessions::SessionFile& session, sessions::RunId run,
                                    const std::string& folder);
 

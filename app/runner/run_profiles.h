@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The profiles of bench profiling: each is a recorded run in a session file that goes when the benchmark ends, with the GPU's
-// profiler before it, exactly as a run with --session has it.
+// The profiles of bench profiling: each is a recorded run in a session file that goes when the benchmark ends, with the
+// GPU's profiler before it, exactly as a run with --session has it.
 
 #include <filesystem>
 #include <memory>

@@ -8,14 +8,15 @@
 // A session that cannot be written (full disk, a lock held for long) never stops the run: it is said once, chunks wait
 // in memory, and when too many wait the rest is counted as lost.
 //
-// A run in real time loses records when they come faster than they can be kept: they are counted, and the run's timeline
-// has a gap where they were (base::GapEvent). A run in virtual time waits for the session instead: its producers stand still
-// while too much waits for a drain.
+// A run in real time loses records when they come faster than they can be kept: they are counted, and the run's
+// timeline has a gap where they were (base::GapEvent). A run in virtual time waits for the session instead: its
+// producers stand still while too much waits for a drain.
 //
-// With a limit what is kept of a run that goes on for long is bounded: when a part of it comes to a quarter of the limit, the
-// next one begins as a run of its own ("NAME, part 2"), and the oldest parts are deleted once all of them together are beyond
-// the limit. A part that somebody renamed, tagged or wrote a note to stays, as does one with pictures. Each part tells in its
-// metrics which one it is ("part"), the run that goes on with it ("next_run") and what was deleted before it
+// With a limit what is kept of a run that goes on for long is bounded: when a part of it comes to a quarter of the
+// limit, the next one begins as a run of its own ("NAME, part 2"), and the oldest parts are deleted once all of them
+// together are beyond the limit. A part that somebody renamed, tagged or wrote a note to stays, as does one with
+// pictures. Each part tells in its metrics which one it is ("part"), the run that goes on with it ("next_run") and what
+// was deleted before it
 // ("dropped_parts", "dropped_bytes").
 
 #include <chrono>
@@ -66,8 +67,8 @@ public:
 
     /// Whether the present part has come to its share of the limit.
     bool partIsFull() const;
-    /// What is told from here on belongs to the next part; `metrics` (an object) are those of the part that ends here alone.
-    /// REQUIRES a limit. On the thread that tells, between two steps.
+    /// What is told from here on belongs to the next part; `metrics` (an object) are those of the part that ends here
+    /// alone. REQUIRES a limit. On the thread that tells, between two steps.
     void nextPart(const nlohmann::json& metrics);
 
     /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.

@@ -143,8 +143,8 @@ public:
         });
     }
     ~WorkerProcess() {
-        // The end of its input makes it stop its run, save it and end. One that does not, as may be in a driver that has lost
-        // its device, is killed.
+        // The end of its input makes it stop its run, save it and end. One that does not, as may be in a driver that
+        // has lost its device, is killed.
         in_.reset();
         std::unique_lock lock(mutex_);
         if (!end_.wait_for(lock, kLongestEnd, [this] { return ended_.load(); })) {

@@ -34,17 +34,18 @@ public:
     /// What clients call the model.
     virtual const std::string& modelName() const = 0;
     virtual engine::RequestFeed& feed() = 0;
-    /// What is called once, on the run's thread, when requests may come, and what is told while they run. Before the run.
+    /// What is called once, on the run's thread, when requests may come, and what is told while they run. Before the
+    /// run.
     virtual void onReady(std::function<void(const engine::ServedModel&)> call) = 0;
     virtual void onStatus(std::function<void(const engine::ServeStatus&)> call) = 0;
-    /// From any thread: new requests get 503; those under way end or, when options.drain has passed, are cancelled; then
-    /// the feed is over.
+    /// From any thread: new requests get 503; those under way end or, when options.drain has passed, are cancelled;
+    /// then the feed is over.
     virtual void stop() = 0;
     /// Once the run has ended: writes what clients have not read yet, for a moment, and closes all connections.
     virtual void close() = 0;
 
-    /// Opens the port. Throws BadInput for an address that cannot be had, Unsupported when the system allows too few open
-    /// files.
+    /// Opens the port. Throws BadInput for an address that cannot be had, Unsupported when the system allows too few
+    /// open files.
     static std::unique_ptr<RequestServer> make(const RequestServerOptions& options);
 };
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Block masks that were built are kept: by the program, what it captured, the lengths and the block size. Other contents
-// make another mask, never another kernel.
+// Block masks that were built are kept: by the program, what it captured, the lengths and the block size. Other
+// contents make another mask, never another kernel.
 
 #include <cstdint>
 #include <list>

@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t kMostBytes =
     std::uint64_t{std::numeric_limits<std::int32_t>::max()} * kernels::kMemoryAlignment;
 
-/// Where a pool that needs `needed` bytes of a range grows to: a little of what is left ahead, for the steps need memory too.
+/// Where a pool that needs `needed` bytes of a range grows to: a little of what is left ahead, for the steps need
+/// memory too.
 std::uint64_t aheadOf(std::uint64_t needed, const kernels::GrowingRange& range, kernels::Memory& memory,
                       const KvCacheOptions& options) {
     const std::uint64_t free = memory.budget() - std::min(memory.budget(), memory.statistics().reserved);

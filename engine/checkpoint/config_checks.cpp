@@ -82,8 +82,8 @@ void parseLayerWindows(ConfigReader& reader, std::int64_t defaultWindow, ModelCo
         if (slides && window == 0) {
             reader.bad("sliding_window", "is missing or switched off, but layer_types has sliding_attention");
         }
-        // These classes of transformers do not look at layer_types: another value than theirs would be computed otherwise
-        // there than here.
+        // These classes of transformers do not look at layer_types: another value than theirs would be computed
+        // otherwise there than here.
         const bool fixed =
             config.family == Family::Llama || config.family == Family::Mistral || config.family == Family::Qwen3Moe;
         if (fixed && slides != byRule) {

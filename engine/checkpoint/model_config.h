@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The architecture of a model as numbers, read from config.json in the v4 form (rope_theta, rope_scaling) and the v5 form
-// (rope_parameters), with transformers' class defaults for missing keys.
+// The architecture of a model as numbers, read from config.json in the v4 form (rope_theta, rope_scaling) and the v5
+// form (rope_parameters), with transformers' class defaults for missing keys.
 
 #include <cstdint>
 #include <map>
@@ -86,9 +86,9 @@ struct ModelConfig {
     bool wholeGroups() const;
     std::int64_t queryWidth() const { return heads * headDim; }
     std::int64_t kvWidth() const { return kvHeads * headDim; }
-    /// KV bytes of `tokens` tokens of one sequence in a cache of this type (scales of FP8 and INT8 included): a sliding layer
-    /// keeps min(tokens, window - 1). `slidingSaves` false counts every layer as full. Largest uint64 when the product does
-    /// not fit.
+    /// KV bytes of `tokens` tokens of one sequence in a cache of this type (scales of FP8 and INT8 included): a sliding
+    /// layer keeps min(tokens, window - 1). `slidingSaves` false counts every layer as full. Largest uint64 when the
+    /// product does not fit.
     std::uint64_t kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves = true) const;
 };
 

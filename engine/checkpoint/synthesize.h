@@ -23,8 +23,8 @@ struct RandomRule {
 };
 RandomRule randomRule(const ModelConfig& config, const TensorSpec& spec);
 
-/// Fills `data` (bytesOf(spec) bytes) with the numbers of `stream`: the tensor's place in expectedTensors, so that a model
-/// in memory and one written to files are equal.
+/// Fills `data` (bytesOf(spec) bytes) with the numbers of `stream`: the tensor's place in expectedTensors, so that a
+/// model in memory and one written to files are equal.
 using FillTensor =
     std::function<void(const TensorSpec& spec, const RandomRule& rule, std::uint32_t stream, void* data)>;
 
@@ -33,9 +33,9 @@ struct SynthesizedFiles {
     std::vector<std::string> files; ///< names in the folder, weights first
 };
 
-/// Writes the model as config.json, generation_config.json and safetensors files of at most `shardBytes` each (one tensor
-/// at least; an index when there are several). Makes the folder; REQUIRES that it holds no model yet. Throws BadInput when
-/// it cannot be written, Cancelled when stopped (files that were complete stay).
+/// Writes the model as config.json, generation_config.json and safetensors files of at most `shardBytes` each (one
+/// tensor at least; an index when there are several). Makes the folder; REQUIRES that it holds no model yet. Throws
+/// BadInput when it cannot be written, Cancelled when stopped (files that were complete stay).
 SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::string& folder, const FillTensor& fill,
                                       base::ProgressSink* progress, const base::StopToken& stop,
                                       std::uint64_t shardBytes = std::uint64_t{5} * 1000 * 1000 * 1000);

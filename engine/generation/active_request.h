@@ -23,8 +23,8 @@ struct TakenToken {
 
 class ActiveRequest {
 public:
-    /// `number`: by which results, the trace and sampling know it. `result` must outlive it and is filled in as tokens come.
-    /// `tokenizer` may be null: texts are then empty. `chatFormat` serves where the request names none.
+    /// `number`: by which results, the trace and sampling know it. `result` must outlive it and is filled in as tokens
+    /// come. `tokenizer` may be null: texts are then empty. `chatFormat` serves where the request names none.
     ActiveRequest(GenerateRequest request, std::int32_t number, GenerateResult& result,
                   std::shared_ptr<const Tokenizer> tokenizer, ChatFormatKind chatFormat);
     ActiveRequest(const ActiveRequest&) = delete; // sample parameters view its history
@@ -42,8 +42,8 @@ public:
     /// Whether the choice of a token looks at the tokens before it, so that the host has to know them.
     bool needsHistory() const { return request_.sampling.repetitionPenalty != 1; }
 
-    /// How the next token is chosen. `pending`: tokens that the device has sampled and the host has not read. Views the request
-    /// and its history.
+    /// How the next token is chosen. `pending`: tokens that the device has sampled and the host has not read. Views the
+    /// request and its history.
     kernels::SampleParameters sampling(std::int64_t pending = 0) const;
     /// A token was sampled: the trace is told, result and history have it from here on. Does not end the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,

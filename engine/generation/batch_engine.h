@@ -4,23 +4,24 @@
 
 // Serves requests that come at any time with one model: a Scheduler says what each step is made of, this runs it.
 //
-// Prompt pieces and single tokens go into one ragged step. On CUDA a step is launched before the host has read the ids of the
-// step before it (they stay on the device), and the host schedules while the device works; it then sees a stop token or a stop
-// text one step late, and what was sampled behind it is dropped. That holds for steps that read prompts too, whether they
-// sample or not; only steps with repetition penalties, the first ones of a kind and those that need a larger arena wait.
-// Steps of single tokens have as many rows as the next bucket, filled up with rows that count for nothing, so that few captured
-// graphs serve all of them; devices without graphs, and Meta with the traits of one that has them, do the same sums. Where
-// rotary frequencies follow the length (dynamic), ops are launched one by one instead.
-// A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes, but
-// for rounding. Products of other numbers of rows sum in another order (on the CPU up to eight rows, and more): logits of
-// float32 differ in their last bits, those of bf16 or over a cache of bytes by some hundredths, which shows where they lie close.
+// Prompt pieces and single tokens go into one ragged step. On CUDA a step is launched before the host has read the ids
+// of the step before it (they stay on the device), and the host schedules while the device works; it then sees a stop
+// token or a stop text one step late, and what was sampled behind it is dropped. That holds for steps that read prompts
+// too, whether they sample or not; only steps with repetition penalties, the first ones of a kind and those that need a
+// larger arena wait. Steps of single tokens have as many rows as the next bucket, filled up with rows that count for
+// nothing, so that few captured graphs serve all of them; devices without graphs, and Meta with the traits of one that
+// has them, do the same sums. Where rotary frequencies follow the length (dynamic), ops are launched one by one
+// instead. A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or
+// shared prefixes, but for rounding. Products of other numbers of rows sum in another order (on the CPU up to eight
+// rows, and more): logits of float32 differ in their last bits, those of bf16 or over a cache of bytes by some
+// hundredths, which shows where they lie close.
 //
-// What steps and pool may have is decided when the engine is made (fitBatch): memory that is too small for both means smaller steps
-// and fewer pages from the beginning, or OutOfMemory there. What a step needs beyond the pages is known before its first kernel
-// too. Where that does not fit, because others took memory meanwhile, and `endures` is set, the step is scheduled again with half
-// the tokens, down to one token of one request, which then ends with OutOfMemory; the others go on. Steps stay small for a while
-// then. Without `endures` the step throws and the engine is at its end.
-// A pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
+// What steps and pool may have is decided when the engine is made (fitBatch): memory that is too small for both means
+// smaller steps and fewer pages from the beginning, or OutOfMemory there. What a step needs beyond the pages is known
+// before its first kernel too. Where that does not fit, because others took memory meanwhile, and `endures` is set, the
+// step is scheduled again with half the tokens, down to one token of one request, which then ends with OutOfMemory; the
+// others go on. Steps stay small for a while then. Without `endures` the step throws and the engine is at its end. A
+// pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
 
@@ -113,8 +114,8 @@ public:
     void cancel(std::int32_t request);
 
     /// Launches or runs one step and takes the tokens of one. False when nothing can be done before a request arrives.
-    /// Throws what steps throw (OutOfMemory only where it does not endure); the engine then serves no more, and requests that
-    /// had not ended read as they were.
+    /// Throws what steps throw (OutOfMemory only where it does not endure); the engine then serves no more, and
+    /// requests that had not ended read as they were.
     bool step();
 
     /// Called after each token of a request, and not when it is refused. Must not throw, may call cancel.

@@ -16,8 +16,8 @@ constexpr std::int64_t kCalmSteps = 1000;
 
 } // namespace
 
-/// All of the pool's memory before the first step. Where there is less than was counted on, in whole units of the device, the pool
-/// is smaller.
+/// All of the pool's memory before the first step. Where there is less than was counted on, in whole units of the
+/// device, the pool is smaller.
 void BatchEngine::backPool() {
     for (const bool rings : {true, false}) {
         for (std::size_t group = 0; group < cache_->groups().size(); ++group) {
@@ -42,8 +42,8 @@ void BatchEngine::backPool() {
     }
 }
 
-/// Memory for the pages that the next step may take, while the one under way goes on. Where the budget has none left the pool
-/// stays as it is for a while: requests then make room for each other, and those that can never fit end.
+/// Memory for the pages that the next step may take, while the one under way goes on. Where the budget has none left
+/// the pool stays as it is for a while: requests then make room for each other, and those that can never fit end.
 void BatchEngine::backNextStep() {
     if (refusedAt_ >= 0 && counts_.steps - refusedAt_ >= kCalmSteps) {
         liftPool();

@@ -116,8 +116,8 @@ public:
     }
 
 private:
-    /// Ids that sampling looks at, uploaded with the step's other inputs: what was said before, which repetition penalties ask
-    /// for, and what must not be said.
+    /// Ids that sampling looks at, uploaded with the step's other inputs: what was said before, which repetition
+    /// penalties ask for, and what must not be said.
     std::uint64_t listBytes(std::int64_t rows) const {
         constexpr std::uint64_t kWord = sizeof(std::int32_t);
         const auto forbidden = static_cast<std::uint64_t>(rows * forbidden_);

@@ -4,10 +4,10 @@
 
 // Generation over ragged batches: several prompts at once, prefilled in chunks, decoded together until each has ended.
 //
-// The default is greedy. Sampling is what the caller asks for; `fromGenerationConfig` takes a model's own defaults, which
-// the command line does only when the user asked for sampling (temperature above 0).
-// A result does not depend on what else is in the batch. Where a step is launched before the ids of the one before it are read,
-// a stop condition is seen one step late: what was computed behind it is dropped.
+// The default is greedy. Sampling is what the caller asks for; `fromGenerationConfig` takes a model's own defaults,
+// which the command line does only when the user asked for sampling (temperature above 0). A result does not depend on
+// what else is in the batch. Where a step is launched before the ids of the one before it are read, a stop condition is
+// seen one step late: what was computed behind it is dropped.
 
 #include <cstdint>
 #include <functional>
@@ -99,7 +99,8 @@ struct GenerateOptions {
     /// Scheduling on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
     /// time. Ids of such tokens are 0.
     bool jumpEqualSteps = false;
-    /// Measurements: so many tokens with random keys and values stand before every prompt, nothing is computed for them.
+    /// Measurements: so many tokens with random keys and values stand before every prompt, nothing is computed for
+    /// them.
     std::int64_t priorTokens = 0;
     std::uint64_t priorSeed = 0;
     ExpertUse* expertUse = nullptr; ///< measurements: counts the experts of decode steps, which makes them slower

@@ -2,25 +2,28 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which requests get which tokens of the next step: continuous batching, and static batching as what it is measured against.
+// Which requests get which tokens of the next step: continuous batching, and static batching as what it is measured
+// against.
 //
-// A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` schedules one step and takes its pages;
-// the caller runs the step and commits its tokens to the book (KvCache::commit does) before it asks for the next one.
+// A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` schedules one step and takes its
+// pages; the caller runs the step and commits its tokens to the book (KvCache::commit does) before it asks for the next
+// one.
 //
-// Continuous: each step gives every running request its next token and fills what is left of the token budget with pieces
-// of prompts. Requests are admitted in the order of their arrival (or LongestFirst's), never around one another, when a slot
-// and the pages of what they have to compute are free. When pages run short the running request that arrived last loses its place
-// (preemption) and waits at its place in the queue: a running request is older than a preempted one, so the oldest always
-// gets on, and a request that the whole pool could not hold is refused at once. That is why it cannot deadlock.
-// Without preemption the pages of the longest answer are set aside at admission.
-// Where rings are shared (PageBook::sharesRings) a prompt is read up to two borders of pages, so that rings can be kept there:
-// the last one before its end, for prompts that go on where it ends, and the one at which it leaves what is known, for others
-// that begin alike. Each costs one piece more.
-// Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order says. LongestFirst lets a
-// waiting request be overtaken overtakes * slots times at most.
+// Continuous: each step gives every running request its next token and fills what is left of the token budget with
+// pieces of prompts. Requests are admitted in the order of their arrival (or LongestFirst's), never around one another,
+// when a slot and the pages of what they have to compute are free. When pages run short the running request that
+// arrived last loses its place (preemption) and waits at its place in the queue: a running request is older than a
+// preempted one, so the oldest always gets on, and a request that the whole pool could not hold is refused at once.
+// That is why it cannot deadlock. Without preemption the pages of the longest answer are set aside at admission. Where
+// rings are shared (PageBook::sharesRings) a prompt is read up to two borders of pages, so that rings can be kept
+// there: the last one before its end, for prompts that go on where it ends, and the one at which it leaves what is
+// known, for others that begin alike. Each costs one piece more. Fairness: a request in a slot gets tokens at least
+// every fairSteps + slots steps, whatever the order says. LongestFirst lets a waiting request be overtaken overtakes *
+// slots times at most.
 //
-// Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any more).
-// Prompts are padded to the longest one with sequences of their own, and the batch steps until its last request has ended.
+// Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any
+// more). Prompts are padded to the longest one with sequences of their own, and the batch steps until its last request
+// has ended.
 
 #include <algorithm>
 #include <cstdint>
@@ -36,9 +39,9 @@ namespace vitrine::engine {
 enum class BatchMode : std::uint8_t { Continuous, Static };
 /// Fifo: tokens of running requests first, then prompts begun, then waiting requests.
 /// PrefillFirst: prompts begun and waiting requests first.
-/// LongestFirst: as Fifo, but of the waiting requests the one whose answer may be longest comes in first, so that the last
-/// answers end together and slots stay full; preempted requests still come first, and requests that were overtaken too often next.
-/// Static batches are made of the longest answers first then. Each admission looks at the whole queue.
+/// LongestFirst: as Fifo, but of the waiting requests the one whose answer may be longest comes in first, so that the
+/// last answers end together and slots stay full; preempted requests still come first, and requests that were overtaken
+/// too often next. Static batches are made of the longest answers first then. Each admission looks at the whole queue.
 enum class BatchOrder : std::uint8_t { Fifo, PrefillFirst, LongestFirst };
 enum class Preemption : std::uint8_t { Off, Recompute, Swap };
 
@@ -51,12 +54,12 @@ struct SchedulerOptions {
     std::int64_t swapPages = 0; ///< that host memory holds at most; a request that finds no room there is recomputed
     std::int32_t fairSteps = 16;
     std::int32_t overtakes = 16; ///< LongestFirst: for each slot, how often later requests come in before a waiting one
-    /// While more requests wait than slots are free, a free slot waits so many steps for others to become free: steps that
-    /// read prompts are dear, and share what they read of the weights.
+    /// While more requests wait than slots are free, a free slot waits so many steps for others to become free: steps
+    /// that read prompts are dear, and share what they read of the weights.
     std::int32_t gatherSteps = 0;
     std::int64_t maxQueue = 0; ///< requests that wait at most, 0: no limit
-    /// What was generated is computed again token by token, as it was the first time: for models whose rotary frequencies
-    /// follow the length.
+    /// What was generated is computed again token by token, as it was the first time: for models whose rotary
+    /// frequencies follow the length.
     bool oneByOne = false;
     std::int64_t otherPages = 0; ///< of each group, held by sequences that are none of the scheduler's
 };
@@ -82,7 +85,8 @@ struct ScheduledRow {
     bool keepsRings = false; ///< what the sequence holds behind the row is worth keeping for prompts that begin like it
 };
 
-/// What happens to page contents before the step, in the order of the schedule's list: a page may be given from one to the other.
+/// What happens to page contents before the step, in the order of the schedule's list: a page may be given from one to
+/// the other.
 struct PageMove {
     enum class Kind : std::uint8_t { Copy, SwapOut, SwapIn };
     Kind kind = Kind::Copy;
@@ -129,13 +133,13 @@ public:
 
     /// Schedules the next step; empty when nothing can run before a request arrives.
     StepSchedule next();
-    /// The last schedule will not be run: its tokens are to be scheduled again. Pages that it moved stay moved, and requests
-    /// that it admitted or preempted stay so. Continuous only, before anything else is asked of the scheduler.
+    /// The last schedule will not be run: its tokens are to be scheduled again. Pages that it moved stay moved, and
+    /// requests that it admitted or preempted stay so. Continuous only, before anything else is asked of the scheduler.
     void undo(const StepSchedule& schedule);
     /// From here on a step has at most so many tokens.
     void limitTokens(std::int64_t tokens) { options_.tokenBudget = std::max<std::int64_t>(tokens, 1); }
-    /// The host has no room for the pages of a request that the last schedule swapped out: it will be computed again, and no more
-    /// pages go there than do now.
+    /// The host has no room for the pages of a request that the last schedule swapped out: it will be computed again,
+    /// and no more pages go there than do now.
     void loseSwapped(std::int32_t request);
     /// A stop condition ended the request: tokens sampled after it are dropped. Its slot and pages are free at once.
     void stop(std::int32_t request);

@@ -85,7 +85,8 @@ void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, StepSc
     schedule.preempted.push_back(change);
 }
 
-/// Takes the pages for `tokens` more tokens, from requests that arrived later if need be. False when it lost its own place.
+/// Takes the pages for `tokens` more tokens, from requests that arrived later if need be. False when it lost its own
+/// place.
 bool Scheduler::makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims,
                          StepSchedule& schedule) {
     while (!book_->grow(at(request).sequence, tokens)) {
@@ -142,8 +143,8 @@ bool Scheduler::admits(const Entry& entry) const {
             }
             const auto held = static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
             const std::int64_t more = book_->pagesFor(group, at(request).atMost()) + copied - held;
-            // Room for the next page of every running request, or else the admitted one would be preempted at once. Without
-            // preemption: room for all their pages.
+            // Room for the next page of every running request, or else the admitted one would be preempted at once.
+            // Without preemption: room for all their pages.
             room -= std::max<std::int64_t>(0, off ? more : std::min<std::int64_t>(more, 1)) + (sharedRing ? held : 0);
         }
         // A request that runs alone always fits: no other one could give pages back.

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs scheduled steps for requests: the part that every way of generating shares. From a schedule it makes the step's inputs, launches
-// the step or runs it, and gives each request the token that was sampled for it.
+// Runs scheduled steps for requests: the part that every way of generating shares. From a schedule it makes the step's
+// inputs, launches the step or runs it, and gives each request the token that was sampled for it.
 //
-// Where the context runs ahead, a step is launched before the host has read the ids of the step before it, and its requests
-// get their tokens while the next step is scheduled. So one step at most is under way between two calls.
-// Derived classes schedule steps (BatchEngine: requests that come at any time; TogetherRun: requests that begin together)
-// and says what a token, and a step that has landed, mean there. Belongs to the thread of the model's context.
+// Where the context runs ahead, a step is launched before the host has read the ids of the step before it, and its
+// requests get their tokens while the next step is scheduled. So one step at most is under way between two calls.
+// Derived classes schedule steps (BatchEngine: requests that come at any time; TogetherRun: requests that begin
+// together) and says what a token, and a step that has landed, mean there. Belongs to the thread of the model's
+// context.
 
 #include <cstdint>
 #include <memory>
@@ -48,8 +49,8 @@ protected:
     StepEngine(const StepEngine&) = delete; // steps under way view its requests
     StepEngine& operator=(const StepEngine&) = delete;
 
-    /// Launches the step or, when the one under way has landed, runs it; then a step lands: this one if it was run, else the
-    /// one before it. Throws what Model::step throws; `next` is there still when the step could not be run.
+    /// Launches the step or, when the one under way has landed, runs it; then a step lands: this one if it was run,
+    /// else the one before it. Throws what Model::step throws; `next` is there still when the step could not be run.
     void advance(std::unique_ptr<PendingStep>& next);
     /// Waits for the step under way and gives its tokens out. REQUIRES one.
     void landLast();

@@ -12,8 +12,9 @@
 
 namespace vitrine::engine {
 
-/// Batches that decoding may come to: every row that decodes, and what is left of them as rows end. Where only lengths end
-/// rows, those are known; else any number may be left, and beyond some tens of rows kernels are the same for neighbours.
+/// Batches that decoding may come to: every row that decodes, and what is left of them as rows end. Where only lengths
+/// end rows, those are known; else any number may be left, and beyond some tens of rows kernels are the same for
+/// neighbours.
 std::vector<std::vector<TogetherRun::Row*>> TogetherRun::decodeBatches() const {
     constexpr std::size_t kEveryCount = 64;
     std::vector<Row*> rows;

@@ -32,8 +32,8 @@ TogetherRun::TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& t
     }
 }
 
-/// Room for every request to its end, where the kind of cache wants to know. The last new token is never fed back, so it needs
-/// no place.
+/// Room for every request to its end, where the kind of cache wants to know. The last new token is never fed back, so
+/// it needs no place.
 KvCacheOptions TogetherRun::cacheOptions() const {
     KvCacheOptions cache = options_.cache;
     const auto tokensOf = [this](const Row& row) {
@@ -125,8 +125,8 @@ StepSchedule TogetherRun::nextPrefill() {
     return schedule;
 }
 
-/// A token for every row that has not ended. Empty where there is none, and where a row may end with the step under way: the
-/// next one would have other rows.
+/// A token for every row that has not ended. Empty where there is none, and where a row may end with the step under
+/// way: the next one would have other rows.
 StepSchedule TogetherRun::nextDecode() const {
     StepSchedule schedule;
     schedule.index = decodeIndex_;
@@ -204,8 +204,8 @@ void TogetherRun::complete(PendingStep& pending) {
     batch.expertUse = counts ? options_.expertUse : nullptr;
 }
 
-/// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if this one
-/// fails.
+/// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if
+/// this one fails.
 bool TogetherRun::launch(const PendingStep& pending) {
     if (!pending.decodes || pending.batch.expertUse != nullptr) {
         return false;

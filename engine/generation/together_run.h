@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Requests that begin together, scheduled for the steps of a StepEngine: their prompts are read in chunks, the first ones first,
-// then every request that has not ended gets a token in each step.
+// Requests that begin together, scheduled for the steps of a StepEngine: their prompts are read in chunks, the first
+// ones first, then every request that has not ended gets a token in each step.
 
 #include <cstdint>
 #include <memory>
@@ -21,8 +21,8 @@ public:
                 std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
     ~TogetherRun() override { drop(); }
 
-    /// Once. On every error the report holds what was done until then, and a request that had not ended reads Cancelled,
-    /// OutOfMemory or Failed.
+    /// Once. On every error the report holds what was done until then, and a request that had not ended reads
+    /// Cancelled, OutOfMemory or Failed.
     void run();
 
 private:

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// resources/mods: ready programs, a file each. The first line of a file's docstring explains it; `# example:` lines name
-// expressions to choose ("sliding_window_mask(1024)"), which the tests evaluate.
+// resources/mods: ready programs, a file each. The first line of a file's docstring explains it; `# example:` lines
+// name expressions to choose ("sliding_window_mask(1024)"), which the tests evaluate.
 
 #include <string>
 #include <vector>

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// From the Python that people write for FlexAttention to programs. A module's whole grammar is parsed; only what the chosen
-// expression reaches is checked and evaluated, what could not be understood elsewhere becomes a note. Evaluation is partial:
-// module-level code, factories, constant loops and constructors of tensors run here over constants; what depends on score, b,
-// h, q_idx, kv_idx or a captured tensor becomes nodes of a kernels::Program. Nothing is executed by Python.
-// docs/attention-language.md lists what is supported.
+// From the Python that people write for FlexAttention to programs. A module's whole grammar is parsed; only what the
+// chosen expression reaches is checked and evaluated, what could not be understood elsewhere becomes a note. Evaluation
+// is partial: module-level code, factories, constant loops and constructors of tensors run here over constants; what
+// depends on score, b, h, q_idx, kv_idx or a captured tensor becomes nodes of a kernels::Program. Nothing is executed
+// by Python. docs/attention-language.md lists what is supported.
 //
-// Errors are PyError: "FILE:LINE:COLUMN: what, and what to do" on one line; excerpt() gives the source line and a caret.
+// Errors are PyError: "FILE:LINE:COLUMN: what, and what to do" on one line; excerpt() gives the source line and a
+// caret.
 
 #include <cstddef>
 #include <cstdint>
@@ -69,8 +70,8 @@ public:
 
     std::vector<ProgramOffer> offers() const;
 
-    /// `expression` in the module's scope: a name, a call of a factory ("generate_natten(16, 16, 5, 5)"), or any expression
-    /// that gives a function of (b, h, q_idx, kv_idx). Throws PyError.
+    /// `expression` in the module's scope: a name, a call of a factory ("generate_natten(16, 16, 5, 5)"), or any
+    /// expression that gives a function of (b, h, q_idx, kv_idx). Throws PyError.
     ChosenProgram mask(std::string_view expression, const ProgramOptions& options = {}) const;
     /// A function of (score, b, h, q_idx, kv_idx).
     ChosenProgram score(std::string_view expression, const ProgramOptions& options = {}) const;

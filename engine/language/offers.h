@@ -13,8 +13,8 @@
 
 namespace vitrine::engine {
 
-/// Functions of the text's own scope with four or five parameters, functions that return such functions, and lambdas and
-/// combinations that are assigned to names.
+/// Functions of the text's own scope with four or five parameters, functions that return such functions, and lambdas
+/// and combinations that are assigned to names.
 std::vector<ProgramOffer> offersOf(const PyText& text);
 
 /// Where a function of that name is defined inside another function or under `if __name__ == "__main__"`.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A user's choice of programs: texts from files and an editor, the sizes that the texts read as globals, moved parameters
-// and small captured tensors. Commands, runs and the Mask Lab share it.
+// A user's choice of programs: texts from files and an editor, the sizes that the texts read as globals, moved
+// parameters and small captured tensors. Commands, runs and the Mask Lab share it.
 
 #include <cstdint>
 #include <map>
@@ -34,8 +34,9 @@ PyModule parseModule(const ProgramChoice& choice);
 /// Throws BadInput.
 ProgramOptions programOptions(const ProgramChoice& choice, const CapturedTensors& tensors);
 
-/// A small captured tensor in one line: "NAME=5,9" (int32), "NAME=0.5,0.25" (float32), "NAME=documents:1250,2900,640" (int32:
-/// the number of its document for each position, from the documents' lengths). Throws BadInput that names what is wrong.
+/// A small captured tensor in one line: "NAME=5,9" (int32), "NAME=0.5,0.25" (float32), "NAME=documents:1250,2900,640"
+/// (int32: the number of its document for each position, from the documents' lengths). Throws BadInput that names what
+/// is wrong.
 std::pair<std::string, CapturedTensor> parseCaptureText(std::string_view text);
 /// The line that parseCaptureText reads as documents of these lengths.
 std::string documentsText(std::string_view name, const std::vector<std::int64_t>& lengths);

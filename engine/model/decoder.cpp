@@ -47,7 +47,8 @@ public:
     }
 
     kernels::LinearView experts(const std::string& name, ParameterRole role) {
-        // Dense gpt-oss checkpoints hold (experts, in, out); what was expanded from packed weights is (experts, out, in).
+        // Dense gpt-oss checkpoints hold (experts, in, out); what was expanded from packed weights is (experts, out,
+        // in).
         const bool transposed =
             config_.family == Family::GptOss && config_.expertFormat == kernels::WeightFormat::Dense;
         kernels::LinearView out;

@@ -9,9 +9,9 @@
 // context's step arena, whose size a dry run of the same step on Meta has found (kept by the step's signature: tokens,
 // sequences, rows, block table widths): out of memory is thrown before the first kernel.
 // One step is one tracer step with a layer scope for each layer.
-// Where the context replays graphs, a decode step that was seen before (the same signature and addresses) is replayed as a graph, and told in the
-// trace as a replay of the step that was captured.
-// A model belongs to the thread of its context and must not outlive it.
+// Where the context replays graphs, a decode step that was seen before (the same signature and addresses) is replayed
+// as a graph, and told in the trace as a replay of the step that was captured. A model belongs to the thread of its
+// context and must not outlive it.
 
 #include <array>
 #include <cstdint>
@@ -69,8 +69,8 @@ struct StepSequence {
     bool keep = true; ///< see KvAppend
 };
 
-/// Neighbouring tokens of a step whose ids the device holds: those that a step under way samples. The host's ids in their
-/// places are not looked at, but must be ids.
+/// Neighbouring tokens of a step whose ids the device holds: those that a step under way samples. The host's ids in
+/// their places are not looked at, but must be ids.
 struct CarriedIds {
     std::int64_t token = 0; ///< the first of them, counted over the whole step
     std::int64_t count = 0;
@@ -91,18 +91,19 @@ struct StepBatch {
     /// Where logits (rows, vocab) are copied to, or null. Untouched on Meta.
     float* logitsOut = nullptr;
     std::span<const CarriedIds> carried; ///< contexts that run ahead only; looked at while the step is launched
-    /// Contexts that run ahead: the sampled ids are copied to this device memory (rows) as well, for the next step's `carried`; or null.
+    /// Contexts that run ahead: the sampled ids are copied to this device memory (rows) as well, for the next step's
+    /// `carried`; or null.
     std::int32_t* idsOut = nullptr;
-    /// Counts the step's experts here, or null. Measurements only: the step fetches the choice of every layer, so that it
-    /// is slower. Nothing is counted on Meta.
+    /// Counts the step's experts here, or null. Measurements only: the step fetches the choice of every layer, so that
+    /// it is slower. Nothing is counted on Meta.
     ExpertUse* expertUse = nullptr;
 };
 
 /// How a step is launched ahead.
 enum class Launch : std::uint8_t {
     Graph,       ///< a decode step (one token a sequence, every row sampled) whose graph was captured before
-    GraphOnLast, ///< the same; its tokens are what the step launched before it samples, for the same sequences in the same
-                 ///< order, and those of the batch are not looked at
+    GraphOnLast, ///< the same; its tokens are what the step launched before it samples, for the same sequences in the
+                 ///< same order, and those of the batch are not looked at
     Ops, ///< op by op: a step of any kind over a paged cache whose rows of logits are all sampled (there may be none)
          ///< and whose tensors fit into what steps before it needed. In the trace it lasts until it is launched
 };
@@ -116,8 +117,8 @@ struct StepOutput {
 
 class Model {
 public:
-    /// Loads the weights inside a phase scope "load"; weights that the context kept (LoadReport::kept) come to life in one that
-    /// is named "weights kept from the run before". `progress` may be null.
+    /// Loads the weights inside a phase scope "load"; weights that the context kept (LoadReport::kept) come to life in
+    /// one that is named "weights kept from the run before". `progress` may be null.
     Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
           base::ProgressSink* progress);
     ~Model();
@@ -135,28 +136,28 @@ public:
     /// All of them, and what stands before and behind the layers.
     const Decoder& decoder() const { return *decoder_; }
 
-    /// Runs one step and advances the cache, whose pages are added before it. Throws OutOfMemory before the first kernel,
-    /// Cancelled between layers (the cache then keeps its length), BadInput for a token id outside the vocabulary.
-    /// REQUIRES that no launched step is under way.
+    /// Runs one step and advances the cache, whose pages are added before it. Throws OutOfMemory before the first
+    /// kernel, Cancelled between layers (the cache then keeps its length), BadInput for a token id outside the
+    /// vocabulary. REQUIRES that no launched step is under way.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
-    /// The same without a cache: every sequence begins at position 0 and attends to its own tokens of this step, as in the
-    /// forward pass of training. Numbers of sequences are not looked at.
+    /// The same without a cache: every sequence begins at position 0 and attends to its own tokens of this step, as in
+    /// the forward pass of training. Numbers of sequences are not looked at.
     StepOutput step(const StepBatch& batch);
 
-    /// Where kernels are compiled: compiles what `steps`, taken one after the other from an empty cache of this kind, will launch, all at once
-    /// on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the first steps need not wait.
-    /// Reports progress "Compiling kernels"; `progress` may be null.
+    /// Where kernels are compiled: compiles what `steps`, taken one after the other from an empty cache of this kind,
+    /// will launch, all at once on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the
+    /// first steps need not wait. Reports progress "Compiling kernels"; `progress` may be null.
     void prepare(std::span<const StepBatch> steps, const KvCacheOptions& cache, base::ProgressSink* progress);
-    /// What the activations of a step would take: of `batch`, whose sequences are numbered from 0, over a cache of this kind in
-    /// which the first of them has `behind` tokens already (the longest counts). Nothing is allocated. REQUIRES that the cache could
-    /// hold them.
+    /// What the activations of a step would take: of `batch`, whose sequences are numbered from 0, over a cache of this
+    /// kind in which the first of them has `behind` tokens already (the longest counts). Nothing is allocated. REQUIRES
+    /// that the cache could hold them.
     std::uint64_t stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& cache);
     /// The same of a step without a cache.
     std::uint64_t stepBytes(const StepBatch& batch);
     /// Launches a step and returns while the device works; the cache advances. False, and nothing happened but that the
-    /// cache may have more room, where the step cannot be launched so (see Launch) or the context runs nothing ahead: use step().
-    /// At most two steps may be under way. Throws as step() does.
+    /// cache may have more room, where the step cannot be launched so (see Launch) or the context runs nothing ahead:
+    /// use step(). At most two steps may be under way. Throws as step() does.
     bool launch(const StepBatch& batch, KvCache& cache, Launch how);
     /// Waits for the oldest launched step and writes its trace. Throws DeviceFault.
     StepOutput finishLaunched();
@@ -164,8 +165,8 @@ public:
     /// Waits for what was launched and forgets it.
     void dropLaunched() noexcept;
 
-    /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts, one
-    /// row of the embedding.
+    /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts,
+    /// one row of the embedding.
     std::uint64_t weightBytesPerToken() const;
     WeightBytes weightBytes() const;
 
@@ -207,8 +208,8 @@ private:
     std::size_t nextSlot_ = 0;
 };
 
-/// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay in
-/// the caches; 8192 elsewhere.
+/// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay
+/// in the caches; 8192 elsewhere.
 std::int64_t prefillChunk(const kernels::DeviceTraits& traits, std::int64_t asked);
 
 } // namespace vitrine::engine

@@ -32,15 +32,17 @@ enum class ParameterRole : std::uint8_t {
 
 /// Views a weight of a model, which owns the memory.
 struct Parameter {
-    /// The name in the checkpoint ("model.layers.3.self_attn.q_proj.weight"). A packed weight has the name that its tensors
-    /// begin with. Experts that the checkpoint stores one by one are one stack here, "...mlp.experts.gate_up_proj".
+    /// The name in the checkpoint ("model.layers.3.self_attn.q_proj.weight"). A packed weight has the name that its
+    /// tensors begin with. Experts that the checkpoint stores one by one are one stack here,
+    /// "...mlp.experts.gate_up_proj".
     std::string name;
     kernels::WeightView view;
     std::int32_t layer = -1; ///< -1: outside of the layers
     ParameterRole role = ParameterRole::Norm;
     bool bias = false;
-    /// The dimension of view.shape that several devices would divide among them: outputs of q, k, v, gate and up, inputs of o
-    /// and down, experts of a stack, the vocabulary of embedding and head. None: every device holds all of it.
+    /// The dimension of view.shape that several devices would divide among them: outputs of q, k, v, gate and up,
+    /// inputs of o and down, experts of a stack, the vocabulary of embedding and head. None: every device holds all of
+    /// it.
     std::optional<int> shardAxis;
     bool trainable = false; ///< its elements are floats, which an optimizer can change in place
 };

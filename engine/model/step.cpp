@@ -168,7 +168,8 @@ void StepRunner::attendCache(int index, const kernels::KvView& view, const Tenso
     }
 }
 
-/// Each sequence attends to its own tokens of the step. Programs see it as sequence 0: those of models do not ask which it is.
+/// Each sequence attends to its own tokens of the step. Programs see it as sequence 0: those of models do not ask which
+/// it is.
 void StepRunner::attendOwn(const DecoderLayer& layer, const TensorView& q, const TensorView& k, const TensorView& v,
                            const TensorView& out) {
     std::int64_t begin = 0;
@@ -191,8 +192,9 @@ void StepRunner::attendOwn(const DecoderLayer& layer, const TensorView& q, const
     }
 }
 
-/// Attention may read a step's own keys and values before a cache of bytes returns them. On a CPU both are the same number
-/// to the last bit, so that no token depends on how a prompt is cut: a byte times its scale fits float32, not 16 bits.
+/// Attention may read a step's own keys and values before a cache of bytes returns them. On a CPU both are the same
+/// number to the last bit, so that no token depends on how a prompt is cut: a byte times its scale fits float32, not 16
+/// bits.
 DType StepRunner::newKeyType(const kernels::KvView& view) const {
     const DType type = model_.options().computeDType;
     const bool narrow = type == DType::BF16 || type == DType::F16;

@@ -21,8 +21,8 @@ struct RopeSpan {
     float scale = 1;
 };
 
-/// Everything that the device needs to know of a step, made on the host once its cache pages are reserved. Without a cache
-/// (null) every sequence begins at position 0.
+/// Everything that the device needs to know of a step, made on the host once its cache pages are reserved. Without a
+/// cache (null) every sequence begins at position 0.
 struct StepInputs {
     StepInputs(const Model& model, const StepBatch& batch, const KvCache* cache);
 
@@ -58,9 +58,9 @@ private:
 /// Puts the ids that the device holds into the step's uploaded inputs.
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs);
 
-/// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the same
-/// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph:
-/// its tensors are not asked for again, its books and its trace are those of the step that was captured.
+/// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the
+/// same addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the
+/// graph: its tensors are not asked for again, its books and its trace are those of the step that was captured.
 struct StepGraph {
     bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
     kernels::CudaGraph graph;
@@ -96,17 +96,17 @@ struct LaunchedStep {
 /// Called with what was sampled (ids, logprobs, topIds, topLogprobs) while its tensors are there.
 using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& results)>;
 
-/// What becomes of the ops of a step and of its results. Without any of these the ops run one by one and what was sampled is
-/// read.
+/// What becomes of the ops of a step and of its results. Without any of these the ops run one by one and what was
+/// sampled is read.
 struct StepWay {
     kernels::Prefetch* compile = nullptr; ///< ops are not run: their kernels are compiled
     StepGraph* capture = nullptr;         ///< ops become this graph, which is then replayed
     OnSampled fetchLater;                 ///< called instead of reading what was sampled; the output is then empty
 };
 
-/// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes. With a cache
-/// attention reads the cache; without one (null) it reads the keys and values that the step itself has made, as the forward
-/// pass of training does.
+/// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes. With
+/// a cache attention reads the cache; without one (null) it reads the keys and values that the step itself has made, as
+/// the forward pass of training does.
 class StepRunner {
 public:
     StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,

@@ -48,8 +48,8 @@ struct WeightLayout {
 /// Throws BadInput when the experts of a layer are stored in different dtypes.
 WeightLayout layOutWeights(const ModelSource& source, bool dequantize);
 
-/// A digest of everything that the bytes of the pieces depend on: their layout, and the identity of every file or the seed of
-/// random values.
+/// A digest of everything that the bytes of the pieces depend on: their layout, and the identity of every file or the
+/// seed of random values.
 std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed);
 
 /// Experts of an expanded piece that pass through one half of staging at once.

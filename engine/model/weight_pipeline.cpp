@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Threads that read pieces of files into pinned buffers and send them to the device, while the context's thread allocates
-// tensors and starts work on what has arrived.
+// Threads that read pieces of files into pinned buffers and send them to the device, while the context's thread
+// allocates tensors and starts work on what has arrived.
 
 #include <algorithm>
 #include <condition_variable>

@@ -4,14 +4,15 @@
 
 // The weights of a model in one arena that is sized exactly before the first byte is read.
 //
-// Tensors keep the dtype they are stored in and their checkpoint names; per-expert matrices (qwen3_moe) are stacked under
-// the name "...mlp.experts.gate_up_proj" (rows gate then up) and "...mlp.experts.down_proj". Packed weights stay as
-// the tensors that the checkpoint has, or are expanded to BF16 under the name of the weight as (experts, out, in); their
-// packed form then passes through one staging buffer of category workspace. Synthetic models are filled from a seed.
-// Meta materialises nothing; its clock is charged with disk and bus, which overlap.
-// Load stages are reported as spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (packed to BF16) and "Fill"
-// (synthetic). Where the context keeps state between runs (kernels/cuda/kept_state.h), complete weights stay there when the store
-// goes, and the next store of the same files takes them over; others are freed before its own are loaded. All weights are allocated by one thread in checkpoint order, whatever reads them.
+// Tensors keep the dtype they are stored in and their checkpoint names; per-expert matrices (qwen3_moe) are stacked
+// under the name "...mlp.experts.gate_up_proj" (rows gate then up) and "...mlp.experts.down_proj". Packed weights stay
+// as the tensors that the checkpoint has, or are expanded to BF16 under the name of the weight as (experts, out, in);
+// their packed form then passes through one staging buffer of category workspace. Synthetic models are filled from a
+// seed. Meta materialises nothing; its clock is charged with disk and bus, which overlap. Load stages are reported as
+// spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (packed to BF16) and "Fill" (synthetic). Where the context
+// keeps state between runs (kernels/cuda/kept_state.h), complete weights stay there when the store goes, and the next
+// store of the same files takes them over; others are freed before its own are loaded. All weights are allocated by one
+// thread in checkpoint order, whatever reads them.
 
 #include <cstdint>
 #include <map>

@@ -9,8 +9,8 @@ namespace vitrine::engine {
 
 std::int64_t largestFit(std::int64_t first, std::int64_t limit, const FitProbe& reserves,
                         const std::function<std::uint64_t()>& budget) {
-    // Memory is nearly linear in n, so the next try is where the line through the last two reaches the budget. Every third
-    // try halves the interval.
+    // Memory is nearly linear in n, so the next try is where the line through the last two reaches the budget. Every
+    // third try halves the interval.
     struct Point {
         std::int64_t n = 0;
         double bytes = 0;

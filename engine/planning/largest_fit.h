@@ -14,7 +14,8 @@ namespace vitrine::engine {
 using FitProbe = std::function<std::optional<std::uint64_t>(std::int64_t n)>;
 
 /// The largest n in [1, limit] that fits; 0: none does. `first` is tried first. What once did not fit must never fit
-/// again as n grows. `budget` is called after a try and gives the bytes that may be reserved. Throws what `reserves` throws.
+/// again as n grows. `budget` is called after a try and gives the bytes that may be reserved. Throws what `reserves`
+/// throws.
 std::int64_t largestFit(std::int64_t first, std::int64_t limit, const FitProbe& reserves,
                         const std::function<std::uint64_t()>& budget);
 

@@ -28,17 +28,17 @@ float e8m0Value(std::uint8_t scale);
 /// The nearest E2M1 nibble: ties go to the even mantissa, values beyond 6 become 6.
 std::uint8_t nearestE2m1(float value);
 
-/// Quantises groups of 32: the scale is 2^(floor(log2(largest magnitude)) - 2), so that the largest lies in [4, 8) before
-/// rounding; a group of zeros has scale 127. REQUIRES values.size() a multiple of 32, blocks.size() half of it and
-/// scales.size() one 32nd. Throws BadInput when a value is not finite.
+/// Quantises groups of 32: the scale is 2^(floor(log2(largest magnitude)) - 2), so that the largest lies in [4, 8)
+/// before rounding; a group of zeros has scale 127. REQUIRES values.size() a multiple of 32, blocks.size() half of it
+/// and scales.size() one 32nd. Throws BadInput when a value is not finite.
 void quantizeMxfp4(std::span<const float> values, std::span<std::uint8_t> blocks, std::span<std::uint8_t> scales);
 
 /// The reference expansion. Sizes as above; a scale of 255 gives NaN.
 void dequantizeMxfp4(std::span<const std::uint8_t> blocks, std::span<const std::uint8_t> scales,
                      std::span<float> values);
 
-/// Throws BadInput "NAME: what" when one of the scales is 255. `name` is "FILE: TENSOR", `first` the number in the tensor of
-/// the first scale given.
+/// Throws BadInput "NAME: what" when one of the scales is 255. `name` is "FILE: TENSOR", `first` the number in the
+/// tensor of the first scale given.
 void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name, std::uint64_t first = 0);
 
 } // namespace vitrine::engine

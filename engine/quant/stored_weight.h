@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How a packed weight lies in a checkpoint: which tensors it consists of, which bytes of them are damaged, and random bytes
-// for models without a checkpoint. The rest of the engine asks here and knows no format.
-// Stateless; safe from any thread.
+// How a packed weight lies in a checkpoint: which tensors it consists of, which bytes of them are damaged, and random
+// bytes for models without a checkpoint. The rest of the engine asks here and knows no format. Stateless; safe from any
+// thread.
 
 #include <cstdint>
 #include <functional>
@@ -26,8 +26,8 @@ struct StoredTensor {
     std::vector<std::int64_t> shape;
 };
 
-/// The tensors of the weight `name` of `shape` (..., out, in), in checkpoint order. REQUIRES a packed format, and `in` a
-/// multiple of its quantization group.
+/// The tensors of the weight `name` of `shape` (..., out, in), in checkpoint order. REQUIRES a packed format, and `in`
+/// a multiple of its quantization group.
 std::vector<StoredTensor> storedTensors(kernels::WeightFormat format, const std::string& name,
                                         std::span<const std::int64_t> shape);
 

@@ -249,7 +249,8 @@ private:
         }));
     }
 
-    /// The same tensors and score without the mask. Its results take the place of the masked ones, which are written by now.
+    /// The same tensors and score without the mask. Its results take the place of the masked ones, which are written by
+    /// now.
     void timeFull(bool backward) {
         const bool masked = mask_.bound.program != nullptr;
         kernels::FlexAttention full = forward_;
@@ -349,8 +350,8 @@ private:
         return 4 * kernels::computedElements(forward_) * static_cast<double>(in_.q.shape[3]);
     }
 
-    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms, and predicted_NAME_ms: that time by the share of
-    /// blocks that are computed.
+    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms, and predicted_NAME_ms: that time by the share
+    /// of blocks that are computed.
     void tell(const std::string& name, const Direction& times) {
         const double flops = forwardFlops() * (name == "backward" ? 2.5 : 1);
         json& out = run_.metrics;

@@ -34,8 +34,8 @@ struct AttentionInputs {
     std::optional<HostTensor> gradOut, sinks;
 };
 
-/// From a safetensors file, in `dtype` (None: the file's). grad_out is read if `backward`, sinks if `sinks` and the file has
-/// them. Throws BadInput.
+/// From a safetensors file, in `dtype` (None: the file's). grad_out is read if `backward`, sinks if `sinks` and the
+/// file has them. Throws BadInput.
 AttentionInputs readAttentionInputs(const std::string& path, kernels::DType dtype, bool backward, bool sinks);
 /// Normally distributed numbers that depend on seed and tensor alone (engine/workload/normal_numbers.h); grad_out if
 /// `backward`; without bytes where they are not read (`empty`).

@@ -39,8 +39,8 @@ void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
     }
 }
 
-/// Requests beyond what the model was made for are refused, or their answers cut; plans may ask for more. Returns whether
-/// it was cut.
+/// Requests beyond what the model was made for are refused, or their answers cut; plans may ask for more. Returns
+/// whether it was cut.
 bool limitRow(ArrivingRequest& item, std::int64_t limit) {
     const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
     if (limit == 0) {

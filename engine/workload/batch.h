@@ -31,8 +31,8 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
 
 BatchOptions batchOptions(const Run& run, const ModelOptions& model, const BatchWork& work, const ModelConfig& config);
 
-/// Percentiles of seconds: {"p50", "p90", "p95", "p99", "mean"}, the smallest value that at least so many are not above;
-/// null without values.
+/// Percentiles of seconds: {"p50", "p90", "p95", "p99", "mean"}, the smallest value that at least so many are not
+/// above; null without values.
 nlohmann::json percentilesJson(std::vector<double> seconds);
 
 /// Numbers and times of requests that have ended. Of many requests the times are those of the last kMostTimes.
@@ -40,12 +40,14 @@ class BatchTally {
 public:
     static constexpr std::size_t kMostTimes = std::size_t{1} << 20;
 
-    /// `from`: when what is counted began; requests that arrived before have their latencies, but `seconds` counts from here.
+    /// `from`: when what is counted began; requests that arrived before have their latencies, but `seconds` counts from
+    /// here.
     explicit BatchTally(base::TimeNs from = 0) : begin_(from), end_(from), from_(from) {}
 
     void add(const BatchResult& result);
     /// requests, finished_requests, refused_requests, cancelled_requests, generated_tokens (`generated`), seconds,
-    /// tokens_per_second, ttft, tpot, e2e. `until`: when the last of `generated` came, where that is later than every end.
+    /// tokens_per_second, ttft, tpot, e2e. `until`: when the last of `generated` came, where that is later than every
+    /// end.
     void addTo(nlohmann::json& metrics, std::int64_t generated, base::TimeNs until = 0) const;
 
     std::int64_t requests() const { return requests_; }
@@ -65,8 +67,8 @@ private:
     bool any_ = false;
 };
 
-/// Fills in what was done until now: what `tally` says, steps, decode_steps, slot_utilization, and what the cache and the
-/// scheduler did.
+/// Fills in what was done until now: what `tally` says, steps, decode_steps, slot_utilization, and what the cache and
+/// the scheduler did.
 void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine, const BatchTally& tally);
 /// The same of an engine that keeps all its results.
 void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine);
@@ -85,8 +87,8 @@ private:
     base::TimeNs last_;
 };
 
-/// Loads the model, serves the trace and fills in run.metrics but for memory and kernels. Throws what went wrong; metrics
-/// then say how far it came.
+/// Loads the model, serves the trace and fills in run.metrics but for memory and kernels. Throws what went wrong;
+/// metrics then say how far it came.
 void serveBatch(const Run& run, kernels::Context& context, const ModelSource& source,
                 const std::vector<TraceRow>& rows);
 

@@ -3,9 +3,10 @@
 #pragma once
 
 // The answers of a batch as a file: one JSON object on each line, in the order of arrival.
-//   {"id", "ids", "finish_reason"}, with "text" where the model has a tokenizer and a request one; {"id", "ids": [], "refused"}
-// A run that is stopped or fails leaves what it had: finish_reason is then "cancelled", "out_of_memory" or "failed", and
-// "unfinished" for requests that had not come yet.
+//   {"id", "ids", "finish_reason"}, with "text" where the model has a tokenizer and a request one; {"id", "ids": [],
+//   "refused"}
+// A run that is stopped or fails leaves what it had: finish_reason is then "cancelled", "out_of_memory" or "failed",
+// and "unfinished" for requests that had not come yet.
 
 #include <string>
 #include <vector>
@@ -16,8 +17,8 @@
 
 namespace vitrine::engine {
 
-/// Throws BadInput when the files that a batch writes could not be written, or are one another or its trace: said before
-/// anything is loaded, not when the answers are there.
+/// Throws BadInput when the files that a batch writes could not be written, or are one another or its trace: said
+/// before anything is loaded, not when the answers are there.
 void checkBatchFiles(const Run& run);
 
 /// Nothing for an empty path. Throws BadInput when the file cannot be written.

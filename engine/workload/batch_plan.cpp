@@ -25,7 +25,8 @@ void planBatch(const Run& run) {
             run.metrics["out_of_memory"] = outOfMemoryJson(error);
         }
     });
-    // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no budget.
+    // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no
+    // budget.
     const bool refuses = run.metrics.value("refused_requests", 0) > 0 && run.spec.integer("kv_pages") == 0;
     fits = fits && !refuses;
     run.metrics["fits"] = fits;

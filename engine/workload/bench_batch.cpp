@@ -3,13 +3,13 @@
 
 // bench batch: the same trace under static and continuous batching.
 //
-// A scenario is TRACE-SLOTS: uniform (100 requests, prompts and answers of 16 to 256 tokens), long-tail (100 requests, answers
-// from a Pareto distribution capped at 1,024) or many (1,000 requests, as uniform). TRACE-SLOTS-longest-first lets the
-// longest answers begin first, in both modes; without it requests come in by arrival. Each trace is served once before it is
-// timed, so that graphs are captured and kernels loaded. A continuous row names its gain over static and the most that the
-// lengths allow: steps that static batches must take over steps that full slots must take.
-// The ceiling of a row is the roofline of a decode step with a request in every slot; trace_limit counts in the steps at the
-// trace's end, in which slots stand empty, and the prompts (batch_ceiling.h).
+// A scenario is TRACE-SLOTS: uniform (100 requests, prompts and answers of 16 to 256 tokens), long-tail (100 requests,
+// answers from a Pareto distribution capped at 1,024) or many (1,000 requests, as uniform). TRACE-SLOTS-longest-first
+// lets the longest answers begin first, in both modes; without it requests come in by arrival. Each trace is served
+// once before it is timed, so that graphs are captured and kernels loaded. A continuous row names its gain over static
+// and the most that the lengths allow: steps that static batches must take over steps that full slots must take. The
+// ceiling of a row is the roofline of a decode step with a request in every slot; trace_limit counts in the steps at
+// the trace's end, in which slots stand empty, and the prompts (batch_ceiling.h).
 
 #include <algorithm>
 #include <fmt/format.h>

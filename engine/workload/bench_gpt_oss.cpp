@@ -3,11 +3,11 @@
 
 // bench gpt-oss: decode and prefill rates of a model beside what the device's measured copy and matmul rates allow.
 //
-// Decode: each sequence starts behind a KV cache of random keys and values (no prefill), so that the middle of the timed
-// steps has the context that the row names. The rate is that of the median step. The floor of a step is the larger of
-// its bytes at the copy rate (weights that every token reads, the experts really hit, the head, keys and values; all read
-// once) and its FLOPs at the matmul rate. A second run with the same seed counts the experts: counting slows steps down.
-// Prefill: the time until the first token; FLOPs of every token, the head for the last one only.
+// Decode: each sequence starts behind a KV cache of random keys and values (no prefill), so that the middle of the
+// timed steps has the context that the row names. The rate is that of the median step. The floor of a step is the
+// larger of its bytes at the copy rate (weights that every token reads, the experts really hit, the head, keys and
+// values; all read once) and its FLOPs at the matmul rate. A second run with the same seed counts the experts: counting
+// slows steps down. Prefill: the time until the first token; FLOPs of every token, the head for the last one only.
 
 #include <algorithm>
 #include <cmath>

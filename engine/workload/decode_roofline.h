@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What decoding cannot be faster than: the bytes that a step must read, by the op that reads them, at the rate at which the
-// device reads memory. Shared by the benchmarks and by the metrics of runs.
+// What decoding cannot be faster than: the bytes that a step must read, by the op that reads them, at the rate at which
+// the device reads memory. Shared by the benchmarks and by the metrics of runs.
 
 #include <cstdint>
 #include <optional>
@@ -50,10 +50,10 @@ std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateR
                                              const GenerateOptions& options);
 
 /// metrics["roofline"]: bandwidth (bytes/s) and bandwidth_source, parts {experts, attention (layers of models without
-/// experts), head, kv_cache: bytes per token}, bytes_per_token, floor_seconds_per_token, seconds_per_token, ratio of the
-/// two, sequences, context_tokens, experts_hit and experts_counted.
-/// On CUDA the bandwidth is measured once in a process, with what memory the device has left: call it when the model is
-/// gone; a device profile that tells more is believed. On the CPU it is measured when the run decoded for a second or more.
+/// experts), head, kv_cache: bytes per token}, bytes_per_token, floor_seconds_per_token, seconds_per_token, ratio of
+/// the two, sequences, context_tokens, experts_hit and experts_counted. On CUDA the bandwidth is measured once in a
+/// process, with what memory the device has left: call it when the model is gone; a device profile that tells more is
+/// believed. On the CPU it is measured when the run decoded for a second or more.
 void addRooflineMetrics(const Run& run, kernels::Context& context, const DecodeRoofline& roofline);
 
 } // namespace vitrine::engine

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// An experiment names one workload and the values of its options. Its JSON form {"vitrine": 1, "workload": "generate", ...}
-// is parsed and checked once, where the experiment enters the program: command line, file, worker pipe, session, form.
+// An experiment names one workload and the values of its options. Its JSON form {"vitrine": 1, "workload": "generate",
+// ...} is parsed and checked once, where the experiment enters the program: command line, file, worker pipe, session,
+// form.
 
 #include <cstdint>
 #include <map>
@@ -31,10 +32,10 @@ using OptionValue = std::variant<bool, std::int64_t, double, std::uint64_t, std:
 /// table does not have and for one of another type.
 class Experiment {
 public:
-    /// Checks version, workload, keys, types, ranges and what must stand together. An unknown key is an error that names
-    /// it and the nearest known one; so is a known key that the workload does not take. Sizes may be numbers of bytes or
-    /// texts ("16 GiB"); lists may be written as one text in command-line form. `name` is the file's name for errors.
-    /// Throws BadInput "NAME: KEY: what".
+    /// Checks version, workload, keys, types, ranges and what must stand together. An unknown key is an error that
+    /// names it and the nearest known one; so is a known key that the workload does not take. Sizes may be numbers of
+    /// bytes or texts ("16 GiB"); lists may be written as one text in command-line form. `name` is the file's name for
+    /// errors. Throws BadInput "NAME: KEY: what".
     static Experiment parse(const nlohmann::json& value, const std::string& name);
 
     const Workload& workload() const { return *workload_; }
@@ -59,8 +60,8 @@ public:
     std::vector<std::string> texts(std::string_view key) const;           ///< of TextList; empty where unset
     std::map<std::string, std::string> pairs(std::string_view key) const; ///< of KeyValues; empty where unset
 
-    /// Sets an option that the workload takes, for the program's own purposes: ranges are not checked. Throws Internal for an
-    /// option that it does not take and for a value of another type.
+    /// Sets an option that the workload takes, for the program's own purposes: ranges are not checked. Throws Internal
+    /// for an option that it does not take and for a value of another type.
     void set(std::string_view key, const OptionValue& value);
 
     /// The canonical form, with every default of the workload's options.

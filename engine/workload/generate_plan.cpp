@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The plan of generate, and its searches. They use a fresh context for every try: nothing that a larger try left behind may
-// count.
+// The plan of generate, and its searches. They use a fresh context for every try: nothing that a larger try left behind
+// may count.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

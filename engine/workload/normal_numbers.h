@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Many normally distributed numbers, fast: 16 bits of Philox pick one of 65,536 quantiles of the normal distribution (mean 0,
-// variance 1, at most 4.3 from 0). Number i depends on the seed, the stream and i alone, whatever the threads.
+// Many normally distributed numbers, fast: 16 bits of Philox pick one of 65,536 quantiles of the normal distribution
+// (mean 0, variance 1, at most 4.3 from 0). Number i depends on the seed, the stream and i alone, whatever the threads.
 
 #include <cstdint>
 #include <span>

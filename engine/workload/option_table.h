@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One table describes every option of every experiment. It generates command-line options, GUI forms, validation and the
-// difference of two experiments, and it alone holds the defaults.
+// One table describes every option of every experiment. It generates command-line options, GUI forms, validation and
+// the difference of two experiments, and it alone holds the defaults.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -47,8 +47,8 @@ struct OptionSpec {
 /// The options that no workload owns, in form order.
 std::span<const OptionSpec> sharedOptionTable();
 
-/// The whole table in form order: the shared options, and at their places those of each registered workload. Registering
-/// a workload makes a new table: addresses of its entries hold until then.
+/// The whole table in form order: the shared options, and at their places those of each registered workload.
+/// Registering a workload makes a new table: addresses of its entries hold until then.
 std::span<const OptionSpec> optionTable();
 /// Null: there is no such option.
 const OptionSpec* findOption(std::string_view key);

@@ -18,10 +18,9 @@ nlohmann::json outOfMemoryJson(const base::OutOfMemory& error);
 /// Memory metrics of what does not fit: as if the budget had no end, and how much is missing.
 void addNeed(nlohmann::json& metrics, kernels::Context& bounded, kernels::Context& unbounded);
 
-/// The plans of generate and batch, which lie in files of their own. Each fills run.metrics; cancelled, it leaves what it
-/// knew by then, without "fits".
-/// "step_seconds_estimate" of generate is the time of the last decode step; where max_new_tokens is 1 nothing is decoded,
-/// and it is the time of the longest prefill step.
+/// The plans of generate and batch, which lie in files of their own. Each fills run.metrics; cancelled, it leaves what
+/// it knew by then, without "fits". "step_seconds_estimate" of generate is the time of the last decode step; where
+/// max_new_tokens is 1 nothing is decoded, and it is the time of the longest prefill step.
 void planGenerate(const Run& run);
 void planBatch(const Run& run);
 

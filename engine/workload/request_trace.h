@@ -57,8 +57,8 @@ LengthRange parseLengthRange(std::string_view text, const std::string& name);
 /// Traces made from a seed. Lengths of prompts are uniform in their range; those of answers are
 ///   fixed: the upper end; uniform and poisson: uniform in the range; long-tail: Pareto from the lower end with
 ///   exponent 1.1, capped at the upper end: many short answers and a few that are as long as allowed.
-/// poisson spreads arrivals with `rate` requests per second (exponential gaps); the others follow it evenly, and all are
-/// there at the start where the rate is 0. Answers run to their length whatever the model's end token.
+/// poisson spreads arrivals with `rate` requests per second (exponential gaps); the others follow it evenly, and all
+/// are there at the start where the rate is 0. Answers run to their length whatever the model's end token.
 struct TraceRecipe {
     std::string kind = "uniform"; ///< "fixed", "uniform", "poisson", "long-tail"
     std::int64_t requests = 100;

@@ -29,8 +29,8 @@ std::string resultText(const Experiment& experiment, const nlohmann::json& metri
 std::string runWorkload(const Experiment& experiment);
 /// "gpt-oss-20b": the last part of the model's name or folder; empty without a model.
 std::string modelName(const Experiment& experiment);
-/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal", "static, 16 slots, gpt-oss-20b": what lists show until
-/// the user renames the run.
+/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal", "static, 16 slots, gpt-oss-20b": what lists show
+/// until the user renames the run.
 std::string runName(const Experiment& experiment);
 
 } // namespace vitrine::engine

@@ -36,7 +36,8 @@ struct Run {
 };
 
 /// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, of this
-/// machine's GPU when a profile describes it, else h100-80gb. `name` (may be null) receives what the result reports as device_profile.
+/// machine's GPU when a profile describes it, else h100-80gb. `name` (may be null) receives what the result reports as
+/// device_profile.
 kernels::DeviceTraits planTraits(const Run& run, std::string* name);
 
 /// Where an experiment runs: "auto" is a GPU when this machine has one that can be used. Meta for a plan.
@@ -49,12 +50,13 @@ kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* n
 
 /// The context that the experiment runs on. Throws Unsupported, with what to do, for cuda where there is none.
 std::unique_ptr<kernels::Context> makeContext(const Run& run);
-/// A Meta context with planTraits; used by planning, whatever the backend option says. `bounded` false: without a budget,
-/// to learn what something needs that does not fit.
+/// A Meta context with planTraits; used by planning, whatever the backend option says. `bounded` false: without a
+/// budget, to learn what something needs that does not fit.
 std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true);
 
 ModelSource openSource(const Run& run);
-/// `weights` is "quantized" or "dequantized". float32 on the CPU and bfloat16 elsewhere unless the dtype option says more.
+/// `weights` is "quantized" or "dequantized". float32 on the CPU and bfloat16 elsewhere unless the dtype option says
+/// more.
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights);
 GenerateOptions generateOptions(const Run& run, const ModelOptions& model);
 
@@ -70,8 +72,8 @@ bool hasInput(const Experiment& experiment);
 void checkInput(const Experiment& experiment, const std::string& name, bool needed);
 Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
 
-/// Turns prompts into requests with what the experiment says of all of them: sampling, stops, chat format. The tokenizer is
-/// loaded for the first prompt given as text.
+/// Turns prompts into requests with what the experiment says of all of them: sampling, stops, chat format. The
+/// tokenizer is loaded for the first prompt given as text.
 class RequestMaker {
 public:
     /// `meta`: stops do not count. Throws BadInput for options that contradict each other.
@@ -86,7 +88,8 @@ public:
     GenerateRequest fromMessages(const std::vector<ChatMessage>& messages);
 
     /// For those that make requests on several threads: loads the tokenizer and the chat format; what follows then only
-    /// reads. Throws as fromText does, and Unsupported where no chat format fits; the tokenizer is then there all the same.
+    /// reads. Throws as fromText does, and Unsupported where no chat format fits; the tokenizer is then there all the
+    /// same.
     void prepareText();
     bool hasChat() const { return format_ != nullptr; }
     /// The text as it is, and ids without a token are never chosen. REQUIRES a tokenizer.
@@ -135,8 +138,8 @@ void addContextMetrics(const Run& run, kernels::Context& context);
 void addLoadMetrics(nlohmann::json& metrics, const LoadReport& report);
 /// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
-/// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache), kernels_compiled (not found in the cache),
-/// kernel_compiler_seconds (sum over them, however many at a time) and kernels, every variant in use.
+/// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache), kernels_compiled (not found in the
+/// cache), kernel_compiler_seconds (sum over them, however many at a time) and kernels, every variant in use.
 void addKernelMetrics(nlohmann::json& metrics, kernels::Context& context);
 /// Does `work` between what a context says of itself and its memory's and kernels' metrics, which a failure leaves too.
 void runMeasured(const Run& run, kernels::Context& context, const std::function<void()>& work);
@@ -148,15 +151,15 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
 /// The same for run.metrics, and tells run.sinks.
 void tellKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options);
 
-/// Answers the experiment's prompt with each variant of a load and notes in it how fast ("after_load"); with two variants
-/// that computed values, metrics["agreement"] says how close their greedy tokens and the prompt's logits are. Nothing
-/// without a prompt.
+/// Answers the experiment's prompt with each variant of a load and notes in it how fast ("after_load"); with two
+/// variants that computed values, metrics["agreement"] says how close their greedy tokens and the prompt's logits are.
+/// Nothing without a prompt.
 void measureAfterLoad(const Run& run, const ModelSource& source, nlohmann::json& variants);
 
 /// Middle of the values; the mean of the two middle ones of an even count.
 double median(std::vector<double> values);
-/// Seconds of each of `times` runs of work(0), work(1), ...; on a GPU by its own clock, and without a wait between them: what
-/// the host does for one run is hidden behind those before it.
+/// Seconds of each of `times` runs of work(0), work(1), ...; on a GPU by its own clock, and without a wait between
+/// them: what the host does for one run is hidden behind those before it.
 std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
                                   const std::function<void(std::int64_t)>& work);
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The workload "serve": requests come from outside while the run goes on. A server hands them over by a RequestFeed; the
-// run's thread owns the model and the engine and is the only one that touches them. It sleeps while there is nothing to do.
+// The workload "serve": requests come from outside while the run goes on. A server hands them over by a RequestFeed;
+// the run's thread owns the model and the engine and is the only one that touches them. It sleeps while there is
+// nothing to do.
 
 #include <chrono>
 #include <cstdint>

@@ -52,16 +52,16 @@ struct WorkloadSinks {
     /// The run's clock where others measure the same run; null: the run makes its own. Not used on virtual time.
     const base::Clock* clock = nullptr;
     base::ProgressSink* progress = nullptr;
-    /// What runs of this process leave to each other: a run takes over weights and a CUDA context that fit, and leaves its
-    /// own; a workload that starts afresh frees them first. Null: every run starts afresh.
+    /// What runs of this process leave to each other: a run takes over weights and a CUDA context that fit, and leaves
+    /// its own; a workload that starts afresh frees them first. Null: every run starts afresh.
     kernels::KeptState* kept = nullptr;
     ProfileSwitch* profiles = nullptr; ///< for bench profiling
     RequestFeed* feed = nullptr;       ///< for serve
     std::function<void(const StreamedToken&)> token;
     /// Serve: all tokens of the request were told.
     std::function<void(std::int32_t request)> requestEnded;
-    /// Serve asks between steps whether what is kept of the run should go on in another part, and says so when it may: all
-    /// that was told before belongs to the part before, whose numbers of requests it hands over (docs/batching.md).
+    /// Serve asks between steps whether what is kept of the run should go on in another part, and says so when it may:
+    /// all that was told before belongs to the part before, whose numbers of requests it hands over (docs/batching.md).
     std::function<bool()> partIsFull;
     std::function<void(const nlohmann::json& metrics)> nextPart;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
@@ -70,14 +70,14 @@ struct WorkloadSinks {
     std::function<void(std::string_view name, const nlohmann::json& value)> fact;
 };
 
-/// Runs `experiment`; a plan is priced on Meta with its device profile instead. Returns the metrics: the fields that the
-/// command line prints. Throws the errors of base/error.h. On Cancelled, OutOfMemory and others the events so far are with
-/// the sink, and `partial` (if not null) holds the metrics known by then; of a plan without "fits".
+/// Runs `experiment`; a plan is priced on Meta with its device profile instead. Returns the metrics: the fields that
+/// the command line prints. Throws the errors of base/error.h. On Cancelled, OutOfMemory and others the events so far
+/// are with the sink, and `partial` (if not null) holds the metrics known by then; of a plan without "fits".
 nlohmann::json runExperiment(const Experiment& experiment, const WorkloadSinks& sinks, base::StopToken stop,
                              nlohmann::json* partial = nullptr);
 
-/// The same of the experiment as a plan: fits, peak_bytes, peak_by_category, ... Throws BadInput where the workload cannot
-/// be planned.
+/// The same of the experiment as a plan: fits, peak_bytes, peak_by_category, ... Throws BadInput where the workload
+/// cannot be planned.
 nlohmann::json planExperiment(const Experiment& experiment, const WorkloadSinks& sinks, base::StopToken stop,
                               nlohmann::json* partial = nullptr);
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The table of workloads. A row says all that the rest of the program needs to know of a workload, so that no other file
-// asks for its name: a new workload is one file that makes a row, and a line in workload_table.cpp.
+// The table of workloads. A row says all that the rest of the program needs to know of a workload, so that no other
+// file asks for its name: a new workload is one file that makes a row, and a line in workload_table.cpp.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

@@ -180,8 +180,8 @@ public:
     /// So many seconds of ops, or of copies, that are not run. REQUIRES can().virtualTime.
     void passTime(double seconds);
     void passCopyTime(double seconds);
-    /// Returns at `time` of clock(), or as soon after it as can be: virtual time is moved on, by a nanosecond at least; else
-    /// this sleeps. Throws Cancelled.
+    /// Returns at `time` of clock(), or as soon after it as can be: virtual time is moved on, by a nanosecond at least;
+    /// else this sleeps. Throws Cancelled.
     void waitUntil(base::TimeNs time);
 
     /// The threads that run the ops, and with what instructions. REQUIRES can().runsOnHost.
@@ -241,8 +241,8 @@ private:
     CudaContext* gpu_;
 };
 
-/// What the context is given while it is open becomes a graph instead of running; one that is not ended is dropped. Nothing
-/// may allocate or wait meanwhile. REQUIRES can().replaysGraphs.
+/// What the context is given while it is open becomes a graph instead of running; one that is not ended is dropped.
+/// Nothing may allocate or wait meanwhile. REQUIRES can().replaysGraphs.
 class GraphCapture {
 public:
     explicit GraphCapture(Context& context) : gpu_(*context.cuda()) { gpu_.beginCapture(); }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Copies from host memory to a device by several threads at once, for loading: each worker fills pinned buffers of its own in
-// turn and sends them off, so that reading and copying overlap.
+// Copies from host memory to a device by several threads at once, for loading: each worker fills pinned buffers of its
+// own in turn and sends them off, so that reading and copying overlap.
 
 #include <cstdint>
 #include <memory>

@@ -15,8 +15,8 @@
 
 namespace vitrine::kernels {
 
-/// What devices of one kind do, beyond their numbers. Sizes of allocations depend on it, so every backend that was given a
-/// device's traits follows it.
+/// What devices of one kind do, beyond their numbers. Sizes of allocations depend on it, so every backend that was
+/// given a device's traits follows it.
 struct DeviceFeatures {
     bool kernelScratch = false; ///< ops are several launches that leave results for each other in scratch
     bool fewStepSizes = false;  ///< steps of single tokens are filled up to a few sizes, whose graphs are replayed
@@ -48,7 +48,8 @@ struct DeviceTraits {
     double flopsBf16 = 0;
     double flopsF16 = 0;
     double flopsF8 = 0;
-    /// Shares of the rate of dense products that grouped expert products reach on tensor cores, by how the weights are stored.
+    /// Shares of the rate of dense products that grouped expert products reach on tensor cores, by how the weights are
+    /// stored.
     double expertShareMxfp4 = 1;
     double expertShareDense = 1;
     /// The same of attention forward and backward, by head dim: up to 64 (narrow) and above (wide). BF16 and F16 only.

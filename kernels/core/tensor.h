@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Tensor views: a pointer, a type, a shape. A view owns nothing; on Meta the pointer is a virtual address that nobody reads.
+// Tensor views: a pointer, a type, a shape. A view owns nothing; on Meta the pointer is a virtual address that nobody
+// reads.
 
 #include <array>
 #include <cstdint>
@@ -39,8 +40,8 @@ private:
 using Strides = std::array<std::int64_t, kMaxRank>;
 
 /// A tensor that is contiguous where no stride says otherwise. Most ops take contiguous tensors, or such whose rows lie
-/// further apart (a column slice of a wider matrix, say q inside a fused qkv): only strides[0] is set then. Attention takes
-/// any strides but that of the last dimension (headDim). Each op says what it takes.
+/// further apart (a column slice of a wider matrix, say q inside a fused qkv): only strides[0] is set then. Attention
+/// takes any strides but that of the last dimension (headDim). Each op says what it takes.
 struct TensorView {
     void* data = nullptr;
     DType dtype = DType::None;
@@ -61,8 +62,8 @@ TensorView slice(const TensorView& tensor, int dim, std::int64_t begin, std::int
 /// Rows [begin, end) of dimension 0.
 TensorView sliceRows(const TensorView& tensor, std::int64_t begin, std::int64_t end);
 
-/// The same bytes under another shape of the same count. Throws Internal unless the tensor is contiguous, or only its rows
-/// lie apart and the new shape has as many of them.
+/// The same bytes under another shape of the same count. Throws Internal unless the tensor is contiguous, or only its
+/// rows lie apart and the new shape has as many of them.
 TensorView reshaped(const TensorView& tensor, const Shape& shape);
 
 /// (tokens, heads, headDim) as (1, heads, tokens, headDim): the layout of FlexAttention, without a copy.

@@ -48,8 +48,8 @@ private:
     std::uint64_t words_ = 0;
 };
 
-/// Splits a finished step into what its template holds (with relative ids and times) and what is written each time: what
-/// outlives it, and spans, whose times are their own.
+/// Splits a finished step into what its template holds (with relative ids and times) and what is written each time:
+/// what outlives it, and spans, whose times are their own.
 struct StepSplit {
     base::StepTemplate step;
     std::vector<TraceEvent> outliving;

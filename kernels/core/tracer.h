@@ -32,8 +32,8 @@ struct StepReplay {
 
 class Tracer {
 public:
-    /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs: ops do
-    /// not run on the host then, and the device tells when they ran.
+    /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs:
+    /// ops do not run on the host then, and the device tells when they ran.
     Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps = false);
     ~Tracer();
     Tracer(const Tracer&) = delete; // scopes hold its address
@@ -65,13 +65,13 @@ public:
     void kvPage(const base::KvPageEvent& event);
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name);
 
-    /// A step. Where steps are folded its events are held back until endStep: if the same sequence of allocations, frees and
-    /// scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is written;
-    /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
-    /// outliving, kept as a new template. Allocations that outlive the step and spans are always written as they are, in the
-    /// scopes of the replay.
-    /// `repeats` false: hardly any other step will be like it (prompts of all lengths), so it becomes no template. Light mode
-    /// then tells it as its scope and what it held at its peak, one block for each category, from its begin to its end.
+    /// A step. Where steps are folded its events are held back until endStep: if the same sequence of allocations,
+    /// frees and scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is
+    /// written; else the step is written as it is and, when every allocation made inside was freed inside or is
+    /// reported as outliving, kept as a new template. Allocations that outlive the step and spans are always written as
+    /// they are, in the scopes of the replay. `repeats` false: hardly any other step will be like it (prompts of all
+    /// lengths), so it becomes no template. Light mode then tells it as its scope and what it held at its peak, one
+    /// block for each category, from its begin to its end.
     void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool repeats = true);
     void endStep();
     /// The template that the last step made or repeated; none when it was written as it is.

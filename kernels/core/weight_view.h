@@ -18,8 +18,9 @@ enum class WeightFormat : std::uint8_t {
 /// The tensors that a weight may consist of.
 enum class WeightField : std::uint8_t { Data, Scales, Zeros };
 
-/// What a product multiplies by: one matrix (out, in) or a stack of them (experts, out, in). Embeddings (rows are outputs)
-/// and vectors such as a norm's weight have this form too. A view owns nothing. Empty: there is no such weight.
+/// What a product multiplies by: one matrix (out, in) or a stack of them (experts, out, in). Embeddings (rows are
+/// outputs) and vectors such as a norm's weight have this form too. A view owns nothing. Empty: there is no such
+/// weight.
 struct WeightView {
     WeightFormat format = WeightFormat::Dense;
     TensorView data;         ///< the elements as they are stored

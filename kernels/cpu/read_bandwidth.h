@@ -8,8 +8,8 @@
 
 namespace vitrine::kernels {
 
-/// Bytes per second, the best of several passes of all threads over a buffer far larger than the caches: `most` bytes, or what
-/// the machine can spare. 1 GiB takes about a second.
+/// Bytes per second, the best of several passes of all threads over a buffer far larger than the caches: `most` bytes,
+/// or what the machine can spare. 1 GiB takes about a second.
 double measureReadBandwidth(CpuContext& context, std::uint64_t most = std::uint64_t{1} << 30);
 /// REQUIRES can().runsOnHost.
 inline double measureReadBandwidth(Context& context, std::uint64_t most = std::uint64_t{1} << 30) {

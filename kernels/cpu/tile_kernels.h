@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The inner loops of products of many rows with transposed weights, by SIMD level. Weights come as panels: kPanelOutputs
-// outputs side by side, one line for each element of the contracted axis. Every sum runs along that axis in order, as
-// sums of few rows do, so a result does not depend on the other rows.
+// The inner loops of products of many rows with transposed weights, by SIMD level. Weights come as panels:
+// kPanelOutputs outputs side by side, one line for each element of the contracted axis. Every sum runs along that axis
+// in order, as sums of few rows do, so a result does not depend on the other rows.
 //
 // Why not a BLAS: Debian's serial OpenBLAS 0.3.21 is built without locking, and two threads that call its sgemm at the
 // same time overwrite each other's packing buffers; it also knows no AVX-512 on processors newer than itself.

@@ -11,8 +11,8 @@
 
 namespace vitrine::kernels {
 
-/// A tensor of 16-bit numbers or of bytes of up to 5 dimensions, the innermost (contiguous) first; `strides` are elements of
-/// dimensions 1 and up, multiples of 16 bytes.
+/// A tensor of 16-bit numbers or of bytes of up to 5 dimensions, the innermost (contiguous) first; `strides` are
+/// elements of dimensions 1 and up, multiples of 16 bytes.
 struct TensorMapShape {
     const void* data = nullptr; ///< aligned to 16 bytes
     DType dtype = DType::BF16;

@@ -26,8 +26,8 @@ namespace {
     throw base::OutOfMemory(std::move(details));
 }
 
-/// Device memory straight from the driver: pools and arenas above make such calls rare. cuMemFree waits for the device, so
-/// freed memory is never in use by work that is still under way.
+/// Device memory straight from the driver: pools and arenas above make such calls rare. cuMemFree waits for the device,
+/// so freed memory is never in use by work that is still under way.
 class DeviceResource final : public MemoryResource, public AddressSpace {
 public:
     explicit DeviceResource(std::shared_ptr<CudaDevice> device) : device_(std::move(device)) {
@@ -130,8 +130,8 @@ private:
     CUmemAllocationProp place_{};
 };
 
-/// Large pages of this process, all touched. Pinning such pages takes a tenth of the time that the driver needs for memory
-/// of its own, which it touches with one thread in small pages.
+/// Large pages of this process, all touched. Pinning such pages takes a tenth of the time that the driver needs for
+/// memory of its own, which it touches with one thread in small pages.
 class HostPages {
 public:
     explicit HostPages(std::uint64_t bytes) : mapped_(bytes + kLargePage) {

@@ -37,8 +37,8 @@ std::string packedTitles();
 /// Their names: "mxfp4".
 std::string packedNames();
 
-/// Finds out the shape and the quantization group of a packed weight whose format and stored tensors are set. MXFP4: `data` is
-/// U8 (..., out, groups, 16), `scales` U8 (..., out, groups).
+/// Finds out the shape and the quantization group of a packed weight whose format and stored tensors are set. MXFP4:
+/// `data` is U8 (..., out, groups, 16), `scales` U8 (..., out, groups).
 WeightView withShape(WeightView packed);
 
 /// A packed weight without zeros.

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A caching allocator: segments from upstream, cut and merged, kept until upstream refuses. Small requests (up to 1 MiB)
-// come from 2 MiB segments, larger ones from segments of their own rounded to 2 MiB; where upstream refuses that, from segments
-// of their own size, so that small budgets are used to their end. Best fit; ties go to the older
-// segment and the lower offset, never to an address, so every backend decides alike.
+// A caching allocator: segments from upstream, cut and merged, kept until upstream refuses. Small requests (up to 1
+// MiB) come from 2 MiB segments, larger ones from segments of their own rounded to 2 MiB; where upstream refuses that,
+// from segments of their own size, so that small budgets are used to their end. Best fit; ties go to the older segment
+// and the lower offset, never to an address, so every backend decides alike.
 
 #include <memory>
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How a reservation goes from one Memory to the next. Its bytes are not moved. Between the two, its KeptReservation is the
-// only owner.
+// How a reservation goes from one Memory to the next. Its bytes are not moved. Between the two, its KeptReservation is
+// the only owner.
 
 #include <cstdint>
 #include <memory>

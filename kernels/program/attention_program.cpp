@@ -38,7 +38,8 @@ std::optional<std::int64_t> distance(Program bound) {
     return near == valueAt(bound, 2 * kFar + 1) - (2 * kFar + 1) ? std::optional(near) : std::nullopt;
 }
 
-/// Sums and differences of the position and constants. Positions lie below 2^30, so int32 does not wrap while offsets do too.
+/// Sums and differences of the position and constants. Positions lie below 2^30, so int32 does not wrap while offsets
+/// do too.
 std::optional<LinearBound> linearBound(const Program& bound) {
     std::vector<LinearBound> values;
     values.reserve(bound.nodes.size());

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which blocks of a mask are full, partial or empty, as runs: a causal mask of 8,192 blocks a side needs 16,384 runs, not
-// 67 million entries. A block is full when all its real elements are allowed (edge blocks are clipped to the lengths),
-// empty when none is, else partial.
+// Which blocks of a mask are full, partial or empty, as runs: a causal mask of 8,192 blocks a side needs 16,384 runs,
+// not 67 million entries. A block is full when all its real elements are allowed (edge blocks are clipped to the
+// lengths), empty when none is, else partial.
 
 #include <cstdint>
 #include <memory>
@@ -33,8 +33,8 @@ struct BlockMaskShape {
     std::int64_t keyBlocks() const { return (keys + keyBlock - 1) / keyBlock; }
 };
 
-/// Immutable. Row i of (batch, head): runs rowOffsets[index(b, h, i)] .. rowOffsets[index + 1] - 1 of rowRuns, ascending;
-/// columns likewise.
+/// Immutable. Row i of (batch, head): runs rowOffsets[index(b, h, i)] .. rowOffsets[index + 1] - 1 of rowRuns,
+/// ascending; columns likewise.
 struct BlockMask {
     BlockMaskShape shape;
     std::vector<std::int64_t> rowOffsets, columnOffsets;
@@ -67,18 +67,18 @@ public:
     virtual std::int64_t worthElements() const = 0;
 };
 
-/// Hierarchical: boxes that interval analysis cannot decide are quartered down to single blocks, whose elements are then
-/// evaluated, by `evaluator` where there is one and they are many. Batch and heads collapse to 1 where the program ignores
-/// them. Throws BadInput for a score program, sizes that
-/// are not positive or too large (2^30 a side, 2^31 runs).
+/// Hierarchical: boxes that interval analysis cannot decide are quartered down to single blocks, whose elements are
+/// then evaluated, by `evaluator` where there is one and they are many. Batch and heads collapse to 1 where the program
+/// ignores them. Throws BadInput for a score program, sizes that are not positive or too large (2^30 a side, 2^31
+/// runs).
 BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, BlockMaskShape shape,
                          base::ThreadPool& pool, base::ProgressSink* progress = nullptr,
                          const base::StopToken& stop = {}, BlockEvaluator* evaluator = nullptr);
 /// The shape that a mask's blocks have: batch and heads collapse to 1 where the program ignores them.
 BlockMaskShape collapsedShape(const Program& mask, BlockMaskShape shape);
 
-/// Allowed elements over all elements. Counts full blocks by their clipped size and evaluates partial ones (interval rows
-/// in closed form where the mask has one).
+/// Allowed elements over all elements. Counts full blocks by their clipped size and evaluates partial ones (interval
+/// rows in closed form where the mask has one).
 double elementDensity(const BlockMask& blocks, const Program& mask, const CaptureBinding& binding,
                       base::ThreadPool& pool, const base::StopToken& stop = {}, BlockEvaluator* evaluator = nullptr);
 
@@ -90,9 +90,9 @@ struct BlockCell {
 std::vector<BlockCell> blockCells(const BlockMask& mask, std::int64_t batch, std::int64_t head, std::int64_t q0,
                                   std::int64_t q1, std::int64_t k0, std::int64_t k1, int columns, int rows);
 
-/// PyTorch's arrays (int32): kv_num_blocks (B, H, Q), kv_indices (B, H, Q, K), full_kv_* and the transposed q_*, full_q_*.
-/// `edgeBlocksArePartial` counts blocks that the lengths cut as partial, as PyTorch does. Throws
-/// BadInput with the size when they would take more than `limitBytes`.
+/// PyTorch's arrays (int32): kv_num_blocks (B, H, Q), kv_indices (B, H, Q, K), full_kv_* and the transposed q_*,
+/// full_q_*. `edgeBlocksArePartial` counts blocks that the lengths cut as partial, as PyTorch does. Throws BadInput
+/// with the size when they would take more than `limitBytes`.
 struct DenseBlockMask {
     std::vector<std::int32_t> kvNumBlocks, kvIndices, fullKvNumBlocks, fullKvIndices;
     std::vector<std::int32_t> qNumBlocks, qIndices, fullQNumBlocks, fullQIndices;

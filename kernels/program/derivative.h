@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Reverse-mode derivative of a score program: new programs over the same inputs and Upstream (the gradient of the loss by
-// the program's result). Subgradients as PyTorch's: abs at 0 gives 0, min and max split ties in halves, floor, ceil, round
-// and integer operations give 0, where() passes to the branch that was taken.
+// Reverse-mode derivative of a score program: new programs over the same inputs and Upstream (the gradient of the loss
+// by the program's result). Subgradients as PyTorch's: abs at 0 gives 0, min and max split ties in halves, floor, ceil,
+// round and integer operations give 0, where() passes to the branch that was taken.
 
 #include "kernels/program/program.h"
 

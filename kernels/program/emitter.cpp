@@ -334,8 +334,8 @@ private:
                    : fmt::format("vt::program::{}<{}>({}, {})", helperName(node.op), emittedType(node.type), a, b);
     }
 
-    /// Division and remainder by a positive constant: of what is never negative as unsigned numbers, by powers of two as a
-    /// shift and a mask (right for negative numbers as well).
+    /// Division and remainder by a positive constant: of what is never negative as unsigned numbers, by powers of two
+    /// as a shift and a mask (right for negative numbers as well).
     std::string unsignedDivision(const ProgramNode& node, const std::string& a, const std::string& b) const {
         const ValueRange& divisor = ranges_[base::toIndex(node.args[1])];
         const bool divides = node.op == ProgramOp::FloorDiv;

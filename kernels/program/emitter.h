@@ -29,8 +29,9 @@ bool isExactOnDevice(const Program& program);
 
 /// `bool NAME(int b, int h, int q_idx, int kv_idx, const Captures& c)` for a mask,
 /// `float NAME(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)` for a score.
-/// The text calls device/program/program.cuh. `Captures` is abi::ProgramCaptures (kernels/device/abi/program.h): for every capture a
-/// pointer; its dtype is part of the text (`dtypes`, in the order of captures), its extents and stride are read from c. Int32 arithmetic is 32-bit.
+/// The text calls device/program/program.cuh. `Captures` is abi::ProgramCaptures (kernels/device/abi/program.h): for
+/// every capture a pointer; its dtype is part of the text (`dtypes`, in the order of captures), its extents and stride
+/// are read from c. Int32 arithmetic is 32-bit.
 std::string emitProgram(const Program& program, std::span<const DType> dtypes, std::string_view name,
                         const EmitOptions& options = {});
 
@@ -43,8 +44,8 @@ std::string emitGradient(const ScoreGradient& gradient, std::span<const DType> d
 /// `void NAME(int b, int h, int q_idx, const Captures& c, int& low, int& high)` of a closed form (interval_analysis.h).
 std::string emitIntervalRows(const IntervalRows& rows, std::span<const DType> dtypes, std::string_view name);
 
-/// `vt::span::Span NAME(b, h, q_idx, kv_idx, const Captures& c)` over spans of inputs (device/program/span.cuh): what a mask can be
-/// there, 0 and 1. A warp calls it together. Sound as IntervalAnalysis is, not exact.
+/// `vt::span::Span NAME(b, h, q_idx, kv_idx, const Captures& c)` over spans of inputs (device/program/span.cuh): what a
+/// mask can be there, 0 and 1. A warp calls it together. Sound as IntervalAnalysis is, not exact.
 std::string emitMaskSpan(const Program& mask, std::span<const DType> dtypes, std::string_view name);
 
 /// One node as Python text, with the least parentheses: "q_idx - kv_idx <= window".

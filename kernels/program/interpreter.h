@@ -31,8 +31,8 @@ public:
     Interpreter(const Interpreter&) = delete; // owns the values of a run
     Interpreter& operator=(const Interpreter&) = delete;
 
-    /// Evaluates keys [key, key + count), count <= kInterpreterWidth. `scores` (count values) may be null when the program
-    /// does not use them, `upstream` likewise.
+    /// Evaluates keys [key, key + count), count <= kInterpreterWidth. `scores` (count values) may be null when the
+    /// program does not use them, `upstream` likewise.
     void run(const ProgramRow& row, std::int64_t key, int count, const C* scores, const C* upstream = nullptr);
 
     /// Values of the last run. Of a root (index into roots) as its type; a value that is the same for the whole row is
@@ -49,8 +49,8 @@ private:
 extern template class Interpreter<float>;
 extern template class Interpreter<double>;
 
-/// A mask at one element, and which sub-expressions made it so: the conjuncts (or disjuncts) of the result with their own
-/// values, for the Mask Lab's "under the pointer".
+/// A mask at one element, and which sub-expressions made it so: the conjuncts (or disjuncts) of the result with their
+/// own values, for the Mask Lab's "under the pointer".
 struct ExplainedNode {
     std::int32_t node = -1;
     std::string text;  ///< "q_idx >= kv_idx"

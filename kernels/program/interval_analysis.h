@@ -22,8 +22,8 @@ struct ProgramBox {
 
 enum class MaskVerdict : std::uint8_t { Empty, Full, Undecided };
 
-/// Captured integer tensors enter by the minimum and maximum of the index range (a table of ranges per tensor, built once
-/// here; boundaries where the values change are kept for sorted tensors such as document ids). One thread each.
+/// Captured integer tensors enter by the minimum and maximum of the index range (a table of ranges per tensor, built
+/// once here; boundaries where the values change are kept for sorted tensors such as document ids). One thread each.
 class IntervalAnalysis {
 public:
     IntervalAnalysis(const Program& program, const CaptureBinding& binding);
@@ -48,9 +48,10 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// The closed form of a mask: row q allows exactly the keys lo(b, h, q) .. hi(b, h, q) (none when lo > hi), cut to the keys
-/// that exist. Found by structure: comparisons that are linear in the key, intersections, unions of half-lines to one side.
-/// Both programs have the mask's captures, in its order. Sums of positions and captured numbers are taken not to wrap.
+/// The closed form of a mask: row q allows exactly the keys lo(b, h, q) .. hi(b, h, q) (none when lo > hi), cut to the
+/// keys that exist. Found by structure: comparisons that are linear in the key, intersections, unions of half-lines to
+/// one side. Both programs have the mask's captures, in its order. Sums of positions and captured numbers are taken not
+/// to wrap.
 struct IntervalRows {
     Program low;                                      ///< Int64, without Key
     Program high;                                     ///< Int64, without Key
@@ -58,8 +59,8 @@ struct IntervalRows {
 };
 /// None when the mask has another shape or the analysis cannot see it.
 std::optional<IntervalRows> intervalRows(const Program& mask);
-/// An interval that holds every key a row may see, for any mask: that of the parts which have a closed form ("causal" of
-/// "causal and document"), at worst all keys. `exact`: the mask allows nothing else, as intervalRows says.
+/// An interval that holds every key a row may see, for any mask: that of the parts which have a closed form ("causal"
+/// of "causal and document"), at worst all keys. `exact`: the mask allows nothing else, as intervalRows says.
 IntervalRows hullRows(const Program& mask, bool& exact);
 
 } // namespace vitrine::kernels

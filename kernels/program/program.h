@@ -85,8 +85,8 @@ enum class ProgramOp : std::uint8_t {
     Cast,       ///< to the node's type; Float to integer truncates; to Bool: != 0
 };
 
-/// Where a node came from: byte range of the source text `source` (index into Program::sources), for messages, for "which
-/// sub-expression blocked this cell" and for the tinted line of the editor.
+/// Where a node came from: byte range of the source text `source` (index into Program::sources), for messages, for
+/// "which sub-expression blocked this cell" and for the tinted line of the editor.
 struct ProgramSpan {
     std::int32_t source = -1; ///< -1: made by the builder
     std::int32_t begin = 0;
@@ -103,7 +103,8 @@ struct ProgramNode {
     ProgramSpan span;
 };
 
-/// A captured tensor as the program sees it: its name, what loads of it give, its rank. Dtype and extents are bound later.
+/// A captured tensor as the program sees it: its name, what loads of it give, its rank. Dtype and extents are bound
+/// later.
 struct ProgramCapture {
     std::string name;
     ProgramType type = ProgramType::Int32;
@@ -147,8 +148,8 @@ inline constexpr unsigned kOnCaptures = 64;
 /// One set for every node.
 std::vector<unsigned> inputsOf(const Program& program);
 
-/// Equal text means equal program whatever its captures hold: the key of kernel caches (with the emitter's version) and of
-/// BlockMask caches (with the contents). Spans and sources do not count.
+/// Equal text means equal program whatever its captures hold: the key of kernel caches (with the emitter's version) and
+/// of BlockMask caches (with the contents). Spans and sources do not count.
 std::string programKey(const Program& program);
 
 /// Tensors of the captures, in their order. Loads: an index below 0 counts from the end, as in Python; what still lies

@@ -3,8 +3,8 @@
 #pragma once
 
 // Builds programs: promotes types as PyTorch does, folds constants, merges equal nodes, simplifies what is certain
-// (x + 0, x & True, select(c, x, x), not not x). Throws BadInput, without a place (the caller knows it), when types do not
-// fit or kMaxProgramNodes would be passed. Not thread-safe.
+// (x + 0, x & True, select(c, x, x), not not x). Throws BadInput, without a place (the caller knows it), when types do
+// not fit or kMaxProgramNodes would be passed. Not thread-safe.
 
 #include <memory>
 #include <optional>
@@ -32,7 +32,8 @@ public:
 
     Value input(ProgramOp op); ///< Score, Batch, Head, Query, Key, Upstream
     Value constant(bool value);
-    /// A Python number: `weak` ones take the other operand's type (PyTorch's rule for scalars); a tensor's value is not weak.
+    /// A Python number: `weak` ones take the other operand's type (PyTorch's rule for scalars); a tensor's value is not
+    /// weak.
     Value constant(std::int64_t value, bool weak = true);
     Value constant(double value, bool weak = true);
     /// The capture of that name, added at its first use; the same name must have the same type and rank again.

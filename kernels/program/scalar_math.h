@@ -3,8 +3,8 @@
 #pragma once
 
 // Scalar arithmetic of programs, in one place for constant folding and the interpreter: integers wrap in their width,
-// `//` and `%` round towards minus infinity (a division of integers by zero gives 0), shifts outside the width give 0 or
-// the sign. I is std::int32_t or std::int64_t, C float or double.
+// `//` and `%` round towards minus infinity (a division of integers by zero gives 0), shifts outside the width give 0
+// or the sign. I is std::int32_t or std::int64_t, C float or double.
 
 #include <cmath>
 #include <cstdint>

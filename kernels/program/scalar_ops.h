@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Operations of programs as functions of scalars: constant folding applies one to two numbers, the interpreter to vectors.
-// Each hands the function of `op` on type T to `use` and says false when there is none.
+// Operations of programs as functions of scalars: constant folding applies one to two numbers, the interpreter to
+// vectors. Each hands the function of `op` on type T to `use` and says false when there is none.
 
 #include "kernels/program/program.h"
 #include "kernels/program/scalar_math.h"

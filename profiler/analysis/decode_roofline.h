@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The decode roofline of a run: bytes that each token must read, by who reads them, what the device's bandwidth makes of
-// them, and how long a token really took. From metrics["roofline"].
+// The decode roofline of a run: bytes that each token must read, by who reads them, what the device's bandwidth makes
+// of them, and how long a token really took. From metrics["roofline"].
 
 #include <optional>
 #include <string>

@@ -68,7 +68,8 @@ std::uint64_t keyOf(Level level, std::uint32_t value) {
     return static_cast<std::uint64_t>(level) << kLevelShift | value;
 }
 
-/// The node of a phase, layer and op. Millions of scopes stand in a few dozen places, most of them where the last one did.
+/// The node of a phase, layer and op. Millions of scopes stand in a few dozen places, most of them where the last one
+/// did.
 class FlamePaths {
 public:
     explicit FlamePaths(FlameBuilder& builder) : builder_(builder) {}

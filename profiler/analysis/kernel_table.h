@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The kernels of a traced run: how often, how long, for which op, how close to the device's bandwidth, and when the device
-// had nothing to do. From the spans of the lane "Kernels" (profiler/gpu/gpu_profiler.h).
+// The kernels of a traced run: how often, how long, for which op, how close to the device's bandwidth, and when the
+// device had nothing to do. From the spans of the lane "Kernels" (profiler/gpu/gpu_profiler.h).
 
 #include <cstdint>
 #include <limits>

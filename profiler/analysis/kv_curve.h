@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// KV-cache bytes against cached tokens, as measured: from the counters "kv_tokens" and "kv_bytes.GROUP" (full, sliding).
+// KV-cache bytes against cached tokens, as measured: from the counters "kv_tokens" and "kv_bytes.GROUP" (full,
+// sliding).
 
 #include <cstdint>
 #include <string>
@@ -20,12 +21,12 @@ struct KvPoint {
 
 struct KvCurve {
     std::vector<std::string> groups; ///< "full", "sliding"
-    std::vector<KvPoint>
-        points; ///< by time; one for each time at which tokens or bytes changed, without empty caches at the end of a request
+    std::vector<KvPoint> points; ///< by time; one for each time at which tokens or bytes changed, without empty caches
+                                 ///< at the end of a request
 };
 
-/// Empty when the run kept no KV cache. At most about `limit` points: the first and last and those where a group's growth
-/// changes stay, others are thinned out evenly.
+/// Empty when the run kept no KV cache. At most about `limit` points: the first and last and those where a group's
+/// growth changes stay, others are thinned out evenly.
 KvCurve kvCurve(const RunTimeline& timeline, std::size_t limit = 4096);
 
 } // namespace vitrine::profiler

@@ -115,7 +115,8 @@ void addBorders(const RunTimeline& timeline, const KvPoolSteps& steps, std::vect
     }
 }
 
-/// Pieces of prompts. Where a prompt is cut by the end of a step, that step's other prompts say how much of it was read.
+/// Pieces of prompts. Where a prompt is cut by the end of a step, that step's other prompts say how much of it was
+/// read.
 void addReading(const RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
     std::vector<base::SlotSpanEvent> spans;
     for (const base::SlotSpanEvent& span : timeline.requests().slotSpans()) {

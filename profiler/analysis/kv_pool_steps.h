@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// When the steps of a batch took pages and wrote tokens. A run tells a step's pages once its cache has committed them: at the
-// step's end on a CPU, while the step before still runs where steps are launched ahead. Its tokens are told when they have
-// landed. Here both stand where the step begins, so that a pool and its formula change together. Any thread; what the
-// timeline holds must outlive a KvPoolSteps.
+// When the steps of a batch took pages and wrote tokens. A run tells a step's pages once its cache has committed them:
+// at the step's end on a CPU, while the step before still runs where steps are launched ahead. Its tokens are told when
+// they have landed. Here both stand where the step begins, so that a pool and its formula change together. Any thread;
+// what the timeline holds must outlive a KvPoolSteps.
 
 #include <optional>
 #include <span>
@@ -49,8 +49,8 @@ struct KvHeldChange {
     std::optional<std::int64_t> tokens;
 };
 
-/// Of all requests, by time: the prompt as its pieces are read, then a token for each one behind it that was sampled (the last
-/// of an answer is not fed back).
+/// Of all requests, by time: the prompt as its pieces are read, then a token for each one behind it that was sampled
+/// (the last of an answer is not fed back).
 std::vector<KvHeldChange> kvHeldTokens(const RunTimeline& timeline, const KvPoolSteps& steps);
 
 } // namespace vitrine::profiler

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What holds the memory at one instant, as a tree: groups by category, layer, op or dtype, and in each group its parts in
-// plain words: "experts, BF16", "embedding, lm_head", "layer inputs 0 to 23".
+// What holds the memory at one instant, as a tree: groups by category, layer, op or dtype, and in each group its parts
+// in plain words: "experts, BF16", "embedding, lm_head", "layer inputs 0 to 23".
 
 #include <cstdint>
 #include <map>
@@ -51,8 +51,8 @@ struct MemoryGroup {
     std::vector<MemoryGroup> children;                       ///< largest first
 };
 
-/// What the device holds at `time`. The root is called "total"; its children are the groups, theirs the parts. Its bytes
-/// are the total of that time: what no block accounts for is in the group of its category, else in "untracked".
+/// What the device holds at `time`. The root is called "total"; its children are the groups, theirs the parts. Its
+/// bytes are the total of that time: what no block accounts for is in the group of its category, else in "untracked".
 MemoryGroup groupAlive(const RunTimeline& timeline, base::TimeNs time, GroupBy by);
 
 /// The same after the first `count` events.

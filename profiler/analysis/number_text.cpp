@@ -43,7 +43,8 @@ std::string oneFurther(std::string digits) {
     return digits.insert(digits.starts_with('-') ? 1 : 0, 1, '1');
 }
 
-/// With a fixed number of decimals. What lies exactly between two texts goes away from zero, and a negative zero is zero.
+/// With a fixed number of decimals. What lies exactly between two texts goes away from zero, and a negative zero is
+/// zero.
 std::string fixedText(double value, int decimals) {
     constexpr int kExact = 30; // further digits: a double that is so near to a half and none shows it in them
     const std::string exact = fmt::format("{:.{}f}", value, decimals + kExact);

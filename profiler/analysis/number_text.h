@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Numbers as screens and reports write them, in UTF-8: the texts of base/units.h with no-break spaces, U+2212 as minus and
-// an en dash for what is unknown. Exports for other programs keep to the C locale and do not use these.
+// Numbers as screens and reports write them, in UTF-8: the texts of base/units.h with no-break spaces, U+2212 as minus
+// and an en dash for what is unknown. Exports for other programs keep to the C locale and do not use these.
 
 #include <cstdint>
 #include <optional>

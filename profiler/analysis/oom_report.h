@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Why a run went out of memory: what asked for how much, what held the memory, and what the step before held at the same
-// place. Pure functions over an immutable timeline, whose rows they point to; any thread.
+// Why a run went out of memory: what asked for how much, what held the memory, and what the step before held at the
+// same place. Pure functions over an immutable timeline, whose rows they point to; any thread.
 
 #include <cstdint>
 #include <string>
@@ -29,8 +29,8 @@ struct OomReport {
     const ScopeRow* phase = nullptr; ///< "loss", "load"
     const ScopeRow* step = nullptr;
     const ScopeRow* before = nullptr; ///< the step of the same kind before it
-    /// The instant of `before` to compare with: just before it got the same tensor, else the most that the same op held,
-    /// else its peak.
+    /// The instant of `before` to compare with: just before it got the same tensor, else the most that the same op
+    /// held, else its peak.
     base::TimeNs beforeTime = 0;
     base::CategoryBytes heldBefore{}; ///< at that instant
 };

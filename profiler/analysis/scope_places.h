@@ -25,8 +25,8 @@ struct ScopePlace {
 /// The place of a scope that stands directly inside `outer`.
 ScopePlace placeInside(ScopePlace outer, const ScopeRow& row);
 
-/// Looks places up. Remembers the last ones only, so that a walk over the millions of scopes of a long run in their order
-/// costs neither a search nor memory for each. One thread; borrows the timeline.
+/// Looks places up. Remembers the last ones only, so that a walk over the millions of scopes of a long run in their
+/// order costs neither a search nor memory for each. One thread; borrows the timeline.
 class ScopePlaces {
 public:
     explicit ScopePlaces(const RunTimeline& timeline) : timeline_(timeline), known_(kKnown) {}
@@ -56,8 +56,8 @@ const ScopeRow* enclosingScope(const RunTimeline& timeline, std::uint64_t scope,
 /// When a scope ended; the timeline's end for one that is still open.
 base::TimeNs scopeEnd(const RunTimeline& timeline, const ScopeRow& scope);
 
-/// The latest step of the same kind (the same name: a prefill step before a prefill step) that began before this one; null
-/// when there is none among the last 200,000 scopes before it.
+/// The latest step of the same kind (the same name: a prefill step before a prefill step) that began before this one;
+/// null when there is none among the last 200,000 scopes before it.
 const ScopeRow* stepBefore(const RunTimeline& timeline, const ScopeRow& step);
 
 /// Index of the first scope that begins after `time`.

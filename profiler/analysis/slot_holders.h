@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Who holds the slots of a batch from when on, so that who runs at some moment is known at the cost of the slots, not of the
-// requests. Values; any thread.
+// Who holds the slots of a batch from when on, so that who runs at some moment is known at the cost of the slots, not
+// of the requests. Values; any thread.
 
 #include <cstdint>
 #include <map>
@@ -31,8 +31,8 @@ private:
     std::map<std::int32_t, std::int32_t> held_; ///< slot of each request that holds one now
 };
 
-/// The first of `rows` neighbouring numbers that so many of `numbers` (ascending) lie among as among no others, those in the
-/// middle; never below 0. `shown` where as many lie among the `rows` numbers from there on.
+/// The first of `rows` neighbouring numbers that so many of `numbers` (ascending) lie among as among no others, those
+/// in the middle; never below 0. `shown` where as many lie among the `rows` numbers from there on.
 std::int32_t firstOfMost(const std::vector<std::int32_t>& numbers, std::int32_t rows, std::int32_t shown);
 
 } // namespace vitrine::profiler

@@ -4,9 +4,9 @@
 
 // Two runs on one axis, so that their memory can be laid over each other: by phase, by step or by time.
 //
-// The axis is a row of segments. A segment is a stretch of A, of B or of both; it is as long as the longer of the two, and
-// inside it time runs evenly in each. So load stands over load, prefill over prefill, and what only one run has stands
-// over nothing.
+// The axis is a row of segments. A segment is a stretch of A, of B or of both; it is as long as the longer of the two,
+// and inside it time runs evenly in each. So load stands over load, prefill over prefill, and what only one run has
+// stands over nothing.
 
 #include <cstdint>
 #include <optional>
@@ -52,8 +52,8 @@ private:
     std::vector<AlignedSegment> segments_;
 };
 
-/// By phase: the outermost phases, matched by name in their order. By step: the steps, matched by name and number. Without
-/// any match, and by time: one segment, from 0, not stretched.
+/// By phase: the outermost phases, matched by name in their order. By step: the steps, matched by name and number.
+/// Without any match, and by time: one segment, from 0, not stretched.
 Alignment align(const RunTimeline& a, const RunTimeline& b, AlignBy by);
 
 /// What a column of the common axis shows: each run's peak in it, with its split, and the difference.

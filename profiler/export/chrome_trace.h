@@ -6,10 +6,11 @@
 //
 // Scopes are nested slices, spans are slices on a track for each lane (what a GPU did stands under a process "GPU"; the
 // argument `scope` is the `id` of the slice that launched it), memory is one counter with a key for each category
-// (Perfetto shows a track for each, chrome://tracing stacks them), other counters stand alone, tokens and out-of-memory are
-// instants, what the slots of a batch did are slices under a process "Batch" with a track for each slot, its queue, running
-// requests and pages are counters there, allocations (when asked for) asynchronous slices. `ts` is in microseconds with three decimals: exact
-// nanoseconds. The time base is named in `otherData.time_base` and in the process's name; times of two bases never mix.
+// (Perfetto shows a track for each, chrome://tracing stacks them), other counters stand alone, tokens and out-of-memory
+// are instants, what the slots of a batch did are slices under a process "Batch" with a track for each slot, its queue,
+// running requests and pages are counters there, allocations (when asked for) asynchronous slices. `ts` is in
+// microseconds with three decimals: exact nanoseconds. The time base is named in `otherData.time_base` and in the
+// process's name; times of two bases never mix.
 
 #include <cstddef>
 #include <ostream>

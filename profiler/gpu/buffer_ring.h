@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Blocks of memory that a tracing library fills on any thread and one reader empties. Locks are held for a push or a pop.
+// Blocks of memory that a tracing library fills on any thread and one reader empties. Locks are held for a push or a
+// pop.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// PM sampling through CUPTI. All metrics are added in one call: each further call would get passes of its own, and sampling
-// takes one pass.
+// PM sampling through CUPTI. All metrics are added in one call: each further call would get passes of its own, and
+// sampling takes one pass.
 
 #include <algorithm>
 #include <cmath>

@@ -11,8 +11,8 @@
 
 namespace vitrine::profiler {
 
-/// None for kinds that were not asked for and for records without times (the device's buffer was full): `lostTimes` tells
-/// which. The name points into the record or is a constant.
+/// None for kinds that were not asked for and for records without times (the device's buffer was full): `lostTimes`
+/// tells which. The name points into the record or is a constant.
 std::optional<DeviceWork> workOf(const CUpti_Activity& record, bool& lostTimes);
 
 } // namespace vitrine::profiler

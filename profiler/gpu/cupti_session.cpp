@@ -233,8 +233,8 @@ void Session::setDetail(TraceDetail detail) {
     detail_ = detail;
 }
 
-/// CUPTI 13.0 crashes in the launch of a graph that was made while graphs were not traced once they are. So they are, for
-/// as long as it is made.
+/// CUPTI 13.0 crashes in the launch of a graph that was made while graphs were not traced once they are. So they are,
+/// for as long as it is made.
 void Session::onInstantiate(bool begins) {
     const std::lock_guard lock(detailMutex_);
     if (detail_ != TraceDetail::Graphs || foreignGraphs_) {

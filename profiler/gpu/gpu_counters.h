@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// NVML's readings as counters of a run, and device memory that is no tracked allocation, as allocations of category untracked.
+// NVML's readings as counters of a run, and device memory that is no tracked allocation, as allocations of category
+// untracked.
 
 #include <atomic>
 #include <cstdint>
@@ -28,9 +29,9 @@ private:
     std::vector<std::pair<const char*, double>> last_;
 };
 
-/// Follows used less reserved bytes from the first reading on: what the driver, libraries and loaded code take beyond what
-/// the context counted at its start. Small changes and those that do not last two readings are left out: reservations
-/// and readings are not made at one instant.
+/// Follows used less reserved bytes from the first reading on: what the driver, libraries and loaded code take beyond
+/// what the context counted at its start. Small changes and those that do not last two readings are left out:
+/// reservations and readings are not made at one instant.
 class UntrackedMemory {
 public:
     explicit UntrackedMemory(base::TraceSink& sink) : sink_(sink) {}

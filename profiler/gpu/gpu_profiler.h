@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Adds what a GPU does to a run's trace. It stands between the engine and the run's sink: events pass through, steps tell
-// when to look closely, and kernels, copies, graphs and counters come back as spans and counters of the same run.
+// Adds what a GPU does to a run's trace. It stands between the engine and the run's sink: events pass through, steps
+// tell when to look closely, and kernels, copies, graphs and counters come back as spans and counters of the same run.
 //
 //   light  whole graphs in windows (TraceWindow), and what NVML and the hardware counters say
 //   full   in the windows every kernel, copy, fill and wait instead, each under the scope that launched it
 //
 // Spans go to the lanes "Kernels", "Copies", "Memsets", "Sync", "Profiler overhead", "Graphs"; counters are named
 // "gpu.power_w", "gpu.energy_j", "gpu.memory_used_bytes", "gpu.memory_process_bytes", "gpu.sm_clock_hz",
-// "gpu.memory_clock_hz", "gpu.temperature_c", "gpu.busy", "gpu.clock_reasons" and counterName's. Device memory that is in
-// use without being tracked (contexts, libraries, code, CUPTI's buffers) is told as allocations of category untracked.
-// Whatever the machine refuses becomes a note; the run goes on.
+// "gpu.memory_clock_hz", "gpu.temperature_c", "gpu.busy", "gpu.clock_reasons" and counterName's. Device memory that is
+// in use without being tracked (contexts, libraries, code, CUPTI's buffers) is told as allocations of category
+// untracked. Whatever the machine refuses becomes a note; the run goes on.
 
 #include <cstdint>
 #include <memory>
@@ -46,8 +46,8 @@ struct KernelSummary {
 
 class GpuProfiler final : public base::TraceSink {
 public:
-    /// `next` takes everything; `clock` is the run's. Both outlive this. `source` stands in for CUPTI in tests; without one
-    /// CUPTI is opened. Make it before the run's CUDA context, so that its buffers come first.
+    /// `next` takes everything; `clock` is the run's. Both outlive this. `source` stands in for CUPTI in tests; without
+    /// one CUPTI is opened. Make it before the run's CUDA context, so that its buffers come first.
     GpuProfiler(base::TraceSink& next, const base::MonotonicClock& clock, const GpuProfilerOptions& options,
                 std::unique_ptr<WorkSource> source = nullptr);
     ~GpuProfiler() override;                  ///< finishes
@@ -60,9 +60,9 @@ public:
     void stepEnded(base::ScopeId step, std::span<const base::StepScope> scopes) override;
     void replayBegins(std::string_view name, base::ScopeId step) override;
 
-    /// Waits until the hardware counters are sampled, or refused. They start once a context exists; that takes half a second,
-    /// in which the driver holds up launches. The end of the first phase (weights have come) waits by itself, so that what
-    /// follows is not slowed.
+    /// Waits until the hardware counters are sampled, or refused. They start once a context exists; that takes half a
+    /// second, in which the driver holds up launches. The end of the first phase (weights have come) waits by itself,
+    /// so that what follows is not slowed.
     void waitUntilReady() const;
 
     /// Ends tracing and hands over what is left; the device must be idle. Once; later calls do nothing.

@@ -4,12 +4,11 @@
 
 // Which scope launched which work.
 //
-// Launching threads note (correlation id of the call, scope) and, while a graph is captured, (node, scope). Records of the
-// device come later and are asked for by correlation id and node. Steps may be told in the trace under other ids than they
-// ran with (base::StepScope), so an answer waits for the end of the step. Replays have the trace's ids from the start, so
-// theirs are known at once, whatever else is under way. A node's scope is kept relative to its step: work of a replayed graph
-// belongs to the replay's first id plus that.
-// Thread-safe.
+// Launching threads note (correlation id of the call, scope) and, while a graph is captured, (node, scope). Records of
+// the device come later and are asked for by correlation id and node. Steps may be told in the trace under other ids
+// than they ran with (base::StepScope), so an answer waits for the end of the step. Replays have the trace's ids from
+// the start, so theirs are known at once, whatever else is under way. A node's scope is kept relative to its step: work
+// of a replayed graph belongs to the replay's first id plus that. Thread-safe.
 
 #include <cstdint>
 #include <deque>

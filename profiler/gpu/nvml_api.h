@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// NVML, opened at run time. Its header is not part of the toolkit everywhere: the few functions used are declared here as
-// NVIDIA documents them.
+// NVML, opened at run time. Its header is not part of the toolkit everywhere: the few functions used are declared here
+// as NVIDIA documents them.
 
 #include <cstdint>
 #include <string>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the driver says of a GPU at this moment: memory, power, clocks, load. Needs no CUDA context, so a status line may
-// poll it whether or not a run is going on. A reading takes well under a millisecond on most machines, but is a call of
-// the driver: not for the GUI's thread.
+// What the driver says of a GPU at this moment: memory, power, clocks, load. Needs no CUDA context, so a status line
+// may poll it whether or not a run is going on. A reading takes well under a millisecond on most machines, but is a
+// call of the driver: not for the GUI's thread.
 
 #include <cstdint>
 #include <memory>
@@ -36,8 +36,8 @@ std::vector<std::string> clockReasonTexts(std::uint64_t reasons);
 
 class NvmlMonitor {
 public:
-    /// By PCI bus id as CUDA tells it ("0000:3b:00.0": NVML counts devices in another order), or by NVML's number when the
-    /// id is empty. Null with one sentence in `why` when there is none.
+    /// By PCI bus id as CUDA tells it ("0000:3b:00.0": NVML counts devices in another order), or by NVML's number when
+    /// the id is empty. Null with one sentence in `why` when there is none.
     static std::unique_ptr<NvmlMonitor> open(const std::string& pciBusId, std::string& why);
     ~NvmlMonitor();
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Hardware counters over time: rates of device memory, how busy multiprocessors and tensor cores are. The device samples
-// itself at a fixed interval, without slowing or serialising what runs. No vendor's headers here.
+// Hardware counters over time: rates of device memory, how busy multiprocessors and tensor cores are. The device
+// samples itself at a fixed interval, without slowing or serialising what runs. No vendor's headers here.
 
 #include <array>
 #include <cstdint>
@@ -21,9 +21,9 @@ inline constexpr int kDeviceCounters = 5;
 /// The counter's name in a run: "gpu.dram_read_bytes_per_second", "gpu.sm_active", ...
 std::string_view counterName(DeviceCounter counter);
 
-/// A share as it is told: 0 to 1. The counters of one sample are not latched at one instant, so that a busy unit may be a
-/// little above 1 (1.18 was seen). What is far above means nothing, and is NaN: the first sample after the start counts
-/// warps from long before it (5 to 27 were seen).
+/// A share as it is told: 0 to 1. The counters of one sample are not latched at one instant, so that a busy unit may be
+/// a little above 1 (1.18 was seen). What is far above means nothing, and is NaN: the first sample after the start
+/// counts warps from long before it (5 to 27 were seen).
 double soundShare(double share);
 
 struct CounterSampleRow {
@@ -45,9 +45,9 @@ public:
 /// exist. Null with one sentence in `why` when that cannot be done.
 std::unique_ptr<CounterSampler> openCounterSampler(int ordinal, base::TimeNs interval, std::string& why);
 
-/// Relates the time stamps of samples to this process's clock. While CUPTI knows that clock (openCupti tells it) the stamps
-/// are on it. Otherwise only pairs are known that are in order: a sample was over (stamp) before it was seen (host time).
-/// The smallest distance of the last pairs is then the closest to the truth.
+/// Relates the time stamps of samples to this process's clock. While CUPTI knows that clock (openCupti tells it) the
+/// stamps are on it. Otherwise only pairs are known that are in order: a sample was over (stamp) before it was seen
+/// (host time). The smallest distance of the last pairs is then the closest to the truth.
 class ClockFit {
 public:
     void see(std::uint64_t device, base::TimeNs host);

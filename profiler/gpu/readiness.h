@@ -21,7 +21,8 @@ std::vector<GpuReadiness> gpuReadiness();
 /// `driverParameters` and `processStatus` are the texts of /proc/driver/nvidia/params and /proc/self/status.
 std::string whyNoCounters(const std::string& driverParameters, const std::string& processStatus);
 
-/// One sentence: why CUPTI's records, or with `counters` its sampling of hardware counters, are not to be had; else empty.
+/// One sentence: why CUPTI's records, or with `counters` its sampling of hardware counters, are not to be had; else
+/// empty.
 std::string whyNoCupti(bool counters);
 
 } // namespace vitrine::profiler

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// In which steps the device is traced. Tracing costs time (up to 11 % of a decode step, docs/performance.md), so it looks
-// at a few steps out of many: the first `steps` of every `period` decode steps, and every step of another kind (prefill, load,
-// logits). Light mode traces whole graphs there, full mode every kernel.
+// In which steps the device is traced. Tracing costs time (up to 11 % of a decode step, docs/performance.md), so it
+// looks at a few steps out of many: the first `steps` of every `period` decode steps, and every step of another kind
+// (prefill, load, logits). Light mode traces whole graphs there, full mode every kernel.
 
 #include <cstdint>
 #include <string_view>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Turns a device's records into spans of a run: names interned, times on the run's axis, scopes looked up. Records whose
-// step has not ended wait. One thread at a time but for kernels().
+// Turns a device's records into spans of a run: names interned, times on the run's axis, scopes looked up. Records
+// whose step has not ended wait. One thread at a time but for kernels().
 
 #include <array>
 #include <mutex>

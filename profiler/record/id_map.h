@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A map from 64-bit ids to small values for the blocks that are alive: open addressing, linear probing, removal by moving
-// back, so that ten million births and deaths leave nothing behind. About 10 ns an operation. Not thread-safe.
+// A map from 64-bit ids to small values for the blocks that are alive: open addressing, linear probing, removal by
+// moving back, so that ten million births and deaths leave nothing behind. About 10 ns an operation. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which blocks of memory are alive: the one answer that recording, parts of a long run and timelines build on. Blocks are
-// known by their ids; a step that was replayed is expanded to the births and deaths of its template.
-// Not thread-safe.
+// Which blocks of memory are alive: the one answer that recording, parts of a long run and timelines build on. Blocks
+// are known by their ids; a step that was replayed is expanded to the births and deaths of its template. Not
+// thread-safe.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace vitrine::profiler {
 
-/// The living blocks of a run, by id. `Block`: what the owner wants to know of a block. `Death`: what it wants to know of a
-/// death that was told before its birth, as threads whose clocks disagree do.
+/// The living blocks of a run, by id. `Block`: what the owner wants to know of a block. `Death`: what it wants to know
+/// of a death that was told before its birth, as threads whose clocks disagree do.
 template <class Block, class Death> class LiveBlocks {
 public:
     /// A block came to life. Returns its death when that was told before: the owner applies it now.
@@ -79,7 +79,8 @@ struct TemplateMemory {
     std::uint64_t id = 0;    ///< relative to the replay
 };
 
-/// The births and deaths of a template in its order. `keep(event)` takes a birth and returns what the owner calls its block.
+/// The births and deaths of a template in its order. `keep(event)` takes a birth and returns what the owner calls its
+/// block.
 template <class Keep> std::vector<TemplateMemory> memoryOf(const base::StepTemplate& step, Keep keep) {
     std::vector<TemplateMemory> memory;
     for (const base::TraceEvent& event : step.events) {

@@ -30,8 +30,8 @@ struct TextHash {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-/// Events that only take back what others began. Dropping them would leave blocks and scopes open for ever, so they have
-/// room of their own.
+/// Events that only take back what others began. Dropping them would leave blocks and scopes open for ever, so they
+/// have room of their own.
 template <class Event>
 constexpr bool kEnds = std::is_same_v<Event, base::FreeEvent> || std::is_same_v<Event, base::ScopeEndEvent> ||
                        std::is_same_v<Event, base::OutOfMemoryEvent>;

@@ -4,12 +4,12 @@
 
 // Turns trace events into column chunks. One recorder per run; record() may be called from any thread.
 //
-// Streams and their columns stand in profiler/record/streams.h. The owner calls drain() about every 250 ms and appends what it
-// gets to the session; nothing of a chunk changes after it was drained.
+// Streams and their columns stand in profiler/record/streams.h. The owner calls drain() about every 250 ms and appends
+// what it gets to the session; nothing of a chunk changes after it was drained.
 //
-// A bounded number of records may wait for a drain. A recorder of a run in real time drops what comes beyond: it counts the
-// lost records and records the gap (base::GapEvent). A recorder of a producer that can wait (a run in virtual time, an
-// import) holds the producer's thread until a drain has made room, and loses nothing.
+// A bounded number of records may wait for a drain. A recorder of a run in real time drops what comes beyond: it counts
+// the lost records and records the gap (base::GapEvent). A recorder of a producer that can wait (a run in virtual time,
+// an import) holds the producer's thread until a drain has made room, and loses nothing.
 
 #include <cstdint>
 #include <functional>
@@ -22,11 +22,12 @@
 namespace vitrine::profiler {
 
 struct RecorderOptions {
-    /// Records that may wait for a drain, at most 224 bytes each. Without drainSoon, records beyond are dropped, but ends of
-    /// what was recorded (frees, ends of scopes, out-of-memory) have the same room once more, so that totals stay right.
+    /// Records that may wait for a drain, at most 224 bytes each. Without drainSoon, records beyond are dropped, but
+    /// ends of what was recorded (frees, ends of scopes, out-of-memory) have the same room once more, so that totals
+    /// stay right.
     std::size_t maxWaiting = std::size_t{1} << 20;
-    /// Set: record() waits when there is no room, and calls this before it waits. It must make another thread call drain()
-    /// soon, and may be called from any thread that records; it must not record.
+    /// Set: record() waits when there is no room, and calls this before it waits. It must make another thread call
+    /// drain() soon, and may be called from any thread that records; it must not record.
     std::function<void()> drainSoon;
 };
 
@@ -42,8 +43,9 @@ public:
     /// The thread that drained last never waits: its records go beyond the bound.
     void record(const base::TraceEvent& event) override;
 
-    /// record() in two halves, for callers that hold locks which the draining thread may want: waitForRoom() before they take
-    /// the locks, recordWithoutWaiting() under them. In a recorder that waits the second half never drops a record.
+    /// record() in two halves, for callers that hold locks which the draining thread may want: waitForRoom() before
+    /// they take the locks, recordWithoutWaiting() under them. In a recorder that waits the second half never drops a
+    /// record.
     void waitForRoom();
     void recordWithoutWaiting(const base::TraceEvent& event);
     /// Draining has ended: waiting threads wake, and from here on the recorder drops what has no room.

@@ -114,8 +114,8 @@ int pyramidLevel(std::string_view stream, base::DeviceRank device = 0);
 std::string pyramidStream(int level, base::DeviceRank device);
 std::vector<PyramidNode> decodePyramid(const base::ColumnChunk& chunk);
 
-/// The order in which a reader should add the streams of a saved run: names, gaps and coarse pyramid levels first, so that
-/// the first picture needs no events and says at once what it lacks.
+/// The order in which a reader should add the streams of a saved run: names, gaps and coarse pyramid levels first, so
+/// that the first picture needs no events and says at once what it lacks.
 std::vector<std::string> inLoadOrder(std::vector<std::string> streams);
 
 } // namespace vitrine::profiler

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which addresses a run ever used. Allocators spread their reservations over the whole address space, so a picture shows
-// the used ranges one above the other and leaves out what lies between them.
+// Which addresses a run ever used. Allocators spread their reservations over the whole address space, so a picture
+// shows the used ranges one above the other and leaves out what lies between them.
 
 #include <cstdint>
 #include <map>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A counter's samples at any zoom: least, largest and mean value of a window of time, without walking all samples of it.
-// A value holds from its sample until the next one. Immutable once made.
+// A counter's samples at any zoom: least, largest and mean value of a window of time, without walking all samples of
+// it. A value holds from its sample until the next one. Immutable once made.
 
 #include <span>
 #include <vector>
@@ -17,7 +17,8 @@ struct CounterSample {
     double value = 0;
 };
 
-/// Values that hold somewhere in a window. Without any (the window ends before the first sample): samples 0, known false.
+/// Values that hold somewhere in a window. Without any (the window ends before the first sample): samples 0, known
+/// false.
 struct CounterColumn {
     double least = 0, largest = 0;
     double mean = 0;           ///< over the part of the window in which a value holds

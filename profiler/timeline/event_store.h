@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Events in the order of their begin. EventStore keeps every kind of EventStreams by its type alone, so a new kind is found in
-// RunTimeline::events without a line here. Snapshots are immutable; any thread may read them.
+// Events in the order of their begin. EventStore keeps every kind of EventStreams by its type alone, so a new kind is
+// found in RunTimeline::events without a line here. Snapshots are immutable; any thread may read them.
 
 #include <algorithm>
 #include <span>

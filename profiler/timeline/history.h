@@ -6,8 +6,8 @@
 //
 // Records may come in any order. settle() merges what came: it takes back the events behind the earliest new one and
 // applies everything again from there, so a live tail costs what is new and a little overlap.
-// A block is described once (AllocationDef); a block of a replayed step is a row of 28 bytes that points to its template's.
-// Not thread-safe; the views are immutable.
+// A block is described once (AllocationDef); a block of a replayed step is a row of 28 bytes that points to its
+// template's. Not thread-safe; the views are immutable.
 
 #include <array>
 #include <cstdint>
@@ -129,7 +129,8 @@ public:
     HistoryViews views();
 
 private:
-    /// A record on its way into the history. replay: kNoReplay a birth told by itself, kDeath a death, else of a replay.
+    /// A record on its way into the history. replay: kNoReplay a birth told by itself, kDeath a death, else of a
+    /// replay.
     struct Record {
         base::TimeNs time = 0;
         std::uint32_t order = 0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Work on lanes outside the scope tree: kernels and copies of a GPU, stages of loading. Those of replayed steps are expanded.
-// Immutable; any thread may ask.
+// Work on lanes outside the scope tree: kernels and copies of a GPU, stages of loading. Those of replayed steps are
+// expanded. Immutable; any thread may ask.
 
 #include <span>
 #include <utility>

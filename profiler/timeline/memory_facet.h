@@ -5,12 +5,13 @@
 // The memory of a run over time, at any zoom. Bytes are exact; step templates are already expanded.
 //
 // Totals, columns, peaks, aliveAt and shapes are about device memory; host and pinned memory have hostQuery and hostAt.
-// An event is a birth or a death of a block in any space, in order of time, then of recording. Event k leaves a state; the
-// state before the first event is empty. A window [a, b) of time shows the states that its events leave, and before its
-// first event the state that the last event before `a` left (unless an event happens exactly at `a`): transient peaks of
-// events at one instant count. A window without events shows that state alone. Until a session's events have been added,
-// query, at, peak and peaks answer from its pyramid chunks, exact to the leaves' borders (complete() is false then).
-// Where records of memory were lost, totals may be wrong from then on: columns and peaks are marked as incomplete.
+// An event is a birth or a death of a block in any space, in order of time, then of recording. Event k leaves a state;
+// the state before the first event is empty. A window [a, b) of time shows the states that its events leave, and before
+// its first event the state that the last event before `a` left (unless an event happens exactly at `a`): transient
+// peaks of events at one instant count. A window without events shows that state alone. Until a session's events have
+// been added, query, at, peak and peaks answer from its pyramid chunks, exact to the leaves' borders (complete() is
+// false then). Where records of memory were lost, totals may be wrong from then on: columns and peaks are marked as
+// incomplete.
 //
 // Immutable; any thread may ask. What only some readers need (the Stack layout) is made when it is first asked for.
 
@@ -87,15 +88,16 @@ public:
     /// How many events came before outOfMemory()[index].
     std::uint64_t eventsBeforeOutOfMemory(std::size_t index) const;
 
-    /// Shapes to draw for a window of time at a pixel size, at most 20,000. An allocation of at least 2 x 2 pixels stands
-    /// alone; smaller neighbours are merged, never dropped: the counts add up to the blocks alive in the window.
+    /// Shapes to draw for a window of time at a pixel size, at most 20,000. An allocation of at least 2 x 2 pixels
+    /// stands alone; smaller neighbours are merged, never dropped: the counts add up to the blocks alive in the window.
     /// `byAddress`: at their addresses, without what the context and libraries hold; else stacked (stackedAddress).
     std::vector<AllocationShape> shapes(base::TimeNs begin, base::TimeNs end, double nsPerPixel, double bytesPerPixel,
                                         bool byAddress) const;
-    /// Address of a row in the Stack layout: from 0, in the order of birth, in gaps that fit. The first call on a timeline
-    /// places all blocks: about 0.1 us for each event.
+    /// Address of a row in the Stack layout: from 0, in the order of birth, in gaps that fit. The first call on a
+    /// timeline places all blocks: about 0.1 us for each event.
     std::uint64_t stackedAddress(std::size_t row) const;
-    /// How much of that layout is placed so far, 0 to 1. Never waits, so the GUI thread can show the progress of another thread.
+    /// How much of that layout is placed so far, 0 to 1. Never waits, so the GUI thread can show the progress of
+    /// another thread.
     double stackedPart() const;
     /// Where a device address is drawn: from 0 upwards, without the ranges that the run never used. Monotone.
     std::uint64_t compactAddress(std::uint64_t address) const;

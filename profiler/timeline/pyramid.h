@@ -63,8 +63,8 @@ public:
 
     /// The state after events [0, index).
     MemoryState stateBefore(const EventColumns& events, std::uint64_t index) const;
-    /// The extremes over the states after each of the events [first, last); first < last. With `entryTime`, also over the
-    /// state before them, which began at that time.
+    /// The extremes over the states after each of the events [first, last); first < last. With `entryTime`, also over
+    /// the state before them, which began at that time.
     MemoryColumn extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
                           std::optional<base::TimeNs> entryTime = std::nullopt) const;
 

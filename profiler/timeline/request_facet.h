@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A batch that served requests: its steps, its slots and the lives of its requests. Empty for other runs. Immutable; any
-// thread may ask.
+// A batch that served requests: its steps, its slots and the lives of its requests. Empty for other runs. Immutable;
+// any thread may ask.
 
 #include <span>
 #include <utility>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What happened in a run on one device, by subject: each facet answers about one of them. Built from chunks as they arrive;
-// readers take immutable snapshots, which any thread may read. Times are nanoseconds since the run's start.
+// What happened in a run on one device, by subject: each facet answers about one of them. Built from chunks as they
+// arrive; readers take immutable snapshots, which any thread may read. Times are nanoseconds since the run's start.
 
 #include <memory>
 #include <optional>
@@ -76,8 +76,8 @@ private:
 /// Builds timelines from chunks, in pieces, as they arrive; snapshot() is cheap enough for 30 Hz.
 class RunTimelineBuilder {
 public:
-    /// `rank`: of the device whose timeline is wanted. A run on several devices has a builder for each; what concerns the run
-    /// as a whole (tokens, requests, gaps) is in all of their timelines.
+    /// `rank`: of the device whose timeline is wanted. A run on several devices has a builder for each; what concerns
+    /// the run as a whole (tokens, requests, gaps) is in all of their timelines.
     explicit RunTimelineBuilder(base::DeviceRank rank = 0);
     ~RunTimelineBuilder();
     RunTimelineBuilder(const RunTimelineBuilder&) = delete; // large

@@ -40,7 +40,8 @@ public:
     std::optional<ScopeRow> row(std::uint64_t id) const;
     /// "step 3 / layer 11 / ExpertMlp"
     std::string path(std::uint64_t id) const;
-    /// How many scopes were looked up by id so far, however. Whoever walks the rows of a long run should need almost none.
+    /// How many scopes were looked up by id so far, however. Whoever walks the rows of a long run should need almost
+    /// none.
     std::uint64_t lookups() const;
 
 private:

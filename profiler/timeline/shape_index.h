@@ -5,10 +5,10 @@
 // Which rectangles (address x lifetime) a picture of the memory needs, found without looking at every block.
 //
 // Blocks that died stand in one list for each power of two of their lifetime, in the order of their deaths. Over each
-// list stands a tree: a node knows the extents of its blocks and covers them by at most kClusters boxes that follow their
-// addresses. A node whose blocks are all too small to draw, and that is narrow on the screen, is drawn as its boxes; only
-// other nodes are opened. What is left over is merged by screen cells until it is few enough. Nothing is ever dropped:
-// the counts of the shapes add up to the blocks in the window.
+// list stands a tree: a node knows the extents of its blocks and covers them by at most kClusters boxes that follow
+// their addresses. A node whose blocks are all too small to draw, and that is narrow on the screen, is drawn as its
+// boxes; only other nodes are opened. What is left over is merged by screen cells until it is few enough. Nothing is
+// ever dropped: the counts of the shapes add up to the blocks in the window.
 
 #include <array>
 #include <cstdint>

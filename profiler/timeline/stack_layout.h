@@ -3,8 +3,8 @@
 #pragma once
 
 // The Stack layout of the allocation view: device blocks placed from 0 upwards as if memory had no holes to keep.
-// At its birth a block takes a free gap that fits well, else the top; it stays there until its death. Blocks that live at
-// the same time never overlap.
+// At its birth a block takes a free gap that fits well, else the top; it stays there until its death. Blocks that live
+// at the same time never overlap.
 
 #include <atomic>
 #include <cstdint>

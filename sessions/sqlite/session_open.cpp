@@ -23,8 +23,8 @@ namespace vitrine::sessions {
 
 namespace {
 
-/// Up to this size every page is looked at when a file is opened (about 0.1 s); above it, the schema and the ends of the
-/// tables.
+/// Up to this size every page is looked at when a file is opened (about 0.1 s); above it, the schema and the ends of
+/// the tables.
 constexpr std::uint64_t kFullCheckBytes = std::uint64_t{32} << 20;
 
 /// The file with symbolic links followed, so that the log beside it is found.
@@ -108,8 +108,8 @@ void checkStructure(const Database& database, const FileHeader& facts) {
     }
 }
 
-/// Write-ahead logging lets readers and several writers work at once. The switch needs the file for itself for a moment,
-/// without SQLite's usual waiting.
+/// Write-ahead logging lets readers and several writers work at once. The switch needs the file for itself for a
+/// moment, without SQLite's usual waiting.
 void enterWal(const Database& database) {
     constexpr int kTries = 100;
     for (int attempt = 1;; ++attempt) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Products of one or few rows, as decoding makes them: bytes of weights per second and SIMD level, and the share of what
-// the memory can read. Weights are larger than the caches.
+// Products of one or few rows, as decoding makes them: bytes of weights per second and SIMD level, and the share of
+// what the memory can read. Weights are larger than the caches.
 
 #include <benchmark/benchmark.h>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Chunks of a run whose columns hold any values at all: the timeline takes them or throws BadInput, and what it took can
-// be asked everything. The checksums and encodings of chunks are column_chunk_fuzz's subject; here each input replaces
-// columns of well-formed chunks: chunk, column, rows, then values.
+// Chunks of a run whose columns hold any values at all: the timeline takes them or throws BadInput, and what it took
+// can be asked everything. The checksums and encodings of chunks are column_chunk_fuzz's subject; here each input
+// replaces columns of well-formed chunks: chunk, column, rows, then values.
 
 #include "profiler/record/streams.h"
 

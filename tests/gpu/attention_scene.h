@@ -3,7 +3,8 @@
 #pragma once
 
 // One attention step over a paged cache with random contents, and its comparison with the CPU. A test is a list of such
-// cases: each is a test of its own, so that their references and kernels are computed side by side (gpu_tests_main.cpp).
+// cases: each is a test of its own, so that their references and kernels are computed side by side
+// (gpu_tests_main.cpp).
 
 #include <cctype>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Packs on the device: the pack that comes with the program computes what the built-in kernels do, and kernels are compiled
-// before the first step.
+// Packs on the device: the pack that comes with the program computes what the built-in kernels do, and kernels are
+// compiled before the first step.
 
 #include <algorithm>
 #include <cmath>

@@ -163,7 +163,8 @@ TEST_P(GpuModel, GreedyIdsAsOnTheCpu) {
     }
 }
 
-// Sums in another order may round an element to another byte. Where answers first differ, the CPU finds both tokens about as good.
+// Sums in another order may round an element to another byte. Where answers first differ, the CPU finds both tokens
+// about as good.
 TEST_P(GpuModel, GreedyIdsOfQuantizedCaches) {
     const std::string model = engine::test::fixture(GetParam());
     for (const kernels::DType dtype : {kernels::DType::F8E4M3, kernels::DType::I8}) {
@@ -265,8 +266,8 @@ TEST_P(GpuModel, MemoryThatEndsAnywhereIsAnError) {
     EXPECT_NO_THROW(generated(*context, model, sink));
 }
 
-// Every request that a run sends to the driver: memory of the load, the prefill and the decode, pinned buffers, programs of
-// kernels, the graphs of steps, and the workspace of a new context. The process and the device stay usable.
+// Every request that a run sends to the driver: memory of the load, the prefill and the decode, pinned buffers,
+// programs of kernels, the graphs of steps, and the workspace of a new context. The process and the device stay usable.
 TEST(GpuDriverMemory, ThatEndsAnywhereIsAnError) {
     if (const std::string why = kernels::whyNoCuda(); !why.empty()) {
         GTEST_SKIP() << why;

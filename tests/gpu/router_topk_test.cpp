@@ -115,7 +115,8 @@ TEST(RouteGpu, AsOnTheCpu) {
         SCOPED_TRACE(::testing::Message() << c.tokens << " tokens, dim " << c.dim << ", " << c.experts << " experts");
         RouteScene scene(c, random);
         testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.normed}, c.type == DType::F32 ? 1e-5 : 4e-3);
-        // The weights of the chosen hardly change when rounding swaps two experts that are nearly equal; the experts do.
+        // The weights of the chosen hardly change when rounding swaps two experts that are nearly equal; the experts
+        // do.
         testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.weights}, c.type == DType::F32 ? 3e-5 : 2e-2);
         CpuContext cpu(2);
         testing::runOp(cpu, scene([](const TestTensor& tensor) { return tensor.view(); }));

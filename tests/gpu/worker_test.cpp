@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Runs on a device in a worker process, as the desktop program has them: what a fault leaves behind, and what stays between
-// runs.
+// Runs on a device in a worker process, as the desktop program has them: what a fault leaves behind, and what stays
+// between runs.
 
 #include <algorithm>
 #include <csignal>

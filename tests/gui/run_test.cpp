@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// The main job by mouse and keys with the program's own runs: choose a model, start, watch, stop, find the run saved, look
-// at it, run it again, compare, open the session anew; measure a mask.
+// The main job by mouse and keys with the program's own runs: choose a model, start, watch, stop, find the run saved,
+// look at it, run it again, compare, open the session anew; measure a mask.
 #include <QComboBox>
 #include <QDir>
 #include <QFile>

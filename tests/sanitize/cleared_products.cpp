@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// cuBLASLt for initcheck, which does not see the stores of cuBLASLt's own kernels: the functions that Vitrine calls, handed on
-// to the library that VITRINE_REAL_CUBLASLT names, with each product's workspace and result filled first by a memset that
-// initcheck does see. What it still reports is ours.
+// cuBLASLt for initcheck, which does not see the stores of cuBLASLt's own kernels: the functions that Vitrine calls,
+// handed on to the library that VITRINE_REAL_CUBLASLT names, with each product's workspace and result filled first by a
+// memset that initcheck does see. What it still reports is ours.
 
 #include <cstdio>
 #include <cstdlib>

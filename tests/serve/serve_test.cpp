@@ -38,7 +38,8 @@ ServerRig::Options demoModel(const json& more = json::object()) {
     return options;
 }
 
-/// Tokens of an answer that goes on for minutes: nothing that a test does meanwhile comes too late. Needs longContext().
+/// Tokens of an answer that goes on for minutes: nothing that a test does meanwhile comes too late. Needs
+/// longContext().
 constexpr int kEndless = 190'000;
 
 ServerRig::Options longContext(json more) {

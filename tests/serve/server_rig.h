@@ -61,7 +61,8 @@ private:
 /// The tokens of a prompt; different salts give different ones.
 std::vector<std::int32_t> promptTokens(int length, int salt, int vocab = 256);
 
-/// What one-by-one generation answers to each of the prompts, greedily and without end tokens, as the rig's server does.
+/// What one-by-one generation answers to each of the prompts, greedily and without end tokens, as the rig's server
+/// does.
 std::vector<std::vector<std::int32_t>> oneByOne(const std::string& model,
                                                 const std::vector<std::vector<std::int32_t>>& prompts, int newTokens);
 

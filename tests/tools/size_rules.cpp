@@ -23,7 +23,8 @@ bool startsWithAny(std::string_view text, std::initializer_list<std::string_view
     return std::ranges::any_of(words, [&](std::string_view word) { return text.starts_with(word); });
 }
 
-/// The line at which the definition begins whose brace closes at `end`: the nearest one above with the same indentation.
+/// The line at which the definition begins whose brace closes at `end`: the nearest one above with the same
+/// indentation.
 std::optional<std::size_t> beginOf(const std::vector<std::string_view>& lines, std::size_t end, std::size_t indent) {
     for (std::size_t i = end; i-- > 0;) {
         const std::string_view line = lines[i];

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// torch's reductions, scans and searches. Of symbols only what folds a few of them into one: sum, any, all, min, max, dot.
+// torch's reductions, scans and searches. Of symbols only what folds a few of them into one: sum, any, all, min, max,
+// dot.
 #include <fmt/format.h>
 
 #include "engine/language/builtins/arguments.h"

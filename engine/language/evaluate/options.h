@@ -25,8 +25,8 @@ struct ProgramOptions {
     std::map<std::string, std::int64_t, std::less<>> integers;
     /// ... and tensors. These become captures, so that new contents do not change the program.
     CapturedTensors tensors;
-    /// Numbers given here by name replace module constants or factory arguments of that name and become Scalars: a slider
-    /// moves them without a new program.
+    /// Numbers given here by name replace module constants or factory arguments of that name and become Scalars: a
+    /// slider moves them without a new program.
     std::map<std::string, double, std::less<>> sliders;
 };
 

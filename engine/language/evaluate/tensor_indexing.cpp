@@ -104,8 +104,8 @@ PyValue TensorIndexing::indexArray(PyArray& symbols, PyValue index) {
     return symbols_.fromArray(made);
 }
 
-// The constant part of an index, as views. Dimensions that a symbol or an index tensor takes are kept whole: keptDims says
-// which of the result they are.
+// The constant part of an index, as views. Dimensions that a symbol or an index tensor takes are kept whole: keptDims
+// says which of the result they are.
 PyTensor* TensorIndexing::constantView(PyTensor& tensor, std::span<const PyValue> items, std::vector<int>& keptDims,
                                        std::vector<PyValue>& kept) {
     std::size_t taken = 0;
@@ -157,7 +157,8 @@ PyValue TensorIndexing::loadedView(PyTensor& view, std::span<const int> dims, st
     return symbols_.row(*permuteTensor(evaluation_.heap, view, order), std::move(indices));
 }
 
-// NumPy's "advanced indexing" with the index tensors side by side: their dimensions stand where the first of them stood.
+// NumPy's "advanced indexing" with the index tensors side by side: their dimensions stand where the first of them
+// stood.
 PyTensor* TensorIndexing::gathered(PyTensor& view, std::span<const int> dims, std::span<const PyValue> kept) {
     std::vector<const PyTensor*> indices;
     TensorDims order, rest;

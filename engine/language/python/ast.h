@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Syntax trees of Python 3.12. Names and texts are views into the file's text, which outlives its tree. What no program can
-// reach (await, patterns of classes, ...) is kept coarsely: its place, so that an error can point at it.
+// Syntax trees of Python 3.12. Names and texts are views into the file's text, which outlives its tree. What no program
+// can reach (await, patterns of classes, ...) is kept coarsely: its place, so that an error can point at it.
 
 #include <cstdint>
 #include <memory>

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Tokens of Python 3.12 ("The Python Language Reference", section 2). Two levels: PyScanner splits a text that need not be
-// correct (the editor's colours use it alone), tokenizePython adds indentation, logical lines and errors with places.
+// Tokens of Python 3.12 ("The Python Language Reference", section 2). Two levels: PyScanner splits a text that need not
+// be correct (the editor's colours use it alone), tokenizePython adds indentation, logical lines and errors with
+// places.
 
 #include <cstdint>
 #include <string>
@@ -62,8 +63,8 @@ PyPlace placeOf(const PyFile& file, std::size_t begin, std::size_t end);
 /// PyError with the source line and a caret.
 PyError errorAt(const PyFile& file, std::size_t begin, std::size_t end, const std::string& what);
 
-/// Throws PyError: text longer than kMaxSourceBytes, characters and literals that Python does not know, brackets that do
-/// not match or are nested deeper than kMaxNesting, inconsistent indentation.
+/// Throws PyError: text longer than kMaxSourceBytes, characters and literals that Python does not know, brackets that
+/// do not match or are nested deeper than kMaxNesting, inconsistent indentation.
 std::vector<PyToken> tokenizePython(const PyFile& file);
 
 bool isPythonKeyword(std::string_view name);

@@ -3,8 +3,8 @@
 #pragma once
 
 // Recursive descent over tokens: one member for each rule of the grammar. Private to the parser's sources.
-// PyCursor reads tokens, PyLiteralRules makes nodes and reads literals (literals.cpp), PyExpressionRules adds the rules of
-// expressions (expressions.cpp), PyRules those of statements (parser.cpp, patterns.cpp).
+// PyCursor reads tokens, PyLiteralRules makes nodes and reads literals (literals.cpp), PyExpressionRules adds the rules
+// of expressions (expressions.cpp), PyRules those of statements (parser.cpp, patterns.cpp).
 
 #include <string>
 #include <string_view>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which names a statement binds (or changes in place) and which it reads, those of nested functions included: what a chosen
-// expression reaches is found by them, and only that is evaluated.
+// Which names a statement binds (or changes in place) and which it reads, those of nested functions included: what a
+// chosen expression reaches is found by them, and only that is evaluated.
 
 #include <set>
 #include <string_view>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Constant tensors, as far as attention programs need PyTorch's: shapes, views, type promotion, element-wise operations,
-// reductions and the constructors of index tables. Errors are BadInput without a place (the caller knows it).
-// Results are new tensors of the heap; views share storage.
+// Constant tensors, as far as attention programs need PyTorch's: shapes, views, type promotion, element-wise
+// operations, reductions and the constructors of index tables. Errors are BadInput without a place (the caller knows
+// it). Results are new tensors of the heap; views share storage.
 
 #include <optional>
 #include <span>

@@ -51,8 +51,8 @@ TensorDims broadcastDims(const TensorDims& a, const TensorDims& b) {
     return made;
 }
 
-// "Type promotion" of PyTorch's tensor attributes page: of tensors with dimensions, of rank 0 and of numbers, a weaker group
-// counts only if it is of a higher category (bool, integer, float).
+// "Type promotion" of PyTorch's tensor attributes page: of tensors with dimensions, of rank 0 and of numbers, a weaker
+// group counts only if it is of a higher category (bool, integer, float).
 DType promotedOperands(std::span<const TensorOperand> operands) {
     const auto category = [](DType dtype) { return isRealDtype(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; };
     const auto groupOf = [](const TensorOperand& operand) {

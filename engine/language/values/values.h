@@ -3,8 +3,8 @@
 #pragma once
 
 // Values of an evaluation: Python's constants, constant tensors, and symbols (nodes of the program that is being
-// built). Objects live in one heap for the whole evaluation, so that cycles (a function in the scope that it closes over)
-// need no care; the heap bounds what a text can make.
+// built). Objects live in one heap for the whole evaluation, so that cycles (a function in the scope that it closes
+// over) need no care; the heap bounds what a text can make.
 
 #include <bit>
 #include <cstdint>

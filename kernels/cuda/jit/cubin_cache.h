@@ -48,7 +48,8 @@ public:
         std::string path_;
         int file_ = -1; ///< -1: the folder cannot be written, so every process compiles for itself
     };
-    /// Waits until no other process or thread compiles the key. Ask load() again then: the other one may have stored it.
+    /// Waits until no other process or thread compiles the key. Ask load() again then: the other one may have stored
+    /// it.
     std::unique_ptr<CompileLock> lock(std::string_view key) const;
 
     struct File {

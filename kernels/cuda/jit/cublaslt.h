@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// cuBLASLt, opened at run time: dense products with float32 accumulation. Algorithms are chosen by its heuristic once for
-// each shape. Only files that are compiled with CUDA headers may include this one.
+// cuBLASLt, opened at run time: dense products with float32 accumulation. Algorithms are chosen by its heuristic once
+// for each shape. Only files that are compiled with CUDA headers may include this one.
 
 #include <cuda.h>
 #include <memory>

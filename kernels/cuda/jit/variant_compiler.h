@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// From a variant and values to a compiled program: collects the sources, makes the macros, asks the cubin cache and then
-// the compiler. Thread-safe.
+// From a variant and values to a compiled program: collects the sources, makes the macros, asks the cubin cache and
+// then the compiler. Thread-safe.
 
 #include <string>
 #include <utility>
@@ -30,7 +30,8 @@ struct Specialization {
 /// What a device adds to a call's variables: sms, shared_per_block, arch.
 std::optional<std::int64_t> deviceVariable(const DeviceArch& arch, std::string_view name);
 
-/// Takes the values of variant.specialize from `lookup`. Throws BadInput that names the variant for one that is missing.
+/// Takes the values of variant.specialize from `lookup`. Throws BadInput that names the variant for one that is
+/// missing.
 Specialization specialize(const KernelPack& pack, const KernelVariant& variant, const Expression::Lookup& lookup,
                           const std::string& arch, const GeneratedSource* generated = nullptr);
 

@@ -10,8 +10,8 @@ namespace vitrine::kernels::abi {
 
 constexpr int kAttentionAbi = 4;
 
-/// Of 32 neighbouring tiles of 64 keys, a bit each: those of which a row sees something, and those of which it sees every key
-/// that exists.
+/// Of 32 neighbouring tiles of 64 keys, a bit each: those of which a row sees something, and those of which it sees
+/// every key that exists.
 struct AttentionTiles {
     unsigned some, whole;
 };
@@ -45,8 +45,9 @@ struct AttentionProgramParams : AttentionParams {
 };
 
 /// What sequences of many rows need: tensor maps of q, the pools of pages and the step's own tokens (hopper form only).
-/// Queries: boxes of (64 columns, the heads of a group, rows). Pools: (columns, kvHeads, tokens of a page, pages), boxes of
-/// 64 columns (of bytes: all) and `pageBox` tokens of one head. New tokens: (columns, kvHeads, tokens), boxes of 64 tokens of one head.
+/// Queries: boxes of (64 columns, the heads of a group, rows). Pools: (columns, kvHeads, tokens of a page, pages),
+/// boxes of 64 columns (of bytes: all) and `pageBox` tokens of one head. New tokens: (columns, kvHeads, tokens), boxes
+/// of 64 tokens of one head.
 struct AttentionPrefillParams : AttentionProgramParams {
     TensorMap queryMap, keyMap, valueMap, newKeyMap, newValueMap;
 };

@@ -6,8 +6,8 @@ namespace vitrine::kernels::abi {
 
 constexpr int kDenseMlpAbi = 1;
 
-/// active[r] = activation(norm(x[r]) gate^T + bias, norm(x[r]) up^T + bias) for `rows` rows; gate and up (width, VT_DIM),
-/// contiguous. normWeight and the biases may be null. Strides in elements.
+/// active[r] = activation(norm(x[r]) gate^T + bias, norm(x[r]) up^T + bias) for `rows` rows; gate and up (width,
+/// VT_DIM), contiguous. normWeight and the biases may be null. Strides in elements.
 struct DenseMlpParams {
     const void* x;
     const void* normWeight;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rows of x copied into the tiles that the grouped products read (device/experts/expert_tiles.cuh describes a tile's layout).
+// Rows of x copied into the tiles that the grouped products read (device/experts/expert_tiles.cuh describes a tile's
+// layout).
 
 namespace vitrine::kernels::abi {
 

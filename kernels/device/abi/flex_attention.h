@@ -50,8 +50,9 @@ struct FlexAttentionParams {
     int* sumTurns;        ///< parts added to each tile, 0 at the start
     int* workCounter;     ///< pieces of work that have been taken, 0 at the start
     const int* tileOrder; ///< forward with blocks: tiles of 128 queries, the longest first
-    int headsInside; ///< 1: backward takes a tile of all heads of a piece of work before the next tile; they have one mask
-    int groupParts; ///< pieces that the heads of a key head are divided into; a divisor of their number
+    int headsInside; ///< 1: backward takes a tile of all heads of a piece of work before the next tile; they have one
+                     ///< mask
+    int groupParts;  ///< pieces that the heads of a key head are divided into; a divisor of their number
 };
 
 /// One captured tensor's gradient from the sums of the loads that read it.

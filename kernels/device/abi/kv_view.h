@@ -4,8 +4,8 @@
 
 namespace vitrine::kernels::abi {
 
-/// kernels/ops/attention/kv_view.h as kernels see it. Page strides are in elements (of scales: in scales); `tokenStride` is
-/// kvHeads * headDim.
+/// kernels/ops/attention/kv_view.h as kernels see it. Page strides are in elements (of scales: in scales);
+/// `tokenStride` is kvHeads * headDim.
 struct KvViewParams {
     void* keys;
     void* values;

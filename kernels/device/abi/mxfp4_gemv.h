@@ -6,8 +6,8 @@ namespace vitrine::kernels::abi {
 
 constexpr int kMxfp4GemvAbi = 1;
 
-/// Expert products of few tokens straight from MXFP4 blocks (experts, out, in / 32, 16) and scales (experts, out, in / 32).
-/// active = activation(x gateUp^T + bias), results = active down^T + bias, a row for each pair (token, choice);
+/// Expert products of few tokens straight from MXFP4 blocks (experts, out, in / 32, 16) and scales (experts, out, in /
+/// 32). active = activation(x gateUp^T + bias), results = active down^T + bias, a row for each pair (token, choice);
 /// out[t] = residual[t] + sum_j weights[t, j] results[t, j]. Biases and residual may be null. Strides in elements.
 struct Mxfp4GemvParams {
     const void* x;

@@ -9,7 +9,8 @@ namespace vitrine::kernels::abi {
 
 constexpr int kQkvSplitAbi = 1;
 
-/// QkvProjectParams for up to 64 tokens, with maps of the three weights in tiles of 32 rows (64 where these are a head).
+/// QkvProjectParams for up to 64 tokens, with maps of the three weights in tiles of 32 rows (64 where these are a
+/// head).
 struct QkvSplitParams : QkvProjectParams {
     TensorMap weightMap[3];
 };

@@ -6,8 +6,8 @@ namespace vitrine::kernels::abi {
 
 constexpr int kRouteAbi = 1;
 
-/// normed = norm(x), logits = normed router^T + bias, then the k largest; router (VT_EXPERTS, VT_DIM), contiguous; ids and
-/// weights (tokens, k). bias may be null. Strides in elements.
+/// normed = norm(x), logits = normed router^T + bias, then the k largest; router (VT_EXPERTS, VT_DIM), contiguous; ids
+/// and weights (tokens, k). bias may be null. Strides in elements.
 struct RouteParams {
     const void* x;
     const void* normWeight;

@@ -4,8 +4,8 @@
 
 // Partial results of a row's attention, by warps and by splits, and how they are merged; see attention_decode.cuh.
 //
-// Weights are relative to a base of each warp and head that only rises when they get large, so that most tiles need no maximum
-// and leave the sums alone; the results are the same, as a base is part of what warps and splits are merged by.
+// Weights are relative to a base of each warp and head that only rises when they get large, so that most tiles need no
+// maximum and leave the sums alone; the results are the same, as a base is part of what warps and splits are merged by.
 // partials: for each row index and split, heads * headDim floats (weighted sums of values), and after all of these, for
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
@@ -176,7 +176,8 @@ private:
     }
 };
 
-/// Merges the warps of a block, in their order, in the stages' memory: the result where the row is not cut, else partials.
+/// Merges the warps of a block, in their order, in the stages' memory: the result where the row is not cut, else
+/// partials.
 __device__ __forceinline__ void writePart(const AttentionParams& p, const Heads& heads, Shared& shared,
                                           unsigned char* stages, const Softmax& softmax, const Sums& sums, bool whole,
                                           float* partialSums, float* partialStatistics) {

@@ -59,7 +59,8 @@ public:
         const KvSequence::Place place = kept_.place(position);
         return {place.page < 0 ? kNowhere : place.page, place.inPage};
     }
-    /// The place of the first of 16 positions that lie next to one another in a page; nowhere if they do not, all of them.
+    /// The place of the first of 16 positions that lie next to one another in a page; nowhere if they do not, all of
+    /// them.
     __device__ __forceinline__ Place locateRun(int position) const {
         if (position < first_ || position + 15 > last_ || position + 15 >= newBegin_ || kept_.pageTokens() % 16 != 0) {
             return nowhere();

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Attention over single rows on tensor cores (mma.sync, sm_80 and later): bf16 or f16, head dims that are multiples of 16 up
-// to 256. One row of q at a time. Keys (of scores) and columns of values (of sums) are the 16 rows of products, the heads that
-// share a key head their columns: so up to 8 heads leave no part of a product empty. A row's keys are cut into splits by its own
-// length alone, a block each, and a warp takes 16 of every 64 keys through a pipeline of its own. The last block of a row merges
-// the splits in their order.
+// Attention over single rows on tensor cores (mma.sync, sm_80 and later): bf16 or f16, head dims that are multiples of
+// 16 up to 256. One row of q at a time. Keys (of scores) and columns of values (of sums) are the 16 rows of products,
+// the heads that share a key head their columns: so up to 8 heads leave no part of a product empty. A row's keys are
+// cut into splits by its own length alone, a block each, and a warp takes 16 of every 64 keys through a pipeline of its
+// own. The last block of a row merges the splits in their order.
 
 #include "device/attention/attention.cuh"
 #include "device/lib/mma.cuh"

@@ -40,7 +40,8 @@ struct Tile {
     bool whole;
 };
 
-/// The tiles that heads [headBegin, headBegin + heads) of a row see together, in order. A warp together: each lane holds a word.
+/// The tiles that heads [headBegin, headBegin + heads) of a row see together, in order. A warp together: each lane
+/// holds a word.
 class RowTiles {
 public:
     /// `low` and `high` are the ends of what the row sees; none when low > high.

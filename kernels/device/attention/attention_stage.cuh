@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a warp of attention_decode holds of 16 keys and values, and its products with them. A stage is 32 rows in shared memory,
-// keys and after them values; of a quantized cache the rows are its bytes, and after all rows lie their 32 scales.
+// What a warp of attention_decode holds of 16 keys and values, and its products with them. A stage is 32 rows in shared
+// memory, keys and after them values; of a quantized cache the rows are its bytes, and after all rows lie their 32
+// scales.
 //
-// A product's rows are 16 keys or 16 columns of the values, its columns 8 heads (mma.cuh). So of the scores of head set n, lane l
-// has, with g = l / 4 and t = l % 4, those of the keys g (elements 0, 1) and g + 8 (2, 3) and the heads 8n + 2t and the next.
+// A product's rows are 16 keys or 16 columns of the values, its columns 8 heads (mma.cuh). So of the scores of head set
+// n, lane l has, with g = l / 4 and t = l % 4, those of the keys g (elements 0, 1) and g + 8 (2, 3) and the heads 8n +
+// 2t and the next.
 //
-// Bytes become pairs of bf16 in registers, where a word's bytes 0 and 2 make one pair and 1 and 3 the other (bytes::split).
-// So of each 16 elements of the head dim, lane l holds of a key the elements 4t, 4t + 2 in the place of 2t, 2t + 1 of mma.cuh,
-// and 4t + 1, 4t + 3 in that of 2t + 8, 2t + 9; queries are brought into that order, for which a product does not matter. Of the
-// output, rows g of a tile are its columns 2g, and rows g + 8 the columns 2g + 1.
+// Bytes become pairs of bf16 in registers, where a word's bytes 0 and 2 make one pair and 1 and 3 the other
+// (bytes::split). So of each 16 elements of the head dim, lane l holds of a key the elements 4t, 4t + 2 in the place of
+// 2t, 2t + 1 of mma.cuh, and 4t + 1, 4t + 3 in that of 2t + 8, 2t + 9; queries are brought into that order, for which a
+// product does not matter. Of the output, rows g of a tile are its columns 2g, and rows g + 8 the columns 2g + 1.
 // Scores are multiplied by the keys' scales, weights by the values'.
 
 #include "device/attention/attention_mma.cuh"
@@ -162,7 +164,8 @@ __device__ __forceinline__ void storeQuery(unsigned char* to, int piece, const u
     }
 }
 
-/// B fragments of q: words 0 and 2 of a step are the heads of set 0, 1 and 3 those of set 1; `queries` begins at the first head.
+/// B fragments of q: words 0 and 2 of a step are the heads of set 0, 1 and 3 those of set 1; `queries` begins at the
+/// first head.
 __device__ __forceinline__ void loadQueries(Queries& q, const T* queries, int rows) {
     const int g = static_cast<int>(threadIdx.x) % 32 / 4;
     const int t = static_cast<int>(threadIdx.x) % 4;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Allowed elements of blocks of a mask, a thread block for each. Unless all must be counted, one that has seen an allowed
-// and a blocked element ends early.
+// Allowed elements of blocks of a mask, a thread block for each. Unless all must be counted, one that has seen an
+// allowed and a blocked element ends early.
 
 #include "device/abi/block_counts.h"
 #include "device/lib/pdl.cuh"

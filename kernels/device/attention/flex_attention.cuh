@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention forward, portable form. A block owns VT_WARPS * VT_ROW_TILES * 16 rows and walks the tiles of VT_TILE keys that
-// the mask leaves, loading one ahead. VT_PAGES: of a ragged batch over a paged cache, else of dense tensors. Online softmax in base 2; a row that sees nothing gives 0 and
-// LSE -inf; the sink is one more logit without a value.
+// FlexAttention forward, portable form. A block owns VT_WARPS * VT_ROW_TILES * 16 rows and walks the tiles of VT_TILE
+// keys that the mask leaves, loading one ahead. VT_PAGES: of a ragged batch over a paged cache, else of dense tensors.
+// Online softmax in base 2; a row that sees nothing gives 0 and LSE -inf; the sink is one more logit without a value.
 
 #ifdef VT_PAGES
 #include "device/attention/flex_attention_pages.cuh"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What flex_attention_backward_hopper.cuh does to the elements of a tile: from scores and dP to weights and gradients of scores,
-// both transposed (keys x queries).
+// What flex_attention_backward_hopper.cuh does to the elements of a tile: from scores and dP to weights and gradients
+// of scores, both transposed (keys x queries).
 
 #include "device/attention/flex_attention_backward_work.cuh"
 

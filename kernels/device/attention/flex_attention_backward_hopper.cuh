@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention backward on Hopper (sm_90a; head dims 64 and 128), all products in one pass. A block owns 128 keys of one key
-// head at a time, a warpgroup 64 of them; tiles of queries and gradOut come by. Scores and dP are made transposed
-// (keys x queries), so that P^T and dS^T multiply from registers into dv and dk; dS^T also goes through shared memory, where
-// both warpgroups multiply it with all 128 keys into the tile's part of dq.
+// FlexAttention backward on Hopper (sm_90a; head dims 64 and 128), all products in one pass. A block owns 128 keys of
+// one key head at a time, a warpgroup 64 of them; tiles of queries and gradOut come by. Scores and dP are made
+// transposed (keys x queries), so that P^T and dS^T multiply from registers into dv and dk; dS^T also goes through
+// shared memory, where both warpgroups multiply it with all 128 keys into the tile's part of dq.
 //
-// Parts of dq are added up in global memory, in float, in a fixed order: that of the pieces of work (last keys first). A tile
-// of queries has a turn, which counts the parts that have been added; the producer counts in the mask which part
-// this one is, a warp of its own waits for the turn. Pieces of work are taken in order, so what one waits for has been taken.
-// flex_attention_sums.cuh makes results of
-// the sums. Where pieces of work are few (many heads read one key head), several share the keys, and parts of dk and dv are
-// added up in the same way.
+// Parts of dq are added up in global memory, in float, in a fixed order: that of the pieces of work (last keys first).
+// A tile of queries has a turn, which counts the parts that have been added; the producer counts in the mask which part
+// this one is, a warp of its own waits for the turn. Pieces of work are taken in order, so what one waits for has been
+// taken. flex_attention_sums.cuh makes results of the sums. Where pieces of work are few (many heads read one key
+// head), several share the keys, and parts of dk and dv are added up in the same way.
 //
 // VT_PASS 1 only looks for the largest terms of captured tensors' gradients (flex_attention_terms.cuh).
 
@@ -44,7 +43,8 @@ __device__ __forceinline__ void shareSlopes(u32 to, int group, const Fragments<k
     namedBarrier(kShared, kGroups * 128);
 }
 
-/// This warpgroup's 64 x 64 of the tile's dq = dS K, into registers of scores: other queries (head dim 64) or other columns (128) than its neighbour's.
+/// This warpgroup's 64 x 64 of the tile's dq = dS K, into registers of scores: other queries (head dim 64) or other
+/// columns (128) than its neighbour's.
 __device__ __forceinline__ void issueRowSums(Scores& sums, u32 slopes, u32 keys, int group) {
     const u32 mine = static_cast<u32>(group * kRows * 128);
     const u64 left = wgmma::descriptor128(kDim == 64 ? slopes + mine : slopes);
@@ -61,9 +61,8 @@ __device__ __forceinline__ void issueRowSums(Scores& sums, u32 slopes, u32 keys,
     wgmma::commit();
 }
 
-/// Hands 64 x 64 sums, from the kFirst-th on, to the warp that adds them: rows of 256 bytes in which pieces of eight elements
-/// change places, so that neither writing nor reading them has bank conflicts.
-/// note() tells which they are.
+/// Hands 64 x 64 sums, from the kFirst-th on, to the warp that adds them: rows of 256 bytes in which pieces of eight
+/// elements change places, so that neither writing nor reading them has bank conflicts. note() tells which they are.
 template <int kFirst = 0, int kSize, class MakeNote>
 __device__ __forceinline__ void handOver(const Shared& shared, RingPlace<kSumStages> place, int group,
                                          const float (&sums)[kSize], MakeNote note) {
@@ -132,8 +131,8 @@ struct Consumer {
     Stage stage{};
     RingPlace<kRowStages> place{};
 
-    /// Stages of sums go round with those of tiles: each tile hands over once, the results of a piece of work (where they are
-    /// parts) take two rounds or, at head dim 64, one, while its keys take one.
+    /// Stages of sums go round with those of tiles: each tile hands over once, the results of a piece of work (where
+    /// they are parts) take two rounds or, at head dim 64, one, while its keys take one.
     __device__ __forceinline__ RingPlace<kSumStages> sums(const FlexAttentionParams& p) const {
         static_assert(kStages == 2 && kSumStages == 2 && kRowStages == 1, "one follows from the other");
         return {stage.index, stage.phase ^ (kDim == 64 && p.groupParts > 1 ? place.phase : 0)};

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The copying side of flex_attention_backward_hopper.cuh: shared memory, the pieces of work, the warp that brings tiles and the
-// warp that adds parts of dq in their turn.
+// The copying side of flex_attention_backward_hopper.cuh: shared memory, the pieces of work, the warp that brings tiles
+// and the warp that adds parts of dq in their turn.
 
 #include "device/attention/flex_attention_hopper_tiles.cuh"
 #include "device/attention/flex_attention_terms.cuh"
@@ -56,8 +56,8 @@ struct Shared {
     __device__ __forceinline__ u32 sumsEmpty(int stage) const { return full(2 * kStages + kSumStages + stage); }
 };
 
-/// 128 keys of one key head and some of the heads that read it. The last keys come first: in causal masks the fewest queries
-/// see them, and the order of the pieces is the order in which parts of sums are added.
+/// 128 keys of one key head and some of the heads that read it. The last keys come first: in causal masks the fewest
+/// queries see them, and the order of the pieces is the order in which parts of sums are added.
 struct Work {
     int batch, kvHead, part, begin;
 
@@ -85,9 +85,10 @@ struct Work {
     }
 };
 
-/// Which tile of sums a part belongs to, and how many parts come before it; rank -1: it is no part, tile -1: no more will come.
-/// A tile is 128 x 64 or 64 x 128 elements: first those of dq over batch, heads and queries; where several parts of a group
-/// add to the same keys, then those of dk and dv over batch, key heads and keys, with kDim / 64 of each for 128 keys.
+/// Which tile of sums a part belongs to, and how many parts come before it; rank -1: it is no part, tile -1: no more
+/// will come. A tile is 128 x 64 or 64 x 128 elements: first those of dq over batch, heads and queries; where several
+/// parts of a group add to the same keys, then those of dk and dv over batch, key heads and keys, with kDim / 64 of
+/// each for 128 keys.
 struct SumNote {
     int tile, rank;
 
@@ -101,8 +102,9 @@ struct SumNote {
     }
 };
 
-/// The tiles of queries of every head of the piece, in order: head after head, or (headsInside) all heads of a tile after each
-/// other. The first is kinder to the cache; but there a piece with few tiles waits for the first heads' tiles of one with many.
+/// The tiles of queries of every head of the piece, in order: head after head, or (headsInside) all heads of a tile
+/// after each other. The first is kinder to the cache; but there a piece with few tiles waits for the first heads'
+/// tiles of one with many.
 class GroupWalk {
 public:
     __device__ __forceinline__ GroupWalk(const FlexAttentionParams& p, const Work& work)
@@ -150,8 +152,8 @@ private:
     Walk walk_;
 };
 
-/// How many parts of a query tile's dq come before that of a piece of work: tiles of keys after its own that the queries see.
-/// The lanes of a warp count for 32 tiles in a row.
+/// How many parts of a query tile's dq come before that of a piece of work: tiles of keys after its own that the
+/// queries see. The lanes of a warp count for 32 tiles in a row.
 class Ranks {
 public:
     __device__ __forceinline__ explicit Ranks(const Work& work) : work_(work) {}
@@ -271,8 +273,8 @@ __device__ __forceinline__ void fenceGlobalProxy() {
     asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
-/// One lane of a warp for each stage of sums: the first part of a tile replaces what is there, others are added when it is their
-/// turn.
+/// One lane of a warp for each stage of sums: the first part of a tile replaces what is there, others are added when it
+/// is their turn.
 __device__ void addSums(const FlexAttentionParams& p, const Shared& shared, int stage) {
     if (threadIdx.x % 32 != 0) {
         return;

@@ -3,9 +3,9 @@
 #pragma once
 
 // What FlexAttention's backward needs of each row, 8 to 32 lanes for each (batch, head, query) of the padded queries:
-// delta = sum of out * gradOut, and offset = lse in base 2, +inf for rows that do not exist (their weights become 0) and 0 for
-// rows that saw nothing. And the sinks' gradients: dSink = - sum over rows of exp(sink - lse) * delta, a block for each
-// head, in a fixed order.
+// delta = sum of out * gradOut, and offset = lse in base 2, +inf for rows that do not exist (their weights become 0)
+// and 0 for rows that saw nothing. And the sinks' gradients: dSink = - sum over rows of exp(sink - lse) * delta, a
+// block for each head, in a fixed order.
 
 #include "device/abi/flex_attention.h"
 #include "device/lib/pdl.cuh"

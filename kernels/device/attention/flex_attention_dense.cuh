@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Where the forward pass takes its work from: dense tensors (batch, heads, rows, headDim). Work is a tile of queries of one
-// head.
+// Where the forward pass takes its work from: dense tensors (batch, heads, rows, headDim). Work is a tile of queries of
+// one head.
 
 #include "device/attention/flex_attention_tiles.cuh"
 

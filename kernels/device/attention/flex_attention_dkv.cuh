@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention backward, the pass for dk and dv: a block owns kRows keys of one key head and walks the tiles of queries of
-// every head that reads it, in order; scores are made transposed, so that P^T and dS^T multiply from registers.
-// VT_RESULTS: 1 dk, 2 dv, 3 both (two passes where both do not fit into registers).
+// FlexAttention backward, the pass for dk and dv: a block owns kRows keys of one key head and walks the tiles of
+// queries of every head that reads it, in order; scores are made transposed, so that P^T and dS^T multiply from
+// registers. VT_RESULTS: 1 dk, 2 dv, 3 both (two passes where both do not fit into registers).
 
 #include "device/attention/flex_attention_gradient.cuh"
 
@@ -28,8 +28,8 @@ __device__ __forceinline__ void loadTile(const FlexAttentionParams& p, int batch
     }
 }
 
-/// Gradients of the scores and weights of a tile; `at` is its first element of this warp, `rows` the offsets and deltas of
-/// its queries.
+/// Gradients of the scores and weights of a tile; `at` is its first element of this warp, `rows` the offsets and deltas
+/// of its queries.
 __device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Element& at, const float* rows,
                                                   bool tested, bool partial, Scores& scores, Scores& weights,
                                                   TermSums& terms) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention backward, the pass for dq: a block owns kRows queries of one head and walks their tiles of keys in order.
+// FlexAttention backward, the pass for dq: a block owns kRows queries of one head and walks their tiles of keys in
+// order.
 
 #include "device/attention/flex_attention_gradient.cuh"
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention forward on Hopper (sm_90a; head dims 64, 96 and 128). A persistent block owns 128 queries of one head at a
-// time: one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each, and work on slices
-// of 64 keys. While a warpgroup makes weights of one slice, two products are under way: the values of the slice before it, times
-// their weights, and the scores of the slice after it. So neither waits for the other, nor one warpgroup for its neighbour.
-// Masks, scores and results are those of flex_attention.cuh.
+// FlexAttention forward on Hopper (sm_90a; head dims 64, 96 and 128). A persistent block owns 128 queries of one head
+// at a time: one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each, and
+// work on slices of 64 keys. While a warpgroup makes weights of one slice, two products are under way: the values of
+// the slice before it, times their weights, and the scores of the slice after it. So neither waits for the other, nor
+// one warpgroup for its neighbour. Masks, scores and results are those of flex_attention.cuh.
 
 #include "device/attention/flex_attention_hopper_rows.cuh"
 
@@ -14,8 +14,8 @@ namespace vt {
 
 namespace flex {
 
-/// This warpgroup's 64 rows of queries, as operands. (Products that read them from shared memory read twice as much there, and
-/// were no faster.)
+/// This warpgroup's 64 rows of queries, as operands. (Products that read them from shared memory read twice as much
+/// there, and were no faster.)
 using Queries = Fragments<kDim>;
 __device__ __forceinline__ void loadQueries(const Shared& shared, int stage, int group, Queries& queries) {
     const int thread = static_cast<int>(threadIdx.x) % 128;

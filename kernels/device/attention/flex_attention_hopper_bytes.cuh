@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Tiles of a quantized cache for the forward pass on Hopper over pages. Each of the producing warps brings 32 rows of every
-// tile: first their bytes and scales, kAhead tiles ahead, then as floats times their scales, rounded to T, into the tile that the
-// consumers read. So a key is the same number here as where a step reads its own tokens as they are. A tensor map brings bytes of
-// rows that lie next to one another in a page (VT_PAGE_BOX 32); others are copied row by row, with zeros where there is no key.
-// Tiles of the step's own tokens come by tensor maps too.
+// Tiles of a quantized cache for the forward pass on Hopper over pages. Each of the producing warps brings 32 rows of
+// every tile: first their bytes and scales, kAhead tiles ahead, then as floats times their scales, rounded to T, into
+// the tile that the consumers read. So a key is the same number here as where a step reads its own tokens as they are.
+// A tensor map brings bytes of rows that lie next to one another in a page (VT_PAGE_BOX 32); others are copied row by
+// row, with zeros where there is no key. Tiles of the step's own tokens come by tensor maps too.
 
 #include "device/attention/flex_attention_hopper_stages.cuh"
 #include "device/attention/flex_attention_pages.cuh"
@@ -15,7 +15,8 @@ namespace vt {
 
 namespace flex {
 
-/// What a producing warp has in shared memory for bytes: kAhead slots for keys and as many for values, and their barriers.
+/// What a producing warp has in shared memory for bytes: kAhead slots for keys and as many for values, and their
+/// barriers.
 struct ByteSlots {
     static constexpr int kAhead = kDim == 64 ? 2 : 1;  ///< tiles whose bytes are under way or wait
     static constexpr int kSlotBytes = 32 * (kDim + 4); ///< rows of bytes, after them their scales
@@ -61,8 +62,8 @@ public:
             fetchRows(slots_.at(place, isValue), isValue);
         }
     }
-    /// The tile at `begin` into `to`, its bytes from the place that they were fetched to. `full` completes when all threads
-    /// have brought their part.
+    /// The tile at `begin` into `to`, its bytes from the place that they were fetched to. `full` completes when all
+    /// threads have brought their part.
     __device__ __forceinline__ void bring(int begin, int place, u32 to, bool isValue, u32 full) const {
         if (isNew(begin)) {
             bringNew(begin, to, isValue, full);

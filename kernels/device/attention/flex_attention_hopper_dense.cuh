@@ -30,8 +30,9 @@ __device__ __forceinline__ Work readWork(u32 from) {
             static_cast<int>(readWord(from + 8))};
 }
 
-/// The pieces of work of this block. Where a mask's rows differ in length, blocks take them as they become free, the longest
-/// first; otherwise in turn, the last first, because they see the most in causal masks. The producing warp together.
+/// The pieces of work of this block. Where a mask's rows differ in length, blocks take them as they become free, the
+/// longest first; otherwise in turn, the last first, because they see the most in causal masks. The producing warp
+/// together.
 class Queue {
 public:
     __device__ __forceinline__ explicit Queue(const Params& p)

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The forward pass on Hopper over ragged batches and pages: its producer and the order of its work. A piece of work is as many
-// (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of their size, so that a row's result does not depend
-// on the rows beside it. Tensor maps bring a tile that lies in pages (VT_PAGE_BOX positions at a time, which never cross a
-// page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, and values that reach past the
-// sequence's end, are copied row by row with zeros where there is no key. Of a quantized cache all warps of the producing group
-// make floats of bytes (flex_attention_hopper_bytes.cuh).
+// The forward pass on Hopper over ragged batches and pages: its producer and the order of its work. A piece of work is
+// as many (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of their size, so that a row's result
+// does not depend on the rows beside it. Tensor maps bring a tile that lies in pages (VT_PAGE_BOX positions at a time,
+// which never cross a page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, and
+// values that reach past the sequence's end, are copied row by row with zeros where there is no key. Of a quantized
+// cache all warps of the producing group make floats of bytes (flex_attention_hopper_bytes.cuh).
 
 #include "device/attention/flex_attention_hopper_bytes.cuh"
 #include "device/attention/flex_attention_hopper_stages.cuh"
@@ -51,8 +51,8 @@ public:
           keys_(p, KvSequence(p.cache, work.batch), work.rowBegin, rowEnd, work.position),
           boxes_(VT_PAGE_BOX > 0 && (p.cache.ring != 0 || p.cache.first[work.batch] % kPageBox == 0)) {}
 
-    /// Chooses the ways of the tile at `begin` and looks up its places. Keys past the end may be anything, for their scores do
-    /// not count; values there must be zeros, for a weight of 0 does not silence a NaN.
+    /// Chooses the ways of the tile at `begin` and looks up its places. Keys past the end may be anything, for their
+    /// scores do not count; values there must be zeros, for a weight of 0 does not silence a NaN.
     __device__ __forceinline__ void open(int begin) {
         const int last = min(begin + kKeys - 1, lastKey_);
         const bool allNew = keys_.isNew(begin);
@@ -168,8 +168,8 @@ __device__ __forceinline__ void initMore(const Shared& shared) {
     }
 }
 
-/// The producing warps walk alike, the first one says what comes. Blocks take pieces in turn, every other round backwards, so
-/// that nobody always gets the longest.
+/// The producing warps walk alike, the first one says what comes. Blocks take pieces in turn, every other round
+/// backwards, so that nobody always gets the longest.
 __device__ void produce(const Params& p, const Shared& shared) {
     const bool speaks = !kBytes || threadIdx.x % 128 < 32;
     const bool first = threadIdx.x % (kLoaders * 32) == 0;

@@ -129,8 +129,8 @@ __device__ __forceinline__ bool anyOfQuad(bool mine) {
     return (__ballot_sync(kAllLanes, mine) >> (threadIdx.x % 32 / 4 * 4) & 15U) != 0;
 }
 
-/// Scores become weights. Where older sums have to shrink, shrinkSums(factors) does it. A row's base does not depend on the
-/// rows beside it. `first`: of these rows; there is nothing older.
+/// Scores become weights. Where older sums have to shrink, shrinkSums(factors) does it. A row's base does not depend on
+/// the rows beside it. `first`: of these rows; there is nothing older.
 template <class Shrink>
 __device__ __forceinline__ void weighSlice(Rows& rows, const Scores& scores, float factor, bool first, Weights& weights,
                                            Shrink shrinkSums) {

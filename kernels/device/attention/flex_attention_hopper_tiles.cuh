@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the Hopper forms of FlexAttention share (sm_90a; head dims 64 and 128, forward 96 as well): tiles by tensor maps in
-// chunks of 64 columns, stages of a ring, products of a warpgroup's 64 rows. A block has two consuming warpgroups and one that
-// copies.
+// What the Hopper forms of FlexAttention share (sm_90a; head dims 64 and 128, forward 96 as well): tiles by tensor maps
+// in chunks of 64 columns, stages of a ring, products of a warpgroup's 64 rows. A block has two consuming warpgroups
+// and one that copies.
 
 #include "device/attention/flex_attention_tiles.cuh"
 #include "device/lib/wgmma.cuh"
@@ -81,8 +81,8 @@ struct Note {
 };
 
 /// The pieces of work of this block: tiles of rows times heads. Heads whose data share the second-level cache make a
-/// section; inside it the first tile (which sees the most) of every head comes before the second. Blocks take pieces in turn,
-/// every other round backwards, so that nobody always gets the longest.
+/// section; inside it the first tile (which sees the most) of every head comes before the second. Blocks take pieces in
+/// turn, every other round backwards, so that nobody always gets the longest.
 class Schedule {
 public:
     /// `headBytes`: what all tiles of a head read; `together` heads read the same.
@@ -156,8 +156,8 @@ __device__ __forceinline__ void divide(Produce produce, Consume consume) {
     }
 }
 
-/// This thread's number in its warpgroup. The compiler does not see what it is: addresses made of it are made where they are
-/// used and take no registers around products.
+/// This thread's number in its warpgroup. The compiler does not see what it is: addresses made of it are made where
+/// they are used and take no registers around products.
 __device__ __forceinline__ int freshThread() {
     u32 thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));

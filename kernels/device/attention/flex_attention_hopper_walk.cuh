@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The tiles of keys that a piece of work of the Hopper forms visits when its rows see intervals: of dense tensors and of pages
-// alike (Work, RowPlace and Params are theirs).
+// The tiles of keys that a piece of work of the Hopper forms visits when its rows see intervals: of dense tensors and
+// of pages alike (Work, RowPlace and Params are theirs).
 
 #include "device/attention/flex_attention_hopper_stages.cuh"
 #ifdef VT_PAGES

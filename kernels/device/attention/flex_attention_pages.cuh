@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Where the forward pass takes its work from: ragged batches whose keys lie in pages of a cache, and beside it what the step
-// adds (kernels/ops/attention/attention.h). Work is a tile of (row, head) pairs of one sequence and key head: the heads that share a key
-// head lie side by side. Sequences of one row are attention_decode's.
+// Where the forward pass takes its work from: ragged batches whose keys lie in pages of a cache, and beside it what the
+// step adds (kernels/ops/attention/attention.h). Work is a tile of (row, head) pairs of one sequence and key head: the
+// heads that share a key head lie side by side. Sequences of one row are attention_decode's.
 
 #include "device/attention/attention_keys.cuh"
 #include "device/attention/attention_seen.cuh"
@@ -19,8 +19,8 @@ using Out = StorageOf<VT_OUT_DTYPE>;
 inline constexpr int kGroup = VT_GROUP;
 inline constexpr bool kBytes = sizeof(StorageOf<VT_CACHE_DTYPE>) == 1; ///< the cache is quantized
 
-/// A key's or value's row: floats that are copied while others compute, or bytes of a quantized cache, which are made floats
-/// on their way.
+/// A key's or value's row: floats that are copied while others compute, or bytes of a quantized cache, which are made
+/// floats on their way.
 class TileRow {
 public:
     __device__ __forceinline__ TileRow(const Params& p, const SequenceKeys::Place& place, bool isValue, int kvHead) {
@@ -32,8 +32,8 @@ public:
             scale_ = *SequenceKeys::scale(p, place, isValue, kvHead);
         }
     }
-    /// The warp's 32 rows or a part of them in pieces of 8 elements, kCount for each lane: piece i * 32 + lane of all. They go to
-    /// `placeOf(row, piece of the row)` as 16 bytes; zeros where there is no row.
+    /// The warp's 32 rows or a part of them in pieces of 8 elements, kCount for each lane: piece i * 32 + lane of all.
+    /// They go to `placeOf(row, piece of the row)` as 16 bytes; zeros where there is no row.
     template <int kCount, int kUnroll = kCount, class PlaceOf>
     __device__ __forceinline__ void bring(const Params& p, const PlaceOf& placeOf) const {
         // Loads that are under way together.
@@ -119,8 +119,8 @@ struct RowPlace {
     }
 };
 
-/// The `index`-th piece of work, kPairs pairs each, over all sequences and key heads; within a sequence the last comes first,
-/// because it sees the most keys. All lanes of a warp together.
+/// The `index`-th piece of work, kPairs pairs each, over all sequences and key heads; within a sequence the last comes
+/// first, because it sees the most keys. All lanes of a warp together.
 template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, int index) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int kvHead = index % p.kvHeads;
@@ -162,8 +162,8 @@ template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, in
 }
 
 #if VT_MASK == 3
-/// Of an interval's tiles those of which some row of the piece sees something. A warp together: each lane holds a word of what
-/// all of the piece's rows see.
+/// Of an interval's tiles those of which some row of the piece sees something. A warp together: each lane holds a word
+/// of what all of the piece's rows see.
 template <class Interval> class SeenWalk {
 public:
     __device__ __forceinline__ SeenWalk(const Params& p, const Work& work, const Interval& interval)
@@ -265,7 +265,8 @@ struct Scene {
         }
     }
 
-    /// Keys and after them values: a warp brings its share of the rows, a lane looks up one. Rows without a key are zeros.
+    /// Keys and after them values: a warp brings its share of the rows, a lane looks up one. Rows without a key are
+    /// zeros.
     template <int kKeys, int kThreads>
     __device__ __forceinline__ void loadKeys(const Params& p, int begin, u32 to) const {
         constexpr int kShare = kKeys / (kThreads / 32);

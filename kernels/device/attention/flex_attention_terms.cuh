@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What all forms of FlexAttention's backward share: from a score and dP = gradOut V^T to the weight P and the gradient of the
-// score before its program,
+// What all forms of FlexAttention's backward share: from a score and dP = gradOut V^T to the weight P and the gradient
+// of the score before its program,
 //   P = exp(post - lse), dS = P (dP - delta), gradient = scoreGradient(pre, dS); 0 where the mask forbids,
-// and the sums of captured tensors' gradients. Those are summed in 64-bit integers, so that the order of atomic additions
-// does not matter: the pass for dq finds the largest term, which fixes the unit; the pass for dk and dv adds.
+// and the sums of captured tensors' gradients. Those are summed in 64-bit integers, so that the order of atomic
+// additions does not matter: the pass for dq finds the largest term, which fixes the unit; the pass for dk and dv adds.
 
 #include "device/attention/flex_attention_tiles.cuh"
 #include "device/attention/flex_unit.cuh"
@@ -19,8 +19,8 @@ struct Element {
     int batch, head, query, key;
 };
 
-/// Whether an element takes part where that is not sure. Without branches: what the mask reads comes for all elements of a
-/// tile at once.
+/// Whether an element takes part where that is not sure. Without branches: what the mask reads comes for all elements
+/// of a tile at once.
 __device__ __forceinline__ bool takesPart(const FlexAttentionParams& p, const Element& at, bool partial, bool nothing) {
     bool allowed = (at.query < p.queries) & (at.key < p.keys) & !nothing;
     if constexpr (VT_MASK == 1) {

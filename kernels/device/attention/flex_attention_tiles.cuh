@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the portable kernels of FlexAttention share (mma.sync, sm_80 and later; bf16 or f16): tiles in shared memory, the
-// walk over the blocks that a mask leaves, scores. "device/generated/program.cuh" is written for each pair of programs
-// (kernels/program/emitter.h):
+// What the portable kernels of FlexAttention share (mma.sync, sm_80 and later; bf16 or f16): tiles in shared memory,
+// the walk over the blocks that a mask leaves, scores. "device/generated/program.cuh" is written for each pair of
+// programs (kernels/program/emitter.h):
 //   bool maskMod(int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   void intervalRows(int b, int h, int q_idx, const Captures& c, int& low, int& high)
 //   float scoreMod(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   float scoreGradient(float score, float upstream, int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   void captureGradients(the same, Sink&& sink), which calls sink(gradient, offset, term)
-// VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row, 3 an interval that
-// holds what a row sees, and maskMod in those of its tiles that are not seen whole (attention_seen.cuh).
+// VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row, 3 an interval
+// that holds what a row sees, and maskMod in those of its tiles that are not seen whole (attention_seen.cuh).
 
 #include "device/abi/flex_attention.h"
 #include "device/lib/mma.cuh"

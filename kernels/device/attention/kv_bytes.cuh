@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rows of quantized KV caches (kernels/ops/attention/kv_view.h): bytes with a scale, INT8 or FP8 E4M3. The bits are the CPU's.
+// Rows of quantized KV caches (kernels/ops/attention/kv_view.h): bytes with a scale, INT8 or FP8 E4M3. The bits are the
+// CPU's.
 
 #include "device/lib/types.cuh"
 #include "device/lib/warp.cuh"
@@ -63,9 +64,10 @@ struct Scale {
     float scale;   ///< NaN: an element is none
     float inverse; ///< 0: all bytes are
 };
-/// From the row's largest magnitudeBits. Both divisions are correctly rounded, as the CPU's, and without a branch to where
-/// registers are spilled: a quotient of a correctly rounded reciprocal with one step of remainder, and a reciprocal of few
-/// bits (not all ones) with one (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor").
+/// From the row's largest magnitudeBits. Both divisions are correctly rounded, as the CPU's, and without a branch to
+/// where registers are spilled: a quotient of a correctly rounded reciprocal with one step of remainder, and a
+/// reciprocal of few bits (not all ones) with one (Markstein, "Computation of elementary functions on the IBM RISC
+/// System/6000 processor").
 template <class B> __device__ __forceinline__ Scale scaleOf(u32 largest) {
     constexpr float kLargest = kIsInt8<B> ? 127 : 448;
     constexpr float kReciprocal = 1 / kLargest;

@@ -56,8 +56,8 @@ private:
     int capacity_ = -1; ///< of a ring
 };
 
-/// Where a new token's keys and values go (and, of bytes, the scales of head 0; `pageTokens` between heads), or null where the cache does not keep its position (older than the window, after
-/// the end).
+/// Where a new token's keys and values go (and, of bytes, the scales of head 0; `pageTokens` between heads), or null
+/// where the cache does not keep its position (older than the window, after the end).
 template <class T> struct KvRows {
     T* key = nullptr;
     T* value = nullptr;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Writes the keys and values of new tokens into a cache, one block a token. Into a quantized cache a warp takes a row of one
-// head, keys first: steps of few tokens wait for this kernel, so that its rows do not wait for each other.
+// Writes the keys and values of new tokens into a cache, one block a token. Into a quantized cache a warp takes a row
+// of one head, keys first: steps of few tokens wait for this kernel, so that its rows do not wait for each other.
 
 #include "device/abi/kv_write.h"
 #include "device/attention/kv_bytes.cuh"

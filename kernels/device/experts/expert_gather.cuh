@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Rows of x, expert by expert, in the tiles of expert_tiles.cuh. A warp takes a piece of a row at a time through shared memory, where
-// it is permuted; rows after a tile's last are zero up to a multiple of 32.
+// Rows of x, expert by expert, in the tiles of expert_tiles.cuh. A warp takes a piece of a row at a time through shared
+// memory, where it is permuted; rows after a tile's last are zero up to a multiple of 32.
 
 #include "device/abi/expert_gather.h"
 #include "device/experts/expert_tiles.cuh"

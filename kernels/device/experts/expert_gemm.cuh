@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Grouped expert products for every tensor core since sm_80: a block of 8 warps makes 128 weight rows times one tile. Four
-// warps share the weight rows, two the tile's rows; weights go from global memory to registers one block ahead.
+// Grouped expert products for every tensor core since sm_80: a block of 8 warps makes 128 weight rows times one tile.
+// Four warps share the weight rows, two the tile's rows; weights go from global memory to registers one block ahead.
 
 #include "device/experts/expert_tiles.cuh"
 #include "device/lib/mma.cuh"

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Grouped expert products on Hopper: one persistent block a multiprocessor. A producer thread copies blocks of gathered rows
-// into a ring; two warpgroups each multiply 128 weight rows by the tile's rows (as Y^T = W X^T, because only the A operand
-// may come from registers). Weights go from global memory to registers one block ahead, become BF16 there, and feed the
-// tensor cores while the other fragment's products run.
+// Grouped expert products on Hopper: one persistent block a multiprocessor. A producer thread copies blocks of gathered
+// rows into a ring; two warpgroups each multiply 128 weight rows by the tile's rows (as Y^T = W X^T, because only the A
+// operand may come from registers). Weights go from global memory to registers one block ahead, become BF16 there, and
+// feed the tensor cores while the other fragment's products run.
 
 #include "device/experts/expert_tiles.cuh"
 #include "device/lib/pdl.cuh"
@@ -87,8 +87,8 @@ __device__ void produce(const abi::ExpertGemmParams& p, Ring ring) {
     }
 }
 
-/// The weights of both fragments, block after block. ptxas lets all loads of a loop count on one scoreboard, so waiting for
-/// the oldest is waiting for the newest: they go out together, as early as there is room.
+/// The weights of both fragments, block after block. ptxas lets all loads of a loop count on one scoreboard, so waiting
+/// for the oldest is waiting for the newest: they go out together, as early as there is room.
 class WeightStream {
 public:
     __device__ __forceinline__ WeightStream(const abi::ExpertGemmParams& p, const Place& at)

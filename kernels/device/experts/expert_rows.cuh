@@ -26,8 +26,8 @@ inline constexpr int kBuffers = VT_BUFFERS;     ///< of sums
 inline constexpr int kThreads = (kWarps + 1 + kFinishers) * 32;
 static_assert(kFinishers <= kBuffers, "a wait cannot tell apart phases that lie two apart");
 
-// Two tiles need more registers than sixteen warps have each (sm_90a): the multiplying warps take what the others leave.
-// Each is called once, by all warps of its branch.
+// Two tiles need more registers than sixteen warps have each (sm_90a): the multiplying warps take what the others
+// leave. Each is called once, by all warps of its branch.
 inline constexpr int kMoreRegisters = 152;
 static_assert(kWarps % 4 == 0 && (kTiles == 1 || (kWarps == 12 && kThreads == 512)), "whole groups of four warps");
 __device__ __forceinline__ void takeRegisters() {
@@ -92,8 +92,8 @@ template <int kIn> struct Slot {
 template <int kIn> struct UnitWords {
     u32 words[ceilDiv(Slot<kIn>::kSteps, 2)][4];
 
-    /// `from` is this lane's row for loadMatrix4: row lane % 16 of the warp's first group, lanes from 16 on of the second.
-    /// What a last step reads after its row is not used.
+    /// `from` is this lane's row for loadMatrix4: row lane % 16 of the warp's first group, lanes from 16 on of the
+    /// second. What a last step reads after its row is not used.
     __device__ __forceinline__ void load(u32 from) {
 #pragma unroll
         for (int step = 0; step < Slot<kIn>::kSteps; step += 2) {
@@ -153,9 +153,9 @@ public:
         }
     }
 
-    /// The sums of a unit over this warp's groups, as mma16816's C, for the first kUsed tiles. `scales` is the address of
-    /// the scale of row lane / 4 in the warp's first group. `early` is called in the middle, `done` when the unit has
-    /// been read: it may load the words of the next one.
+    /// The sums of a unit over this warp's groups, as mma16816's C, for the first kUsed tiles. `scales` is the address
+    /// of the scale of row lane / 4 in the warp's first group. `early` is called in the middle, `done` when the unit
+    /// has been read: it may load the words of the next one.
     template <int kUsed, class Early, class Done>
     __device__ __forceinline__ void multiply(UnitWords<kIn>& unit, u32 scales, float (&c)[kUsed][4], const Early& early,
                                              const Done& done) const {

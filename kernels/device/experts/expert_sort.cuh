@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Stable counting sort of pairs by expert in one block: each warp counts a stretch of the pairs, a scan gives every warp
-// its first row of every expert, and each warp places its stretch in order. Rows of an expert start at a tile's start.
+// Stable counting sort of pairs by expert in one block: each warp counts a stretch of the pairs, a scan gives every
+// warp its first row of every expert, and each warp places its stretch in order. Rows of an expert start at a tile's
+// start.
 
 #include "device/abi/expert_sort.h"
 #include "device/lib/pdl.cuh"
@@ -48,7 +49,8 @@ __device__ __forceinline__ int exclusiveSum(int value, int* slots, int& total) {
     return before + inclusive - value;
 }
 
-/// Gives each expert its tiles: counts become first rows, tiles and their unused slots are written. Returns the number of tiles.
+/// Gives each expert its tiles: counts become first rows, tiles and their unused slots are written. Returns the number
+/// of tiles.
 __device__ __forceinline__ int placeTiles(const abi::ExpertSortParams& p, int* counts, int* sums) {
     const int thread = static_cast<int>(threadIdx.x);
     int firstTile = 0;

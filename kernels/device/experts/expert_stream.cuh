@@ -5,9 +5,9 @@
 // One token's rows of x times rows of MXFP4 matrices, near the rate of memory; see expert_ring.cuh.
 //
 // The multiplying warps form teams that take the units in turns; the warps of a team share the groups of 32 columns:
-// a unit is the A operand of mma.sync, up to eight rows of x (in shared memory) are the B operand; a group's products are
-// multiplied by the rows' scales in float32. A block takes most of a multiprocessor's shared memory, so that there is
-// one to each.
+// a unit is the A operand of mma.sync, up to eight rows of x (in shared memory) are the B operand; a group's products
+// are multiplied by the rows' scales in float32. A block takes most of a multiprocessor's shared memory, so that there
+// is one to each.
 
 #include "device/experts/expert_ring.cuh"
 
@@ -98,9 +98,9 @@ __device__ __forceinline__ void copyUnit(Ring<kSlots>& ring, u32 memory, RingPla
     place.advance();
 }
 
-/// Where all multiplying threads wait for each other: an mbarrier, because racecheck loses the order of warps at a named
-/// barrier when their teams have met among themselves a different number of times. It does not see __syncwarp either, so
-/// every thread arrives for itself.
+/// Where all multiplying threads wait for each other: an mbarrier, because racecheck loses the order of warps at a
+/// named barrier when their teams have met among themselves a different number of times. It does not see __syncwarp
+/// either, so every thread arrives for itself.
 class Meeting {
 public:
     /// By one thread, before beginRing.

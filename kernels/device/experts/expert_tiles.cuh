@@ -4,10 +4,10 @@
 
 // How the operands of grouped expert products lie, and how a warp gets its weights.
 //
-// Rows (pairs) come in tiles of 128. A tile is a sequence of blocks of 64 values of the contracted axis, each 128 rows of
-// 128 bytes in the swizzle of `swizzled<128>`: a block is one contiguous copy into shared memory. The values are permuted so
-// that what a lane needs of a weight row for two blocks, 32 values, are neighbours in memory (16 for a last block without
-// a partner): `valueAt`. What is after the end of the axis is zero.
+// Rows (pairs) come in tiles of 128. A tile is a sequence of blocks of 64 values of the contracted axis, each 128 rows
+// of 128 bytes in the swizzle of `swizzled<128>`: a block is one contiguous copy into shared memory. The values are
+// permuted so that what a lane needs of a weight row for two blocks, 32 values, are neighbours in memory (16 for a last
+// block without a partner): `valueAt`. What is after the end of the axis is zero.
 //
 // Weights stay as they are stored. Four warps own 128 rows of them, warp w and m = 0..1 the two slots g and g + 8 of
 // 16-row fragments (g = lane / 4). Which weight row a slot holds is free, and is chosen for the epilogue: with a gated
@@ -41,8 +41,8 @@ constexpr __device__ __forceinline__ int firstValue(int block, int blocks, int t
 }
 
 /// The value of the axis that `place` (0..7) of 16-byte piece `piece` (0..7) of a block holds: position
-/// 16 j + 8 r + 2 t + h of a row, with piece = 2 j + r and place = 2 t + h, is what half h of the word of lane t, half r of
-/// the fragment, step j of the tensor core multiplies.
+/// 16 j + 8 r + 2 t + h of a row, with piece = 2 j + r and place = 2 t + h, is what half h of the word of lane t, half
+/// r of the fragment, step j of the tensor core multiplies.
 constexpr __device__ __forceinline__ int valueAt(int block, int blocks, int piece, int place) {
     return firstValue(block, blocks, place / 2) + 4 * (place % 2) + 8 * (piece / 4) + piece % 4;
 }
@@ -58,8 +58,9 @@ inline constexpr int kFeatures = kGated ? kOut / 2 : kOut; ///< values of a resu
 inline constexpr int kGroupFeatures = kGated ? 64 : 128;
 inline constexpr int kGroups = (kFeatures + kGroupFeatures - 1) / kGroupFeatures;
 
-/// The weight rows of a lane, for the four warps that own group `group`: row(m, half) is in slot g + 8 * half of fragment m,
-/// row(m, 1) always kHighRows after row(m, 0). After the last row earlier ones are repeated; their results are not stored.
+/// The weight rows of a lane, for the four warps that own group `group`: row(m, half) is in slot g + 8 * half of
+/// fragment m, row(m, 1) always kHighRows after row(m, 0). After the last row earlier ones are repeated; their results
+/// are not stored.
 inline constexpr int kHighRows = !kGated ? 8 : VT_HALVES ? kFeatures : 1;
 
 class WeightRows {
@@ -80,8 +81,8 @@ private:
     int slot_;
 };
 
-/// A lane's share of one fragment's weights as one load brings it: two blocks of MXFP4, one of BF16; and how a block becomes
-/// the A fragments of its four steps.
+/// A lane's share of one fragment's weights as one load brings it: two blocks of MXFP4, one of BF16; and how a block
+/// becomes the A fragments of its four steps.
 #if VT_MXFP4
 
 struct RawWeights {

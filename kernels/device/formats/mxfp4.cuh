@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// MXFP4 to BF16 in registers. An element is sign, two exponent bits, one mantissa bit; moved to bits 15 and 8..6 of a bf16
-// it is its value times 2^-126 (also the subnormal 0.5), so one product by a power of two finishes it. To leave room on both
-// sides the result is 2^-63 of the weight; products are multiplied by 2^63 at their end. That is exact for scales from 2^-68
-// to 2^64: weights below become subnormal or zero, larger scales count as 2^64.
+// MXFP4 to BF16 in registers. An element is sign, two exponent bits, one mantissa bit; moved to bits 15 and 8..6 of a
+// bf16 it is its value times 2^-126 (also the subnormal 0.5), so one product by a power of two finishes it. To leave
+// room on both sides the result is 2^-63 of the weight; products are multiplied by 2^63 at their end. That is exact for
+// scales from 2^-68 to 2^64: weights below become subnormal or zero, larger scales count as 2^64.
 
 #include "device/lib/types.cuh"
 

@@ -3,8 +3,8 @@
 #pragma once
 
 // Norm, the q, k and v products with bias, RoPE and the cache write of up to 64 tokens in one launch; see
-// split_rows.cuh. A tile is chunks of 64 weight rows: 32 of the first half of a head, and the 32 of the second half that
-// RoPE pairs with them. VT_FORM is RmsNormOrder, or 3 for no norm.
+// split_rows.cuh. A tile is chunks of 64 weight rows: 32 of the first half of a head, and the 32 of the second half
+// that RoPE pairs with them. VT_FORM is RmsNormOrder, or 3 for no norm.
 
 #include "device/abi/qkv_split.h"
 #include "device/attention/kv_view.cuh"

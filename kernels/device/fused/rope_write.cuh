@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What follows the products of q, k and v for many tokens: RoPE of queries and keys in place, and keys and values into the
-// cache, each read once. One block a token.
+// What follows the products of q, k and v for many tokens: RoPE of queries and keys in place, and keys and values into
+// the cache, each read once. One block a token.
 
 #include "device/abi/rope_write.h"
 #include "device/attention/kv_view.cuh"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Norm, router product and top-k of many BF16 tokens, 16 a block: its warps norm two rows each into shared memory, share
-// the contracted axis of the product on tensor cores, add their parts in the order of warps, and choose for two rows
-// each. The axis is permuted so that a lane's share of a row, for weights and rows alike, is 16 bytes of every 64.
+// Norm, router product and top-k of many BF16 tokens, 16 a block: its warps norm two rows each into shared memory,
+// share the contracted axis of the product on tensor cores, add their parts in the order of warps, and choose for two
+// rows each. The axis is permuted so that a lane's share of a row, for weights and rows alike, is 16 bytes of every 64.
 // VT_FORM and VT_ORDER as in route.cuh.
 
 #include "device/abi/route.h"

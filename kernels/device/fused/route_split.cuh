@@ -4,8 +4,8 @@
 
 // Norm, router product and top-k of a batch of BF16 tokens, 8 at a time (sm_90 and later). The four blocks of a cluster
 // share the contracted axis, and so do a block's warps, whose weights are in registers before pdl::wait(): a lane has
-// 16 bytes of every 64 of a token's row and of the experts' rows, as in route_rows.cuh. Parts of the sums of squares go to
-// all blocks, parts of the logits to the block that chooses for the token; both are added in the order of warps.
+// 16 bytes of every 64 of a token's row and of the experts' rows, as in route_rows.cuh. Parts of the sums of squares go
+// to all blocks, parts of the logits to the block that chooses for the token; both are added in the order of warps.
 // VT_FORM and VT_ORDER as in route.cuh.
 
 #include "device/abi/route.h"
@@ -49,7 +49,8 @@ struct Share {
     }
 };
 
-/// What a lane needs besides x. Steps and experts that there are not: zeros and the last expert, whose sums nobody reads.
+/// What a lane needs besides x. Steps and experts that there are not: zeros and the last expert, whose sums nobody
+/// reads.
 struct Weights {
     u32x4 router[kMost][kTiles][2];
     alignas(16) NormWeight norm[kMost][8];

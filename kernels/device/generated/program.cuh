@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Stands where a call brings programs of its own (kernels/program/emitter.h writes them): causal attention with the ALiBi
-// bias, so that kernels are compiled with work to do when no call asks for them.
+// Stands where a call brings programs of its own (kernels/program/emitter.h writes them): causal attention with the
+// ALiBi bias, so that kernels are compiled with work to do when no call asks for them.
 
 __device__ __forceinline__ bool maskMod(int, int, int q_idx, int kv_idx, const vt::program::Captures&) {
     return q_idx >= kv_idx;

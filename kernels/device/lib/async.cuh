@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Asynchronous copies into shared memory: cp.async (sm_80 and later); mbarriers, bulk copies and tensor copies (sm_90 and
-// later). Shared memory is named by its 32-bit address (`sharedAddress`).
+// Asynchronous copies into shared memory: cp.async (sm_80 and later); mbarriers, bulk copies and tensor copies (sm_90
+// and later). Shared memory is named by its 32-bit address (`sharedAddress`).
 
 #include "device/lib/types.cuh"
 
@@ -89,7 +89,8 @@ __device__ __forceinline__ void wait(u32 barrier, u32 parity) {
 
 } // namespace barrier
 
-/// Ordinary writes to shared memory become visible to wgmma and to bulk copies; each writing thread, before the barrier.
+/// Ordinary writes to shared memory become visible to wgmma and to bulk copies; each writing thread, before the
+/// barrier.
 __device__ __forceinline__ void fenceAsyncProxy() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

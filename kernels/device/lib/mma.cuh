@@ -14,8 +14,8 @@
 
 namespace vt {
 
-/// Four 8 x 8 matrices of 16-bit values: lanes 8 i .. 8 i + 7 give the addresses (16 bytes each) of matrix i's rows, and
-/// r[i] of lane l is row l / 4, columns 2 (l % 4) and the next.
+/// Four 8 x 8 matrices of 16-bit values: lanes 8 i .. 8 i + 7 give the addresses (16 bytes each) of matrix i's rows,
+/// and r[i] of lane l is row l / 4, columns 2 (l % 4) and the next.
 __device__ __forceinline__ void loadMatrix4(u32 (&r)[4], u32 address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -103,9 +103,9 @@ template <> __device__ __forceinline__ u32 packPair<f16>(float low, float high) 
     return out;
 }
 
-/// Byte offset of `byte` of row `row` in a tile whose rows are kRowBytes (32, 64 or 128): 16-byte pieces are exchanged so
-/// that eight rows' equal columns lie in different banks. It is the pattern of tensor maps and wgmma of that width when
-/// the tile starts at a multiple of 8 rows' bytes.
+/// Byte offset of `byte` of row `row` in a tile whose rows are kRowBytes (32, 64 or 128): 16-byte pieces are exchanged
+/// so that eight rows' equal columns lie in different banks. It is the pattern of tensor maps and wgmma of that width
+/// when the tile starts at a multiple of 8 rows' bytes.
 template <int kRowBytes> __device__ __forceinline__ u32 swizzled(int row, int byte) {
     static_assert(kRowBytes == 32 || kRowBytes == 64 || kRowBytes == 128, "a hardware swizzle width");
     constexpr int kPieces = kRowBytes / 16;

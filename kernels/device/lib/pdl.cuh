@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Programmatic dependent launch (sm_90 and later; nothing before). A kernel that is launched as dependent may start while
-// the one before it still runs: it may load weights, but must wait() before it reads or writes anything that earlier
-// kernels touch. Every kernel calls wait() once in every thread, also when it needs nothing: kernels after it rely on it.
+// Programmatic dependent launch (sm_90 and later; nothing before). A kernel that is launched as dependent may start
+// while the one before it still runs: it may load weights, but must wait() before it reads or writes anything that
+// earlier kernels touch. Every kernel calls wait() once in every thread, also when it needs nothing: kernels after it
+// rely on it.
 
 namespace vt::pdl {
 

@@ -39,10 +39,10 @@ template <int kIn, int kThreads> struct SharedRows {
     /// Of a row, bytes: 64 more than a multiple of 128, so that lanes of two rows lie in different banks.
     static constexpr int kStride = (kIn * 2 + 63) / 128 * 128 + 64;
 
-    /// `address(row)` is a row in global memory, 16-byte aligned. For the rows of a round `rows.begin(row, pieces)` sees
-    /// this thread's pieces (zeros after a row's end), then `rows.meet()` may wait for the other threads; after that
-    /// come `rows.open(row)` and `rows.take(i, piece)`: what to store of its i-th piece. All are called by all threads.
-    /// The caller makes the barrier after it.
+    /// `address(row)` is a row in global memory, 16-byte aligned. For the rows of a round `rows.begin(row, pieces)`
+    /// sees this thread's pieces (zeros after a row's end), then `rows.meet()` may wait for the other threads; after
+    /// that come `rows.open(row)` and `rows.take(i, piece)`: what to store of its i-th piece. All are called by all
+    /// threads. The caller makes the barrier after it.
     template <class Address, class Take>
     __device__ __forceinline__ static void load(int count, const Address& address, Take&& rows, u32 to) {
         const int thread = static_cast<int>(threadIdx.x);

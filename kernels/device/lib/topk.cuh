@@ -49,8 +49,9 @@ __device__ __forceinline__ u64 nextLargest(const float (&values)[kPerLane], int 
     return warpMax(best);
 }
 
-/// Router's choice by a warp: the k largest of kExperts logits (padding: minus infinity) and their weights. kOrder 0: choose,
-/// then softmax over the chosen; 1: softmax over all, then choose, and with `normalize` divide by the sum of the chosen.
+/// Router's choice by a warp: the k largest of kExperts logits (padding: minus infinity) and their weights. kOrder 0:
+/// choose, then softmax over the chosen; 1: softmax over all, then choose, and with `normalize` divide by the sum of
+/// the chosen.
 template <int kExperts, int kOrder, int kPerLane>
 __device__ __forceinline__ void chooseExperts(float (&values)[kPerLane], int k, bool normalize, int* ids,
                                               float* weights) {

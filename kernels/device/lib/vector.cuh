@@ -56,7 +56,8 @@ template <class T> __device__ __forceinline__ float rounded(float x) {
     return toFloat(fromFloat<T>(x));
 }
 
-/// A row's values times the factor of its RMSNorm and its weights. kForm is RmsNormOrder: 0 rounds to T before the weights.
+/// A row's values times the factor of its RMSNorm and its weights. kForm is RmsNormOrder: 0 rounds to T before the
+/// weights.
 template <int kForm, class T, int kCount>
 __device__ __forceinline__ void normPiece(float (&x)[kCount], const float (&weights)[kCount], float factor) {
 #pragma unroll

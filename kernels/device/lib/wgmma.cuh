@@ -2,18 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Asynchronous tensor-core products of a warpgroup (sm_90a): D (64 x N, float32 in registers) += A (64 x 16) B (16 x N).
+// Asynchronous tensor-core products of a warpgroup (sm_90a): D (64 x N, float32 in registers) += A (64 x 16) B (16 x
+// N).
 //
 // B lies in shared memory, stored as N rows of K values (or, transposed, as K rows of N values); A in registers or in
 // shared memory. Warp w of the group owns rows 16 w .. 16 w + 15 with the fragments of mma.cuh: a[0..3] as there, and
 // d[4 j + i] is c[i] of columns 8 j .. 8 j + 7.
 //
-// Use: fence(); run(...) several times; commit(); ... wait<pending>(). Between run() and the wait() that covers it nobody
-// may touch d, nor write a. `accumulate` 0 overwrites d. (PTX ISA, "Asynchronous Warpgroup Level Matrix".)
+// Use: fence(); run(...) several times; commit(); ... wait<pending>(). Between run() and the wait() that covers it
+// nobody may touch d, nor write a. `accumulate` 0 overwrites d. (PTX ISA, "Asynchronous Warpgroup Level Matrix".)
 //
 // What costs dearly and is only said by ptxas ("serialized", C75xx): branches on values that the compiler cannot prove
-// equal in all lanes (pass them through __shfl_sync), accumulators of several widths in one kernel (use one array, zeroed
-// by hand, for all), fragments computed between products (pin them with an empty asm before fence()).
+// equal in all lanes (pass them through __shfl_sync), accumulators of several widths in one kernel (use one array,
+// zeroed by hand, for all), fragments computed between products (pin them with an empty asm before fence()).
 
 #include "device/lib/mma.cuh"
 
@@ -42,15 +43,16 @@ template <int kRegisters> __device__ __forceinline__ void takeRegisters() {
 }
 
 /// A tile with 128-byte rows in the swizzle of `swizzled<128>`, starting at a multiple of 1,024 bytes. Rows
-/// are N (or M) and the 64 values of a row are K: the next 16 values of K are at `descriptor + 2`; 8 rows further at + 64.
-/// For the transposed form rows are K and the 64 values are N: the next 16 rows of K are at + 128; a tile wider than 64
-/// columns is several such tiles, `columnTileBytes` apart.
+/// are N (or M) and the 64 values of a row are K: the next 16 values of K are at `descriptor + 2`; 8 rows further at
+/// + 64. For the transposed form rows are K and the 64 values are N: the next 16 rows of K are at + 128; a tile wider
+/// than 64 columns is several such tiles, `columnTileBytes` apart.
 __device__ __forceinline__ u64 descriptor128(u32 address, u32 columnTileBytes = 16) {
     return static_cast<u64>((address & 0x3FFFF) >> 4) | static_cast<u64>((columnTileBytes & 0x3FFFF) >> 4) << 16 |
            static_cast<u64>(1024 >> 4) << 32 | static_cast<u64>(1) << 62;
 }
 
-/// The descriptor of what lies `by` times 16 bytes further. One addition of 32 bits: an address never carries out of its field.
+/// The descriptor of what lies `by` times 16 bytes further. One addition of 32 bits: an address never carries out of
+/// its field.
 __device__ __forceinline__ u64 further(u64 descriptor, u32 by) {
     return descriptor >> 32 << 32 | static_cast<u32>(static_cast<u32>(descriptor) + by);
 }
@@ -58,8 +60,8 @@ __device__ __forceinline__ u64 further(u64 descriptor, u32 by) {
 /// The products for N columns. T is bf16 or f16; kTransposedB as described above.
 template <class T, int kColumns> struct Product;
 
-// The operand lists below are long but regular: D takes N / 2 registers, then come A (four registers or a descriptor), B's
-// descriptor and the flag `accumulate`.
+// The operand lists below are long but regular: D takes N / 2 registers, then come A (four registers or a descriptor),
+// B's descriptor and the flag `accumulate`.
 #define VT_D8(i)                                                                                                       \
     "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3]), "+f"(d[(i) + 4]), "+f"(d[(i) + 5]),              \
         "+f"(d[(i) + 6]), "+f"(d[(i) + 7])

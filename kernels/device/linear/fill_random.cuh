@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The random values of kernels/ops/linear/fill_random_cpu.cpp, bit for bit: Philox blocks numbered along the tensor; normal values
-// are quantiles of 65536 equally likely cells. The first kernel makes the table of quantiles, the second fills: a thread
-// takes one Philox block of 16 bytes.
+// The random values of kernels/ops/linear/fill_random_cpu.cpp, bit for bit: Philox blocks numbered along the tensor;
+// normal values are quantiles of 65536 equally likely cells. The first kernel makes the table of quantiles, the second
+// fills: a thread takes one Philox block of 16 bytes.
 
 #include "device/abi/fill_random.h"
 #include "device/lib/pdl.cuh"

@@ -20,9 +20,10 @@ __device__ __forceinline__ float mxfp4At(const void* blocks, const void* scales,
            mxfp4Scale(static_cast<const u8*>(scales)[row * (width / 32) + in / 32]);
 }
 
-/// Adds the products over `in` values. `x(i, k)` is value k of the i-th row that this thread loads, row t / 16 + 16 i of the
-/// block; `weight(out, k)` of an output of the block. Both are asked for inside of the axis only, and give 0 for rows and
-/// outputs that do not exist. Neighbours in memory go to neighbouring threads, so transposed weights are loaded otherwise.
+/// Adds the products over `in` values. `x(i, k)` is value k of the i-th row that this thread loads, row t / 16 + 16 i
+/// of the block; `weight(out, k)` of an output of the block. Both are asked for inside of the axis only, and give 0 for
+/// rows and outputs that do not exist. Neighbours in memory go to neighbouring threads, so transposed weights are
+/// loaded otherwise.
 template <int kRows, bool kTransposed, class X, class Weight>
 __device__ __forceinline__ void multiply(int in, const X& x, const Weight& weight, float (&sums)[kRows / 16][4]) {
     __shared__ float xs[kDepth][kRows + 4];

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Dense products in float32 arithmetic: 64 rows times 64 outputs a block. For dtypes that cuBLASLt does not multiply (float32
-// activations with BF16 or MXFP4 weights); BF16 at many rows goes to cuBLASLt.
+// Dense products in float32 arithmetic: 64 rows times 64 outputs a block. For dtypes that cuBLASLt does not multiply
+// (float32 activations with BF16 or MXFP4 weights); BF16 at many rows goes to cuBLASLt.
 
 #include "device/abi/matmul.h"
 #include "device/lib/pdl.cuh"

@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Up to 64 rows of x times a large BF16 matrix, near the rate of memory (sm_90a): weight_stream.cuh's task for more rows.
+// Up to 64 rows of x times a large BF16 matrix, near the rate of memory (sm_90a): weight_stream.cuh's task for more
+// rows.
 //
-// A cluster of four blocks takes a tile of kColumns of the matrix's rows; each of its blocks has a fourth of the contracted
-// axis. So a block holds only its columns of x (64 rows of all columns would not fit), and reads them once. One warp brings
-// blocks of 64 columns of the tile's rows into a ring by tensor maps, beginning before pdl::wait(); a warpgroup
-// multiplies them with x from shared memory. The sums of rows 16 r .. 16 r + 15 of x, which are those of its warp r, go to
-// shared memory of the cluster's block r, whose warps add the four parts in order and write. A norm's weight is put on x on
-// the way to shared memory, its factor on the sums. A row's sums do not depend on the other rows, nor on their number.
+// A cluster of four blocks takes a tile of kColumns of the matrix's rows; each of its blocks has a fourth of the
+// contracted axis. So a block holds only its columns of x (64 rows of all columns would not fit), and reads them once.
+// One warp brings blocks of 64 columns of the tile's rows into a ring by tensor maps, beginning before pdl::wait(); a
+// warpgroup multiplies them with x from shared memory. The sums of rows 16 r .. 16 r + 15 of x, which are those of its
+// warp r, go to shared memory of the cluster's block r, whose warps add the four parts in order and write. A norm's
+// weight is put on x on the way to shared memory, its factor on the sums. A row's sums do not depend on the other rows,
+// nor on their number.
 
 #include "device/lib/async.cuh"
 #include "device/lib/cluster.cuh"
@@ -39,7 +41,8 @@ inline constexpr int kBlockBytes = kTokens * kBlock * 2; ///< of x
 inline constexpr int kRowsOfWarp = kTokens / kWarps;
 inline constexpr int kPieces = ceilDiv(kMostBlocks * kBlock, 256); ///< of 16 bytes, that a lane has of a row
 inline constexpr bool kNormed = VT_FORM != 3;
-/// Rows that a warp has under way: four of many columns would take more registers beside the norm's weights than there are.
+/// Rows that a warp has under way: four of many columns would take more registers beside the norm's weights than there
+/// are.
 inline constexpr int kTogether =
     kRowsOfWarp == 4 && kPieces * (4 + (kNormed ? static_cast<int>(sizeof(StorageOf<VT_NORM_DTYPE>)) / 2 : 0)) > 16
         ? 2
@@ -47,8 +50,8 @@ inline constexpr int kTogether =
 static_assert(kDim % kBlock == 0 && kTokens % 16 == 0 && kTokens <= 16 * kRanks && kColumns % 8 == 0, "whole tiles");
 static_assert(kStageBytes % 1024 == 0 && kBlockBytes % 1024 == 0, "the swizzle's unit");
 
-/// Dynamic shared memory: the ring, x, the parts of the sums. A product reads 64 rows of x whatever their number: what lies
-/// after x is memory of the block too, and nobody looks at the sums of such rows.
+/// Dynamic shared memory: the ring, x, the parts of the sums. A product reads 64 rows of x whatever their number: what
+/// lies after x is memory of the block too, and nobody looks at the sums of such rows.
 inline constexpr int kRowsAt = kStages * kStageBytes;
 inline constexpr int kSumsAt = kRowsAt + kMostBlocks * kBlockBytes;
 inline constexpr int kPartBytes = 16 * kColumns * 4; ///< of a rank
@@ -174,8 +177,8 @@ __device__ __forceinline__ float fourSums(const float (&values)[4]) {
     return sum;
 }
 
-/// This rank's columns of the rows, times the norm's weights, to tiles that products read; parts of their sums of squares
-/// to the blocks that finish them. Warp w has rows w, w + kWarps, ... By all warps.
+/// This rank's columns of the rows, times the norm's weights, to tiles that products read; parts of their sums of
+/// squares to the blocks that finish them. Warp w has rows w, w + kWarps, ... By all warps.
 template <class Address>
 __device__ __forceinline__ void loadRows(int rows, const Address& address, const Share& share, int rank,
                                          const NormWeights& norm, Fixed& fixed, u32 to) {
@@ -341,8 +344,8 @@ __device__ __forceinline__ int rowOf(int half) {
 }
 
 /// A whole kernel. x gets the norm of VT_FORM (3: none); `address(token)` is a row of x; `memory` is the dynamic shared
-/// memory, at a multiple of 1,024 bytes. A tile has Work::kItems items, each for a warp: `work.request(item)` asks for what
-/// its outputs need, `work.finish(item, finished)` makes them. The grid has a cluster for every tile.
+/// memory, at a multiple of 1,024 bytes. A tile has Work::kItems items, each for a warp: `work.request(item)` asks for
+/// what its outputs need, `work.finish(item, finished)` makes them. The grid has a cluster for every tile.
 template <class Work, class Address>
 __device__ __forceinline__ void run(Work work, int rows, const Address& address, const void* normWeight, float eps,
                                     u8* memory) {

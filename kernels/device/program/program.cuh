@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the text of emitted programs calls (kernels/program/emitter.h): Python's integer division, wrapping arithmetic, loads of captured
-// tensors with indices that may lie anywhere.
+// What the text of emitted programs calls (kernels/program/emitter.h): Python's integer division, wrapping arithmetic,
+// loads of captured tensors with indices that may lie anywhere.
 
 #include "device/abi/program.h"
 #include "device/lib/types.cuh"
@@ -122,8 +122,8 @@ __device__ __forceinline__ float sigmoid(float x) {
     return 1.0f / (1.0f + __expf(-x));
 }
 
-/// An index into a dimension: below 0 counts from the end, what still lies outside is clamped. `kKnownPositive`: it is not
-/// below 0.
+/// An index into a dimension: below 0 counts from the end, what still lies outside is clamped. `kKnownPositive`: it is
+/// not below 0.
 template <bool kKnownPositive, class I> __device__ __forceinline__ I place(I index, int extent) {
     if constexpr (!kKnownPositive) {
         index = index < 0 ? index + extent : index;

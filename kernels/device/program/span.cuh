@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Interval arithmetic of mask programs, as kernels/program/interval.h on the CPU: what emitMaskSpan (kernels/program/emitter.h)
-// writes calls this. A span holds every value that an integer or a truth (0 and 1) can have over a box of inputs; what could
-// wrap, or is not followed here, becomes the whole type. Captured tensors enter by the least and the largest element of the
-// stretch that is read. A warp together, with the same arguments in all lanes.
+// Interval arithmetic of mask programs, as kernels/program/interval.h on the CPU: what emitMaskSpan
+// (kernels/program/emitter.h) writes calls this. A span holds every value that an integer or a truth (0 and 1) can have
+// over a box of inputs; what could wrap, or is not followed here, becomes the whole type. Captured tensors enter by the
+// least and the largest element of the stretch that is read. A warp together, with the same arguments in all lanes.
 
 #include "device/lib/warp.cuh"
 #include "device/program/program.cuh"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Gated activation between the two products of an MLP. VT_ACTIVATION as in activation.cuh; VT_LAYOUT 0: gates, then ups;
-// 1: gate, up, gate, up. A thread makes VT_VECTOR outputs.
+// Gated activation between the two products of an MLP. VT_ACTIVATION as in activation.cuh; VT_LAYOUT 0: gates, then
+// ups; 1: gate, up, gate, up. A thread makes VT_VECTOR outputs.
 
 #include "device/abi/gated_activation.h"
 #include "device/lib/pdl.cuh"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// RMSNorm of rows of VT_DIM elements. VT_ROW_THREADS threads (32, or a whole block) hold a row in registers, in pieces of
-// VT_VECTOR elements. VT_FORM is RmsNormOrder: 0 cast, then scale; 1 scale, then cast; 2 one plus weight.
+// RMSNorm of rows of VT_DIM elements. VT_ROW_THREADS threads (32, or a whole block) hold a row in registers, in pieces
+// of VT_VECTOR elements. VT_FORM is RmsNormOrder: 0 cast, then scale; 1 scale, then cast; 2 one plus weight.
 
 #include "device/abi/rms_norm.h"
 #include "device/lib/pdl.cuh"

@@ -6,10 +6,10 @@
 // log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order, in
 // shared memory (VT_SHARED_VALUES) or in scratch.
 //
-// Candidates are ordered by (value, lower id first), which is a 64-bit key; what remains after top-k, top-p and min-p is
-// always a front of that order, whose end is found digit by digit from histograms. Weights are counted as
-// integers of 2^-41, because integers can be summed in any order: results never depend on timing.
-// scratch: for each slot, vocab floats. A vocabulary has at most 2^18 ids: sums of the parts of weights stay in 32 bits.
+// Candidates are ordered by (value, lower id first), which is a 64-bit key; what remains after top-k, top-p and min-p
+// is always a front of that order, whose end is found digit by digit from histograms. Weights are counted as integers
+// of 2^-41, because integers can be summed in any order: results never depend on timing. scratch: for each slot, vocab
+// floats. A vocabulary has at most 2^18 ids: sums of the parts of weights stay in 32 bits.
 
 #include "device/lib/pdl.cuh"
 #include "device/lib/philox.cuh"

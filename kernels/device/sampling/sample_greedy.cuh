@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The largest logit of each row, ties to the lower id, and its log-probability. A warp takes 2048 logits, all of them under
-// way at once; the last warp of a row merges the others' results in their order. Nobody waits for another warp, and the
-// result does not depend on how many warps a block has.
-// scratch: for each row and piece {key (8 bytes), sum (float), 4 bytes unused}.
+// The largest logit of each row, ties to the lower id, and its log-probability. A warp takes 2048 logits, all of them
+// under way at once; the last warp of a row merges the others' results in their order. Nobody waits for another warp,
+// and the result does not depend on how many warps a block has. scratch: for each row and piece {key (8 bytes), sum
+// (float), 4 bytes unused}.
 
 #include "device/lib/pdl.cuh"
 #include "device/sampling/sample.cuh"

@@ -227,8 +227,8 @@ template <bool kCounting> __device__ __forceinline__ void gatherBins(Shared& sha
     }
 }
 
-/// The shortest front of `front` whose mass is at least `wanted`: candidates are kept while the mass before them is below
-/// that. Mass 1 each when kCounting, else their weight.
+/// The shortest front of `front` whose mass is at least `wanted`: candidates are kept while the mass before them is
+/// below that. Mass 1 each when kCounting, else their weight.
 template <bool kCounting>
 __device__ __forceinline__ Front shorten(Shared& shared, const Slice& slice, const Values& values, float maximum,
                                          const Front& front, u64 wanted) {

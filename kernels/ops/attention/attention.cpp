@@ -42,7 +42,8 @@ std::int64_t visibleKeys(const Attention& op, const Sight& sight) {
     return width ? std::min(keys, sequences * *width + tokens) : keys;
 }
 
-/// (row, key) pairs: rows are the last ones of their sequences, so that those of a causal prefill see half of each other.
+/// (row, key) pairs: rows are the last ones of their sequences, so that those of a causal prefill see half of each
+/// other.
 double visiblePairs(const Attention& op, const Sight& sight) {
     const auto sequences = static_cast<double>(std::max<std::int64_t>(1, op.cache.blockTable.shape[0]));
     const auto tokens = static_cast<double>(op.q.shape[0]);

@@ -162,9 +162,9 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
 
 constexpr std::int64_t kPrefillRows = 128; ///< (row, head) pairs of a tile of the Hopper form, at most
 
-/// Tokens of a page that one copy of a tensor map brings: of floats the largest power of two that divides a page, up to 64, or 0,
-/// because copies of fewer than 8 tokens would lie in no swizzle; of bytes 32, a warp's rows, or 0 where pages do not consist
-/// of them or scales lie where no copy begins.
+/// Tokens of a page that one copy of a tensor map brings: of floats the largest power of two that divides a page, up to
+/// 64, or 0, because copies of fewer than 8 tokens would lie in no swizzle; of bytes 32, a warp's rows, or 0 where
+/// pages do not consist of them or scales lie where no copy begins.
 std::int64_t pageBoxOf(const KvView& cache) {
     const std::int64_t pageTokens = cache.keys.shape[1];
     if (cache.quantized()) {
@@ -188,8 +188,8 @@ abi::TensorMap raggedMap(const TensorView& tensor, std::int64_t heads, std::int6
     return map;
 }
 
-/// (headDim, kvHeads, pageTokens, pages) of a pool, in boxes of `tokens` of one head: 64 columns, of bytes all. Pages lie anywhere at multiples of the
-/// stride, so the map reaches as far as a device's memory may.
+/// (headDim, kvHeads, pageTokens, pages) of a pool, in boxes of `tokens` of one head: 64 columns, of bytes all. Pages
+/// lie anywhere at multiples of the stride, so the map reaches as far as a device's memory may.
 abi::TensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
     constexpr std::uint64_t kFarthest = std::uint64_t{1} << 37; // elements: 256 GiB
     const auto at = [&](int dim) { return static_cast<std::uint64_t>(pool.shape[dim]); };

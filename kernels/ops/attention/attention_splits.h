@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How the GPU's attention over single rows cuts their keys, and scratch: for the parts' results, and for which tiles of keys
-// rows see when the mask's rows are no intervals. Everything here follows from shapes and the device, so that planners know it
-// and a captured graph serves growing lengths.
+// How the GPU's attention over single rows cuts their keys, and scratch: for the parts' results, and for which tiles of
+// keys rows see when the mask's rows are no intervals. Everything here follows from shapes and the device, so that
+// planners know it and a captured graph serves growing lengths.
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Elements of blocks of a mask that interval analysis leaves undecided (kernels/program/block_mask.h), many blocks at once.
+// Elements of blocks of a mask that interval analysis leaves undecided (kernels/program/block_mask.h), many blocks at
+// once.
 
 #include "kernels/context/context.h"
 #include "kernels/ops/attention/flex_attention.h"

@@ -15,9 +15,10 @@
 
 namespace vitrine::kernels {
 
-/// Tensors of one float dtype, but for sinks, lse and scratch. q, k, v, out and the gradients may have any strides but that
-/// of headDim: slices of one projection's rows, seen heads first (headsFirst), need no copy. The others are contiguous.
-/// Query head h reads key head h / (heads / kvHeads). Computes in float for BF16 and F16, in double for F32 and F64.
+/// Tensors of one float dtype, but for sinks, lse and scratch. q, k, v, out and the gradients may have any strides but
+/// that of headDim: slices of one projection's rows, seen heads first (headsFirst), need no copy. The others are
+/// contiguous. Query head h reads key head h / (heads / kvHeads). Computes in float for BF16 and F16, in double for F32
+/// and F64.
 struct FlexAttention {
     static constexpr std::string_view kName = "FlexAttention";
     TensorView q;    ///< (batch, heads, queries, headDim)

@@ -129,7 +129,8 @@ void setRows(abi::FlexAttentionParams& to, const FlexDeviceRuns& runs) {
     to.rowRuns = static_cast<const abi::FlexRun*>(runs.pairs.data);
 }
 
-/// Where blocks take work as they become free: a counter at 0, then the tiles of queries, those that see the most first.
+/// Where blocks take work as they become free: a counter at 0, then the tiles of queries, those that see the most
+/// first.
 std::vector<std::int32_t> workOf(const FlexAttention& op) {
     const BlockMask& mask = *op.blocks;
     const std::int64_t rows = (mask.shape.queries + mask.shape.queryBlock - 1) / mask.shape.queryBlock;
@@ -233,8 +234,8 @@ ColumnSpread columnFacts(const FlexAttention& op) {
     return analysis;
 }
 
-/// Into how many pieces of work the heads that share 128 keys are divided: a guess at which number takes least time, counted in
-/// tiles of 128 queries. Pieces come in rounds; the longest come last; parts of dk and dv cost about two.
+/// Into how many pieces of work the heads that share 128 keys are divided: a guess at which number takes least time,
+/// counted in tiles of 128 queries. Pieces come in rounds; the longest come last; parts of dk and dv cost about two.
 std::int64_t groupPartsOf(const FlexAttention& op, const ColumnSpread& columns, std::int64_t pieces,
                           std::int64_t multiprocessors) {
     constexpr double kAddition = 2;

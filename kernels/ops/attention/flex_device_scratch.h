@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Scratch of FlexAttention on a GPU: the block mask's runs, and for the backward pass what each row needs and the sums of
-// captured tensors' gradients.
+// Scratch of FlexAttention on a GPU: the block mask's runs, and for the backward pass what each row needs and the sums
+// of captured tensors' gradients.
 
 #include <cstdint>
 #include <vector>

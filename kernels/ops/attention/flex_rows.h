@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rows of attention on the CPU, a stretch of keys at a time, wherever the keys lie: which keys a row sees, its scores after
-// the programs, its softmax. The reference of both attention ops. One thread each.
+// Rows of attention on the CPU, a stretch of keys at a time, wherever the keys lie: which keys a row sees, its scores
+// after the programs, its softmax. The reference of both attention ops. One thread each.
 
 #include <memory>
 #include <optional>

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Scratch of FlexAttentionBackward on the CPU: rowsum(out * gradOut) and LSE of every row, and partial sums of the gradients of
-// captured tensors and sinks. The number of partial sums depends on shapes alone, so results do not depend on threads.
+// Scratch of FlexAttentionBackward on the CPU: rowsum(out * gradOut) and LSE of every row, and partial sums of the
+// gradients of captured tensors and sinks. The number of partial sums depends on shapes alone, so results do not depend
+// on threads.
 
 #include <algorithm>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The device source of a pair of programs: what kernels/device/flex_attention*.cuh include as kGeneratedHeader. Equal programs
-// (and dtypes of their captures) give one source, whatever the captures hold. Made once and kept. Thread-safe.
+// The device source of a pair of programs: what kernels/device/flex_attention*.cuh include as kGeneratedHeader. Equal
+// programs (and dtypes of their captures) give one source, whatever the captures hold. Made once and kept. Thread-safe.
 
 #include <memory>
 #include <vector>
@@ -32,7 +32,8 @@ struct FlexSource {
     std::vector<ScoreGradient::CaptureGradient> gradients;
 };
 
-/// For the forward pass: blocks when op.blocks is set, else the closed form. Throws Unsupported when the mask has neither.
+/// For the forward pass: blocks when op.blocks is set, else the closed form. Throws Unsupported when the mask has
+/// neither.
 std::shared_ptr<const FlexSource> forwardSource(const FlexAttention& op);
 /// Intervals when the mask has a closed form, else Elements.
 std::shared_ptr<const FlexSource> attentionSource(const Attention& op);

@@ -6,17 +6,18 @@
 // Page n starts stride0() * n elements after `keys.data` (and `values.data`): always multiply by the stride. It may be
 // smaller than a page, because pages are separate allocations that lie anywhere at multiples of it; shape[0] bounds
 // nothing then, and the table holds the only page numbers that may be used.
-// Logical position p of sequence b lives in page table[b][(p - first[b]) / pageTokens], place (p - first[b]) % pageTokens.
-// Only a tile loader translates; masks and programs see logical positions.
+// Logical position p of sequence b lives in page table[b][(p - first[b]) / pageTokens], place (p - first[b]) %
+// pageTokens. Only a tile loader translates; masks and programs see logical positions.
 //
-// Keys and values are floats, or bytes with a scale for each row, which is one token's head: element = byte * scale. Scales
-// lie beside their page's bytes, so a page that is shared, copied or swapped takes them along, and nothing is calibrated.
+// Keys and values are floats, or bytes with a scale for each row, which is one token's head: element = byte * scale.
+// Scales lie beside their page's bytes, so a page that is shared, copied or swapped takes them along, and nothing is
+// calibrated.
 //   I8: the byte is x * (1 / scale) rounded to nearest even, -127 to 127; scale = max|x| / 127.
 //   F8E4M3: OCP FP8 (no infinities, largest 448), x * (1 / scale) rounded to nearest even and saturated, as CUDA's
 //   __NV_SATFINITE; scale = max|x| / 448.
 // Each operation rounds to float32. A scale is cut to 16 significant bits (towards zero): then byte * scale is exact in
-// float32, and writing what was read gives the same bytes and the same scale. A row whose scale would be below 2^-126 is all
-// zeros with scale 0; a row with a NaN or an infinity reads back as NaN everywhere (bytes 0, scale NaN).
+// float32, and writing what was read gives the same bytes and the same scale. A row whose scale would be below 2^-126
+// is all zeros with scale 0; a row with a NaN or an infinity reads back as NaN everywhere (bytes 0, scale NaN).
 
 #include "kernels/core/tensor.h"
 

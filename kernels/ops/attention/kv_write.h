@@ -4,9 +4,9 @@
 
 // Writes the keys and values of new tokens into a cache.
 //
-// A cache may hold less than the tensors do: fewer bits, or bytes with scales. A step may also read its own tokens beside
-// the cache (Attention::newK); with `rounds` the tensors then hold what a reader of the cache will find, so that a token's
-// answer does not depend on how steps are cut. Rounding twice changes nothing in float32.
+// A cache may hold less than the tensors do: fewer bits, or bytes with scales. A step may also read its own tokens
+// beside the cache (Attention::newK); with `rounds` the tensors then hold what a reader of the cache will find, so that
+// a token's answer does not depend on how steps are cut. Rounding twice changes nothing in float32.
 
 #include "kernels/context/context.h"
 #include "kernels/core/tensor.h"

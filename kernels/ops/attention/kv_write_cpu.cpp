@@ -68,7 +68,8 @@ void writeHalf(const KvWrite& op, const Half& half, std::int64_t token) {
     }
 }
 
-/// Where a token goes; its key is -1 where the window has passed it already: in a ring its place belongs to a later token.
+/// Where a token goes; its key is -1 where the window has passed it already: in a ring its place belongs to a later
+/// token.
 KvPages::Place placeOf(const KvPages& pages, std::int64_t sequence, std::int64_t position) {
     if (sequence < 0 || sequence >= pages.sequences()) {
         throw base::Internal(fmt::format("KvWrite: sequence: {} of {} sequences", sequence, pages.sequences()));

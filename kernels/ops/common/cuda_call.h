@@ -41,7 +41,8 @@ inline std::int64_t dtypeOrBf16(const TensorView& optional) {
     return static_cast<std::int64_t>(optional.empty() ? DType::BF16 : optional.dtype);
 }
 
-/// Whether rows of `width` elements can be read in 16-byte pieces of eight elements: address, stride and width allow it.
+/// Whether rows of `width` elements can be read in 16-byte pieces of eight elements: address, stride and width allow
+/// it.
 inline bool hasPieces(const TensorView& tensor, std::int64_t width) {
     return startsAligned(tensor) && width % 8 == 0 && (tensor.shape.rank() < 2 || tensor.stride0() % 8 == 0);
 }

@@ -12,7 +12,8 @@ namespace vitrine::kernels {
 
 enum class RouterOrder : std::uint8_t {
     TopKThenSoftmax, ///< gpt-oss: softmax over the chosen logits only
-    SoftmaxThenTopK, ///< Qwen3-MoE: softmax over all in float32, then the top k, then divided by their sum if `normalize`
+    SoftmaxThenTopK, ///< Qwen3-MoE: softmax over all in float32, then the top k, then divided by their sum if
+                     ///< `normalize`
 };
 
 /// Ties go to the lower expert number. ids and weights hold the choice, largest first.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Block ops as lists of primitives over pieces of the block's scratch. A list of primitives is made the same way for sizing (a layout
-// without memory), checking, costs and execution, so that these cannot disagree.
+// Block ops as lists of primitives over pieces of the block's scratch. A list of primitives is made the same way for
+// sizing (a layout without memory), checking, costs and execution, so that these cannot disagree.
 
 #include <optional>
 

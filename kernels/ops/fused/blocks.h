@@ -17,8 +17,8 @@
 
 namespace vitrine::kernels {
 
-/// norm, q k v products with bias, per-head norms of q and k, RoPE, cache write. outK and outV are left as the cache holds
-/// them, written or not, when it holds fewer bits than they do.
+/// norm, q k v products with bias, per-head norms of q and k, RoPE, cache write. outK and outV are left as the cache
+/// holds them, written or not, when it holds fewer bits than they do.
 struct QkvProject {
     static constexpr std::string_view kName = "QkvProject";
     TensorView x; ///< (tokens, hidden)

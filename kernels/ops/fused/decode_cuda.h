@@ -15,7 +15,8 @@ namespace vitrine::kernels {
 bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPrimitives& primitives);
 /// norm, gate, up and activation; the down product is the caller's.
 bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorView& active);
-/// `params` are the op's; its weights are packedMatrix(), weights and results BF16, biases of `biasType` (0: there are none).
+/// `params` are the op's; its weights are packedMatrix(), weights and results BF16, biases of `biasType` (0: there are
+/// none).
 bool projectSplit(CudaContext& context, const QkvProject& op, const abi::QkvProjectParams& params,
                   std::int64_t biasType);
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Norm, q, k and v products, RoPE and the cache write of up to 64 tokens in one launch (kernels/device/fused/qkv_split.cuh).
+// Norm, q, k and v products, RoPE and the cache write of up to 64 tokens in one launch
+// (kernels/device/fused/qkv_split.cuh).
 #include "kernels/device/abi/qkv_split.h"
 
 #include <array>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Tiles of dot products, for the SIMD levels of gemv_rows.h. A few outputs' weights are expanded to float32 in the order
-// of the prepared x; every row of the tile then meets them in the first-level cache. A level gives, beside what
+// Tiles of dot products, for the SIMD levels of gemv_rows.h. A few outputs' weights are expanded to float32 in the
+// order of the prepared x; every row of the tile then meets them in the first-level cache. A level gives, beside what
 // gemv_rows.h names:
 //
 //   add, kTileWide, kTileRows               outputs and rows whose sums one pass keeps in registers

@@ -24,7 +24,8 @@ struct FewRowsProduct {
     TensorView out;
     float softCap = 0;
 };
-/// Launches and says true, or does nothing and says false when shapes, types, alignment or the kernel packs do not allow it.
+/// Launches and says true, or does nothing and says false when shapes, types, alignment or the kernel packs do not
+/// allow it.
 bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product);
 
 /// A plain matrix whose rows follow each other.

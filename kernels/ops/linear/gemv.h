@@ -10,7 +10,8 @@
 
 namespace vitrine::kernels {
 
-/// y[r * kGemvOutputs + o] = dot(matrix row outBegin + o, x row r), for at most kGemvRows rows and kGemvOutputs outputs.
+/// y[r * kGemvOutputs + o] = dot(matrix row outBegin + o, x row r), for at most kGemvRows rows and kGemvOutputs
+/// outputs.
 struct GemvCall {
     MatrixRef matrix;
     const float* x[kGemvRows] = {}; ///< prepared rows

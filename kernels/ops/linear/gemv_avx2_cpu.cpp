@@ -7,8 +7,8 @@
 
 #include "kernels/ops/linear/dot_tile.h"
 
-// As the AVX-512 kernels, with half the lanes. MXFP4 nibbles become the high and low bytes of BF16 by two byte shuffles,
-// two groups at a time; the unpacking leaves 64 elements in the order of preparedIndexAvx2.
+// As the AVX-512 kernels, with half the lanes. MXFP4 nibbles become the high and low bytes of BF16 by two byte
+// shuffles, two groups at a time; the unpacking leaves 64 elements in the order of preparedIndexAvx2.
 
 namespace vitrine::kernels {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 // The loops around dot products: which outputs share a pass over rows of x, tails, chunks of MXFP4 scales, prefetching.
-// Each SIMD level has a source file of its own, which defines VITRINE_SIMD, the target attribute of its functions, before
-// it includes this, and gives its registers and instructions as a class `Level` of its anonymous namespace:
+// Each SIMD level has a source file of its own, which defines VITRINE_SIMD, the target attribute of its functions,
+// before it includes this, and gives its registers and instructions as a class `Level` of its anonymous namespace:
 //
 //   Floats, kLanes                          a register of float32 and how many it holds
 //   load, broadcast, store, multiplyAdd, sum

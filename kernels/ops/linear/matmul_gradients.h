@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The two products of Matmul's backward pass. Matmul computes out = x W^T; with gradOut, the gradient of out, the gradient
-// of x is gradOut W and the gradient of W is gradOut^T x. Both can add to what is there, so that the gradients of several
-// uses, or of several small batches, sum up.
+// The two products of Matmul's backward pass. Matmul computes out = x W^T; with gradOut, the gradient of out, the
+// gradient of x is gradOut W and the gradient of W is gradOut^T x. Both can add to what is there, so that the gradients
+// of several uses, or of several small batches, sum up.
 //
-// Products are summed in float32 (in double when gradOut is F64) and rounded once. On the CPU results do not depend on the
-// number of threads.
+// Products are summed in float32 (in double when gradOut is F64) and rounded once. On the CPU results do not depend on
+// the number of threads.
 
 #include "kernels/context/context.h"
 #include "kernels/core/weight_view.h"

@@ -4,10 +4,10 @@
 
 // Products with one weight matrix on the CPU, shared by Matmul, its gradients and ExpertMatmul.
 //
-// Few rows: dot products straight from the stored weights (BF16, F16, F32, MXFP4), each weight read once. Many rows: tiles
-// of the weight are expanded to float32 on the stack; the whole weight never is. Both add up in one order, so a row's
-// result is the same to the last bit whatever rows stand beside it: batches, chunks of a prompt and preemption change no
-// token.
+// Few rows: dot products straight from the stored weights (BF16, F16, F32, MXFP4), each weight read once. Many rows:
+// tiles of the weight are expanded to float32 on the stack; the whole weight never is. Both add up in one order, so a
+// row's result is the same to the last bit whatever rows stand beside it: batches, chunks of a prompt and preemption
+// change no token.
 
 #include <cstdint>
 

@@ -9,15 +9,17 @@
 
 namespace vitrine::kernels {
 
-/// A packed weight as floats. MXFP4: out = table[nibble] * 2^(scale - 127), exact in BF16 unless the exponent leaves its range.
+/// A packed weight as floats. MXFP4: out = table[nibble] * 2^(scale - 127), exact in BF16 unless the exponent leaves
+/// its range.
 struct Dequantize {
     static constexpr std::string_view kName = "DequantizeMxfp4"; ///< recorded runs know it by this name
     WeightView weight;
     TensorView out; ///< of the weight's shape
 };
 
-/// Random values from Philox with the key (seed, stream): normal with the given deviation for float types; uniform bytes
-/// for U8 (packed elements); the constant `center` for U8 when deviation is 0 (their scales), and center + normal for floats.
+/// Random values from Philox with the key (seed, stream): normal with the given deviation for float types; uniform
+/// bytes for U8 (packed elements); the constant `center` for U8 when deviation is 0 (their scales), and center + normal
+/// for floats.
 struct FillRandom {
     static constexpr std::string_view kName = "FillRandom";
     TensorView out;

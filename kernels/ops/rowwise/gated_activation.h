@@ -10,9 +10,10 @@
 namespace vitrine::kernels {
 
 enum class Activation : std::uint8_t {
-    Silu,     ///< silu(gate) * up
-    GeluTanh, ///< gelu_tanh(gate) * up: Gemma
-    ClampedSwiglu, ///< gpt-oss: gate = min(gate, limit), up = clamp(up, -limit, limit), (up + 1) * gate * sigmoid(alpha * gate)
+    Silu,          ///< silu(gate) * up
+    GeluTanh,      ///< gelu_tanh(gate) * up: Gemma
+    ClampedSwiglu, ///< gpt-oss: gate = min(gate, limit), up = clamp(up, -limit, limit), (up + 1) * gate * sigmoid(alpha
+                   ///< * gate)
 };
 enum class GateLayout : std::uint8_t {
     Halves,      ///< row = gate (n) then up (n)

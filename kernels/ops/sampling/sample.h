@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Choosing the next token of each row. Randomness: Philox, key (seed, request), counter (position, draw); equal on every
-// backend. On Meta the id is a hash of (seed, position).
+// Choosing the next token of each row. Randomness: Philox, key (seed, request), counter (position, draw); equal on
+// every backend. On Meta the id is a hash of (seed, position).
 
 #include <span>
 #include <vector>
@@ -34,10 +34,9 @@ struct Sample {
     static constexpr std::string_view kName = "Sample";
     TensorView logits;                            ///< (rows, vocab)
     std::span<const SampleParameters> parameters; ///< one for each row; host memory
-    TensorView
-        packed;     ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows are
-                    ///< plainly greedy
-    TensorView ids; ///< (rows) I32
+    TensorView packed; ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows
+                       ///< are plainly greedy
+    TensorView ids;               ///< (rows) I32
     TensorView logprobs;          ///< (rows) F32 or empty
     std::int32_t topLogprobs = 0; ///< how many of the best to report
     TensorView topIds;            ///< (rows, topLogprobs) I32 or empty
@@ -56,8 +55,8 @@ void execute(MetaContext& context, const Sample& op);
 /// Words by which the lists behind the packed parameters grow: histories grow by a token a step, graphs should not.
 inline constexpr std::size_t kSampleListStep = 1024;
 
-/// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured graph
-/// serves new positions and histories. Its length grows in large steps only.
+/// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured
+/// graph serves new positions and histories. Its length grows in large steps only.
 std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters);
 /// Whether every row takes its largest logit as it is: temperature 0, no penalty, nothing forbidden. Such steps need no
 /// packed parameters and run another kernel: part of what a captured step depends on.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 
 // Grouped expert products without tensor cores: a warp makes one result after the other, its lanes share the contracted
-// axis. What device/experts/expert_tiles.cuh says of tiles holds: x comes in blocks of 64 permuted values, and a gated product
-// leaves such blocks to the next one.
+// axis. What device/experts/expert_tiles.cuh says of tiles holds: x comes in blocks of 64 permuted values, and a gated
+// product leaves such blocks to the next one.
 
 #include "device/experts/expert_tiles.cuh"
 #include "device/lib/mma.cuh"

@@ -349,7 +349,8 @@ TEST(KvCache, GrowsWhereItLiesAndGivesBackWhatLiesBehind) {
     }
 }
 
-/// Random appends, trims and ends in a budget: what does not fit changes nothing, no bytes are lost, Meta and CPU agree.
+/// Random appends, trims and ends in a budget: what does not fit changes nothing, no bytes are lost, Meta and CPU
+/// agree.
 TEST(KvCache, RandomHistoriesInABudget) {
     const auto run = [](kernels::Backend backend, std::uint32_t seed, KvCacheKind kind) {
         kernels::ContextOptions options;

@@ -176,7 +176,8 @@ TEST(KvSwap, WhatTheHostAskedForEarlierLiesBesideTheStep) {
         << "fetched while the step ran";
 }
 
-/// A pool of 20 pages of 64 tokens in float32, of a model with `heads` layers of as many heads, beside a host with a budget.
+/// A pool of 20 pages of 64 tokens in float32, of a model with `heads` layers of as many heads, beside a host with a
+/// budget.
 struct SmallHost {
     std::unique_ptr<kernels::Context> context;
     std::unique_ptr<KvCache> cache;

@@ -22,7 +22,8 @@ const std::string& demoFolder() {
     return kFolder;
 }
 
-/// Nearly normal numbers from sums of uniform ones: integers and one product only, so that every machine makes the same.
+/// Nearly normal numbers from sums of uniform ones: integers and one product only, so that every machine makes the
+/// same.
 float nearlyNormal(const std::array<std::uint32_t, 4>& bits) {
     std::int64_t sum = 0;
     for (const std::uint32_t word : bits) {

@@ -487,8 +487,8 @@ TEST(BatchEngine, AnErrorLeavesWhatWasDone) {
     EXPECT_EQ(engine.result(0).result.finish, FinishReason::Cancelled);
 }
 
-/// Hundreds of random traces over random pools and policies, with requests that are cancelled and stopped on their way: what
-/// one gets depends on nothing but itself.
+/// Hundreds of random traces over random pools and policies, with requests that are cancelled and stopped on their way:
+/// what one gets depends on nothing but itself.
 TEST(BatchEngine, RandomTracesOnMetaGiveEachRequestItsOwnTokens) {
     const std::array traits = {kernels::cpuTraits(1), test::testTraits()};
     BatchCounts all;
@@ -603,7 +603,8 @@ TEST(BatchEngine, MetaAllocatesWhatTheCpuDoesWithTheTraitsOfAGpu) {
     EXPECT_EQ(linesOf(kernels::Backend::Cpu), linesOf(kernels::Backend::Meta));
 }
 
-/// Memory that others took: the pool ends where it is, requests make room for each other, and one that can never fit ends.
+/// Memory that others took: the pool ends where it is, requests make room for each other, and one that can never fit
+/// ends.
 TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
     BatchRig rig("synthetic:tiny-llama");
     rig.options.cache.pageTokens = 16;

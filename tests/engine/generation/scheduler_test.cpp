@@ -15,8 +15,8 @@
 namespace vitrine::engine {
 namespace {
 
-/// Runs a scheduler as an engine would, with a hash of (request, position) as each sampled token, and follows what is in
-/// every page, so that a wrong page, a lost swap or a token out of order is seen.
+/// Runs a scheduler as an engine would, with a hash of (request, position) as each sampled token, and follows what is
+/// in every page, so that a wrong page, a lost swap or a token out of order is seen.
 class Rig {
 public:
     Rig(const SchedulerOptions& options, std::vector<PageGroup> groups, bool share = false)
@@ -37,8 +37,8 @@ public:
         return static_cast<std::int32_t>(bits[0] % 1000);
     }
 
-    /// One step. False when there was nothing to do. `late` is called when the step is scheduled and its moves are made, and
-    /// before it runs: what the host learns of the step before it.
+    /// One step. False when there was nothing to do. `late` is called when the step is scheduled and its moves are
+    /// made, and before it runs: what the host learns of the step before it.
     bool step(const std::function<void()>& late = {}) {
         StepSchedule schedule = scheduler_.next();
         if (schedule.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Python and PyTorch around programs as published files have them: classes, registries, strings, tables, narrow integers.
+// Python and PyTorch around programs as published files have them: classes, registries, strings, tables, narrow
+// integers.
 #include <array>
 #include <cmath>
 

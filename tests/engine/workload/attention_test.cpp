@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The attention workload as an experiment: what the command line, an experiment file and the desktop program start alike.
+// The attention workload as an experiment: what the command line, an experiment file and the desktop program start
+// alike.
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

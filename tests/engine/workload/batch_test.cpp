@@ -212,7 +212,8 @@ TEST_F(WorkloadBatch, WhatEndsEarlyLeavesItsAnswers) {
     EXPECT_TRUE(rows[2]["ids"].empty());
 }
 
-/// Whatever the budget: all that the pool can hold is served, or the run is told before its first step what does not fit.
+/// Whatever the budget: all that the pool can hold is served, or the run is told before its first step what does not
+/// fit.
 TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
     constexpr std::uint64_t kContext = std::uint64_t{600} << 20; // what the profile's device takes for itself
     const std::vector<std::pair<std::string, std::string>> policies = {

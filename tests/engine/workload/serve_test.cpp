@@ -33,8 +33,8 @@ struct Listener : RequestListener {
     BatchResult result;
 };
 
-/// Sends `count` requests, a few at each look; some are as long as the server says that they may be, some longer, and some
-/// leave before their end.
+/// Sends `count` requests, a few at each look; some are as long as the server says that they may be, some longer, and
+/// some leave before their end.
 class RandomFeed : public RequestFeed {
 public:
     RandomFeed(int count, unsigned seed) : count_(count), random_(seed) {}

@@ -116,8 +116,8 @@ TEST_F(GrowingFixture, GuardedMemoryIsPoisoned) {
     EXPECT_NE(range->data()[1000], std::byte{0});
 }
 
-/// Random growth and shrinking of several ranges beside other tensors: the same on Meta and on the host; addresses stay, what
-/// was written stays, the budget holds, and nothing is left at the end.
+/// Random growth and shrinking of several ranges beside other tensors: the same on Meta and on the host; addresses
+/// stay, what was written stays, the budget holds, and nothing is left at the end.
 TEST_F(GrowingFixture, RandomTracesAreTheSameOnMetaAndHost) {
     const auto run = [&](bool meta, std::uint32_t seed) {
         const std::uint64_t limit = 48 * kMiB;

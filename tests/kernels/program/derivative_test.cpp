@@ -27,8 +27,8 @@ double valueAt(const Program& program, const CaptureBinding& binding, const Prog
     return interpreter.floats()[0];
 }
 
-/// A derivative by central differences; none where halving the step changes it (a kink, a pole) or where the values are so
-/// large that their last bits hide it.
+/// A derivative by central differences; none where halving the step changes it (a kink, a pole) or where the values are
+/// so large that their last bits hide it.
 template <class Function> std::optional<double> slope(const Function& f) {
     const auto central = [&](double h) { return (f(h) - f(-h)) / (2 * h); };
     const double coarse = central(2e-5);

@@ -104,8 +104,8 @@ struct Captures {
     }
 };
 
-/// Random programs over the inputs, a captured document id (named "ids", of `length` positions, ascending or not), a table
-/// by head and a float table.
+/// Random programs over the inputs, a captured document id (named "ids", of `length` positions, ascending or not), a
+/// table by head and a float table.
 class RandomProgram {
 public:
     RandomProgram(std::mt19937& random, std::int64_t length, std::int64_t heads) : random_(random), length_(length) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A run told in any order and in seconds: what was told goes through the recorder and the builder, as that of a real run.
+// A run told in any order and in seconds: what was told goes through the recorder and the builder, as that of a real
+// run.
 
 #include <algorithm>
 #include <cmath>

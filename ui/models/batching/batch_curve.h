@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// An axis in columns of pixels, and step curves that answer for each column what they came to at most. Values; any thread.
+// An axis in columns of pixels, and step curves that answer for each column what they came to at most. Values; any
+// thread.
 
 #include <algorithm>
 #include <cmath>
@@ -44,8 +45,8 @@ class BatchCurve {
 public:
     /// `places` ascending; of equal places the last value holds.
     void add(base::TimeNs place, double value);
-    /// The same for a value that counts what happened in order: of equal places the last one holds, but most() and largest()
-    /// know those that were passed through.
+    /// The same for a value that counts what happened in order: of equal places the last one holds, but most() and
+    /// largest() know those that were passed through.
     void pass(base::TimeNs place, double value);
     void finish();
     bool empty() const { return places_.empty(); }

@@ -206,8 +206,8 @@ std::span<const RequestPiece> BatchMap::pieces(std::int32_t request) const {
     return std::span(all).subspan(side_->pieceBegins[at], side_->pieceBegins[at + 1] - side_->pieceBegins[at]);
 }
 
-/// What took most of a piece of the axis that the spans [first, last) lie in: looked at one by one where they are few, from
-/// the sums before them where they are many.
+/// What took most of a piece of the axis that the spans [first, last) lie in: looked at one by one where they are few,
+/// from the sums before them where they are many.
 void BatchMap::crowd(std::size_t first, std::size_t last, TimeRange piece, SlotRun& out) const {
     constexpr std::size_t kFew = 4;
     if (last - first <= kFew) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A batch laid along an axis of time or of steps, ready to be asked what each pixel column shows: the costs of an answer
-// are those of its columns, not of the steps, slots and requests behind them. Immutable; any thread.
+// A batch laid along an axis of time or of steps, ready to be asked what each pixel column shows: the costs of an
+// answer are those of its columns, not of the steps, slots and requests behind them. Immutable; any thread.
 
 #include <memory>
 #include <optional>
@@ -40,8 +40,8 @@ public:
     base::TimeNs place(base::TimeNs time) const;   ///< where an instant lies on the axis
     base::TimeNs timeAt(base::TimeNs place) const; ///< and back
 
-    /// What a slot did in neighbouring columns of the axis; columns without anything are left out. A column in which several
-    /// things happened shows what took most of it.
+    /// What a slot did in neighbouring columns of the axis; columns without anything are left out. A column in which
+    /// several things happened shows what took most of it.
     void slotRuns(std::int32_t slot, const AxisColumns& columns, std::vector<SlotRun>& out) const;
     /// Index in side().spans of what the slot did there.
     std::optional<std::size_t> spanAt(std::int32_t slot, base::TimeNs place) const;

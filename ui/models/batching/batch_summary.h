@@ -3,8 +3,8 @@
 #pragma once
 
 // What a batch did that served requests: its steps, what each slot did, the life of each request, and the numbers that
-// batches are compared by. Times are nanoseconds since the trace began (its first arrival or step), so that two runs of one
-// trace lie on one axis. Pure functions over immutable snapshots; any thread.
+// batches are compared by. Times are nanoseconds since the trace began (its first arrival or step), so that two runs of
+// one trace lie on one axis. Pure functions over immutable snapshots; any thread.
 
 #include <QString>
 #include <array>
@@ -85,8 +85,8 @@ struct BatchSide {
     double seconds() const { return static_cast<double>(end) * 1e-9; }
     /// A part of a server's session: it knows of requests that arrived before it began.
     bool beginsLater() const { return origin < 0; }
-    /// Generated tokens over the time since the first arrival; since the beginning of a part, whose tokens are those of its own
-    /// time: its metrics count the same.
+    /// Generated tokens over the time since the first arrival; since the beginning of a part, whose tokens are those of
+    /// its own time: its metrics count the same.
     double tokensPerSecond() const;
     /// Tokens for each slot and step in which tokens were made.
     double utilization() const;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The request of run A that the views of batches and of the KV cache have chosen together. It lives with the time cursor that
-// they share, on the GUI thread.
+// The request of run A that the views of batches and of the KV cache have chosen together. It lives with the time
+// cursor that they share, on the GUI thread.
 
 #include <QObject>
 #include <cstdint>

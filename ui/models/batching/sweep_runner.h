@@ -15,7 +15,8 @@
 
 namespace vitrine::ui {
 
-/// "4, 8,16" as numbers of slots, each once in their order; empty when something in it is none (1 to 4,096, 32 at most).
+/// "4, 8,16" as numbers of slots, each once in their order; empty when something in it is none (1 to 4,096, 32 at
+/// most).
 std::vector<std::int32_t> parseSlotCounts(const QString& text);
 
 /// The experiments of a sweep as JSON, from one of its runs; they write no files of their own. Empty for runs without a

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Trees and tables over immutable snapshots: a flat array of nodes that a worker or a view builds once, and a model that
-// shows it. A new snapshot replaces the old one as a whole.
+// Trees and tables over immutable snapshots: a flat array of nodes that a worker or a view builds once, and a model
+// that shows it. A new snapshot replaces the old one as a whole.
 
 #include <QAbstractItemModel>
 #include <QString>

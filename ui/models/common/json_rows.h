@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// JSON values of a run as rows that people read: nested keys joined with dots, numbers with the unit that their name tells.
+// JSON values of a run as rows that people read: nested keys joined with dots, numbers with the unit that their name
+// tells.
 
 #include <QString>
 #include <string>

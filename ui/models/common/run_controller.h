@@ -3,8 +3,8 @@
 #pragma once
 
 // Starts and stops runs and prices them, without knowing how: the programs implement it over app::RunHost. Belongs to
-// the GUI thread; every signal is emitted there, and no call waits. Experiments are handed over as sessions and files hold
-// them: one JSON object as text.
+// the GUI thread; every signal is emitted there, and no call waits. Experiments are handed over as sessions and files
+// hold them: one JSON object as text.
 
 #include <QObject>
 #include <QString>

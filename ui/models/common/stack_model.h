@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a stacked plot shows: layers from bottom to top and, for each column of the plot, the bytes of every layer at the
-// instant of the column's largest total. Immutable; built on any thread.
+// What a stacked plot shows: layers from bottom to top and, for each column of the plot, the bytes of every layer at
+// the instant of the column's largest total. Immutable; built on any thread.
 
 #include <QString>
 #include <memory>

@@ -25,8 +25,8 @@ QString sizeOf(double bytes) {
     return bytesText(static_cast<std::uint64_t>(std::llround(std::clamp(std::abs(bytes), 0.0, 9e18))));
 }
 
-/// " because its weights are 26.14 GiB smaller": the category that changed most in the direction of the whole. `low` is the
-/// run with the lower peak; `lowIsA` says which words fit.
+/// " because its weights are 26.14 GiB smaller": the category that changed most in the direction of the whole. `low` is
+/// the run with the lower peak; `lowIsA` says which words fit.
 QString becauseOf(const RunSummary& low, const RunSummary& high, double saved, bool lowIsA) {
     if (!low.peakByCategory || !high.peakByCategory) {
         return {};

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The kernels of a run in numbers: the table of kernels, each against the device's ceilings, and the icicle of device time.
-// Pure functions; any thread.
+// The kernels of a run in numbers: the table of kernels, each against the device's ceilings, and the icicle of device
+// time. Pure functions; any thread.
 
 #include <QString>
 #include <memory>
@@ -69,8 +69,8 @@ enum KernelColumn {
     KernelColumnCount
 };
 
-/// One row for each kernel and op whose name holds `filter` (any case). Rows have the kernel's number in the table, from 1,
-/// as their key; the last row sums up what is shown.
+/// One row for each kernel and op whose name holds `filter` (any case). Rows have the kernel's number in the table,
+/// from 1, as their key; the last row sums up what is shown.
 FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter);
 
 QString flopRateText(double flopsPerSecond); ///< "612 TFLOP/s", "4.2 TFLOP/s", "–" for 0

@@ -81,9 +81,9 @@ const LaneKind& laneKind(std::string_view lane) {
     return found == kLanes.end() ? kOtherLane : *found;
 }
 
-/// Where ops and layers of replayed graphs stand. Such a step is told by its template, whose times are those of the launches
-/// when it was captured: a kernel may then run before the op that the template puts later. The ops of these steps stand at
-/// the times of their kernels, up to the next op's first one.
+/// Where ops and layers of replayed graphs stand. Such a step is told by its template, whose times are those of the
+/// launches when it was captured: a kernel may then run before the op that the template puts later. The ops of these
+/// steps stand at the times of their kernels, up to the next op's first one.
 class Projection {
 public:
     explicit Projection(const RunTimeline& timeline) : timeline_(timeline), places_(timeline) {
@@ -278,7 +278,8 @@ std::vector<TraceTrack> laneTracks(const RunTimeline& timeline) {
     return tracks;
 }
 
-/// Puts what was appended from `middle` on where it belongs; scopes and times mostly rise along a row, which costs one pass.
+/// Puts what was appended from `middle` on where it belongs; scopes and times mostly rise along a row, which costs one
+/// pass.
 template <typename T, typename Less> void mergeTail(std::vector<T>& items, std::size_t middle, Less less) {
     const auto at = items.begin() + static_cast<std::ptrdiff_t>(middle);
     if (!std::is_sorted(at, items.end(), less)) {

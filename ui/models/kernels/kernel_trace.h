@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What ran when, as rows that a painter can search: the nested scopes of the run (step, layer, op), then the lanes of the
-// device (kernels, copies, memsets, waits) and of the host. Immutable once built; built on any thread in one pass.
+// What ran when, as rows that a painter can search: the nested scopes of the run (step, layer, op), then the lanes of
+// the device (kernels, copies, memsets, waits) and of the host. Immutable once built; built on any thread in one pass.
 
 #include <QString>
 #include <memory>
@@ -25,8 +25,8 @@ struct TraceSpan {
     std::int8_t category = -1; ///< base::MemoryCategory that it mostly writes; -1: none
 };
 
-/// Spans by begin. Their ends rise too: what overlaps lies on another row. Where more overlap than there are rows, the last
-/// row cuts a span at its successor's begin; timeline.kernels().spans()[source] has the whole.
+/// Spans by begin. Their ends rise too: what overlaps lies on another row. Where more overlap than there are rows, the
+/// last row cuts a span at its successor's begin; timeline.kernels().spans()[source] has the whole.
 struct TraceRow {
     QString title; ///< of the first row of its kind: "Layer"; empty below it
     std::vector<TraceSpan> spans;

@@ -85,8 +85,8 @@ enum VariantColumn {
     VariantDelta
 };
 
-/// One row for each variant in use, its specialisations below it; with `b` also B's variant, its time and the delta from A
-/// to B. Top rows have the variant's number, from 1, as their key.
+/// One row for each variant in use, its specialisations below it; with `b` also B's variant, its time and the delta
+/// from A to B. Top rows have the variant's number, from 1, as their key.
 FlatTreePtr variantTree(const VariantSide& a, const std::optional<VariantSide>& b);
 
 } // namespace vitrine::ui

@@ -22,8 +22,8 @@ struct KvPages {
     std::size_t count(std::size_t group) const;
 };
 
-/// Blocks of the cache's groups that lived when it had seen sample.tokens tokens. Empty when the run does not say how its
-/// cache is laid out, and for caches that are one block a group.
+/// Blocks of the cache's groups that lived when it had seen sample.tokens tokens. Empty when the run does not say how
+/// its cache is laid out, and for caches that are one block a group.
 KvPages kvPages(const KvSummary& facts, const profiler::RunTimeline& timeline, const KvSample& sample);
 
 /// Page, Group, Size, Address, Made, In use: the table twin; at most `limit` rows.

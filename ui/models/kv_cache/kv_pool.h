@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The pool of pages of a paged KV cache over time: who holds which page, and what of the pages' bytes is kept for tokens.
-// Built once from a run's events; answers for any instant without going through them. Immutable; any thread.
+// The pool of pages of a paged KV cache over time: who holds which page, and what of the pages' bytes is kept for
+// tokens. Built once from a run's events; answers for any instant without going through them. Immutable; any thread.
 
 #include <memory>
 #include <unordered_map>
@@ -70,8 +70,8 @@ public:
     base::TimeNs begin() const { return begin_; }
     base::TimeNs end() const { return end_; }
     base::TimeNs fullest() const { return fullest_; } ///< first instant of most used pages
-    /// Instants between which a curve over the whole time is a stair: every change or, where those are many, the first, least
-    /// and most of each of a few hundred equal stretches. Ascending.
+    /// Instants between which a curve over the whole time is a stair: every change or, where those are many, the first,
+    /// least and most of each of a few hundred equal stretches. Ascending.
     const std::vector<base::TimeNs>& moments() const { return moments_; }
     /// The next change behind `time`, or the one before it; nothing beyond the ends.
     std::optional<base::TimeNs> change(base::TimeNs time, int direction) const;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The KV cache of a run: how it is laid out (from the run's metrics), what it held (from the counters of its events), and
-// what the formula of engine/cache/kv_cache.h says it should hold. Pure functions; any thread.
+// The KV cache of a run: how it is laid out (from the run's metrics), what it held (from the counters of its events),
+// and what the formula of engine/cache/kv_cache.h says it should hold. Pure functions; any thread.
 
 #include <QString>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The KV cache of a run in tables: those of the inspector, name and value a row, and those of a pool that many sequences
-// share, over time. Pure functions; any thread.
+// The KV cache of a run in tables: those of the inspector, name and value a row, and those of a pool that many
+// sequences share, over time. Pure functions; any thread.
 
 #include "ui/models/kv_cache/kv_pool.h"
 
@@ -18,8 +18,8 @@ FlatTreePtr kvLayoutTable(const KvSummary& facts);
 /// What the groups of the geometry hold of a pool at an instant; empty without a geometry.
 std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, const KvPool& pool, base::TimeNs time);
 
-/// Time, Full, Sliding, Measured, Predicted, Fragmentation, Without window: the table twin of a pool's curve, `rows` instants
-/// from its begin to its end.
+/// Time, Full, Sliding, Measured, Predicted, Fragmentation, Without window: the table twin of a pool's curve, `rows`
+/// instants from its begin to its end.
 FlatTreePtr kvPoolSampleTable(const KvPool& pool, std::size_t rows = 500);
 
 } // namespace vitrine::ui

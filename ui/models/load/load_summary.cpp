@@ -66,8 +66,8 @@ std::vector<LoadStretch> phasesOf(const profiler::RunTimeline& timeline) {
     return phases;
 }
 
-/// Blocks that the load made, and what the device held before it. A block that outlives the load holds on: the model that
-/// the next load replaces is not freed in this picture.
+/// Blocks that the load made, and what the device held before it. A block that outlives the load holds on: the model
+/// that the next load replaces is not freed in this picture.
 std::vector<Change> changesOf(const profiler::RunTimeline& timeline, const LoadStretch& phase) {
     std::vector<Change> changes;
     profiler::ScopePlaces places(timeline);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Two loads side by side: what each held over time by part of the model, and its stages. Pure functions over immutable timelines; any thread. Times are since the begin of each load.
+// Two loads side by side: what each held over time by part of the model, and its stages. Pure functions over immutable
+// timelines; any thread. Times are since the begin of each load.
 
 #include <QString>
 #include <array>
@@ -62,8 +63,8 @@ struct LoadPair {
     bool fromOneRun = false;
 };
 
-/// The loads that the view shows for runs A and B: the two variants of a load run with both weights, else the first load of
-/// each run. `timelineOf` gives the timeline of a run or null.
+/// The loads that the view shows for runs A and B: the two variants of a load run with both weights, else the first
+/// load of each run. `timelineOf` gives the timeline of a run or null.
 struct LoadChoice {
     sessions::RunId a = 0, b = 0;
     std::size_t indexA = 0, indexB = 0;

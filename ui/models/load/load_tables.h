@@ -22,7 +22,8 @@ FlatTreePtr afterLoadTable(const AfterLoad& a, const AfterLoad& b);
 /// The twin of the pictures: part or stage, A, B, A to B.
 FlatTreePtr loadTwin(const LoadPair& pair);
 
-/// "▼ 1.53x": A against B; -1 in `better` when A is better, 0 equal, 1 worse. `lowerIsBetter` nothing: unknown direction.
+/// "▼ 1.53x": A against B; -1 in `better` when A is better, 0 equal, 1 worse. `lowerIsBetter` nothing: unknown
+/// direction.
 FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::optional<bool> lowerIsBetter,
                    double noise = 0.0005);
 

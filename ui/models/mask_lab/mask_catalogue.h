@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Ready programs for the Mask Lab's menus: the engine's catalogue with choices that fit the sizes on the screen, and the masks of
-// a model's layers.
+// Ready programs for the Mask Lab's menus: the engine's catalogue with choices that fit the sizes on the screen, and
+// the masks of a model's layers.
 
 #include <QString>
 #include <optional>
@@ -22,8 +22,8 @@ struct MaskChoice {
 /// Every entry of engine::modCatalogue. Throws BadInput when the folder is missing or broken.
 std::vector<MaskChoice> maskCatalogue(const MaskSizes& sizes);
 
-/// `source` with a copy of each entry that its expressions name and its text does not, so that what runs can be read and
-/// edited. The copies stand before the text. Without the folder the source as it is.
+/// `source` with a copy of each entry that its expressions name and its text does not, so that what runs can be read
+/// and edited. The copies stand before the text. Without the folder the source as it is.
 MaskSource withCatalogueText(MaskSource source);
 
 /// A capture line for a name that a text reads and nobody gives, by what the name says: documents, prefixes, slopes.

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rectangles of a mask as small grids, for tiles of the map: blocks counted by kind, elements by what decides them, scores.
-// Cost follows the runs of the block rows and the size of the grid, never the area of the mask. Any thread; throws Cancelled.
+// Rectangles of a mask as small grids, for tiles of the map: blocks counted by kind, elements by what decides them,
+// scores. Cost follows the runs of the block rows and the size of the grid, never the area of the mask. Any thread;
+// throws Cancelled.
 
 #include <array>
 #include <span>
@@ -27,8 +28,9 @@ struct BlockGrid {
     const BlockCounts& at(std::size_t column, std::size_t row) const { return cells[row * columns + column]; }
 };
 
-/// Cell (x, y) counts the blocks of columns columnEdges[x] .. columnEdges[x + 1] - 1, rows likewise. Edges ascend and lie in
-/// the mask. `other`: null, or a mask of the same lengths and blocks, then the kinds are those of the difference.
+/// Cell (x, y) counts the blocks of columns columnEdges[x] .. columnEdges[x + 1] - 1, rows likewise. Edges ascend and
+/// lie in the mask. `other`: null, or a mask of the same lengths and blocks, then the kinds are those of the
+/// difference.
 BlockGrid countBlocks(const MaskMap& map, const MaskMap* other, std::span<const std::int64_t> columnEdges,
                       std::span<const std::int64_t> rowEdges, const base::StopToken& stop = {});
 
@@ -43,8 +45,8 @@ struct ElementGrid {
     std::int64_t query = 0, key = 0;
     int columns = 0, rows = 0;
     std::vector<std::uint8_t> allowed;
-    /// Which of map.parts decides: the first that blocks, or among alternatives the first that allows; kNoPart where all
-    /// allow, or none does.
+    /// Which of map.parts decides: the first that blocks, or among alternatives the first that allows; kNoPart where
+    /// all allow, or none does.
     std::vector<std::uint8_t> part;
     std::size_t index(int column, int row) const {
         return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The Mask Lab without its widgets: two sources A and B at one set of sizes, read, built and counted on worker threads. An edit
-// waits a moment for the next one; a newer question stops the work on the older one. What was good stays until there is
-// something new. GUI thread only.
+// The Mask Lab without its widgets: two sources A and B at one set of sizes, read, built and counted on worker threads.
+// An edit waits a moment for the next one; a newer question stops the work on the older one. What was good stays until
+// there is something new. GUI thread only.
 
 #include <QObject>
 #include <QTimer>

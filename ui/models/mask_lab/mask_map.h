@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the Mask Lab's map shows of one mask: an immutable snapshot that a worker makes and any thread reads. Nothing here
-// is as large as the mask: a mask of a million tokens a side is its program, its block runs and a few numbers a column.
+// What the Mask Lab's map shows of one mask: an immutable snapshot that a worker makes and any thread reads. Nothing
+// here is as large as the mask: a mask of a million tokens a side is its program, its block runs and a few numbers a
+// column.
 
 #include <QString>
 #include <cstdint>
@@ -113,7 +114,8 @@ using MaskMapPtr = std::shared_ptr<const MaskMap>;
 inline constexpr int kMostMaskOperands = 6;
 inline constexpr int kMostMaskStrips = 3;
 
-/// Builds the block mask and what goes with it. For a worker thread. Throws BadInput (program, sizes, tensors) and Cancelled.
+/// Builds the block mask and what goes with it. For a worker thread. Throws BadInput (program, sizes, tensors) and
+/// Cancelled.
 MaskMapPtr makeMaskMap(const MaskMapQuery& request, base::ThreadPool& pool, base::ProgressSink* progress = nullptr,
                        const base::StopToken& stop = {});
 /// The same mask seen at another batch entry and head: no blocks are built again.

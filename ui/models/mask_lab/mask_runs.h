@@ -45,7 +45,8 @@ public:
 
 signals:
     void sidesSwapped();
-    /// The model that run A names, after each change of the runs. The overrides are the settings of the model's configuration.
+    /// The model that run A names, after each change of the runs. The overrides are the settings of the model's
+    /// configuration.
     void modelNamed(const std::string& name, const std::map<std::string, std::string>& overrides);
     void measuringChanged();                  ///< a measurement or another run began or ended
     void measuringSaid(const QString& words); ///< how far the measurement is; empty: it has ended
@@ -73,8 +74,8 @@ private:
     RunController* runs_;
     const DeviceFeed* devices_;
     Measurement measurement_;
-    /// By side: the run that was loaded; the run of a measurement that the document does not show yet; whether the times
-    /// of the loaded run come when it ends.
+    /// By side: the run that was loaded; the run of a measurement that the document does not show yet; whether the
+    /// times of the loaded run come when it ends.
     std::array<sessions::RunId, MaskLab::kSides> loaded_{}, awaited_{};
     std::array<bool, MaskLab::kSides> timesPending_{};
     QString lengthsFor_; ///< the capture that waits for the requests of run A

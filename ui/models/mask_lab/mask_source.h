@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the Mask Lab works on: the text of a program with all that was chosen and moved around it, the sizes it is looked at, and
-// both as an experiment of workload "attention" and back.
+// What the Mask Lab works on: the text of a program with all that was chosen and moved around it, the sizes it is
+// looked at, and both as an experiment of workload "attention" and back.
 
 #include <QString>
 #include <cstdint>
@@ -61,13 +61,14 @@ engine::ProgramChoice programChoice(const MaskSource& source, const MaskSizes& s
 /// "B,H,HKV,Q,KV,D"
 std::string sizesText(const MaskSizes& sizes);
 
-/// Keys of an experiment that say what is computed and on what sizes; `mask` and `score` are the chosen expressions ("" or
-/// kNoMod: none).
+/// Keys of an experiment that say what is computed and on what sizes; `mask` and `score` are the chosen expressions (""
+/// or kNoMod: none).
 nlohmann::json maskExperiment(const MaskSource& source, const std::string& mask, const std::string& score,
                               const MaskSizes& sizes);
 /// Back from a run's experiment; `modTexts` are the texts of its files, which stand before its own.
 MaskSource sourceOfExperiment(const nlohmann::json& experiment, const std::vector<std::string>& modTexts);
-/// Sizes that an experiment stands for, else those of its random tensors, and its block size; the rest stays as in `other`.
+/// Sizes that an experiment stands for, else those of its random tensors, and its block size; the rest stays as in
+/// `other`.
 MaskSizes sizesOfExperiment(const nlohmann::json& experiment, MaskSizes other);
 
 /// 16,384 of "16384", "16k", "16K", "1M" (binary), "16 384"; 0: no length.

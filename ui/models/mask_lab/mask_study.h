@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A source read and checked: its programs, what sliders may move, what it captures, or what is wrong with it and where. Made on
-// a worker, then immutable.
+// A source read and checked: its programs, what sliders may move, what it captures, or what is wrong with it and where.
+// Made on a worker, then immutable.
 
 #include <QString>
 #include <QStringList>

@@ -36,7 +36,8 @@ std::optional<MaskTimes> maskTimes(const std::string& metricsJson);
 /// Most FLOPs of one forward pass without a mask that are measured; the CPU is a reference, not a fast kernel.
 inline constexpr double kMostGpuFlops = 4e14;
 inline constexpr double kMostCpuFlops = 1.1e9;
-/// The sizes with fewer heads, then shorter rows, until they fit. `said` receives what was made smaller; empty: nothing.
+/// The sizes with fewer heads, then shorter rows, until they fit. `said` receives what was made smaller; empty:
+/// nothing.
 MaskSizes measuredSizes(const MaskSizes& sizes, bool gpu, QString* said = nullptr);
 
 /// Forward and backward, with the mask and without, at measuredSizes; medians of three.

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What one allocation is linked to: the op that made it, the ops that ran while it lived, its end, and the same tensor in
-// the step before. Pure functions over an immutable timeline; any thread. They look at a bounded number of scopes and rows.
+// What one allocation is linked to: the op that made it, the ops that ran while it lived, its end, and the same tensor
+// in the step before. Pure functions over an immutable timeline; any thread. They look at a bounded number of scopes
+// and rows.
 
 #include <QString>
 #include <optional>
@@ -22,8 +23,8 @@ struct AllocationLink {
     QString name;            ///< of the scope: "LmHead"
 };
 
-/// Made, the ops of the same step that began while it lived (at most `limit`; the engine does not record who reads), and
-/// its end where it has one.
+/// Made, the ops of the same step that began while it lived (at most `limit`; the engine does not record who reads),
+/// and its end where it has one.
 std::vector<AllocationLink> allocationLinks(const profiler::RunTimeline& timeline, std::size_t row,
                                             std::size_t limit = 16);
 

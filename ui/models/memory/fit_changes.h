@@ -20,8 +20,9 @@ struct FitChange {
     double seconds = 0; ///< of a step
 };
 
-/// The changes worth pricing for an experiment: fewer tokens, quantized weights, smaller cache and compute types. The first
-/// one is the experiment as it was: the others are measured by its step time. Empty where there is nothing to change.
+/// The changes worth pricing for an experiment: fewer tokens, quantized weights, smaller cache and compute types. The
+/// first one is the experiment as it was: the others are measured by its step time. Empty where there is nothing to
+/// change.
 std::vector<FitChange> fitChanges(const std::string& specJson);
 
 /// Takes over a price: the fields of `vitrine plan --json`, or an error.

@@ -6,9 +6,10 @@
 //
 //   peak>40GiB  tok/s>=100  time<2s  tag:oom  workload:generate  -model:tiny  generated_tokens>64  "two words"  text
 //
-// A condition is KEY OPERATOR VALUE with one of > >= < <= = and ":" (contains). Keys: name, model, workload, tag, state,
-// backend, device, note, error; peak (a size), tok/s, time (s, ms), id; any other key is a number of the metrics.
-// Text compares without regard to case. A word alone is looked for everywhere; "-" before a term turns it around.
+// A condition is KEY OPERATOR VALUE with one of > >= < <= = and ":" (contains). Keys: name, model, workload, tag,
+// state, backend, device, note, error; peak (a size), tok/s, time (s, ms), id; any other key is a number of the
+// metrics. Text compares without regard to case. A word alone is looked for everywhere; "-" before a term turns it
+// around.
 
 #include <QString>
 #include <vector>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The inspector of the Batching view: what one batch gains over the other, all about the chosen request or slot, and the
-// tables of throughput and latency. GUI thread.
+// The inspector of the Batching view: what one batch gains over the other, all about the chosen request or slot, and
+// the tables of throughput and latency. GUI thread.
 
 #include "ui/models/batching/batch_summary.h"
 #include "ui/widgets/plots/result_panel.h"

@@ -300,8 +300,8 @@ void BatchingView::updateLegend() {
     legend_->setItems(batchLegend(page() == Requests), facts);
 }
 
-/// The check box: who runs at the cursor. Without one it is set in the middle of what is shown, but for a run that goes on, of
-/// which the present is meant.
+/// The check box: who runs at the cursor. Without one it is set in the middle of what is shown, but for a run that goes
+/// on, of which the present is meant.
 void BatchingView::showRunning() {
     const BatchMapPtr& map = maps_[0] ? maps_[0] : maps_[1];
     if (runningOnly_->isChecked() && !time_->cursor() && map && !map->side().live) {
@@ -311,8 +311,8 @@ void BatchingView::showRunning() {
     updateRunning();
 }
 
-/// Brings those into sight who run at the cursor: rows for them only, or the list scrolled to them. Where both runs lie under
-/// each other their lists scroll together, and A leads.
+/// Brings those into sight who run at the cursor: rows for them only, or the list scrolled to them. Where both runs lie
+/// under each other their lists scroll together, and A leads.
 void BatchingView::updateRunning() {
     const bool only = runningOnly_->isChecked();
     const bool clicking = requestLanes_[0]->clicking() || requestLanes_[1]->clicking();

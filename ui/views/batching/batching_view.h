@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Two batches of one trace under each other: slots x steps or a row for each request, with throughput, queue and pages below
-// them on one axis; the sweep over numbers of slots; what one gains over the other; all about one request or slot.
+// Two batches of one trace under each other: slots x steps or a row for each request, with throughput, queue and pages
+// below them on one axis; the sweep over numbers of slots; what one gains over the other; all about one request or
+// slot.
 
 #include <QElapsedTimer>
 #include <array>

@@ -196,8 +196,8 @@ void CompareView::updateTables() {
     metricModel_->setTree(metricTable(runs, document()->runs(), changedOnly_->isChecked()));
     fitColumns(specView_, kLongestSetting);
     fitColumns(metricView_, kLongestSetting);
-    // Values of settings share what is left; names of metrics take it, so that numbers stay at the right edge. With many
-    // runs there is more than the width holds: then the table scrolls.
+    // Values of settings share what is left; names of metrics take it, so that numbers stay at the right edge. With
+    // many runs there is more than the width holds: then the table scrolls.
     for (int i = 1; i < specModel_->columnCount(); ++i) {
         specView_->horizontalHeader()->setSectionResizeMode(i, QHeaderView::Stretch);
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The lanes of hardware counters below the trace of the Kernels view: traffic of the device memory, busy multiprocessors,
-// the tensor pipe. A counter that a run did not record has no lane.
+// The lanes of hardware counters below the trace of the Kernels view: traffic of the device memory, busy
+// multiprocessors, the tensor pipe. A counter that a run did not record has no lane.
 
 #include <string>
 #include <vector>

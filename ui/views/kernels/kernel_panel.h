@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The inspector of the Kernels view: one kernel with its variant, times, rates, place on the roofline and compile facts.
+// The inspector of the Kernels view: one kernel with its variant, times, rates, place on the roofline and compile
+// facts.
 
 #include <QScrollArea>
 #include <map>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the device ran and when: the trace of scopes and kernels with hardware counters below it, the table of kernels, the
-// icicle of device time, and the variant of each op with its A/B.
+// What the device ran and when: the trace of scopes and kernels with hardware counters below it, the table of kernels,
+// the icicle of device time, and the variant of each op with its A/B.
 
 #include "ui/models/common/latest_job.h"
 #include "ui/models/kernels/kernel_variants.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which variant answered each op, and the A/B of two of them: the same experiment is run again with one other variant, and
-// both runs stand side by side in the table.
+// Which variant answered each op, and the A/B of two of them: the same experiment is run again with one other variant,
+// and both runs stand side by side in the table.
 
 #include "ui/models/kernels/kernel_variants.h"
 #include "ui/widgets/base/view.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The pages of a pool at an instant, with their owners, over lanes of what the pool held: the lanes' cursor moves the map.
-// A click on a page chooses its request for all views (RequestChoice); its pages stand in frames.
+// The pages of a pool at an instant, with their owners, over lanes of what the pool held: the lanes' cursor moves the
+// map. A click on a page chooses its request for all views (RequestChoice); its pages stand in frames.
 
 #include <QTimer>
 #include <QWidget>
@@ -19,7 +19,8 @@ class LaneStack;
 class LegendStrip;
 class PageMap;
 
-/// Fills of pages: those of requests in turn, that of pages kept for a prefix, and last that of padding, which no request has.
+/// Fills of pages: those of requests in turn, that of pages kept for a prefix, and last that of padding, which no
+/// request has.
 std::vector<CategoryStyle> kvPoolStyles(const ThemeTokens& t);
 
 class KvPoolView final : public QWidget {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How the KV cache of run A grows with its tokens: a curve with the formula's prediction, its pages at a number of tokens,
-// and a row for each group of layers.
+// How the KV cache of run A grows with its tokens: a curve with the formula's prediction, its pages at a number of
+// tokens, and a row for each group of layers.
 
 #include "ui/models/common/latest_job.h"
 #include "ui/models/kv_cache/kv_pool.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Two loads side by side or over each other: what is resident over time, the stages, bytes by part, and what the choice of
-// weights buys and costs.
+// Two loads side by side or over each other: what is resident over time, the stages, bytes by part, and what the choice
+// of weights buys and costs.
 
 #include "ui/models/load/load_summary.h"
 #include "ui/views/common/document_view.h"

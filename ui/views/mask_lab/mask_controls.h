@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The controls in the header of the Mask Lab: which side and what of it is shown, sizes, and the buttons that write arrays
-// and pictures and measure. Sizes and scores go to the lab, what is shown goes to the map.
+// The controls in the header of the Mask Lab: which side and what of it is shown, sizes, and the buttons that write
+// arrays and pictures and measure. Sizes and scores go to the lab, what is shown goes to the map.
 
 #include "ui/models/mask_lab/mask_lab.h"
 #include "ui/widgets/base/view.h"

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The left side of the Mask Lab: the program of one side with its editor, a slider for each of its parameters, its captures
-// and the heads. What is edited here goes to the lab at once. It also reads the model whose layers have masks of their own.
+// The left side of the Mask Lab: the program of one side with its editor, a slider for each of its parameters, its
+// captures and the heads. What is edited here goes to the lab at once. It also reads the model whose layers have masks
+// of their own.
 
 #include <map>
 #include <optional>
@@ -34,8 +35,8 @@ public:
     /// The side whose program is edited.
     int side() const { return side_; }
     void setSide(int side);
-    /// Shows the study of the side: what is wrong with its text, its parameters, its captures. False where the text has a
-    /// problem: parameters and captures stay those of the last good text.
+    /// Shows the study of the side: what is wrong with its text, its parameters, its captures. False where the text has
+    /// a problem: parameters and captures stay those of the last good text.
     bool showStudy();
     void showMap();   ///< the heads of the side's map
     void showSizes(); ///< those of the lab

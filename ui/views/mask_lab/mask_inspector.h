@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The inspector of the Mask Lab: how sparse, in which form, why the pointed element is allowed or blocked, what that saves, other
-// block sizes, and the other mask.
+// The inspector of the Mask Lab: how sparse, in which form, why the pointed element is allowed or blocked, what that
+// saves, other block sizes, and the other mask.
 
 #include <QScrollArea>
 

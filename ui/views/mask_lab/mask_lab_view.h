@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Attention masks as programs: an editor with sliders at the left, the map of blocks in the middle, numbers, reasons and measured
-// times in the inspector. A and B are two programs at the same sizes; an attention run that is chosen as run A or B brings its
-// program and times along.
+// Attention masks as programs: an editor with sliders at the left, the map of blocks in the middle, numbers, reasons
+// and measured times in the inspector. A and B are two programs at the same sizes; an attention run that is chosen as
+// run A or B brings its program and times along.
 
 #include <optional>
 

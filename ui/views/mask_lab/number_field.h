@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A named field for one length or count: "q [16,384]". Takes "16k" and "1M"; what is no number goes back to what it was.
+// A named field for one length or count: "q [16,384]". Takes "16k" and "1M"; what is no number goes back to what it
+// was.
 
 #include <QWidget>
 #include <cstdint>

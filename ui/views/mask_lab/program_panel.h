@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The program of one side: catalogue and layers of a model, the expressions that are chosen, the editor with what is wrong below
-// it.
+// The program of one side: catalogue and layers of a model, the expressions that are chosen, the editor with what is
+// wrong below it.
 
 #include <QMenu>
 #include <array>

@@ -21,7 +21,8 @@ class FitLine final : public QObject {
     Q_OBJECT
 
 public:
-    /// `experiment` makes what is to be priced, as JSON; empty: nothing yet. `runs` may be null: then nothing is priced.
+    /// `experiment` makes what is to be priced, as JSON; empty: nothing yet. `runs` may be null: then nothing is
+    /// priced.
     FitLine(RunController* runs, std::function<std::string()> experiment, QWidget* parent);
 
     /// Parts that the view lays out.

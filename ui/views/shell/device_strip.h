@@ -3,8 +3,8 @@
 #pragma once
 
 // The device of the next run at the right of the tool bar: name, memory, load, power, temperature and clock as they are
-// now, and a menu to choose another one. A mark on the bar is the budget of run A, where that ran on this device. Without
-// a feed it says what run A ran on, its budget and its peak.
+// now, and a menu to choose another one. A mark on the bar is the budget of run A, where that ran on this device.
+// Without a feed it says what run A ran on, its budget and its peak.
 
 #include <QPointer>
 #include <QToolButton>

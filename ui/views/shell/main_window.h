@@ -3,9 +3,9 @@
 #pragma once
 
 // The main window: menu, tool bar, rail, the stack of views, docks and the status bar. It owns the document, the shared
-// time cursor and the list of actions, which views get through ViewServices. It joins its parts: a command goes to the view
-// that is shown, then to the commands about files, time and docks; what the document reports goes to the axis of time and
-// to the status bar.
+// time cursor and the list of actions, which views get through ViewServices. It joins its parts: a command goes to the
+// view that is shown, then to the commands about files, time and docks; what the document reports goes to the axis of
+// time and to the status bar.
 
 #include <QMainWindow>
 #include <functional>

@@ -16,8 +16,8 @@ class SearchField final : public QLineEdit {
     Q_OBJECT
 
 public:
-    /// Looks for `text` in what the window shows and returns the hint: "3 of 12", or nothing. `direction` is 0 while one
-    /// types, 1 for the next place and -1 for the one before.
+    /// Looks for `text` in what the window shows and returns the hint: "3 of 12", or nothing. `direction` is 0 while
+    /// one types, 1 for the next place and -1 for the one before.
     using Finder = std::function<QString(const QString& text, int direction)>;
 
     SearchField(Finder find, QWidget* parent);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The status bar of the main window: the readout of the view at the left; at the right how far reading is, what the view
-// says of its price, and what is known of run A: its events, its losses, and whether it is saved.
+// The status bar of the main window: the readout of the view at the left; at the right how far reading is, what the
+// view says of its price, and what is known of run A: its events, its losses, and whether it is saved.
 
 #include <QStatusBar>
 

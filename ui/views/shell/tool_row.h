@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What stands in the tool bar: the pickers of runs A and B, the buttons of runs, the filters of time, the search field and
-// the strip of the device. It decides what of that gives way where the window is narrow.
+// What stands in the tool bar: the pickers of runs A and B, the buttons of runs, the filters of time, the search field
+// and the strip of the device. It decides what of that gives way where the window is narrow.
 
 #include <QWidget>
 
@@ -33,8 +33,8 @@ public:
     QWidget* firstStop() const; ///< where F6 stops
 
 signals:
-    /// The button that has the focus is about to become unusable. Qt would hand the focus to the next field, where single
-    /// keys are typed; whoever takes it prevents that.
+    /// The button that has the focus is about to become unusable. Qt would hand the focus to the next field, where
+    /// single keys are typed; whoever takes it prevents that.
     void focusFreed();
 
 protected:

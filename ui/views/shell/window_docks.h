@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The docks around the view: the inspector, the drawer and the list of runs. Each view has a layout of its own, which is
-// kept in the settings. In a narrow window the inspector lies below the view, where it can be folded to its head.
+// The docks around the view: the inspector, the drawer and the list of runs. Each view has a layout of its own, which
+// is kept in the settings. In a narrow window the inspector lies below the view, where it can be folded to its head.
 
 #include <QMainWindow>
 #include <map>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Every command of the program in one list: menus, tool bars, the palette, the help page and rebinding all come from it.
-// An action's id is its contract: the window offers a triggered action to the current view first (View::perform).
+// Every command of the program in one list: menus, tool bars, the palette, the help page and rebinding all come from
+// it. An action's id is its contract: the window offers a triggered action to the current view first (View::perform).
 
 #include <QAction>
 #include <QKeySequence>
@@ -19,8 +19,8 @@ namespace vitrine::ui {
 struct ActionSpec {
     const char* id;
     const char* text;
-    const char*
-        group; ///< "File", "Edit", "View", "Run", "Go", "Move and zoom", "Select and measure", "Compare", "Panels", "Help"
+    const char* group;     ///< "File", "Edit", "View", "Run", "Go", "Move and zoom", "Select and measure", "Compare",
+                           ///< "Panels", "Help"
     const char* keys = ""; ///< portable key sequences separated by spaces
     const char* icon = "";
     bool checkable = false;

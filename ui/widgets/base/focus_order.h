@@ -7,8 +7,8 @@
 
 namespace vitrine::ui {
 
-/// Tab passes through these parts of one window in this order. Inside a part what a later part of the list contains comes with
-/// that one; the rest keeps its order. Null and parts of other windows are left out.
+/// Tab passes through these parts of one window in this order. Inside a part what a later part of the list contains
+/// comes with that one; the rest keeps its order. Null and parts of other windows are left out.
 void orderFocus(const QList<QWidget*>& parts);
 
 } // namespace vitrine::ui

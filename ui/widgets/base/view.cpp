@@ -143,7 +143,8 @@ QSize ViewHeader::minimumSizeHint() const {
 }
 
 void ViewHeader::fit() {
-    // The facts are the first to go: they also stand in the plot. Then controls stand closer and the table button says less.
+    // The facts are the first to go: they also stand in the plot. Then controls stand closer and the table button says
+    // less.
     facts_->hide();
     if (key_ != nullptr) {
         key_->hide();

@@ -3,11 +3,12 @@
 #pragma once
 
 // The Mask Lab's map: a mask as full, partial and empty blocks from millions of tokens to single elements, with rulers,
-// crosshair, lens, legend, strips of captured tensors and the load of each block column. Pictures are made in tiles on worker
-// threads; painting only copies what is there. GUI thread only.
+// crosshair, lens, legend, strips of captured tensors and the load of each block column. Pictures are made in tiles on
+// worker threads; painting only copies what is there. GUI thread only.
 //
-// Wheel zooms at the pointer, drag pans, Shift and drag zooms to a box; on a ruler the same for that axis. Arrows move the
-// cell by what can be told apart, an element or a block (Ctrl: by one element; Shift: the range instead), + and - zoom, Home shows all, Enter pins the cell, Escape lets it go.
+// Wheel zooms at the pointer, drag pans, Shift and drag zooms to a box; on a ruler the same for that axis. Arrows move
+// the cell by what can be told apart, an element or a block (Ctrl: by one element; Shift: the range instead), + and -
+// zoom, Home shows all, Enter pins the cell, Escape lets it go.
 
 #include <memory>
 #include <optional>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Where the parts of a BlockMap lie, and which positions its axes show. Scales are in device pixels, so that the tiles of
-// a zoom level join without seams. Values; any thread.
+// Where the parts of a BlockMap lie, and which positions its axes show. Scales are in device pixels, so that the tiles
+// of a zoom level join without seams. Values; any thread.
 
 #include <QRectF>
 #include <QSizeF>
@@ -90,8 +90,8 @@ struct MapLayout {
     std::vector<QRectF> strips;
     double lensSide = 256;
 };
-/// `gutter`: what the labels of the q ruler need; `content`: how large all of the mask is, so that the legend stands close
-/// below it and the lens is small where it would lie on the mask (empty: as large as there is room).
+/// `gutter`: what the labels of the q ruler need; `content`: how large all of the mask is, so that the legend stands
+/// close below it and the lens is small where it would lie on the mask (empty: as large as there is room).
 MapLayout mapLayout(QSizeF size, double gutter, int strips, QSizeF content);
 
 inline constexpr double kRulerPixels = 64; ///< least distance of a ruler's labels, logical

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One square of the map as an image: pure functions of the masks, the zoom level and the colours, run on worker threads.
+// One square of the map as an image: pure functions of the masks, the zoom level and the colours, run on worker
+// threads.
 
 #include <QImage>
 #include <array>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Tiles of the map that are there, and workers that make the others: those in view first, nearest to the middle. A change of
-// the scene (masks, zoom, colours) stops what is under way; tiles of the last few scenes stay, so that flipping between two
-// masks shows them at once. GUI thread only.
+// Tiles of the map that are there, and workers that make the others: those in view first, nearest to the middle. A
+// change of the scene (masks, zoom, colours) stops what is under way; tiles of the last few scenes stay, so that
+// flipping between two masks shows them at once. GUI thread only.
 
 #include <QObject>
 #include <QThreadPool>

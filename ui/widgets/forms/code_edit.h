@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// An editor for attention programs: line numbers, colours of the language, the place of an error underlined, and a tinted line
-// for what decides the pointed element. Tab indents; F6 leaves the editor.
+// An editor for attention programs: line numbers, colours of the language, the place of an error underlined, and a
+// tinted line for what decides the pointed element. Tab indents; F6 leaves the editor.
 
 #include <QPlainTextEdit>
 #include <string>

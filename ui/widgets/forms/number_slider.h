@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A named number with a slider and a field: "WINDOW [----o-----] 2,048". The field takes numbers beyond the slider's ends.
+// A named number with a slider and a field: "WINDOW [----o-----] 2,048". The field takes numbers beyond the slider's
+// ends.
 
 #include <QWidget>
 

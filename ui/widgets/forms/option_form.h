@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The form of an experiment, made from the option table: a section for each group, the editor that fits each type, a dot
-// at what was changed, one line under what is wrong. Every edit can be undone.
+// The form of an experiment, made from the option table: a section for each group, the editor that fits each type, a
+// dot at what was changed, one line under what is wrong. Every edit can be undone.
 
 #include <QScrollArea>
 #include <QUndoStack>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rows of 24 px for inspectors: a name, perhaps a mark or a bar on one scale, and up to three values at the right. The pointer
-// and the arrow keys choose a row; a click or Return on it is told.
+// Rows of 24 px for inspectors: a name, perhaps a mark or a bar on one scale, and up to three values at the right. The
+// pointer and the arrow keys choose a row; a click or Return on it is told.
 
 #include <optional>
 #include <vector>
@@ -38,7 +38,8 @@ public:
     static constexpr int kRow = 24;
 
     explicit FactRows(const QString& title, QWidget* parent = nullptr);
-    /// Columns of the values from left to right have these widths or more; values without one take the room of their text.
+    /// Columns of the values from left to right have these widths or more; values without one take the room of their
+    /// text.
     void setRows(std::vector<FactRow> rows, std::vector<int> widths, int nameWidth = 0);
     const std::vector<FactRow>& rows() const { return rows_; }
     QString asText() const; ///< lines "name: value value"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A small table for inspectors: a head of 24 px with the badges of A and B, and rows of 24 px that never scroll. It shows
-// a FlatTree; cells with DeltaRole get the arrow's colour.
+// A small table for inspectors: a head of 24 px with the badges of A and B, and rows of 24 px that never scroll. It
+// shows a FlatTree; cells with DeltaRole get the arrow's colour.
 
 #include <QStyledItemDelegate>
 #include <QTableView>

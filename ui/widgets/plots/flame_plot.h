@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// An icicle: every node as wide as its time, its children below it, the largest first. A click makes a node as wide as the
-// plot; what encloses it stays above it and leads back.
+// An icicle: every node as wide as its time, its children below it, the largest first. A click makes a node as wide as
+// the plot; what encloses it stays above it and leads back.
 
 #include "ui/models/kernels/kernel_stats.h"
 #include "ui/widgets/plots/item_plot.h"

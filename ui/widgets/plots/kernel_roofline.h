@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FLOP rate against arithmetic intensity on logarithmic scales, with the ceilings of the device and a dot for each kernel.
+// FLOP rate against arithmetic intensity on logarithmic scales, with the ceilings of the device and a dot for each
+// kernel.
 
 #include "ui/models/kernels/kernel_stats.h"
 #include "ui/widgets/plots/item_plot.h"

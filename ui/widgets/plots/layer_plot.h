@@ -27,7 +27,8 @@ class LayerPlot final : public ItemPlot {
 public:
     LayerPlot(const QString& title, QWidget* parent);
 
-    /// `styles` makes the fills that bars name, in the theme's colours; `axis` is the title of the scale without its unit.
+    /// `styles` makes the fills that bars name, in the theme's colours; `axis` is the title of the scale without its
+    /// unit.
     void setBars(std::vector<LayerBar> bars, std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles,
                  const QString& axis);
 

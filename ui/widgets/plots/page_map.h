@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Pages as cells, group after group. Cells are as large as there is room, from 10 px; where even those do not fit, a cell
-// stands for several pages, and the title of its group says so.
+// Pages as cells, group after group. Cells are as large as there is room, from 10 px; where even those do not fit, a
+// cell stands for several pages, and the title of its group says so.
 
 #include <functional>
 #include <optional>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The time that the bytes of a token need at the device's bandwidth, by part, above the time that it took; below them the
-// parts as a table.
+// The time that the bytes of a token need at the device's bandwidth, by part, above the time that it took; below them
+// the parts as a table.
 
 #include "profiler/analysis/decode_roofline.h"
 #include "ui/widgets/plots/item_plot.h"

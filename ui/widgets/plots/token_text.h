@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Text that a model writes, token by token: sections with a head, unlikely tokens underlined, facts of a token in a tool
-// tip. Appending costs the same however long the text is: marks are drawn for what is visible only.
+// Text that a model writes, token by token: sections with a head, unlikely tokens underlined, facts of a token in a
+// tool tip. Appending costs the same however long the text is: marks are drawn for what is visible only.
 
 #include <QPlainTextEdit>
 #include <span>

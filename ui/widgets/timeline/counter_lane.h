@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Counters of a run over time: the mean of each column as a line, the span from its least to its largest value as a band.
+// Counters of a run over time: the mean of each column as a line, the span from its least to its largest value as a
+// band.
 
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/lane.h"

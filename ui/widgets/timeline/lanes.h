@@ -38,7 +38,8 @@ public:
     bool waiting() const { return job_.busy() || planJob_.busy(); }
     ByteScale scale() const;
     QString spoken() const override;
-    /// Bytes of every layer at an instant, in the order of the layers; by category from the timeline, else from the model.
+    /// Bytes of every layer at an instant, in the order of the layers; by category from the timeline, else from the
+    /// model.
     std::vector<std::uint64_t> valuesAt(base::TimeNs time) const;
     std::uint64_t totalAt(base::TimeNs time) const;
 
@@ -142,8 +143,8 @@ class CurveLane final : public Lane {
 public:
     CurveLane(const QString& title, TimeCursor* time, QWidget* parent);
     void setCurves(std::vector<Curve> curves, double top, bool bytes);
-    /// What stands at the top of a scale of plain numbers: "5 TB/s"; empty: the number. `middle` stands with a line at half
-    /// of it where there is room.
+    /// What stands at the top of a scale of plain numbers: "5 TB/s"; empty: the number. `middle` stands with a line at
+    /// half of it where there is room.
     void setTopText(const QString& text, const QString& middle = {});
     void setFailures(std::vector<base::TimeNs> times);
     QString spoken() const override;

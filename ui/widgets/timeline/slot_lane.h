@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Lanes of a batch: slots x steps, and a row for each request. A click chooses a request, which is framed in every lane that
-// shows it; the pointer and the keyboard say what lies under them.
+// Lanes of a batch: slots x steps, and a row for each request. A click chooses a request, which is framed in every lane
+// that shows it; the pointer and the keyboard say what lies under them.
 
 #include <optional>
 #include <vector>
@@ -67,7 +67,8 @@ public:
     bool step(int direction) override;
     /// The rectangle of a span on the lane.
     std::optional<QRectF> spanRect(std::size_t span) const;
-    /// Frames of the chosen request: its stretches in a slot that touch stand in one. Costs what is seen, not what is there.
+    /// Frames of the chosen request: its stretches in a slot that touch stand in one. Costs what is seen, not what is
+    /// there.
     std::vector<QRectF> chosenFrames() const;
 
 signals:

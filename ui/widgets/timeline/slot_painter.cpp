@@ -73,7 +73,8 @@ public:
           tile_(static_cast<int>(std::lround(6 * frame.dpr))),
           thick_(static_cast<int>(std::max(1.0, std::round(1.4 * frame.dpr)))) {}
 
-    /// `parted`: lines stand between requests, as between rows. Where rows are too thin for gaps those would be all one sees.
+    /// `parted`: lines stand between requests, as between rows. Where rows are too thin for gaps those would be all one
+    /// sees.
     void paint(const QRectF& row, bool parted, const std::vector<SlotRun>& runs) {
         const int y0 = std::clamp(static_cast<int>(std::lround(row.top() * dpr_)), 0, image_.height());
         const int y1 =

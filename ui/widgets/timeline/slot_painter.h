@@ -48,8 +48,8 @@ struct RequestInput {
     std::optional<std::vector<std::int32_t>> only = {}; ///< the requests that have rows; nothing: all
     QString none = {};                                  ///< said where no request has one
 };
-/// Those of a request's pieces that columns of pixels show: of many that begin in one column the first and the last, which
-/// covers the others. About two for each column at most, whatever there is.
+/// Those of a request's pieces that columns of pixels show: of many that begin in one column the first and the last,
+/// which covers the others. About two for each column at most, whatever there is.
 std::vector<RequestPiece> seenPieces(std::span<const RequestPiece> pieces, const AxisColumns& columns);
 inline constexpr double kRequestPitch = 9; ///< 8 px and a gap
 /// Height of a row: more than kRequestPitch where all of them fit.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The areas of a stack in device pixels: rectangles of layers over columns of equal height, with their hatches and labels.
+// The areas of a stack in device pixels: rectangles of layers over columns of equal height, with their hatches and
+// labels.
 
 #include <vector>
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One track of a trace as a lane. The selected scope and all that it launched stand in accent frames; one span may be chosen.
+// One track of a trace as a lane. The selected scope and all that it launched stand in accent frames; one span may be
+// chosen.
 
 #include "ui/widgets/timeline/lane.h"
 #include "ui/widgets/timeline/trace_painter.h"

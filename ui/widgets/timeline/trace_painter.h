@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A track of a trace as rows of boxes. What is too small to draw alone becomes a zig-zag with its count. The work grows with
-// the pixels and the logarithm of the spans, not with the spans: every row is searched from pixel to pixel.
+// A track of a trace as rows of boxes. What is too small to draw alone becomes a zig-zag with its count. The work grows
+// with the pixels and the logarithm of the spans, not with the spans: every row is searched from pixel to pixel.
 
 #include "ui/models/kernels/kernel_trace.h"
 #include "ui/models/session/session_document.h"

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Compiles every example of every variant of the built-in pack and of the packs that come with the program, for every arch
-// that its manifest names; needs NVRTC, no GPU. One test for each kernel family:
-// kernels_tests --gtest_filter='*DeviceCompile*/rms_norm'. Results stay in the build folder, so
-// that only what changed is compiled again.
+// Compiles every example of every variant of the built-in pack and of the packs that come with the program, for every
+// arch that its manifest names; needs NVRTC, no GPU. One test for each kernel family: kernels_tests
+// --gtest_filter='*DeviceCompile*/rms_norm'. Results stay in the build folder, so that only what changed is compiled
+// again.
 
 #include <algorithm>
 #include <gtest/gtest.h>

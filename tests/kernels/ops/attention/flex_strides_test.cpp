@@ -37,8 +37,8 @@ void expectSame(const TensorView& strided, const TestTensor& contiguous) {
     EXPECT_EQ(packed(strided).values(), contiguous.values());
 }
 
-/// Attention of slices of one projection's rows, gradients into slices of another, against the same on contiguous copies:
-/// equal to the last bit.
+/// Attention of slices of one projection's rows, gradients into slices of another, against the same on contiguous
+/// copies: equal to the last bit.
 void expectNoDifference(CpuContext& context, DType dtype) {
     std::mt19937 random(3);
     TestTensor projection(dtype, Shape{kTokens, kQueryWidth + 2 * kKeyWidth});

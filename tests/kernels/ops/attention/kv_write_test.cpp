@@ -33,7 +33,8 @@ TEST(KvWrite, TokensLandInTheirPagesRounded) {
     testing::runOp(context, KvWrite{k, v, sequence, positions, KvView{keys, values, table, first, lengths}});
     const std::vector<double> storedK = keys.values();
     const std::vector<double> storedV = values.values();
-    // (page, slot): position 3 of sequence 0 is slot 3 of page 4, 6 is slot 2 of page 1; 11 of sequence 1 is slot 1 of 2.
+    // (page, slot): position 3 of sequence 0 is slot 3 of page 4, 6 is slot 2 of page 1; 11 of sequence 1 is slot 1
+    // of 2.
     const std::size_t expected[] = {4 * 4 + 3, 1 * 4 + 2, 2 * 4 + 1};
     std::size_t written = 0;
     for (std::size_t slot = 0; slot < 20; ++slot) {

@@ -216,7 +216,8 @@ TEST(MatmulGradients, ThreadsChangeNoBit) {
     }
 }
 
-/// Both are linear, so each is the adjoint of Matmul in one of its inputs: <gradOut, x W^T> = <gradX, x> = <gradWeight, W>.
+/// Both are linear, so each is the adjoint of Matmul in one of its inputs: <gradOut, x W^T> = <gradX, x> = <gradWeight,
+/// W>.
 TEST(MatmulGradients, AreTheAdjointsOfMatmul) {
     std::mt19937 random(9);
     CpuContext context(2);

@@ -207,7 +207,8 @@ private slots:
         QCOMPARE(ops->nodes.front().calls, std::uint64_t(2));
     }
 
-    /// A long run has millions of scopes. Each is looked at as it comes, none is looked up, and only those in the range.
+    /// A long run has millions of scopes. Each is looked at as it comes, none is looked up, and only those in the
+    /// range.
     void longRunsAreWalkedWithoutSearching() {
         constexpr int kSteps = 400, kLayers = 4, kOps = 3;
         test::TimelineScript script;

@@ -112,7 +112,8 @@ private slots:
                                         << static_cast<base::TimeNs>(-7) << static_cast<base::TimeNs>(1);
     }
 
-    /// Pages of one token: what a step holds and what its formula says are the same bytes, whenever the run told of them.
+    /// Pages of one token: what a step holds and what its formula says are the same bytes, whenever the run told of
+    /// them.
     void predictedLiesOnMeasured() {
         QFETCH(base::TimeNs, length);
         QFETCH(base::TimeNs, commit);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// The Batching view: slots by columns against brute force, lives of requests, what two runs say of each other, selection
-// by mouse, keys and search, the sweep, empty and huge states.
+// The Batching view: slots by columns against brute force, lives of requests, what two runs say of each other,
+// selection by mouse, keys and search, the sweep, empty and huge states.
 #include "ui/views/batching/batching_view.h"
 
 #include <QAbstractItemModelTester>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// The device of the next run in the tool bar: what it shows, when it asks, how it gives way, and what it makes of devices
-// that vanish or tell nonsense.
+// The device of the next run in the tool bar: what it shows, when it asks, how it gives way, and what it makes of
+// devices that vanish or tell nonsense.
 #include "ui/views/shell/device_strip.h"
 
 #include <QMenu>

@@ -58,7 +58,8 @@ private slots:
         }
     }
 
-    /// Columns are cut once: each is what the axis says, none is empty, and an instant lies in the column that shows it.
+    /// Columns are cut once: each is what the axis says, none is empty, and an instant lies in the column that shows
+    /// it.
     void columnsOfAnAxis() {
         const ui::AxisMap axis = ui::AxisMap::ofTime({100, 1100}, 300);
         const ui::AxisColumns columns(axis, 600);
@@ -133,7 +134,8 @@ private slots:
         QVERIFY(plain->nodes[0].cells[0].tip.isEmpty());
     }
 
-    /// A request that stood idle every other step of a long run costs what its columns do, and looks as if all were painted.
+    /// A request that stood idle every other step of a long run costs what its columns do, and looks as if all were
+    /// painted.
     void piecesAreThoseOfColumns() {
         std::vector<ui::RequestPiece> pieces;
         for (int i = 0; i < 200'000; ++i) {
@@ -159,8 +161,8 @@ private slots:
         QVERIFY(ui::seenPieces({}, ui::AxisColumns(ui::AxisMap::ofTime({0, 10}, 300), 600)).empty());
     }
 
-    /// The chosen request of a long run may have hundreds of thousands of stretches: only those in the range are looked at,
-    /// and frames are as if all had been painted one after the other.
+    /// The chosen request of a long run may have hundreds of thousands of stretches: only those in the range are looked
+    /// at, and frames are as if all had been painted one after the other.
     void framesAreThoseInTheRange() {
         constexpr int kPieces = 3000;
         test::RecordedRun run;
