@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tests/repetitions.h"
 #include "tests/serve/server_rig.h"
 
 namespace vitrine {
@@ -69,7 +70,7 @@ protected:
 };
 
 TEST_F(ServeText, StreamsAreTheWholeTextInWholeCharacters) {
-    for (int seed = 0; seed < 20; ++seed) {
+    for (int seed = 0; seed < vitrine::test::repetitions(20); ++seed) {
         const json body = textBody(40, {{"temperature", 2}, {"seed", seed}});
         EXPECT_EQ(stream(body).text(), textOf(body)) << "seed " << seed;
     }

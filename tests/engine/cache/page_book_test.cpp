@@ -7,6 +7,8 @@
 #include <map>
 #include <random>
 
+#include "tests/repetitions.h"
+
 namespace vitrine::engine {
 namespace {
 
@@ -321,7 +323,7 @@ TEST(PageBook, PagesAreOpenedOneByOneAndClosedFromTheEnd) {
 
 /// What stands in each page, followed through copies: every sequence must always read its own tokens.
 TEST(PageBook, RandomHistoriesKeepEverySequencesTokens) {
-    for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    for (std::uint32_t seed = 0; seed < vitrine::test::repetitions(300U); ++seed) {
         std::mt19937 random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
         const std::int64_t pageTokens = 1 + below(4);

@@ -13,6 +13,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/quant/mxfp4.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::engine {
 namespace {
@@ -107,7 +108,7 @@ std::vector<std::string> brokenTexts() {
     texts.emplace_back(100000, '[');
     texts.push_back("{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + "}");
     std::string nested;
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < vitrine::test::repetitions(3000); ++i) {
         nested += "{\"a\":";
     }
     texts.push_back(nested + "1" + std::string(3000, '}'));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/generation/batch_replay.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::engine {
 namespace {
@@ -498,7 +499,7 @@ TEST(BatchEngine, RandomTracesOnMetaGiveEachRequestItsOwnTokens) {
         const auto context = test::makeContext(kernels::Backend::Meta, nullptr, &device);
         const ModelSource source = openModel("synthetic:tiny-gpt-oss");
         Model model(*context, source, ModelOptions{}, nullptr);
-        for (std::uint32_t seed = 0; seed < 250; ++seed) {
+        for (std::uint32_t seed = 0; seed < vitrine::test::repetitions(250U); ++seed) {
             std::mt19937 random(seed);
             const auto below = [&](std::uint32_t n) { return static_cast<std::int32_t>(random() % n); };
             std::vector<GenerateRequest> requests;
@@ -575,10 +576,10 @@ TEST(BatchEngine, RandomTracesOnMetaGiveEachRequestItsOwnTokens) {
             ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed;
         }
     }
-    EXPECT_GT(all.preemptions, 50);
-    EXPECT_GT(all.swaps, 10);
-    EXPECT_GT(shared, 100U);
-    EXPECT_GT(refused, 5);
+    EXPECT_GT(all.preemptions, vitrine::test::moreThan(50));
+    EXPECT_GT(all.swaps, vitrine::test::moreThan(10));
+    EXPECT_GT(shared, vitrine::test::moreThan(100U));
+    EXPECT_GT(refused, vitrine::test::moreThan(5));
 }
 
 /// The same steps, rows and allocations on Meta with a GPU's traits as on a CPU that rehearses them.

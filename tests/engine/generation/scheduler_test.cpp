@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/philox.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::engine {
 namespace {
@@ -499,7 +500,7 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
     std::int64_t longestFirstOvertakes = 0;
     std::uint64_t sharedBesideRings = 0;
     std::map<RequestState, int> cancelledWhile;
-    for (std::uint32_t seed = 0; seed < 12000; ++seed) {
+    for (std::uint32_t seed = 0; seed < vitrine::test::repetitions(12000U); ++seed) {
         std::mt19937 random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::int32_t>(random() % n); };
         SchedulerOptions options;
@@ -557,12 +558,12 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
                                   static_cast<int>(options.preemption), options.tokenBudget);
         }
     }
-    EXPECT_GT(preemptions, 1000) << "the traces are too easy";
-    EXPECT_GT(longestFirstOvertakes, 1000);
-    EXPECT_GT(sharedBesideRings, 1000U);
+    EXPECT_GT(preemptions, vitrine::test::moreThan(1000)) << "the traces are too easy";
+    EXPECT_GT(longestFirstOvertakes, vitrine::test::moreThan(1000));
+    EXPECT_GT(sharedBesideRings, vitrine::test::moreThan(1000U));
     for (const RequestState state : {RequestState::Waiting, RequestState::Running, RequestState::Preempted,
                                      RequestState::Swapped, RequestState::Finished}) {
-        EXPECT_GT(cancelledWhile[state], 20) << static_cast<int>(state);
+        EXPECT_GT(cancelledWhile[state], vitrine::test::moreThan(20)) << static_cast<int>(state);
     }
 }
 

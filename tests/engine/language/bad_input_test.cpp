@@ -4,6 +4,7 @@
 
 #include "engine/language/catalogue.h"
 #include "tests/engine/language/language_testing.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::engine {
 namespace {
@@ -140,7 +141,7 @@ TEST(LanguageErrors, SurviveMutatedPrograms) {
     const std::vector<ModCatalogueEntry>& entries = modCatalogue();
     const std::string alphabet = "()[]{}:,.=+-*/%&|^~<>! \n\t'\"#0123456789abqk_";
     int made = 0;
-    for (int round = 0; round < 1500; ++round) {
+    for (int round = 0; round < vitrine::test::repetitions(1500); ++round) {
         const ModCatalogueEntry& entry = entries[random() % entries.size()];
         PyFile file = entry.file;
         const int changes = 1 + static_cast<int>(random() % 4);
@@ -175,7 +176,7 @@ TEST(LanguageErrors, SurviveMutatedPrograms) {
             }
         }
     }
-    EXPECT_GT(made, 100);
+    EXPECT_GT(made, vitrine::test::moreThan(100));
 }
 
 } // namespace

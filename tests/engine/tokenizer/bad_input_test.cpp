@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::engine {
 namespace {
@@ -232,7 +233,7 @@ TEST(TokenizerMutations, ofBytesNeverDoAnythingButFailWell) {
     for (const std::string name : {"own-gpt2", "own-llama2", "own-prefix", "llama3-small"}) {
         const std::string original = readFixture(name);
         ASSERT_FALSE(original.empty());
-        for (int round = 0; round < 100; ++round) {
+        for (int round = 0; round < vitrine::test::repetitions(100); ++round) {
             std::string text = original;
             const auto at = [&](std::size_t size) {
                 return std::uniform_int_distribution<std::size_t>(0, size - 1)(random);
@@ -297,7 +298,7 @@ TEST(TokenizerMutations, ofFieldsNeverDoAnythingButFailWell) {
     int accepted = 0;
     for (const std::string name : {"own-gpt2", "own-gemma", "own-prefix", "own-suffix", "mistral3-small"}) {
         const json original = json::parse(readFixture(name));
-        for (int round = 0; round < 120; ++round) {
+        for (int round = 0; round < vitrine::test::repetitions(120); ++round) {
             json value = original;
             std::vector<json*> places;
             collect(value, places);

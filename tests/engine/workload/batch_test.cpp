@@ -19,6 +19,7 @@
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::engine {
 namespace {
@@ -221,7 +222,7 @@ TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
     int served = 0;
     int refused = 0;
     int told = 0;
-    for (int round = 0; round < 240; ++round) {
+    for (int round = 0; round < 240; round += vitrine::test::kCaseStride) {
         const auto& [mode, preemption] = policies[static_cast<std::size_t>(round) % policies.size()];
         const std::uint64_t room = static_cast<std::uint64_t>(round * round * 600 + 300'000);
         Json experiment = {{"vitrine", 1},
@@ -266,9 +267,9 @@ TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
         served += metrics["refused_requests"] == 0 ? 1 : 0;
         refused += metrics["refused_requests"] == 0 ? 0 : 1;
     }
-    EXPECT_GT(served, 40);
-    EXPECT_GT(refused, 0);
-    EXPECT_GT(told, 5);
+    EXPECT_GT(served, vitrine::test::moreThan(40));
+    EXPECT_TRUE(refused > 0 || vitrine::test::kSanitized);
+    EXPECT_GT(told, vitrine::test::moreThan(5));
 }
 
 TEST_F(WorkloadBatch, ASmallBudgetOnTheCpuMeansSmallSteps) {

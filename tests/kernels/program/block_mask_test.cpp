@@ -9,6 +9,7 @@
 #include "kernels/program/emitter.h"
 #include "kernels/program/interpreter.h"
 #include "tests/kernels/program/program_testing.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -106,7 +107,7 @@ void expectExact(const Program& mask, const CaptureBinding& binding, const Block
 TEST(BlockMask, RandomProgramsOfAnyShape) {
     std::mt19937 random(17);
     const auto pick = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)) + 1; };
-    for (int i = 0; i < 250; ++i) {
+    for (int i = 0; i < vitrine::test::repetitions(250); ++i) {
         BlockMaskShape shape;
         shape.batch = pick(2);
         shape.heads = pick(3);

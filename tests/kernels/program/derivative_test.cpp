@@ -11,6 +11,7 @@
 #include "kernels/program/emitter.h"
 #include "kernels/program/interpreter.h"
 #include "tests/kernels/program/program_testing.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -124,7 +125,7 @@ struct DoubleCaptures {
 TEST(Derivative, RandomProgramsAgainstDifferences) {
     std::mt19937 random(29);
     int compared = 0;
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < vitrine::test::repetitions(300); ++i) {
         testing::RandomProgram source(random, 32, 2);
         const Program program = source.score();
         const Captures contents = source.captures(program);
@@ -134,7 +135,7 @@ TEST(Derivative, RandomProgramsAgainstDifferences) {
             return;
         }
     }
-    EXPECT_GT(compared, 4000);
+    EXPECT_GT(compared, vitrine::test::moreThan(4000));
 }
 
 ScoreGradient gradientOf(Maker& m, const Expr& value) {

@@ -8,6 +8,7 @@
 #include "kernels/program/emitter.h"
 #include "kernels/program/interpreter.h"
 #include "tests/kernels/program/program_testing.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -87,7 +88,7 @@ TEST(IntervalAnalysis, SoundOnRandomPrograms) {
     std::mt19937 random(11);
     int decided = 0;
     const std::int64_t length = 96;
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < vitrine::test::repetitions(400); ++i) {
         testing::RandomProgram source(random, length, 3);
         const Program program = source.mask();
         const Captures captures = source.captures(program);
@@ -130,7 +131,7 @@ TEST(IntervalAnalysis, SoundOnRandomPrograms) {
             }
         }
     }
-    EXPECT_GT(decided, 400) << "nothing was decided";
+    EXPECT_GT(decided, vitrine::test::moreThan(400)) << "nothing was decided";
 }
 
 /// The closed form against the mask itself.
@@ -203,7 +204,7 @@ TEST(IntervalRows, SaysNothingOfOtherShapes) {
 
 TEST(IntervalRows, RightOnRandomPrograms) {
     std::mt19937 random(3);
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < vitrine::test::repetitions(1500); ++i) {
         testing::RandomProgram source(random, 48, 3);
         const Program program = source.mask();
         expectRows(program, source.captures(program), 48, false);

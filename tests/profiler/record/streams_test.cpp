@@ -12,6 +12,7 @@
 #include "profiler/timeline/pyramid.h"
 #include "profiler/timeline/run_timeline.h"
 #include "tests/profiler/record/reference.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -375,7 +376,7 @@ TEST(Streams, RandomDamageIsAnErrorAndNoCrash) {
     all.insert(all.end(), chunks.begin(), chunks.end());
     std::mt19937_64 random(11);
     int refused = 0;
-    for (int round = 0; round < 400; ++round) {
+    for (int round = 0; round < vitrine::test::repetitions(400); ++round) {
         std::vector<base::ColumnChunk> damaged = all;
         for (int hit = 0; hit < 3; ++hit) {
             base::ColumnChunk& chunk = damaged[random() % damaged.size()];
@@ -425,7 +426,7 @@ TEST(Streams, RandomDamageIsAnErrorAndNoCrash) {
             ++refused;
         }
     }
-    EXPECT_GT(refused, 200);
+    EXPECT_GT(refused, vitrine::test::moreThan(200));
 }
 
 TEST(Streams, StoredPyramidsAnswerBeforeTheEvents) {

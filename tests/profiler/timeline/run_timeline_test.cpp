@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/profiler/record/reference.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -274,7 +275,7 @@ TEST_P(RandomRuns, AgreeWithTheReference) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, ::testing::Range(0, 8));
 
 TEST(RunTimeline, ALiveTailEqualsAllAtOnceAndOldSnapshotsStay) {
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= vitrine::test::repetitions(60UL); ++seed) {
         SCOPED_TRACE(seed);
         const RandomRun run = makeRun(seed, {.steps = 700});
         std::vector<base::ColumnChunk> chunks = testing::record(run, seed);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -85,7 +86,7 @@ TEST(Expression, AnyTextIsAnsweredOrRefused) {
     std::mt19937 random(7);
     const std::string alphabet = "0123456789 ()+-*/%<>=!&|?:,abdimrowsminmaxceil_";
     int answered = 0;
-    for (int round = 0; round < 20000; ++round) {
+    for (int round = 0; round < vitrine::test::repetitions(20000); ++round) {
         std::string text;
         const std::size_t length = random() % 24;
         for (std::size_t i = 0; i < length; ++i) {
@@ -97,7 +98,7 @@ TEST(Expression, AnyTextIsAnsweredOrRefused) {
         } catch (const base::BadInput&) {
         }
     }
-    EXPECT_GT(answered, 100);
+    EXPECT_GT(answered, vitrine::test::moreThan(100));
 }
 
 /// A random expression and its value by the machine's own arithmetic; small numbers keep it in range.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tests/kernels/cuda/jit/pack_testing.h"
+#include "tests/repetitions.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -85,7 +86,7 @@ TEST(KernelPack, DamagedManifestsAreRefusedNotObeyed) {
     folder.write("double.cuh", kDoubleSource);
     const std::string good = manifestOf("mine", doubleVariant("plain", R"("when": "n > 0",)", kDoubleSource));
     std::mt19937 random(3);
-    for (int round = 0; round < 500; ++round) {
+    for (int round = 0; round < vitrine::test::repetitions(500); ++round) {
         std::string text = good;
         for (int change = 0; change < 1 + round % 3; ++change) {
             text[random() % text.size()] = static_cast<char>(random() % 96 + 32);
