@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/strict_json.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::app {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::app {
 

@@ -10,7 +10,7 @@
 #include "app/cli/commands.h"
 #include "app/runner/kernel_report.h"
 #include "base/error.h"
-#include "engine/workload/result_text.h"
+#include "engine/workload/common/result_text.h"
 
 namespace vitrine::app {
 

@@ -11,7 +11,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/mod_options.h"
 #include "app/runner/mask_report.h"
-#include "engine/workload/result_text.h"
+#include "engine/workload/common/result_text.h"
 
 namespace vitrine::app {
 

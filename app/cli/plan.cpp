@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/cli/commands.h"
 #include "app/cli/run_experiment.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::app {
 

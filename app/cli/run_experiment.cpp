@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "engine/workload/result_text.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::app {
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "engine/workload/result_text.h"
+#include "engine/workload/common/result_text.h"
 
 namespace vitrine::app {
 

@@ -8,7 +8,7 @@
 #include "app/cli/session_commands.h"
 #include "app/runner/run_compare.h"
 #include "base/error.h"
-#include "engine/workload/result_text.h"
+#include "engine/workload/common/result_text.h"
 
 namespace vitrine::app {
 

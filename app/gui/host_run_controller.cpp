@@ -12,7 +12,7 @@
 #include "app/runner/environment.h"
 #include "base/error.h"
 #include "base/json_values.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/format.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <sys/utsname.h>
 
-#include "engine/workload/run_setup.h"
+#include "engine/workload/common/run_setup.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/jit/kernel_library.h"

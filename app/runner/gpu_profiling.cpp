@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "engine/workload/run_setup.h"
+#include "engine/workload/common/run_setup.h"
 #include "kernels/cuda/cuda_context.h"
 
 namespace vitrine::app {

@@ -21,10 +21,10 @@
 #include "base/units.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/language/module.h"
-#include "engine/workload/experiment.h"
-#include "engine/workload/result_text.h"
-#include "engine/workload/workload.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/common/result_text.h"
+#include "engine/workload/common/workload.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "kernels/cuda/kept_state.h"
 
 namespace vitrine::app {

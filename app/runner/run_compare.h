@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 

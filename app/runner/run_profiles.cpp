@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "app/runner/gpu_profiling.h"
-#include "engine/workload/result_text.h"
+#include "engine/workload/common/result_text.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {

@@ -11,8 +11,8 @@
 
 #include "app/runner/run_recording.h"
 #include "base/clock.h"
-#include "engine/workload/experiment.h"
-#include "engine/workload/workload.h"
+#include "engine/workload/common/workload.h"
+#include "engine/workload/experiment/experiment.h"
 #include "profiler/gpu/gpu_profiler.h"
 
 namespace vitrine::app {

@@ -24,7 +24,7 @@
 #include "app/runner/outcome.h"
 #include "app/runner/run_host.h"
 #include "base/error.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 
 extern char** environ; // NOLINT(readability-redundant-declaration): POSIX asks programs to declare it
 

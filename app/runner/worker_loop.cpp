@@ -18,7 +18,7 @@
 #include "app/runner/run_host.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::app {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/tiny_experiment.h"
 #include "tests/base/eventually.h"

@@ -16,7 +16,7 @@
 #include "app/runner/line_pipe.h"
 #include "app/runner/run_host.h"
 #include "base/error.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/tiny_experiment.h"
 #include "tests/app/worker_testing.h"

@@ -13,7 +13,7 @@
 
 #include "app/runner/run_host.h"
 #include "base/error.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/worker_testing.h"
 #include "tests/gpu/context_testing.h"

@@ -39,8 +39,8 @@ struct InnerOrder {
     std::vector<std::string_view> inner;
 };
 
-const std::array<InnerOrder, 6>& innerOrders() {
-    static const std::array<InnerOrder, 6> kOrders = {{
+const std::array<InnerOrder, 7>& innerOrders() {
+    static const std::array<InnerOrder, 7> kOrders = {{
         {"kernels",
          {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops/common", "ops/rowwise", "ops/linear",
           "ops/attention", "ops/experts", "ops/sampling", "ops/fused", "ops/loss", "ops/optimizer", "ops/comm", "ops"}},
@@ -48,6 +48,8 @@ const std::array<InnerOrder, 6>& innerOrders() {
          {"quant", "checkpoint", "tokenizer", "language", "attention", "cache", "parallel", "model", "generation",
           "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
+        {"engine/workload",
+         {"experiment", "common", "roofline", "load", "generate", "attention", "batch", "serve", "bench"}},
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
         {"ui/models",
          {"common", "session", "memory", "run", "kernels", "load", "batching", "kv_cache", "mask_lab", "compare"}},

@@ -10,7 +10,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kv_cache/kv_pages.h"
