@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/runner/environment.h"
+#include "app/runner/machine/environment.h"
 #include "base/error.h"
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"

@@ -12,7 +12,7 @@
 #include <set>
 #include <sys/socket.h>
 
-#include "app/runner/run_compare.h"
+#include "app/runner/runs/run_compare.h"
 #include "engine/workload/batch/batch.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"

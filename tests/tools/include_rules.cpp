@@ -39,8 +39,8 @@ struct InnerOrder {
     std::vector<std::string_view> inner;
 };
 
-const std::array<InnerOrder, 7>& innerOrders() {
-    static const std::array<InnerOrder, 7> kOrders = {{
+const std::array<InnerOrder, 10>& innerOrders() {
+    static const std::array<InnerOrder, 10> kOrders = {{
         {"kernels",
          {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops/common", "ops/rowwise", "ops/linear",
           "ops/attention", "ops/experts", "ops/sampling", "ops/fused", "ops/loss", "ops/optimizer", "ops/comm", "ops"}},
@@ -49,11 +49,16 @@ const std::array<InnerOrder, 7>& innerOrders() {
           "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
         {"engine/workload",
-         {"experiment", "common", "roofline", "load", "generate", "attention", "batch", "serve", "bench"}},
+         {"experiment", "common", "roofline", "load", "generate", "attention", "batch", "finetune", "serve", "bench"}},
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
         {"ui/models",
          {"common", "session", "memory", "run", "kernels", "load", "batching", "kv_cache", "mask_lab", "compare"}},
         {"ui/widgets", {"base", "forms", "plots", "block_map", "timeline"}},
+        {"ui/views",
+         {"common", "memory", "kernels", "kv_cache", "load", "batching", "mask_lab", "run", "finetune", "sessions",
+          "compare", "shell"}},
+        {"app/runner", {"machine", "recording", "host", "runs", "reports"}},
+        {"app/cli", {"common", "commands", ""}},
     }};
     return kOrders;
 }
