@@ -20,7 +20,7 @@ constexpr std::uint64_t kShortRead = std::uint64_t{256} << 20;
 constexpr double kWorthMeasuring = 1; ///< seconds of decoding that a measurement of a tenth of that may follow
 
 /// On a context of its own: the run's record and its peak are what the run did.
-Ceiling measuredCopy(const Run& run, const kernels::DeviceTraits& traits) {
+Ceiling measuredCopy(const Run& run, kernels::Context& used) {
     static std::mutex mutex;
     static std::map<int, Ceiling> known;
     const std::lock_guard lock(mutex);
@@ -30,13 +30,13 @@ Ceiling measuredCopy(const Run& run, const kernels::DeviceTraits& traits) {
     }
     try {
         kernels::ContextOptions options;
-        options.backend = kernels::Backend::Cuda;
+        options.backend = used.backend();
         options.cuda.device = device;
         options.stop = run.stop;
         kernels::Context context(options);
         return known[device] = measureCopy(context, 0);
     } catch (const base::OutOfMemory&) {
-        return {traits.memoryBandwidth, "device profile: no memory was left to measure with"};
+        return {used.traits().memoryBandwidth, "device profile: no memory was left to measure with"};
     }
 }
 
@@ -53,7 +53,7 @@ Ceiling bandwidthOf(const Run& run, kernels::Context& context, double decodeSeco
     const kernels::DeviceTraits& traits = context.traits();
     if (context.can().runsAhead) {
         // A copy between buffers that lie where a run's memory was is up to a tenth slower than one on a fresh device.
-        const Ceiling measured = measuredCopy(run, traits);
+        const Ceiling measured = measuredCopy(run, context);
         return traits.memoryBandwidth > measured.rate && !profileOfDevice(traits.name).empty()
                    ? Ceiling{traits.memoryBandwidth,
                              fmt::format("device profile; a copy after the run: {:.2f} TB/s", measured.rate * 1e-12)}
