@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "ui/views/kv_cache/kv_curve.h"
+#include "ui/views/kv_cache/kv_curve_chart.h"
 
 #include <QCoreApplication>
 #include <algorithm>
@@ -109,7 +109,7 @@ std::vector<LegendItem> kvLegend(const KvSummary& facts, KvCurveWidgets parts) {
     return items;
 }
 
-KvCurve kvCurve(const KvSummary& facts, KvCurveWidgets parts) {
+KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts) {
     const auto& geometry = facts.geometry;
     const auto most = static_cast<double>(facts.maxTokens());
     const bool slides = kvSlides(facts);
@@ -120,7 +120,7 @@ KvCurve kvCurve(const KvSummary& facts, KvCurveWidgets parts) {
         top = std::max(top, static_cast<double>(parts.noWindow ? geometry->noWindow(most) : 0));
     }
     const Unit unit = unitFor(top);
-    KvCurve curve;
+    KvCurveChart curve;
     curve.x = axisUpTo(tr("tokens"), most, 8);
     curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
 
@@ -185,7 +185,7 @@ base::TimeNs kvPoolTime(const KvPool& pool, double seconds) {
     return std::clamp(static_cast<base::TimeNs>(std::llround(seconds * 1e9)), pool.begin(), pool.end() - 1);
 }
 
-KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts) {
+KvCurveChart kvCurveChart(const KvPool& pool, KvCurveWidgets parts) {
     const double first = static_cast<double>(pool.begin()) * 1e-9, end = static_cast<double>(pool.end()) * 1e-9;
     std::vector<std::pair<double, KvPoolBytes>> moments;
     bool slides = false;
@@ -208,7 +208,7 @@ KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts) {
                                                          parts.noWindow && slides ? bytes.noWindow : 0)));
     }
     const Unit unit = unitFor(top);
-    KvCurve curve;
+    KvCurveChart curve;
     curve.x = axisUpTo(tr("s since the run began"), end, 8, first);
     curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
     std::vector<QPointF> full, total, formula, unbounded;

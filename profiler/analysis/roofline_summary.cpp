@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "profiler/analysis/decode_roofline.h"
+#include "profiler/analysis/roofline_summary.h"
 
 #include <algorithm>
 #include <cmath>

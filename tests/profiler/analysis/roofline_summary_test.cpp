@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "profiler/analysis/decode_roofline.h"
+#include "profiler/analysis/roofline_summary.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ const std::string kMetrics = R"({"roofline": {"bandwidth": 4.0e12, "bandwidth_so
     "parts": {"experts": 1.2e9, "attention": 1.2e9, "head": 1.0e9, "kv_cache": 0.6e9},
     "seconds_per_token": 1.25e-3, "sequences": 1, "context_tokens": 1032}})";
 
-TEST(DecodeRoofline, ReadsPartsAndWhatFollowsFromThem) {
+TEST(RooflineSummary, ReadsPartsAndWhatFollowsFromThem) {
     const auto roofline = rooflineSummary(kMetrics);
     ASSERT_TRUE(roofline);
     ASSERT_EQ(roofline->parts.size(), 4U);
@@ -24,13 +24,13 @@ TEST(DecodeRoofline, ReadsPartsAndWhatFollowsFromThem) {
     EXPECT_EQ(rooflineFootnote(*roofline), "Bandwidth: copy on the device, mean context 1,032 tokens");
 }
 
-TEST(DecodeRoofline, CachesMayBeFasterThanMemory) {
+TEST(RooflineSummary, CachesMayBeFasterThanMemory) {
     auto roofline = *rooflineSummary(kMetrics);
     roofline.ratio = 1.4;
     EXPECT_NE(rooflineSentence(roofline).find("caches"), std::string::npos);
 }
 
-TEST(DecodeRoofline, LeavesOutWhatCannotBe) {
+TEST(RooflineSummary, LeavesOutWhatCannotBe) {
     for (const char* metrics : {
              "{}",
              "x",

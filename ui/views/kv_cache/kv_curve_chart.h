@@ -22,7 +22,7 @@ struct KvCurveWidgets {
     bool noWindow = true;
 };
 
-struct KvCurve {
+struct KvCurveChart {
     ChartAxis x, y;
     std::vector<ChartSeries> series;
     std::vector<ChartMark> marks;
@@ -30,9 +30,9 @@ struct KvCurve {
 };
 
 /// `facts` must not be empty.
-KvCurve kvCurve(const KvSummary& facts, KvCurveWidgets parts);
+KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts);
 /// The same over time, for batches, whose tokens come and go: seconds since the run began.
-KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts);
+KvCurveChart kvCurveChart(const KvPool& pool, KvCurveWidgets parts);
 /// What the cursor says at such a second.
 QString kvText(const KvPool& pool, double seconds);
 base::TimeNs kvPoolTime(const KvPool& pool, double seconds);
