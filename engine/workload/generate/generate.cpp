@@ -175,7 +175,7 @@ void checkGenerate(const Experiment& experiment, const std::string& name) {
 }
 
 /// Text was streamed while it came. Without a tokenizer there is none: the ids are the result.
-std::optional<std::string> words(const Experiment& experiment, const Json& metrics) {
+std::optional<std::string> generatedWords(const Experiment& experiment, const Json& metrics) {
     if (experiment.isPlan() || metrics.value("backend", "") == "meta") {
         return std::nullopt;
     }
@@ -211,7 +211,7 @@ constinit const Workload kGenerateWorkload = {
     .plan = planGenerate,
     .planHelp = "Memory and time of a generation",
     .planExample = "vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 131072 --json",
-    .resultText = words,
+    .resultText = generatedWords,
     .formView = "run",
     .formPlace = 1,
     .views = kGenerateViews,

@@ -74,7 +74,7 @@ void checkTokenize(const Experiment& experiment, const std::string& name) {
 }
 
 /// A line for each text: its ids, a tab, and what they decode to as a JSON text.
-std::optional<std::string> words(const Experiment&, const Json& metrics) {
+std::optional<std::string> tokenizedWords(const Experiment&, const Json& metrics) {
     std::string text;
     for (const Json& row : metrics.value("rows", Json::array())) {
         std::string ids;
@@ -98,7 +98,7 @@ constinit const Workload kTokenizeWorkload = {
     .needsModel = needsModel,
     .check = checkTokenize,
     .run = runTokenize,
-    .resultText = words,
+    .resultText = tokenizedWords,
 };
 
 } // namespace vitrine::engine
