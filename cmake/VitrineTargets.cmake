@@ -60,10 +60,11 @@ function(vitrine_library name)
   vitrine_unity(${name})
 endfunction()
 
-# vitrine_program(NAME ...): a program from the .cpp files of the current folder; nothing while there are none.
+# vitrine_program(NAME ...): a program from all .cpp files of the current folder and its subfolders; nothing while there
+# are none.
 function(vitrine_program name)
   cmake_parse_arguments(ARG "" "PRECOMPILE" "LIBRARIES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
   endif()

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_line.h"
 #include "base/error.h"
 #include "base/log.h"
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/runner/environment.h"
+#include "app/runner/machine/environment.h"
 #include "base/error.h"
 #include "base/json_values.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/format.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "app/runner/run_host.h"
+#include "app/runner/host/run_host.h"
 #include "ui/models/common/run_controller.h"
 
 namespace vitrine::engine {

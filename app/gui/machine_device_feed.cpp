@@ -9,7 +9,7 @@
 #include <sstream>
 #include <unistd.h>
 
-#include "app/runner/machine_report.h"
+#include "app/runner/machine/machine_report.h"
 #include "kernels/cuda/cuda_context.h"
 #include "profiler/gpu/nvml_monitor.h"
 

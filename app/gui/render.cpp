@@ -16,7 +16,7 @@
 
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "profiler/analysis/scope_places.h"
 #include "ui/models/batching/batch_summary.h"
 #include "ui/models/session/session_document.h"

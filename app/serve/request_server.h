@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/workload/serve.h"
+#include "engine/workload/serve/serve.h"
 
 namespace vitrine::app {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/serve/api_request.h"
-#include "engine/workload/serve.h"
+#include "engine/workload/serve/serve.h"
 
 namespace vitrine::app {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // Any JSON is a canonical experiment or BadInput with one line; a canonical experiment is its own canonical form.
 
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 
 #include <cstdint>
 #include <cstdlib>

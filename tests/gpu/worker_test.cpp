@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "app/runner/run_host.h"
+#include "app/runner/host/run_host.h"
 #include "base/error.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
-#include "tests/app/worker_testing.h"
+#include "tests/app/runner/host/worker_testing.h"
 #include "tests/gpu/context_testing.h"
 #include "tests/sessions/temp_folder.h"
 

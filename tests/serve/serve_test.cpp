@@ -12,8 +12,8 @@
 #include <set>
 #include <sys/socket.h>
 
-#include "app/runner/run_compare.h"
-#include "engine/workload/batch.h"
+#include "app/runner/runs/run_compare.h"
+#include "engine/workload/batch/batch.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/serve/server_rig.h"

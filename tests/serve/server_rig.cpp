@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "engine/generation/generator.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "tests/base/eventually.h"
 #include "tests/engine/model/model_test_support.h"
 

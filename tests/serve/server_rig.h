@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "app/runner/run_host.h"
+#include "app/runner/host/run_host.h"
 #include "app/serve/request_server.h"
 #include "tests/serve/http_client.h"
 

@@ -32,26 +32,36 @@ constexpr std::array<Folder, 12> kFolders = {{{"base", 0},
                                               {"app/cli", 8},
                                               {"app/gui", 8}}};
 
-/// Inner folders in their order: each uses only those before it. A folder may be named with its own inner folder; an
-/// empty name stands for the files that are in no inner folder.
+/// Folders outside the ranks: their sources may include everything, and no ranked folder may include them.
+constexpr std::array<std::string_view, 4> kUnranked = {"cmake", "resources", "tests", "tools"};
+
+/// Inner folders in their order: each uses only those before it, and each source lies in one of them. An empty name
+/// stands for the files that are in no inner folder.
 struct InnerOrder {
     std::string_view folder;
     std::vector<std::string_view> inner;
 };
 
-const std::array<InnerOrder, 6>& innerOrders() {
-    static const std::array<InnerOrder, 6> kOrders = {{
-        {"kernels",
-         {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops/common", "ops/rowwise", "ops/linear",
-          "ops/attention", "ops/experts", "ops/sampling", "ops/fused", "ops/loss", "ops/optimizer", "ops/comm", "ops"}},
+const std::array<InnerOrder, 11>& innerOrders() {
+    static const std::array<InnerOrder, 11> kOrders = {{
+        {"kernels", {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops"}},
+        {"kernels/ops",
+         {"common", "rowwise", "linear", "attention", "experts", "sampling", "fused", "loss", "optimizer", "comm", ""}},
         {"engine",
          {"quant", "checkpoint", "tokenizer", "language", "attention", "cache", "parallel", "model", "generation",
           "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
+        {"engine/workload",
+         {"experiment", "common", "roofline", "load", "generate", "attention", "batch", "finetune", "serve", "bench"}},
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
         {"ui/models",
          {"common", "session", "memory", "run", "kernels", "load", "batching", "kv_cache", "mask_lab", "compare"}},
         {"ui/widgets", {"base", "forms", "plots", "block_map", "timeline"}},
+        {"ui/views",
+         {"common", "memory", "kernels", "kv_cache", "load", "batching", "mask_lab", "run", "finetune", "sessions",
+          "compare", "shell"}},
+        {"app/runner", {"machine", "recording", "host", "runs", "reports"}},
+        {"app/cli", {"common", "commands", ""}},
     }};
     return kOrders;
 }
@@ -140,11 +150,28 @@ std::string innerProblem(std::string_view path, std::string_view target) {
         }
         const std::optional<std::size_t> from = innerPlace(order, path);
         const std::optional<std::size_t> to = innerPlace(order, target);
-        if (!from || !to) {
-            return "is not in one of the folders of " + std::string(order.folder) + "/";
+        if (!to) {
+            return "is in no folder of " + std::string(order.folder) + " that has a place in its order";
         }
-        if (*to > *from) {
+        // Of a file without a place includeProblems() has told that already.
+        if (from && *to > *from) {
             return innerName(order, *from) + " comes before " + innerName(order, *to);
+        }
+    }
+    return {};
+}
+
+/// Why no source may lie at `path`; empty when it may.
+std::string placeProblem(std::string_view path) {
+    if (folderOf(path) == nullptr) {
+        const bool unranked =
+            std::ranges::any_of(kUnranked, [&](std::string_view folder) { return isIn(path, folder); });
+        return unranked ? "" : "is in no folder that tests/tools/include_rules.cpp knows";
+    }
+    for (const InnerOrder& order : innerOrders()) {
+        if (isIn(path, order.folder) && !isDevice(path) && !innerPlace(order, path)) {
+            return "is in no folder of " + std::string(order.folder) +
+                   " that has a place in its order; tests/tools/include_rules.cpp lists them";
         }
     }
     return {};
@@ -208,6 +235,9 @@ std::vector<std::string> includeProblems(std::string_view path, std::string_view
     static const std::regex kInclude(R"rx(\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)"|(\S+)).*)rx");
     const Folder* const folder = folderOf(path);
     std::vector<std::string> problems;
+    if (const std::string why = placeProblem(path); !why.empty()) {
+        problems.push_back(std::string(path) + ": " + why);
+    }
     int lineNumber = 0;
     bool isFirst = true;
     for (const std::string_view line : splitLines(text)) {

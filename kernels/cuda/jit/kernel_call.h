@@ -5,7 +5,7 @@
 // What an op asks of the GPU: "run a variant of this kernel family with these parameters". The kernel library
 // (kernel_library.h) decides which variant of which pack runs, what it is compiled for and how it is launched.
 //
-// A call names its family (the stem: "rms_norm", "mxfp4_gemv"), passes the versioned `<Stem>Params` of
+// A call names its family (the stem: "rms_norm", "kv_write"), passes the versioned `<Stem>Params` of
 // kernels/device/abi/<stem>.h and a list of named integers. A variant's manifest uses these names in its condition
 // ("x_dtype == 3 && dim % 8 == 0"), in what it is specialised for (`-DVT_DIM=2880`), and in its grid, block,
 // shared-memory and scratch expressions.

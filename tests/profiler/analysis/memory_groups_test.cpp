@@ -25,7 +25,7 @@ const MemoryGroup& child(const MemoryGroup& group, std::string_view name) {
     return none;
 }
 
-std::shared_ptr<const RunTimeline> run() {
+std::shared_ptr<const RunTimeline> groupedRun() {
     ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
     run.allocate("context and libraries", MemoryCategory::Untracked, 10 * kMiB, DType::None);
@@ -60,7 +60,7 @@ std::shared_ptr<const RunTimeline> run() {
 }
 
 TEST(MemoryGroups, NameCategoriesAndPartsInPlainWords) {
-    const auto timeline = run();
+    const auto timeline = groupedRun();
     const MemoryGroup root = groupAlive(*timeline, 150, GroupBy::Category);
     EXPECT_EQ(root.bytes, 793 * kMiB);
     EXPECT_EQ(root.blocks, 21U);
@@ -86,7 +86,7 @@ TEST(MemoryGroups, NameCategoriesAndPartsInPlainWords) {
 }
 
 TEST(MemoryGroups, GroupByLayerOpAndDtype) {
-    const auto timeline = run();
+    const auto timeline = groupedRun();
     const MemoryGroup layers = groupAlive(*timeline, 150, GroupBy::Layer);
     EXPECT_EQ(child(layers, "layer 1").bytes, 162 * kMiB);
     EXPECT_FALSE(child(layers, "layer 1").category.has_value());

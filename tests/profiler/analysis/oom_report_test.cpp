@@ -15,7 +15,7 @@ using base::MemoryCategory;
 using testing::kGiB;
 using testing::ScriptedRun;
 
-std::shared_ptr<const RunTimeline> run() {
+std::shared_ptr<const RunTimeline> refusedRun() {
     ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
     run.allocate("model.embed_tokens.weight", MemoryCategory::Weights, 12 * kGiB);
@@ -54,7 +54,7 @@ std::size_t at(MemoryCategory category) {
 }
 
 TEST(OomReport, SaysWhatHeldTheMemoryAndWhatChanged) {
-    const auto timeline = run();
+    const auto timeline = refusedRun();
     const OomReport report = oomReport(*timeline, 0);
     EXPECT_EQ(report.event.reserved, 60 * kGiB);
     EXPECT_EQ(report.free, 20 * kGiB);

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/metric_names.h"
 #include "ui/models/common/format.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_summary.h"
 #include "ui/models/session/run_summary.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/json_values.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/mask_lab/mask_catalogue.h"
 
 namespace vitrine::ui {

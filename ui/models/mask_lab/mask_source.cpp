@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "engine/workload/attention_tensors.h"
+#include "engine/workload/attention/attention_tensors.h"
 
 namespace vitrine::ui {
 

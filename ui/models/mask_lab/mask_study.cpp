@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "engine/workload/attention_tensors.h"
+#include "engine/workload/attention/attention_tensors.h"
 #include "kernels/program/program.h"
 #include "ui/models/common/format.h"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
-#include "engine/workload/option_table.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/option_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_values.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

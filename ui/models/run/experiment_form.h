@@ -11,7 +11,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 
-#include "engine/workload/experiment.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::ui {
 

@@ -10,13 +10,13 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kv_cache/kv_pages.h"
 #include "ui/models/kv_cache/kv_tables.h"
 #include "ui/models/session/run_summary.h"
-#include "ui/views/kv_cache/kv_curve.h"
+#include "ui/views/kv_cache/kv_curve_chart.h"
 #include "ui/views/kv_cache/kv_pool_panel.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/chart.h"
@@ -382,7 +382,7 @@ void KvView::updateChart() {
         chart_->setStops({}, {});
         return;
     }
-    KvCurve curve = overTime() ? kvCurve(*pool_, parts) : kvCurve(facts_, parts);
+    KvCurveChart curve = overTime() ? kvCurveChart(*pool_, parts) : kvCurveChart(facts_, parts);
     chart_->setAxes(std::move(curve.x), std::move(curve.y));
     chart_->setSeries(std::move(curve.series));
     chart_->setMarks(std::move(curve.marks));

@@ -9,7 +9,7 @@
 #include <QWidget>
 #include <array>
 
-#include "profiler/analysis/decode_roofline.h"
+#include "profiler/analysis/roofline_summary.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/base/controls.h"

@@ -12,7 +12,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/views/run/fit_line.h"
 #include "ui/views/run/preset_bar.h"

@@ -7,7 +7,7 @@
 #include <QStandardPaths>
 
 #include "base/json_values.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/run/run_result.h"

@@ -6,7 +6,7 @@
 #include <QCoreApplication>
 
 #include "base/json_values.h"
-#include "engine/workload/workload_table.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/view_list.h"

@@ -5,7 +5,7 @@
 // The time that the bytes of a token need at the device's bandwidth, by part, above the time that it took; below them
 // the parts as a table.
 
-#include "profiler/analysis/decode_roofline.h"
+#include "profiler/analysis/roofline_summary.h"
 #include "ui/widgets/plots/item_plot.h"
 
 namespace vitrine::ui {

@@ -8,7 +8,7 @@
 
 #include "tests/ui/models/kv_cache/kv_run.h"
 #include "tests/ui/models/session/recorded_run.h"
-#include "ui/views/kv_cache/kv_curve.h"
+#include "ui/views/kv_cache/kv_curve_chart.h"
 #include "ui/views/kv_cache/kv_pool_panel.h"
 
 using namespace vitrine;
@@ -239,7 +239,7 @@ private slots:
         const auto peaks = std::ranges::count_if(
             pool->moments(), [&](base::TimeNs at) { return pool->bytesAt(at).measured() == 2 * 64 * kToken; });
         QCOMPARE(peaks, qsizetype(30));
-        const ui::KvCurve curve = ui::kvCurve(*pool, {true, true});
+        const ui::KvCurveChart curve = ui::kvCurveChart(*pool, {true, true});
         const std::vector<QPointF>& line = curve.series.front().points;
         for (std::size_t i = 1; i < line.size(); ++i) {
             QVERIFY(line[i].x() == line[i - 1].x() || line[i].y() == line[i - 1].y());
@@ -253,7 +253,7 @@ private slots:
             run.tell(base::KvPageEvent{24'000'000 + i * 1'000'000, 1, i, base::PageState::Used, 0, 1});
         }
         const auto timeline = run.timeline();
-        const ui::KvCurve curve = ui::kvCurve(*ui::KvPool::make(generateRun(true), *timeline), {true, true});
+        const ui::KvCurveChart curve = ui::kvCurveChart(*ui::KvPool::make(generateRun(true), *timeline), {true, true});
         QVERIFY(curve.x.ticks.size() > 3);
         for (std::size_t i = 0; i < curve.x.ticks.size(); ++i) {
             QVERIFY(std::abs(curve.x.ticks[i].second.toDouble() - curve.x.ticks[i].first) < 1e-9);

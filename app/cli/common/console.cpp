@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/cli/common/console.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "app/runner/host/outcome.h"
+
+namespace vitrine::app {
+
+namespace {
+
+constexpr int kDefaultColumns = 80;
+
+int terminalColumns() {
+    winsize size{};
+    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kDefaultColumns;
+}
+
+} // namespace
+
+void printOut(std::string_view text) {
+    const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+    if (written != text.size() || std::fflush(stdout) != 0) {
+        const int reason = errno;
+        // A reader that closes the pipe early (`| head`) is not reported as a failure.
+        if (reason != EPIPE) {
+            printError(fmt::format("standard output: cannot be written ({})", std::strerror(reason)));
+        }
+        std::_Exit(1);
+    }
+}
+
+void printJson(const nlohmann::json& value) {
+    printOut(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void printError(std::string_view message) {
+    fmt::print(stderr, "vitrine: error: {}\n", oneLine(message));
+}
+
+int reportFailure(const GlobalOptions& options, const std::exception_ptr& error) {
+    const RunOutcome outcome = outcomeOf(error);
+    printError(outcome.error);
+    if (options.json) {
+        printJson({{"error", errorJson(error)}});
+    }
+    return outcome.exitCode;
+}
+
+ProgressBar::ProgressBar() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void ProgressBar::show(std::string_view what, std::uint64_t done, std::uint64_t total) {
+    if (!terminal_) {
+        return;
+    }
+    constexpr int kBar = 24;
+    std::string tail;
+    if (total > 0) {
+        const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+        const int full = static_cast<int>(share * kBar);
+        tail = fmt::format(" [{:#<{}}{:.<{}}] {:3.0f} %", "", full, "", kBar - full, share * 100);
+    } else if (done > 0) {
+        tail = fmt::format(" {}", done);
+    }
+    const auto room = static_cast<std::size_t>(std::max(8, terminalColumns() - 1 - static_cast<int>(tail.size())));
+    fmt::print(stderr, "\r\033[K{}{}", what.substr(0, room), tail);
+    std::fflush(stderr);
+    drawn_ = true;
+}
+
+void ProgressBar::clear() {
+    if (drawn_) {
+        std::fputs("\r\033[K", stderr);
+        std::fflush(stderr);
+        drawn_ = false;
+    }
+}
+
+} // namespace vitrine::app

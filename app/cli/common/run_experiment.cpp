@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/cli/common/run_experiment.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "app/cli/common/interrupt.h"
+#include "app/runner/host/run_host.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/workload_table.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+/// Turns the lines of a run into what a person sees while it runs. Called on the run's thread.
+class RunDisplay {
+public:
+    explicit RunDisplay(bool quiet) : quiet_(quiet) {}
+
+    void take(const json& message) {
+        const std::string type = message.value("type", "");
+        if (type == "progress" && !streaming_) {
+            bar_.show(message.value("what", ""), message.value("done", std::uint64_t{0}),
+                      message.value("total", std::uint64_t{0}));
+        } else if (type == "token" && !quiet_) {
+            token(message);
+        } else if (type == "ended") {
+            bar_.clear();
+            if (streaming_) {
+                printOut("\n");
+            }
+        }
+    }
+
+private:
+    void token(const json& message) {
+        const std::string text = message.value("text", "");
+        if (text.empty()) {
+            return;
+        }
+        bar_.clear();
+        const std::string channel = message.value("channel", "final");
+        const int request = message.value("request", 0);
+        std::string out;
+        if (channel != channel_ || request != request_) {
+            // Marks where a harmony model's reasoning ends, and whose text follows in a batch.
+            out = streaming_ ? "\n" : "";
+            if (request > 0 || request_ > 0) {
+                out += fmt::format("[request {}] ", request);
+            }
+            const bool plain = (channel == "final" || channel.empty()) && channel_.empty();
+            out += plain ? "" : fmt::format("[{}]\n", channel.empty() ? "final" : channel);
+        }
+        channel_ = channel.empty() ? "final" : channel;
+        request_ = request;
+        streaming_ = true;
+        printOut(out + text);
+    }
+
+    bool quiet_; ///< tokens are not shown
+    bool streaming_ = false;
+    std::string channel_;
+    int request_ = 0;
+    ProgressBar bar_;
+};
+
+} // namespace
+
+int runAndPrint(const engine::Experiment& experiment, const std::string& sessionFile, const GlobalOptions& options) {
+    // Answers of many requests at once cannot be read as they come.
+    RunDisplay display(options.json || experiment.workload().manyAnswers);
+    const std::unique_ptr<RunHost> host = RunHost::inProcess();
+    const InterruptGuard interrupt([&host] { host->stop(); });
+    host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });
+    return printOutcome(host->wait(), experiment, sessionFile, options);
+}
+
+int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment, const std::string& sessionFile,
+                 const GlobalOptions& options) {
+    if (outcome.exitCode != 0) {
+        printError(
+            outcome.run > 0 && outcome.status == RunOutcome::Status::Cancelled
+                ? fmt::format("{}; what was done is saved as run {} of {}", outcome.error, outcome.run, sessionFile)
+                : outcome.error);
+    }
+    const json metrics = json::parse(outcome.metricsJson, nullptr, false);
+    if (options.json) {
+        printJson(
+            metrics.is_object()
+                ? metrics
+                : json{{"error", {{"kind", base::errorKindName(outcome.errorKind)}, {"message", outcome.error}}}});
+    } else if (outcome.exitCode == 0) {
+        printOut(engine::resultText(experiment, metrics));
+        if (const auto lost = metrics.is_object() ? metrics.value("lost_records", std::int64_t{0}) : 0; lost > 0) {
+            printOut(fmt::format("lost      {} records: they came faster than the session could keep them, so its "
+                                 "timeline has gaps\n",
+                                 base::formatGrouped(lost)));
+        }
+        if (outcome.run > 0) {
+            base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));
+        }
+    }
+    return outcome.exitCode;
+}
+
+void runWhenChosen(CLI::App& command, CommandLine& line, std::shared_ptr<ExperimentOptions> experiment) {
+    command.callback([&line, experiment = std::move(experiment)] {
+        line.action = [&line, experiment] {
+            const engine::Experiment value = experiment->experiment();
+            if (experiment->dumpSpec()) {
+                printOut(value.toJson().dump(2) + "\n");
+                return 0;
+            }
+            return runAndPrint(value, experiment->sessionFile(), line.options);
+        };
+    });
+}
+
+CLI::App* addWorkloadCommand(CLI::App& app, CommandLine& line, const std::string& name, const std::string& workload,
+                             bool plan, const std::string& description, const std::string& example) {
+    CLI::App* command = addCommand(app, name, description, example);
+    runWhenChosen(*command, line, std::make_shared<ExperimentOptions>(*command, workload, plan));
+    return command;
+}
+
+} // namespace vitrine::app

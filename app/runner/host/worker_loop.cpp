@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/runner/host/worker_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "app/runner/host/line_pipe.h"
+#include "app/runner/host/outcome.h"
+#include "app/runner/host/run_host.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/workload/experiment/experiment.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+std::string lineOf(const json& message) {
+    return message.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+using Clock = std::chrono::steady_clock;
+
+class Worker {
+public:
+    Worker(int out, bool keeps) : out_(out), host_(RunHost::inProcess(keeps)) {
+        if (::pipe2(wake_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+            throw base::Internal(fmt::format("a pipe of the worker: {}", std::strerror(errno)));
+        }
+    }
+    ~Worker() {
+        host_.reset();
+        for (const int end : wake_) {
+            ::close(end);
+        }
+    }
+    Worker(const Worker&) = delete; // runs hold its address
+    Worker& operator=(const Worker&) = delete;
+
+    /// False when the worker has to end.
+    bool take(const std::string& line) {
+        const json request = json::parse(line, nullptr, false);
+        const std::string type = request.is_object() ? request.value("type", "") : "";
+        if (type == "quit") {
+            return false;
+        }
+        if (type == "stop") {
+            host_->stop();
+        } else if (type == "release") {
+            host_->release();
+        } else if (type == "run") {
+            start(request);
+        }
+        return !faulted_;
+    }
+
+    /// Gives back what no run has used for `longest`. Returns how long nothing will have to be given back.
+    std::chrono::milliseconds tidy(std::chrono::milliseconds longest) {
+        if (host_->running()) {
+            return longest;
+        }
+        const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - lastEnd_.load());
+        if (idle < longest) {
+            return longest - idle;
+        }
+        host_->release();
+        lastEnd_ = Clock::now();
+        return longest;
+    }
+
+    void end() {
+        host_->stop();
+        host_->wait();
+    }
+    bool faulted() const { return faulted_; }
+    int wake() const { return wake_[0]; } ///< can be read when a run met a device fault
+
+private:
+    void start(const json& request) {
+        try {
+            host_->start(engine::Experiment::parse(request.at("experiment"), "experiment"),
+                         request.value("session", ""), [this](const json& message) { tell(message); });
+        } catch (...) {
+            const RunOutcome outcome = outcomeOf(std::current_exception());
+            writeLine(out_, lineOf({{"type", "refused"},
+                                    {"kind", base::errorKindName(outcome.errorKind)},
+                                    {"error", outcome.error}}));
+        }
+    }
+
+    void tell(const json& message) {
+        lastEnd_ = Clock::now();
+        const bool fault = message.value("error_kind", "") == base::errorKindName(base::ErrorKind::DeviceFault);
+        faulted_ = faulted_ || fault;
+        writeLine(out_, lineOf(message));
+        // The fault is the process's: it ends without waiting for a request, so that the device has its memory back.
+        if (fault && ::write(wake_[1], "", 1) < 0) {
+            base::logDebug(fmt::format("waking the worker: {}", std::strerror(errno)));
+        }
+    }
+
+    int out_;
+    std::array<int, 2> wake_{};
+    std::atomic<Clock::time_point> lastEnd_ = Clock::now();
+    std::atomic<bool> faulted_ = false;
+    std::unique_ptr<RunHost> host_; ///< last: its thread uses the members above
+};
+
+} // namespace
+
+int serveRuns(int in, int out, std::chrono::seconds keepIdle) {
+    Worker worker(out, keepIdle.count() > 0);
+    LineReader reader(in);
+    const std::chrono::milliseconds longest = std::clamp<std::chrono::seconds>(keepIdle, 1s, 24h);
+    std::chrono::milliseconds wait = longest;
+    for (;;) {
+        const LineReader::Arrived arrived = reader.wait(wait, worker.wake());
+        if (arrived == LineReader::Arrived::Wake) {
+            break;
+        }
+        if (arrived == LineReader::Arrived::Input) {
+            const std::optional<std::string> line = reader.next();
+            if (!line || !worker.take(*line)) {
+                break;
+            }
+        }
+        wait = worker.tidy(longest);
+    }
+    worker.end();
+    return worker.faulted() ? 1 : 0;
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Keeps one run in a session file while it happens: a thread of its own drains the recorder every 250 ms and appends
+// what it got in one transaction, so that a killed program loses at most the last second.
+//
+// A session that cannot be written (full disk, a lock held for long) never stops the run: it is said once, chunks wait
+// in memory, and when too many wait the rest is counted as lost.
+//
+// A run in real time loses records when they come faster than they can be kept: they are counted, and the run's
+// timeline has a gap where they were (base::GapEvent). A run in virtual time waits for the session instead: its
+// producers stand still while too much waits for a drain.
+//
+// With a limit what is kept of a run that goes on for long is bounded: when a part of it comes to a quarter of the
+// limit, the next one begins as a run of its own ("NAME, part 2"), and the oldest parts are deleted once all of them
+// together are beyond the limit. A part that somebody renamed, tagged or wrote a note to stays, as does one with
+// pictures. Each part tells in its metrics which one it is ("part"), the run that goes on with it ("next_run") and what
+// was deleted before it
+// ("dropped_parts", "dropped_bytes").
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/runner/recording/part_trace.h"
+#include "base/clock.h"
+#include "base/trace.h"
+#include "sessions/session_file.h"
+
+namespace vitrine::app {
+
+class RunRecording {
+public:
+    static constexpr std::chrono::milliseconds kPeriod{250};
+
+    /// Creates the run in `session`. `limit`: bytes that it may take there at most, about; 0: as much as it comes to.
+    /// `timeBase`: of the run's clock. Throws what creating throws; nothing throws afterwards.
+    RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info, std::uint64_t limit = 0,
+                 base::TimeBase timeBase = base::TimeBase::Monotonic);
+    ~RunRecording();                            ///< without finish(): the run is written as failed
+    RunRecording(const RunRecording&) = delete; // a thread holds its address
+    RunRecording& operator=(const RunRecording&) = delete;
+
+    /// The present part's, or the one before it while that is being written.
+    sessions::RunId run() const;
+    base::TraceSink& trace();
+
+    /// From any thread; kept at the next period.
+    void appendText(const std::string& kind, std::string_view more);
+    void setText(const std::string& kind, std::string body);
+    /// Texts of one of many requests: `make` tells them, by what the numbers of the present part count from.
+    void appendTexts(std::int32_t request,
+                     const std::function<std::vector<sessions::RunText>(const PartOrigin& origin)>& make);
+    /// Nothing more comes to the request's texts: once they are written they take no memory.
+    void closeTexts(std::int32_t request);
+    void setLiveValue(std::string_view name, const nlohmann::json& value);
+    /// Records that were lost before they came to trace().
+    void addLost(std::uint64_t records);
+    /// All records that the present part lost, wherever. Final after finish().
+    std::uint64_t lostRecords() const;
+
+    /// Whether the present part has come to its share of the limit.
+    bool partIsFull() const;
+    /// What is told from here on belongs to the next part; `metrics` (an object) are those of the part that ends here
+    /// alone. REQUIRES a limit. On the thread that tells, between two steps.
+    void nextPart(const nlohmann::json& metrics);
+
+    /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.
+    void finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace vitrine::app

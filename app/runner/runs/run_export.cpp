@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/runner/runs/run_export.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "app/runner/runs/run_compare.h"
+#include "base/error.h"
+#include "base/passing_file.h"
+#include "profiler/export/chrome_trace.h"
+#include "profiler/export/csv.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+/// Pieces of the run in memory.csv.
+constexpr int kTotalsRows = 2000;
+
+[[noreturn]] void cannotWrite(const std::string& path) {
+    throw base::BadInput(fmt::format("{}: cannot be written ({}); check the folder and the space on the disk", path,
+                                     std::strerror(errno)));
+}
+
+void writeFile(const std::string& path, const std::function<void(std::ostream&)>& write) {
+    base::removeAbandonedFiles(path);
+    const std::string passing = base::passingName(path);
+    errno = 0;
+    try {
+        std::ofstream out(passing, std::ios::binary | std::ios::trunc);
+        if (!out) {
+            cannotWrite(path);
+        }
+        write(out);
+        out.close();
+        if (!out) {
+            cannotWrite(path);
+        }
+        if (std::rename(passing.c_str(), path.c_str()) != 0) {
+            cannotWrite(path);
+        }
+    } catch (...) {
+        const int reason = errno;
+        // Not there when it could not even be made.
+        std::remove(passing.c_str());
+        errno = reason;
+        throw;
+    }
+}
+
+base::TimeBase timeBaseOf(const sessions::RunInfo& run) {
+    const json environment = json::parse(run.environmentJson, nullptr, false);
+    const bool isVirtual = environment.is_object() && environment.value("time_base", json()) == "virtual";
+    return isVirtual ? base::TimeBase::Virtual : base::TimeBase::Monotonic;
+}
+
+} // namespace
+
+std::vector<std::string> exportCsv(const sessions::SessionFile& session, sessions::RunId run,
+                                   const std::string& folder) {
+    const sessions::RunInfo info = session.run(run);
+    const auto timeline = loadTimeline(session, info.id);
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!std::filesystem::is_directory(folder)) {
+        throw base::BadInput(fmt::format("{}: the folder cannot be made; name another with --output", folder));
+    }
+    using Writer = std::function<void(std::ostream&)>;
+    std::vector<std::pair<const char*, Writer>> tables{
+        {"allocations.csv", [&](std::ostream& out) { profiler::writeAllocationsCsv(*timeline, out); }},
+        {"scopes.csv", [&](std::ostream& out) { profiler::writeScopesCsv(*timeline, out); }},
+        {"counters.csv", [&](std::ostream& out) { profiler::writeCountersCsv(*timeline, out); }},
+        {"spans.csv", [&](std::ostream& out) { profiler::writeSpansCsv(*timeline, out); }},
+        {"kernels.csv", [&](std::ostream& out) { profiler::writeKernelsCsv(*timeline, out); }},
+        {"batch_steps.csv", [&](std::ostream& out) { profiler::writeBatchStepsCsv(*timeline, out); }},
+        {"batch_slots.csv", [&](std::ostream& out) { profiler::writeBatchSlotsCsv(*timeline, out); }},
+        {"batch_requests.csv", [&](std::ostream& out) { profiler::writeBatchRequestsCsv(*timeline, out); }},
+        {"kv_pages.csv", [&](std::ostream& out) { profiler::writeKvPagesCsv(*timeline, out); }},
+        {"memory.csv", [&](std::ostream& out) { profiler::writeTotalsCsv(*timeline, kTotalsRows, out); }},
+    };
+    if (!timeline->gaps().all().empty()) {
+        tables.emplace_back("gaps.csv", [&](std::ostream& out) { profiler::writeGapsCsv(*timeline, out); });
+    }
+    std::vector<std::string> files;
+    for (const auto& [name, write] : tables) {
+        files.push_back((std::filesystem::path(folder) / name).string());
+        writeFile(files.back(), write);
+    }
+    return files;
+}
+
+void exportChromeTrace(const sessions::SessionFile& session, sessions::RunId run, const std::string& file,
+                       bool allocations) {
+    const sessions::RunInfo info = session.run(run);
+    const auto timeline = loadTimeline(session, info.id);
+    profiler::ChromeTraceOptions options;
+    options.runName = info.name;
+    options.timeBase = timeBaseOf(info);
+    options.allocations = allocations;
+    writeFile(file, [&](std::ostream& out) { profiler::writeChromeTrace(*timeline, options, out); });
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/workload/batch/batch.h"
+#include "engine/workload/batch/batch_answers.h"
+#include "engine/workload/common/plan_parts.h"
+
+namespace vitrine::engine {
+
+using Json = nlohmann::json;
+
+void planBatch(const Run& run) {
+    const ModelSource source = openSource(run);
+    checkBatchFiles(run);
+    const std::vector<TraceRow> rows = traceOf(run);
+    const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
+    bool fits = true;
+    runMeasured(run, *context, [&] {
+        try {
+            serveBatch(run, *context, source, rows);
+        } catch (const base::OutOfMemory& error) {
+            fits = false;
+            run.metrics["out_of_memory"] = outOfMemoryJson(error);
+        }
+    });
+    // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no
+    // budget.
+    const bool refuses = run.metrics.value("refused_requests", 0) > 0 && run.spec.integer("kv_pages") == 0;
+    fits = fits && !refuses;
+    run.metrics["fits"] = fits;
+    if (!fits) {
+        const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+        Json ignored = Json::object();
+        serveBatch(Run{run.spec, {}, run.stop, ignored}, *unbounded, source, rows);
+        addNeed(run.metrics, *context, *unbounded);
+    }
+    const auto steps = static_cast<double>(run.metrics.value("decode_steps", std::int64_t{0}));
+    run.metrics["step_seconds_estimate"] = steps > 0 ? run.metrics.value("seconds", 0.0) / steps : 0.0;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <array>
+#include <fmt/format.h>
+
+#include "engine/workload/batch/batch.h"
+#include "engine/workload/batch/batch_answers.h"
+#include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/workloads.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr std::array<std::string_view, 1> kBatchSharedKeys = {"kv_dtype"};
+constexpr std::array<std::string_view, 2> kBatchViews = {"kv-cache", "batching"};
+
+/// Columns as in option_table.cpp.
+constexpr std::array kBatchOptions = {
+    OptionSpec{"trace", OptionType::Text, "", "", 0, 0, "", "", "Requests",
+               "File of requests, one JSON object on each line, or a made one: fixed, uniform, poisson, long-tail"},
+    OptionSpec{"requests", OptionType::Integer, "100", "", 1, 1e6, "", "", "Requests", "How many a made trace has"},
+    OptionSpec{"prompt_tokens", OptionType::Text, "16-256", "", 0, 0, "", "tokens", "Requests",
+               "Prompt lengths of a made trace"},
+    OptionSpec{"new_tokens", OptionType::Text, "16-256", "", 0, 0, "", "tokens", "Requests",
+               "Answer lengths of a made trace; long-tail: from the shortest to the cap"},
+    OptionSpec{"rate", OptionType::Real, "0", "", 0, 1e6, "", "1/s", "Requests",
+               "Requests that arrive each second in a made trace; 0: all at the start"},
+    OptionSpec{"save_trace", OptionType::Path, "", "", 0, 0, "", "", "Requests", "Write the trace to this file"},
+    OptionSpec{"outputs", OptionType::Path, "", "", 0, 0, "", "", "Requests",
+               "Write the answers to this file, one {\"id\", \"ids\"} on each line"},
+    OptionSpec{"mode", OptionType::Choice, "continuous", "", 0, 0, "static|continuous", "", "Batching",
+               "static: full batches, padded, until the longest answer ends; continuous: a slot is free when its "
+               "request ends"},
+};
+
+void runBatch(const Run& run) {
+    // Wrong files are told before anything is loaded.
+    checkBatchFiles(run);
+    const std::vector<TraceRow> rows = traceOf(run);
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    runMeasured(run, *context, [&] { serveBatch(run, *context, source, rows); });
+}
+
+void checkBatch(const Experiment& experiment, const std::string& name) {
+    requireOption(experiment, name, "trace", "name a file of requests, or one of fixed, uniform, poisson, long-tail");
+}
+
+/// Batches of one model are told apart by these.
+std::string listName(const Experiment& experiment) {
+    return fmt::format("{}, {} slots, {}", experiment.text("mode"), experiment.integer("slots"), modelName(experiment));
+}
+
+} // namespace
+
+constinit const Workload kBatchWorkload = {
+    .name = "batch",
+    .title = "Batch",
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kAnswerOptions | kTextOptions |
+                  kBatchingOptions,
+    .optionKeys = kBatchSharedKeys,
+    .ownOptions = kBatchOptions,
+    .ownOptionsBefore = "slots",
+    .check = checkBatch,
+    .run = runBatch,
+    .plan = planBatch,
+    .planHelp = "Memory and time of serving a trace of requests",
+    .planExample = "vitrine plan batch --model synthetic:gpt-oss-20b --trace uniform --slots 16 --json",
+    .manyAnswers = true,
+    .runName = listName,
+    .formView = "run",
+    .formPlace = 2,
+    .views = kBatchViews,
+};
+
+} // namespace vitrine::engine

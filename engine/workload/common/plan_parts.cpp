@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/common/plan_parts.h"
+
+#include <nlohmann/json.hpp>
+
+namespace vitrine::engine {
+
+using Json = nlohmann::json;
+
+Json outOfMemoryJson(const base::OutOfMemory& error) {
+    const base::OutOfMemoryDetails& details = error.details();
+    Json holders = Json::array();
+    for (const auto& holder : details.holders) {
+        holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});
+    }
+    return {{"message", error.message()},   {"what", details.what}, {"requested", details.requested},
+            {"budget", details.budget},     {"held", details.held}, {"largest_free", details.largestFree},
+            {"holders", std::move(holders)}};
+}
+
+void addNeed(Json& metrics, kernels::Context& bounded, kernels::Context& unbounded) {
+    addMemoryMetrics(metrics, unbounded);
+    const std::uint64_t budget = bounded.memory().budget();
+    const std::uint64_t needed = unbounded.memory().statistics().peakReserved;
+    metrics["budget_bytes"] = budget;
+    metrics["short_by_bytes"] = needed > budget ? needed - budget : 0;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/common/result_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/units.h"
+#include "engine/workload/experiment/workload_table.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using nlohmann::json;
+
+/// Characters on the screen: bytes that start one.
+std::size_t displayWidth(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool looksLikeNumber(const std::string& text) {
+    return !text.empty() &&
+           (std::isdigit(static_cast<unsigned char>(text.front())) != 0 || text.front() == '-' || text.front() == '+');
+}
+
+void appendFields(const json& value, const std::string& prefix, std::vector<std::vector<std::string>>& rows) {
+    for (const auto& [key, member] : value.items()) {
+        const std::string name = prefix.empty() ? key : fmt::format("{}.{}", prefix, key);
+        if (member.is_object()) {
+            appendFields(member, name, rows);
+        } else {
+            rows.push_back({name, fieldText(name, member)});
+        }
+    }
+}
+
+/// Fields of an object as a two-column list.
+std::string fieldsText(const json& value) {
+    std::vector<std::vector<std::string>> rows;
+    appendFields(value, "", rows);
+    std::size_t width = 0;
+    for (const auto& row : rows) {
+        width = std::max(width, displayWidth(row[0]));
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        text += fmt::format("{}{:{}}  {}\n", row[0], "", width - displayWidth(row[0]), row[1]);
+    }
+    return text;
+}
+
+/// Objects with the same fields as a table.
+std::string rowsText(const json& list) {
+    std::vector<std::string> keys;
+    for (const json& row : list) {
+        for (const auto& [key, member] : row.items()) {
+            if (!member.is_structured() && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+                keys.push_back(key);
+            }
+        }
+    }
+    std::stable_sort(keys.begin(), keys.end(), [](const std::string& a, const std::string& b) {
+        const auto first = [](const std::string& key) { return key == "name" || key == "weights" ? 0 : 1; };
+        return first(a) < first(b);
+    });
+    std::vector<std::vector<std::string>> rows{keys};
+    for (const json& row : list) {
+        std::vector<std::string> cells;
+        cells.reserve(keys.size());
+        for (const std::string& key : keys) {
+            cells.push_back(row.contains(key) ? metricText(key, row[key]) : "");
+        }
+        rows.push_back(std::move(cells));
+    }
+    return tableText(rows);
+}
+
+/// The fields of `member` in any of the results, a column for each result, named `single` where there is only one.
+/// `isNews` says whether a value is worth a row.
+template <class IsNews>
+std::string columnsText(const std::string& head, const std::string& single, const json& results,
+                        const std::string& member, const IsNews& isNews) {
+    std::vector<std::vector<std::string>> rows{{head}};
+    std::vector<std::string> keys;
+    for (const json& result : results) {
+        rows[0].push_back(results.size() > 1 ? result.value("weights", "") : single);
+        const json fields = result.value(member, json::object());
+        for (const auto& [key, value] : fields.items()) {
+            if (isNews(value) && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+                keys.push_back(key);
+            }
+        }
+    }
+    for (const std::string& key : keys) {
+        std::vector<std::string> row{key};
+        for (const json& result : results) {
+            const json fields = result.value(member, json::object());
+            row.push_back(fieldText(fmt::format("{}.{}", member, key), fields.contains(key) ? fields[key] : json()));
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows.size() > 1 ? "\n" + tableText(rows) : std::string();
+}
+
+/// Memory at the peak, a column for each result; categories that hold nothing are left out.
+std::string categoriesText(const json& results) {
+    return columnsText("held at the peak", "bytes", results, "peak_by_category",
+                       [](const json& bytes) { return bytes != 0; });
+}
+
+/// How fast each variant of a load answered its prompt, and how close two answers are; empty without a prompt.
+std::string answersText(const json& metrics) {
+    std::string text =
+        columnsText("after the load", "value", metrics["variants"], "after_load", [](const json&) { return true; });
+    if (metrics.contains("agreement")) {
+        const json& agreement = metrics["agreement"];
+        text += fmt::format("Of {} greedy tokens {} are the same", agreement.value("tokens", 0),
+                            agreement.value("tokens_equal", 0));
+        if (agreement.contains("first_difference")) {
+            text += fmt::format(", the first other one is number {}", agreement["first_difference"].get<int>() + 1);
+        }
+        if (agreement.contains("logit_spread")) {
+            text += fmt::format("; the prompt's logits differ by {:.3g} at most and span {:.3g}",
+                                agreement.value("largest_logit_difference", 0.0), agreement.value("logit_spread", 0.0));
+        }
+        text += ".\n";
+    }
+    return text;
+}
+
+} // namespace
+
+std::string tableText(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths;
+    std::vector<bool> numeric;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t c = 0; c < rows[r].size(); ++c) {
+            widths.resize(std::max(widths.size(), c + 1), 0);
+            numeric.resize(widths.size(), true);
+            widths[c] = std::max(widths[c], displayWidth(rows[r][c]));
+            numeric[c] = numeric[c] && (r == 0 || rows[r][c].empty() || looksLikeNumber(rows[r][c]));
+        }
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            const std::string space(widths[c] - displayWidth(row[c]), ' ');
+            line += (c == 0 ? "" : "  ") + (numeric[c] ? space + row[c] : row[c] + space);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::string metricText(const std::string& key, const json& value) {
+    const std::string_view name(key);
+    if (value.is_number() && (name.ends_with("_bytes") || name == "bytes" || name == "bytes_read")) {
+        const auto bytes = value.is_number_float() ? std::llround(value.get<double>()) : value.get<std::int64_t>();
+        return (bytes < 0 ? "-" : "") + base::formatBytes(static_cast<std::uint64_t>(std::abs(bytes)));
+    }
+    if (value.is_number() && (name.ends_with("seconds") || name.ends_with("seconds_estimate"))) {
+        return base::formatDuration(static_cast<std::int64_t>(std::llround(value.get<double>() * 1e9)));
+    }
+    if (value.is_number_integer()) {
+        return base::formatGrouped(value.get<std::int64_t>());
+    }
+    if (value.is_number_float()) {
+        // Four digits, of large numbers all before the point.
+        constexpr double kWhole = 1000, kTooLarge = 1e15;
+        const auto number = value.get<double>();
+        return std::abs(number) >= kWhole && std::abs(number) < kTooLarge ? base::formatGrouped(std::llround(number))
+                                                                          : fmt::format("{:.4g}", number);
+    }
+    if (value.is_boolean()) {
+        return value.get<bool>() ? "yes" : "no";
+    }
+    if (value.is_null()) {
+        return "–";
+    }
+    constexpr std::size_t kReadable = 8;
+    if (value.is_array() && (value.size() > kReadable || (!value.empty() && value.front().is_structured()))) {
+        return fmt::format("{} values", value.size());
+    }
+    return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string fieldText(const std::string& path, const json& value) {
+    const std::string_view name(path);
+    const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+    const auto within = [&](std::string_view parent) { return name.starts_with(parent); };
+    if (name == "roofline.bandwidth" && value.is_number()) {
+        return base::formatBytesPerSecond(value.get<double>());
+    }
+    // "kv_page_bytes_by_group.full" is as much a size as its parent says.
+    if (has("bytes") || has("by_category.") || within("roofline.parts.")) {
+        return metricText("_bytes", value);
+    }
+    if (has("seconds") || within("ttft.") || within("tpot.") || within("e2e.")) {
+        return metricText("seconds", value);
+    }
+    return metricText(path.substr(path.rfind('.') + 1), value);
+}
+
+std::string resultText(const Experiment& experiment, const json& metrics) {
+    if (!metrics.is_object()) {
+        return {};
+    }
+    if (const auto own = experiment.workload().resultText; own != nullptr) {
+        if (const std::optional<std::string> text = own(experiment, metrics)) {
+            return *text;
+        }
+    }
+    if (metrics.contains("rows") && metrics["rows"].is_array()) {
+        return rowsText(metrics["rows"]);
+    }
+    if (metrics.contains("variants") && metrics["variants"].is_array()) {
+        return rowsText(metrics["variants"]) + categoriesText(metrics["variants"]) + answersText(metrics);
+    }
+    json fields = metrics;
+    fields.erase("peak_by_category");
+    fields.erase("max_by_category");
+    return fieldsText(fields) + categoriesText(json::array({metrics}));
+}
+
+std::string runWorkload(const Experiment& experiment) {
+    return (experiment.isPlan() ? "plan " : "") + std::string(experiment.workload().name);
+}
+
+std::string modelName(const Experiment& experiment) {
+    std::string model = experiment.text("model");
+    while (model.size() > 1 && model.ends_with('/')) {
+        model.pop_back();
+    }
+    return model.substr(model.find_last_of("/:") + 1);
+}
+
+std::string runName(const Experiment& experiment) {
+    if (const auto own = experiment.workload().runName; own != nullptr) {
+        return (experiment.isPlan() ? "plan " : "") + own(experiment);
+    }
+    const std::string model = modelName(experiment);
+    return runWorkload(experiment) + (model.empty() ? "" : " ") + model;
+}
+
+} // namespace vitrine::engine

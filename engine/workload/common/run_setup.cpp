@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/common/run_setup.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "engine/workload/experiment/workload_table.h"
+#include "kernels/cuda/jit/kernel_library.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+kernels::DType dtypeNamed(const std::string& name) {
+    return name == "float32" ? kernels::DType::F32
+           : name == "fp8"   ? kernels::DType::F8E4M3
+           : name == "int8"  ? kernels::DType::I8
+                             : kernels::DType::BF16;
+}
+
+kernels::ProfileLevel profileLevel(const std::string& name) {
+    if (name == "off") {
+        return kernels::ProfileLevel::Off;
+    }
+    return name == "full" ? kernels::ProfileLevel::Full : kernels::ProfileLevel::Light;
+}
+
+/// auto leaves the context's own choice.
+std::optional<kernels::SimdLevel> simdOf(const Run& run) {
+    const std::string asked = run.spec.text("simd");
+    for (const auto level : {kernels::SimdLevel::Scalar, kernels::SimdLevel::Avx2, kernels::SimdLevel::Avx512}) {
+        if (asked == kernels::simdName(level)) {
+            return level;
+        }
+    }
+    return std::nullopt;
+}
+
+kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
+    kernels::ContextOptions options;
+    options.threads = static_cast<int>(run.spec.integer("threads"));
+    options.memory.deviceBudget = run.spec.maybeBytes("vram_budget").value_or(0);
+    options.memory.hostBudget = run.spec.maybeBytes("host_budget").value_or(0);
+    options.profile = profileLevel(run.spec.text("profile"));
+    options.sink = trace;
+    options.clock = run.sinks.clock;
+    options.stop = run.stop;
+    options.kept = run.sinks.kept;
+    return options;
+}
+
+kernels::CudaOptions cudaOptions(const Run& run) {
+    kernels::CudaOptions options;
+    options.device = static_cast<int>(run.spec.integer("device"));
+    options.kernelPacks = run.spec.texts("kernel_pack");
+    for (const std::string& pair : run.spec.texts("kernel")) {
+        const std::size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string::npos || equals + 1 == pair.size()) {
+            throw base::BadInput("kernel: \"" + pair + "\" must be OP=VARIANT");
+        }
+        options.kernelOverrides.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    }
+    return options;
+}
+
+} // namespace
+
+std::uint64_t Run::seed() const {
+    return static_cast<std::uint64_t>(spec.integer("seed"));
+}
+
+std::int64_t Run::repeats(std::int64_t unset) const {
+    return spec.maybeInteger("repeat").value_or(unset);
+}
+
+kernels::Backend backendOf(const Experiment& experiment) {
+    const std::string backend = experiment.text("backend");
+    if (experiment.isPlan() || backend == "meta") {
+        return kernels::Backend::Meta;
+    }
+    if (backend != "auto") {
+        return backend == "cuda" ? kernels::Backend::Cuda : kernels::Backend::Cpu;
+    }
+    const auto prefersCpu = experiment.workload().prefersCpu;
+    // Another device's allocations are rehearsed on the CPU.
+    const bool cpu = experiment.has("device_profile") || (prefersCpu != nullptr && prefersCpu(experiment)) ||
+                     !kernels::whyNoCuda().empty();
+    return cpu ? kernels::Backend::Cpu : kernels::Backend::Cuda;
+}
+
+std::string profileOfDevice(const std::string& deviceName) {
+    for (const std::string& name : kernels::deviceProfileNames()) {
+        if (kernels::loadDeviceProfile(name).name == deviceName) {
+            return name;
+        }
+    }
+    return {};
+}
+
+kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* name) {
+    std::string profile = experiment.text("device_profile");
+    if (profile.empty()) {
+        const std::vector<kernels::CudaDeviceInfo> devices = kernels::cudaDevices();
+        profile = devices.empty() ? std::string() : profileOfDevice(devices.front().name);
+    }
+    if (profile.empty()) {
+        profile = "h100-80gb";
+    }
+    if (name != nullptr) {
+        *name = profile;
+    }
+    return kernels::loadDeviceProfile(profile);
+}
+
+kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
+    if (run.spec.text("backend") == "cpu" && !run.spec.has("device_profile")) {
+        kernels::DeviceTraits traits = kernels::cpuTraits(static_cast<int>(run.spec.integer("threads")));
+        if (name != nullptr) {
+            *name = traits.id;
+        }
+        return traits;
+    }
+    return profileTraits(run.spec, name);
+}
+
+std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded) {
+    kernels::ContextOptions options = contextOptions(run, trace);
+    if (!bounded) {
+        options.memory.deviceBudget = std::uint64_t{1} << 50;
+    }
+    options.backend = kernels::Backend::Meta;
+    options.traits = planTraits(run, nullptr);
+    return std::make_unique<kernels::Context>(options);
+}
+
+std::unique_ptr<kernels::Context> makeContext(const Run& run) {
+    const kernels::Backend backend = backendOf(run.spec);
+    if (backend == kernels::Backend::Meta) {
+        return makePlanContext(run, run.sinks.trace);
+    }
+    kernels::ContextOptions options = contextOptions(run, run.sinks.trace);
+    if (backend == kernels::Backend::Cuda) {
+        options.backend = kernels::Backend::Cuda;
+        options.foldSteps = true; // decode steps become graphs
+        options.cuda = cudaOptions(run);
+        return std::make_unique<kernels::Context>(options);
+    }
+    options.backend = kernels::Backend::Cpu;
+    if (run.spec.has("device_profile")) {
+        // The CPU rehearses another device's allocations.
+        options.traits = planTraits(run, nullptr);
+    }
+    options.simd = simdOf(run);
+    return std::make_unique<kernels::Context>(options);
+}
+
+ModelSource openSource(const Run& run) {
+    return openModel(run.spec.text("model"), run.spec.pairs("set"));
+}
+
+ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights) {
+    ModelOptions options;
+    options.dequantize = weights == "dequantized";
+    // A plan for the CPU prices what the CPU would do.
+    const bool cpu = context.can().runsOnHost || run.spec.text("backend") == "cpu";
+    options.computeDType = run.spec.has("dtype") ? dtypeNamed(run.spec.text("dtype"))
+                           : cpu                 ? kernels::DType::F32
+                                                 : kernels::DType::BF16;
+    options.seed = run.seed();
+    return options;
+}
+
+GenerateOptions generateOptions(const Run& run, const ModelOptions& model) {
+    GenerateOptions options;
+    const std::string cache = run.spec.text("cache");
+    options.cache.kind = cache == "static"  ? KvCacheKind::Static
+                         : cache == "paged" ? KvCacheKind::Paged
+                                            : KvCacheKind::Dynamic;
+    options.cache.dtype = run.spec.has("kv_dtype") ? dtypeNamed(run.spec.text("kv_dtype")) : model.computeDType;
+    options.cache.pageTokens = run.spec.integer("page_size");
+    options.cache.slidingSaves = run.spec.flag("sliding_cache");
+    options.prefillChunk = run.spec.integer("prefill_chunk");
+    options.topLogprobs = static_cast<std::int32_t>(run.spec.integer("logprobs"));
+    return options;
+}
+
+void addContextMetrics(const Run& run, kernels::Context& context) {
+    Json& metrics = run.metrics;
+    metrics["model"] = run.spec.text("model");
+    if (run.spec.has("weights")) {
+        metrics["weights"] = run.spec.text("weights");
+    }
+    metrics["dtype"] = kernels::dtypeName(modelOptions(run, context, "").computeDType);
+    metrics["backend"] = kernels::backendName(context.backend());
+    metrics["time_base"] = context.clock().timeBase() == base::TimeBase::Virtual ? "virtual" : "monotonic";
+    metrics["device"] = context.traits().name;
+    if (context.can().runsOnHost) {
+        metrics["threads"] = context.hostPool().threads();
+        metrics["simd"] = kernels::simdName(context.simd());
+    }
+    if (context.can().virtualTime || run.spec.has("device_profile")) {
+        std::string profile;
+        planTraits(run, &profile);
+        metrics["device_profile"] = profile;
+    }
+}
+
+Json categoryJson(const base::CategoryBytes& bytes) {
+    Json out = Json::object();
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        out[std::string(base::categoryName(static_cast<base::MemoryCategory>(i)))] = bytes[static_cast<std::size_t>(i)];
+    }
+    return out;
+}
+
+void addLoadMetrics(Json& metrics, const LoadReport& report) {
+    metrics["load_seconds"] = report.seconds;
+    metrics["bytes_read"] = report.bytesRead;
+    metrics["resident_bytes"] = report.residentBytes;
+    if (report.kept) {
+        metrics["weights_kept"] = true;
+    }
+}
+
+void addMemoryMetrics(Json& metrics, kernels::Context& context) {
+    const kernels::MemoryStatistics& statistics = context.memory().statistics();
+    metrics["peak_bytes"] = statistics.peak;
+    metrics["peak_by_category"] = categoryJson(statistics.peakByCategory);
+    metrics["max_by_category"] = categoryJson(statistics.maxByCategory);
+    metrics["peak_reserved_bytes"] = statistics.peakReserved;
+    metrics["host_peak_bytes"] = context.memory().hostStatistics().peak;
+    metrics["budget_bytes"] = context.memory().budget();
+}
+
+void addKernelMetrics(Json& metrics, kernels::Context& context) {
+    const kernels::KernelLibrary* const library = context.kernelLibrary();
+    if (library == nullptr) {
+        return;
+    }
+    metrics["kernel_compile_seconds"] = library->waitedSeconds();
+    Json rows = Json::array();
+    double compiling = 0;
+    int compiled = 0;
+    for (const kernels::KernelUse& use : library->uses()) {
+        compiling += use.compileSeconds;
+        compiled += use.compileSeconds > 0 ? 1 : 0;
+        Json row = {{"family", use.family},
+                    {"variant", use.variant},
+                    {"pack", use.pack},
+                    {"arch", use.arch},
+                    {"specialization", use.specialization},
+                    {"reason", use.reason},
+                    {"origin", use.origin},
+                    {"compile_seconds", use.compileSeconds},
+                    {"calls", use.calls}};
+        // A variant of several launches is as heavy as its heaviest.
+        kernels::KernelResources most;
+        std::int64_t cubinBytes = 0;
+        Json entries = Json::array();
+        for (const kernels::KernelResources& resources : use.kernels) {
+            entries.push_back(resources.entry);
+            most.registers = std::max(most.registers, resources.registers);
+            most.spillBytes = std::max(most.spillBytes, resources.spillBytes);
+            most.staticShared = std::max(most.staticShared, resources.staticShared);
+            cubinBytes = std::max(cubinBytes, resources.cubinBytes);
+        }
+        row["entries"] = std::move(entries);
+        row["registers"] = most.registers;
+        row["spill_bytes"] = most.spillBytes;
+        row["shared_bytes"] = most.staticShared;
+        row["cubin_bytes"] = cubinBytes;
+        rows.push_back(std::move(row));
+    }
+    metrics["kernels_compiled"] = compiled;
+    metrics["kernel_compiler_seconds"] = compiling;
+    metrics["kernels"] = std::move(rows);
+}
+
+void runMeasured(const Run& run, kernels::Context& context, const std::function<void()>& work) {
+    const auto addWhatIsKnown = [&] {
+        addMemoryMetrics(run.metrics, context);
+        addKernelMetrics(run.metrics, context);
+    };
+    addContextMetrics(run, context);
+    try {
+        work();
+    } catch (...) {
+        addWhatIsKnown();
+        throw;
+    }
+    addWhatIsKnown();
+}
+
+double median(std::vector<double> values) {
+    if (values.empty()) {
+        return 0;
+    }
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
+                                  const std::function<void(std::int64_t)>& work) {
+    // Where the context runs ahead nothing waits for the device between two runs.
+    std::vector<kernels::Mark> marks;
+    marks.push_back(context.mark());
+    for (std::int64_t i = 0; i < times; ++i) {
+        work(i);
+        marks.push_back(context.mark());
+    }
+    std::vector<double> seconds;
+    for (std::size_t i = 1; i < marks.size(); ++i) {
+        seconds.push_back(marks[i].secondsSince(marks[i - 1]));
+    }
+    return seconds;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/common/text_lines.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+namespace {
+
+/// The next line without its end; false behind the last. A device or a damaged file may have no line end at all.
+bool nextLine(std::istream& file, std::string& line, const std::string& path) {
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+    line.clear();
+    std::streambuf& bytes = *file.rdbuf();
+    constexpr int kEnd = std::char_traits<char>::eof();
+    int next = bytes.sbumpc();
+    const bool any = next != kEnd;
+    for (; next != kEnd && next != '\n'; next = bytes.sbumpc()) {
+        if (line.size() >= kMostBytes) {
+            throw base::BadInput(
+                fmt::format("{}: a line has more than {} bytes; write one row on each line", path, kMostBytes));
+        }
+        line += static_cast<char>(next);
+    }
+    return any;
+}
+
+} // namespace
+
+void forTextLines(const std::string& path,
+                  const std::function<void(std::string_view line, std::int64_t number)>& take) {
+    std::error_code ignored;
+    std::ifstream file(path, std::ios::binary);
+    if (!file || std::filesystem::is_directory(path, ignored)) {
+        throw base::BadInput(path + ": cannot be read; give a file of rows");
+    }
+    std::string line;
+    for (std::int64_t number = 1; nextLine(file, line, path); ++number) {
+        if (line.find_first_not_of(" \t\r") != std::string::npos) {
+            take(line, number);
+        }
+    }
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "engine/workload/experiment/workloads.h"
+#include "engine/workload/generate/generate_plan.h"
+#include "engine/workload/roofline/decode_roofline.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 8> kGenerateSharedKeys = {"chat",  "tokens_file", "batch",         "logprobs",
+                                                                 "cache", "kv_dtype",    "prefill_chunk", "repeat"};
+constexpr std::array<std::string_view, 3> kGenerateViews = {"run", "kv-cache", "compare"};
+
+double rate(std::int64_t count, double seconds) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string textOf(const GenerateResult& result, const std::string& channel) {
+    const auto it = result.channels.find(channel);
+    return it == result.channels.end() ? std::string() : it->second;
+}
+
+Json resultJson(const GenerateResult& result, bool hasText, bool logprobs) {
+    Json out = {{"prompt_tokens", result.promptTokens},
+                {"ids", result.ids},
+                {"text", hasText ? Json(textOf(result, "final")) : Json()},
+                {"finish_reason", finishReasonName(result.finish)}};
+    if (result.channels.size() > 1 || (hasText && !result.channels.empty() && !result.channels.contains("final"))) {
+        out["channels"] = result.channels;
+    }
+    if (logprobs) {
+        out["logprobs"] = result.logprobs;
+        Json top = Json::array();
+        for (const auto& alternatives : result.top) {
+            Json row = Json::array();
+            for (const auto& [id, logprob] : alternatives) {
+                row.push_back({{"id", id}, {"logprob", logprob}});
+            }
+            top.push_back(std::move(row));
+        }
+        out["top_logprobs"] = std::move(top);
+    }
+    return out;
+}
+
+void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool logprobs) {
+    std::int64_t generated = 0;
+    Json requests = Json::array();
+    for (const GenerateResult& result : report.results) {
+        generated += static_cast<std::int64_t>(result.ids.size());
+        requests.push_back(resultJson(result, hasText, logprobs));
+    }
+    if (!requests.empty()) {
+        metrics.update(requests.front());
+    }
+    if (requests.size() > 1) {
+        metrics["requests"] = std::move(requests);
+    }
+    metrics["generated_tokens"] = generated;
+    metrics["decode_steps"] = report.decodeSteps;
+    metrics["prefill_seconds"] = report.prefillSeconds;
+    metrics["decode_seconds"] = report.decodeSeconds;
+    metrics["decode_tokens_per_second"] = rate(report.decodedTokens, report.decodeSeconds);
+    metrics["kv_bytes"] = report.kvBytes;
+    metrics["kv_page_bytes"] = report.kvPageBytes;
+    Json groups = Json::object();
+    for (const auto& [name, bytes] : report.kvGroupBytes) {
+        groups[name] = bytes;
+    }
+    metrics["kv_page_bytes_by_group"] = std::move(groups);
+}
+
+/// Passes tokens on, with live values a few times a second.
+class TokenForwarder {
+public:
+    TokenForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const GenerateReport& report,
+                   const Tokenizer* tokenizer)
+        : sinks_(sinks), context_(context), report_(report), tokenizer_(tokenizer) {}
+
+    void operator()(const GeneratedToken& token) {
+        if (sinks_.token) {
+            StreamedToken out = streamed(token);
+            if (tokenizer_ != nullptr) {
+                for (const auto& [id, logprob] : token.top) {
+                    out.topTexts.push_back(tokenizer_->decode(std::span(&id, 1)));
+                }
+            }
+            sinks_.token(out);
+        }
+        ++tokens_;
+        const base::TimeNs now = context_.clock().now();
+        if (firstToken_ < 0) {
+            firstToken_ = now;
+        }
+        constexpr base::TimeNs kInterval = 100'000'000;
+        if (sinks_.metric && now - lastMetric_ >= kInterval) {
+            lastMetric_ = now;
+            sinks_.metric("kv_bytes", static_cast<double>(report_.kvPageBytes));
+            sinks_.metric("decode_tokens", static_cast<double>(tokens_));
+            sinks_.metric("tokens_per_second", rate(tokens_ - 1, static_cast<double>(now - firstToken_) * 1e-9));
+        }
+    }
+
+private:
+    const WorkloadSinks& sinks_;
+    const kernels::Context& context_;
+    const GenerateReport& report_;
+    const Tokenizer* tokenizer_;
+    std::int64_t tokens_ = 0;
+    base::TimeNs firstToken_ = -1;
+    base::TimeNs lastMetric_ = -1'000'000'000;
+};
+
+void runGenerate(const Run& run) {
+    Json& metrics = run.metrics;
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(run, *context);
+    Prompts prompts = makePrompts(run, source, !context->can().computesValues);
+    const bool hasText = prompts.tokenizer != nullptr;
+    const bool logprobs = run.spec.integer("logprobs") > 0;
+    GenerateReport report;
+    std::optional<DecodeRoofline> roofline;
+    try {
+        const ModelOptions options = modelOptions(run, *context, run.spec.text("weights"));
+        Model model(*context, source, options, run.sinks.progress);
+        addLoadMetrics(metrics, model.loadReport());
+        GenerateOptions generate = generateOptions(run, options);
+        generate.chatFormat = prompts.chatFormat;
+        tellKvMetrics(run, model.config(), generate.cache);
+        generate.progress = run.sinks.progress;
+        ExpertUse use;
+        if (prompts.requests.size() > 1 && model.weightBytes().moeLayers > 0) { // of one the number is known
+            generate.expertUse = &use;
+            generate.countedSteps = 1;
+        }
+        Generator generator(model, prompts.tokenizer, generate);
+        std::vector<double> prefill;
+        std::vector<double> decode;
+        for (std::int64_t i = 0; i < run.repeats(); ++i) {
+            // Repetitions are for the times; their tokens are the same.
+            generator.run(prompts.requests, report,
+                          i == 0 ? TokenCallback(TokenForwarder(run.sinks, *context, report, prompts.tokenizer.get()))
+                                 : TokenCallback());
+            prefill.push_back(report.prefillSeconds);
+            decode.push_back(report.decodeSeconds);
+        }
+        report.prefillSeconds = median(prefill);
+        report.decodeSeconds = median(decode);
+        roofline = decodeRoofline(model, report, generate);
+    } catch (...) {
+        addReport(metrics, report, hasText, logprobs);
+        addMemoryMetrics(metrics, *context);
+        addKernelMetrics(metrics, *context);
+        throw;
+    }
+    addReport(metrics, report, hasText, logprobs);
+    addMemoryMetrics(metrics, *context);
+    addKernelMetrics(metrics, *context);
+    if (roofline) {
+        addRooflineMetrics(run, *context, *roofline);
+    }
+}
+
+void checkGenerate(const Experiment& experiment, const std::string& name) {
+    checkInput(experiment, name, !(experiment.isPlan() && experiment.flag("max_context")));
+}
+
+/// Text was streamed while it came. Without a tokenizer there is none: the ids are the result.
+std::optional<std::string> generatedWords(const Experiment& experiment, const Json& metrics) {
+    if (experiment.isPlan() || metrics.value("backend", "") == "meta") {
+        return std::nullopt;
+    }
+    const bool onlyIds = metrics.contains("text") && metrics["text"].is_null() && metrics.contains("ids");
+    return onlyIds ? metrics["ids"].dump() + "\n" : std::string();
+}
+
+} // namespace
+
+StreamedToken streamed(const GeneratedToken& token) {
+    StreamedToken out;
+    out.request = token.request;
+    out.index = token.index;
+    out.id = token.id;
+    out.text = token.text;
+    out.channel = token.channel;
+    out.logprob = token.logprob;
+    out.top = token.top;
+    out.time = token.time;
+    return out;
+}
+
+constinit const Workload kGenerateWorkload = {
+    .name = "generate",
+    .title = "Generate",
+    .optionSets =
+        kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kPromptOptions | kAnswerOptions | kTextOptions,
+    .optionKeys = kGenerateSharedKeys,
+    .check = checkGenerate,
+    .needsPrompt = true,
+    .searches = true,
+    .run = runGenerate,
+    .plan = planGenerate,
+    .planHelp = "Memory and time of a generation",
+    .planExample = "vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 131072 --json",
+    .resultText = generatedWords,
+    .formView = "run",
+    .formPlace = 1,
+    .views = kGenerateViews,
+};
+
+} // namespace vitrine::engine

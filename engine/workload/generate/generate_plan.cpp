@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The plan of generate, and its searches. They use a fresh context for every try: nothing that a larger try left behind
+// may count.
+
+#include "engine/workload/generate/generate_plan.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "engine/planning/largest_fit.h"
+#include "engine/workload/common/plan_parts.h"
+#include "engine/workload/roofline/decode_roofline.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kLongestContext = std::int64_t{1} << 20;
+constexpr std::int64_t kLargestBatch = 4096;
+constexpr std::int64_t kMostSearchedTokens = std::int64_t{1} << 25; ///< prompt tokens of the largest try
+
+/// One run of generate on Meta.
+struct Attempt {
+    bool fits = false;
+    std::uint64_t reserved = 0; ///< most that was asked of the device
+    GenerateReport report;
+    LoadReport load;
+    std::optional<DecodeRoofline> roofline;
+};
+
+class GeneratePlanner {
+public:
+    GeneratePlanner(const Run& run, const ModelSource& source) : run_(run), source_(source) {}
+
+    /// Fills run.metrics with the plan itself.
+    void plan() {
+        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, run_.sinks.trace);
+        const Prompts prompts = makePrompts(run_, source_, true);
+        Attempt attempt;
+        Json& metrics = run_.metrics;
+        try {
+            runMeasured(run_, *context, [&] { price(*context, prompts.requests, &metrics, attempt); });
+        } catch (const base::Cancelled&) {
+            if (attempt.load.residentBytes > 0) {
+                addAttempt(attempt, prompts);
+            }
+            throw;
+        }
+        metrics["fits"] = attempt.fits;
+        if (!attempt.fits) {
+            const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run_, nullptr, false);
+            attempt = {};
+            price(*unbounded, prompts.requests, nullptr, attempt);
+            addNeed(metrics, *context, *unbounded);
+        }
+        addAttempt(attempt, prompts);
+        if (attempt.roofline) {
+            addRooflineMetrics(run_, *context, *attempt.roofline);
+        }
+    }
+
+    /// The longest context (prompt and new tokens of each request) that fits; 0: none.
+    void searchContext() {
+        const std::int64_t copies = run_.spec.integer("batch");
+        const std::int64_t positions = source_.config.maxPositions > 0 ? source_.config.maxPositions : kLongestContext;
+        const std::int64_t limit = std::clamp<std::int64_t>(kMostSearchedTokens / copies, 1, positions);
+        const std::int64_t found = largestFit(
+            limit, limit,
+            [&](std::int64_t context) {
+                GenerateRequest request;
+                request.prompt.assign(static_cast<std::size_t>(std::max<std::int64_t>(context - 1, 1)), 0);
+                request.maxNewTokens = 1;
+                return probe(request, copies);
+            },
+            [this] { return budget_; });
+        run_.metrics["max_context"] = found;
+        run_.metrics["max_context_limited_by"] = found < limit ? "memory" : limit == positions ? "model" : "search";
+    }
+
+    /// The largest number of copies of the prompt that fit together; 0: none.
+    void searchBatch() {
+        Experiment alone = run_.spec;
+        alone.set("batch", std::int64_t{1});
+        const Prompts prompts = makePrompts(Run{alone, run_.sinks, run_.stop, run_.metrics}, source_, true);
+        const auto length = static_cast<std::int64_t>(prompts.requests.front().prompt.size());
+        const std::int64_t limit = std::clamp<std::int64_t>(kMostSearchedTokens / length, 1, kLargestBatch);
+        const std::int64_t found = largestFit(
+            1, limit, [&](std::int64_t copies) { return probe(prompts.requests.front(), copies); },
+            [this] { return budget_; });
+        run_.metrics["max_batch"] = found;
+        run_.metrics["max_batch_limited_by"] = found == limit ? "search" : "memory";
+    }
+
+private:
+    /// Of one that was cancelled: as far as it came.
+    void addAttempt(const Attempt& attempt, const Prompts& prompts) {
+        Json& metrics = run_.metrics;
+        metrics["load_seconds"] = attempt.load.seconds;
+        metrics["resident_bytes"] = attempt.load.residentBytes;
+        std::int64_t promptTokens = 0;
+        for (const GenerateRequest& request : prompts.requests) {
+            promptTokens = std::max(promptTokens, static_cast<std::int64_t>(request.prompt.size()));
+        }
+        metrics["prompt_tokens"] = promptTokens;
+        metrics["batch"] = prompts.requests.size();
+        metrics["max_new_tokens"] = run_.spec.integer("max_new_tokens");
+        metrics["prefill_seconds"] = attempt.report.prefillSeconds;
+        metrics["decode_seconds"] = attempt.report.decodeSeconds;
+        metrics["decode_tokens_per_second"] =
+            attempt.report.decodeSeconds > 0
+                ? static_cast<double>(attempt.report.decodedTokens) / attempt.report.decodeSeconds
+                : 0.0;
+        metrics["step_seconds_estimate"] = attempt.report.stepSeconds;
+        metrics["kv_bytes"] = attempt.report.kvBytes;
+        metrics["kv_page_bytes"] = attempt.report.kvPageBytes;
+        Json groups = Json::object();
+        for (const auto& [name, bytes] : attempt.report.kvGroupBytes) {
+            groups[name] = bytes;
+        }
+        metrics["kv_page_bytes_by_group"] = std::move(groups);
+    }
+
+    /// Fills `attempt` as far as it comes, also where it throws Cancelled.
+    void price(kernels::Context& context, std::vector<GenerateRequest> requests, Json* details, Attempt& attempt) {
+        try {
+            const ModelOptions options = modelOptions(run_, context, run_.spec.text("weights"));
+            Model model(context, source_, options, nullptr);
+            attempt.load = model.loadReport();
+            GenerateOptions generate = generateOptions(run_, options);
+            generate.jumpEqualSteps = true;
+            if (details != nullptr) {
+                addKvMetrics(*details, model.config(), generate.cache);
+            }
+            Generator generator(model, nullptr, generate);
+            generator.run(std::move(requests), attempt.report, {});
+            attempt.roofline = decodeRoofline(model, attempt.report, generate);
+            attempt.fits = true;
+            attempt.reserved = context.memory().statistics().peakReserved;
+        } catch (const base::OutOfMemory& error) {
+            if (details != nullptr) {
+                (*details)["out_of_memory"] = outOfMemoryJson(error);
+            }
+        }
+    }
+
+    /// What it reserves, or nothing when it does not fit.
+    std::optional<std::uint64_t> probe(const GenerateRequest& request, std::int64_t copies) {
+        base::throwIfStopped(run_.stop);
+        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, nullptr);
+        budget_ = context->memory().budget();
+        Attempt attempt;
+        price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr, attempt);
+        return attempt.fits ? std::optional(attempt.reserved) : std::nullopt;
+    }
+
+    std::uint64_t budget_ = 0;
+    const Run& run_;
+    const ModelSource& source_;
+};
+
+} // namespace
+
+void planGenerate(const Run& run) {
+    const ModelSource source = openSource(run);
+    GeneratePlanner planner(run, source);
+    const bool hasPrompt = hasInput(run.spec);
+    if (hasPrompt) {
+        planner.plan();
+    }
+    if (run.spec.flag("max_context")) {
+        planner.searchContext();
+    }
+    if (run.spec.flag("max_batch")) {
+        planner.searchBatch();
+    }
+    if (!hasPrompt) {
+        // Only a search was asked for: price what it found.
+        Experiment found = run.spec;
+        found.set("prompt_length", std::max<std::int64_t>(run.metrics.value("max_context", std::int64_t{1}) - 1, 1));
+        found.set("max_new_tokens", std::int64_t{1});
+        GeneratePlanner(Run{found, run.sinks, run.stop, run.metrics}, source).plan();
+    }
+}
+
+} // namespace vitrine::engine

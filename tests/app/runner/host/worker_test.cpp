@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Runs in a child process: the same results, and nothing of the owner is lost when the child is.
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#include "app/runner/host/line_pipe.h"
+#include "app/runner/host/run_host.h"
+#include "base/error.h"
+#include "engine/workload/experiment/experiment.h"
+#include "sessions/session_file.h"
+#include "tests/app/runner/host/tiny_experiment.h"
+#include "tests/app/runner/host/worker_testing.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine::app {
+namespace {
+
+using nlohmann::json;
+using sessions::OpenMode;
+using sessions::RunStatus;
+using sessions::SessionFile;
+
+using test::kWorkerProgram;
+using test::workerPid;
+
+/// Starts a long run and returns when its first token has come.
+void startLongRun(RunHost& host, const std::string& file) {
+    const auto tokens = std::make_shared<std::atomic<int>>(0);
+    host.start(engine::Experiment::parse(test::tinyExperiment(1'000'000), "experiment"), file,
+               [tokens](const json& message) { *tokens += message["type"] == "token" ? 1 : 0; });
+    ASSERT_TRUE(test::eventually([&] { return *tokens > 0; }));
+}
+
+TEST(Worker, GivesWhatARunInThisProcessGives) {
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
+    const auto here = RunHost::inProcess();
+    here->start(engine::Experiment::parse(test::tinyExperiment(6), "experiment"), "", {});
+    const RunOutcome expected = here->wait();
+    const auto host = RunHost::inWorker(kWorkerProgram);
+    for (int run = 1; run <= 2; ++run) {
+        std::vector<json> messages;
+        host->start(engine::Experiment::parse(test::tinyExperiment(6), "experiment"), folder.file("runs.vitrine"),
+                    [&](const json& message) { messages.push_back(message); });
+        const RunOutcome outcome = host->wait();
+        EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
+        EXPECT_EQ(outcome.run, run);
+        EXPECT_EQ(json::parse(outcome.metricsJson)["ids"], json::parse(expected.metricsJson)["ids"]);
+        EXPECT_EQ(messages.front()["type"], "started");
+        EXPECT_EQ(messages.back()["type"], "ended");
+    }
+}
+
+TEST(Worker, StopEndsTheRunSaved) {
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
+    const auto host = RunHost::inWorker(kWorkerProgram);
+    startLongRun(*host, folder.file("runs.vitrine"));
+    host->stop();
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
+    EXPECT_EQ(outcome.exitCode, 130);
+    EXPECT_EQ(SessionFile::open(folder.file("runs.vitrine"), OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
+}
+
+TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inWorker(kWorkerProgram);
+    startLongRun(*host, file);
+    ASSERT_EQ(::kill(workerPid(), SIGABRT), 0);
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
+    EXPECT_EQ(outcome.errorKind, base::ErrorKind::DeviceFault);
+    EXPECT_NE(outcome.error.find("crashed"), std::string::npos) << outcome.error;
+    EXPECT_EQ(outcome.run, 1);
+    EXPECT_FALSE(host->running());
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), file, {});
+    EXPECT_EQ(host->wait().status, RunOutcome::Status::Done);
+    const auto session = SessionFile::open(file, OpenMode::ReadOnly);
+    EXPECT_EQ(session->run(1).status, RunStatus::Interrupted);
+    EXPECT_EQ(session->run(2).status, RunStatus::Done);
+}
+
+TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
+    const std::string file = folder.file("runs.vitrine");
+    {
+        const auto host = RunHost::inWorker(kWorkerProgram);
+        startLongRun(*host, file);
+    }
+    EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
+}
+
+TEST(Worker, RefusesBeforeItStartsAndAfter) {
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
+    const auto host = RunHost::inWorker(kWorkerProgram);
+    EXPECT_THROW(
+        host->start(engine::Experiment::parse({{"vitrine", 1}, {"workload", "generate"}, {"modle", "x"}}, "experiment"),
+                    "", {}),
+        base::BadInput);
+    std::ofstream(folder.file("notes.txt"))
+        << "a file of another program, long enough to have a header of its own ..." << std::string(200, '.');
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), folder.file("notes.txt"), {});
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.errorKind, base::ErrorKind::BadInput);
+    EXPECT_EQ(outcome.exitCode, 2);
+    EXPECT_NE(outcome.error.find("notes.txt"), std::string::npos) << outcome.error;
+    EXPECT_THROW(RunHost::inWorker(folder.file("nothing"))
+                     ->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "", {}),
+                 base::Internal);
+}
+
+TEST(LinePipe, ReadsWholeLinesHoweverTheyArrive) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    std::thread writer([&] {
+        const std::string text = "one\n\n" + std::string(200'000, 'x') + "\nlost";
+        for (std::size_t i = 0; i < text.size(); i += 4099) {
+            const std::string piece = text.substr(i, 4099);
+            ASSERT_EQ(::write(ends[1], piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
+        }
+        EXPECT_TRUE(writeLine(ends[1], ""));
+        ::close(ends[1]);
+    });
+    LineReader reader(ends[0]);
+    EXPECT_EQ(reader.next(), "one");
+    EXPECT_EQ(reader.next(), "");
+    EXPECT_EQ(reader.next()->size(), 200'000u);
+    EXPECT_EQ(reader.next(), "lost");
+    EXPECT_EQ(reader.next(), std::nullopt);
+    writer.join();
+    ::close(ends[0]);
+}
+
+} // namespace
+} // namespace vitrine::app
