@@ -32,7 +32,7 @@ std::int64_t kvMostPages(const KvGroup& group) {
 
 /// Reserves addresses for all that could ever be needed. No memory is mapped behind them yet.
 void KvCache::reserveRanges() {
-    std::vector<PageGroup> books;
+    std::vector<PageGroup> pageGroups;
     for (std::size_t group = 0; group < groups_.size(); ++group) {
         const KvGroup& kind = groups_[group];
         const std::uint64_t stride = pageStride(static_cast<int>(group));
@@ -49,10 +49,10 @@ void KvCache::reserveRanges() {
         }
         ranges_.push_back(context_.memory().reserveRange(static_cast<std::uint64_t>(pages) * stride,
                                                          tagOf(static_cast<int>(group), 1)));
-        books.push_back({kind.pageTokens, kind.ringPages, pages});
+        pageGroups.push_back({kind.pageTokens, kind.ringPages, pages});
     }
     backed_.resize(groups_.size());
-    book_ = PageBook(std::move(books), isPaged() && options_.sharePrefixes);
+    book_ = PageBook(std::move(pageGroups), isPaged() && options_.sharePrefixes);
     for (std::size_t group = 0; isPaged() && group < groups_.size(); ++group) {
         book_.setBacked(static_cast<int>(group), 0);
     }

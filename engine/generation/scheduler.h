@@ -167,7 +167,7 @@ public:
     /// Pages of a group that the next step could take at most, free ones included.
     std::int64_t mostPagesOfStep(int group) const;
     /// Requests that the pool, having become smaller, could not hold even alone. Such a request would wait for ever.
-    std::vector<std::int32_t> unholdable() const;
+    std::vector<std::int32_t> requestsThatCannotFit() const;
     /// The longest sequence that the running requests can come to, tokens.
     std::int64_t longestRunning() const;
     /// Steps in which a running request may go without tokens at most.

@@ -7,7 +7,7 @@
 //
 // Where the context runs ahead, a step is launched before the host has read the ids of the step before it, and its
 // requests get their tokens while the next step is scheduled. So one step at most is under way between two calls.
-// Derived classes schedule steps (BatchEngine: requests that come at any time; TogetherRun: requests that begin
+// Derived classes schedule steps (BatchEngine: requests that come at any time; GenerateEngine: requests that begin
 // together) and says what a token, and a step that has landed, mean there. Belongs to the thread of the model's
 // context.
 

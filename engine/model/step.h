@@ -60,11 +60,11 @@ void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const 
 
 /// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the
 /// same addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the
-/// graph: its tensors are not asked for again, its books and its trace are those of the step that was captured.
+/// graph: its tensors are not asked for again, its memory and its trace are those of the step that was captured.
 struct StepGraph {
     bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
     kernels::CudaGraph graph;
-    kernels::StepMemory books;
+    kernels::StepMemory memory;
     std::optional<std::uint32_t> stepTemplate; ///< of the last step that ran its ops on the host
     kernels::TensorView inputs;
     kernels::TensorView ids, logprobs, topIds, topLogprobs; ///< of the sampled rows; empty where nothing is sampled
@@ -98,7 +98,7 @@ using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& r
 
 /// What becomes of the ops of a step and of its results. Without any of these the ops run one by one and what was
 /// sampled is read.
-struct StepWay {
+struct StepRunOptions {
     kernels::Prefetch* compile = nullptr; ///< ops are not run: their kernels are compiled
     StepGraph* capture = nullptr;         ///< ops become this graph, which is then replayed
     OnSampled fetchLater;                 ///< called instead of reading what was sampled; the output is then empty
@@ -110,8 +110,8 @@ struct StepWay {
 class StepRunner {
 public:
     StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,
-               const StepWay& way)
-        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), way_(way) {}
+               const StepRunOptions& options)
+        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), options_(options) {}
 
     StepOutput run();
 
@@ -148,7 +148,7 @@ private:
     const StepInputs& stepInputs_;
     const KvCache* cache_; ///< null: there is none
     kernels::Context& context_;
-    const StepWay& way_;
+    const StepRunOptions& options_;
     kernels::GraphCapture* capture_ = nullptr; ///< while one is open
     kernels::Tensor inputs_;
     kernels::Tensor frequencies_;

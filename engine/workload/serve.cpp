@@ -256,7 +256,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.longestPrompt = work.longestSequence = 0;
     work.mostForbidden = maker.mostForbidden();
     BatchOptions batch = batchOptions(run, options, work, source.config);
-    batch.endures = true;
+    batch.survivesOutOfMemory = true;
     tellKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = "continuous";
     metrics["slots"] = batch.scheduler.slots;

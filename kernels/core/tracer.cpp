@@ -454,7 +454,7 @@ std::uint64_t Tracer::allocated(std::uint64_t address, std::uint64_t bytes, base
     event.category = category;
     event.space = space;
     event.dtype = static_cast<std::uint8_t>(dtype);
-    event.rank = static_cast<std::uint8_t>(shape.rank());
+    event.dimensions = static_cast<std::uint8_t>(shape.rank());
     std::copy(shape.dims().begin(), shape.dims().end(), event.shape.begin());
     state.write(event, event.time);
     return id;

@@ -215,12 +215,12 @@ const MemoryStatistics& Memory::hostStatistics() const {
     return state_->hostLedger.statistics();
 }
 
-const StepMemory& Memory::stepBooks() const {
-    return state_->ledger.stepBooks();
+const StepMemory& Memory::stepMemory() const {
+    return state_->ledger.stepMemory();
 }
 
-void Memory::repeatStep(const StepMemory& books) {
-    state_->ledger.repeatStep(books);
+void Memory::repeatStep(const StepMemory& step) {
+    state_->ledger.repeatStep(step);
 }
 
 std::uint64_t Memory::guardViolations() const {

@@ -47,7 +47,7 @@ template <class Event> bool isSound(const Event&) {
 }
 
 bool isSound(const base::AllocationEvent& event) {
-    return event.bytes <= kMaxBlockBytes && event.rank <= base::kMaxTraceRank &&
+    return event.bytes <= kMaxBlockBytes && event.dimensions <= base::kMaxTraceDimensions &&
            event.address <= std::numeric_limits<std::uint64_t>::max() - event.bytes;
 }
 

@@ -38,7 +38,7 @@ struct AllocationDef {
     std::uint32_t name = 0;
     base::MemoryCategory category = base::MemoryCategory::Other;
     base::MemorySpace space = base::MemorySpace::Device;
-    std::uint8_t dtype = 0, rank = 0;
+    std::uint8_t dtype = 0, dimensions = 0;
     std::uint32_t shape = 0; ///< index of the shape
 };
 
@@ -47,7 +47,7 @@ inline bool hasAddress(const AllocationDef& def) {
     return def.space == base::MemorySpace::Device && def.category != base::MemoryCategory::Untracked;
 }
 
-using Dims = std::array<std::int64_t, base::kMaxTraceRank>;
+using Dims = std::array<std::int64_t, base::kMaxTraceDimensions>;
 
 struct AllocationLife {
     base::TimeNs born = 0;

@@ -286,7 +286,7 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     rig.options.cache.poolPages = 200;
     rig.options.scheduler.tokenBudget = 512;
     EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
-    rig.options.endures = true;
+    rig.options.survivesOutOfMemory = true;
     sink.steps.clear();
     sink.failures = 0;
     const Served served = rig.serve(requests);
@@ -315,7 +315,7 @@ TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
     rig.left = held + 512; // no room for any step
     rig.context = contextWith(kernels::Backend::Cpu, {}, &sink);
     rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
-    rig.options.endures = true;
+    rig.options.survivesOutOfMemory = true;
     std::vector<GenerateRequest> requests;
     for (std::int32_t i = 0; i < 7; ++i) {
         requests.push_back(request(static_cast<std::size_t>(1 + 9 * i), 4, i, 256));
@@ -611,7 +611,7 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
     rig.options.cache.aheadBytes = 0;
     rig.options.cache.poolPages = 100'000;
     rig.options.scheduler.slots = 6;
-    rig.options.endures = true;
+    rig.options.survivesOutOfMemory = true;
     std::vector<GenerateRequest> requests;
     for (std::int32_t i = 0; i < 6; ++i) {
         requests.push_back(request(40, 200, i, rig.source.config.vocab));
@@ -633,7 +633,7 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
         EXPECT_LE(scarce.counts.kvPageBytes, left);
         EXPECT_GT(scarce.counts.kvPageBytes, left / 2);
     }
-    rig.options.endures = false;
+    rig.options.survivesOutOfMemory = false;
     EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
 }
 

@@ -56,8 +56,8 @@ public:
         event.name.value = intern(name);
         event.category = category;
         event.dtype = 1;
-        event.rank = static_cast<std::uint8_t>(std::min<std::size_t>(shape.size(), base::kMaxTraceRank));
-        std::copy_n(shape.begin(), event.rank, event.shape.begin());
+        event.dimensions = static_cast<std::uint8_t>(std::min<std::size_t>(shape.size(), base::kMaxTraceDimensions));
+        std::copy_n(shape.begin(), event.dimensions, event.shape.begin());
         block.freed = freed < 0 ? std::nullopt : std::optional(seconds(freed));
         blocks_.push_back(block);
         return event.id;

@@ -14,12 +14,12 @@
 
 namespace vitrine::engine {
 
-class TogetherRun final : private StepEngine {
+class GenerateEngine final : private StepEngine {
 public:
     /// The model, the report and the callback must outlive it. Throws BadInput for a prompt without tokens.
-    TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
+    GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
                 std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
-    ~TogetherRun() override { drop(); }
+    ~GenerateEngine() override { drop(); }
 
     /// Once. On every error the report holds what was done until then, and a request that had not ended reads
     /// Cancelled, OutOfMemory or Failed.
@@ -53,7 +53,7 @@ private:
     std::vector<Row*> liveRows() const;
     void jump(double stepSeconds);
     double seconds() const { return static_cast<double>(now()) * 1e-9; }
-    // What is compiled before the first step (together_kernels.cpp):
+    // What is compiled before the first step (generate_engine_kernels.cpp):
     void prepare(const KvCacheOptions& cache);
     std::vector<std::vector<Row*>> decodeBatches() const;
 
