@@ -67,7 +67,7 @@ struct AllocationEvent {
     StringId name; ///< tensor, as in the checkpoint where it has a name there: "layers.3.mlp.experts.gate_up"
     MemoryCategory category = MemoryCategory::Other;
     MemorySpace space = MemorySpace::Device;
-    std::uint8_t dtype = 0; ///< kernels::DType
+    std::uint8_t dtype = 0;      ///< kernels::DType
     std::uint8_t dimensions = 0; ///< of the tensor; entries of `shape`
     std::array<std::int64_t, kMaxTraceDimensions> shape{};
     DeviceRank device = 0;

@@ -18,10 +18,11 @@
 //
 // What steps and pool may have is decided when the engine is made (fitBatch): memory that is too small for both means
 // smaller steps and fewer pages from the beginning, or OutOfMemory there. What a step needs beyond the pages is known
-// before its first kernel too. Where that does not fit, because others took memory meanwhile, and `survivesOutOfMemory` is set, the
-// step is scheduled again with half the tokens, down to one token of one request, which then ends with OutOfMemory; the
-// others go on. Steps stay small for a while then. Without `survivesOutOfMemory` the step throws and the engine is at its end. A
-// pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
+// before its first kernel too. Where that does not fit, because others took memory meanwhile, and `survivesOutOfMemory`
+// is set, the step is scheduled again with half the tokens, down to one token of one request, which then ends with
+// OutOfMemory; the others go on. Steps stay small for a while then. Without `survivesOutOfMemory` the step throws and
+// the engine is at its end. A pool that finds no memory stays as it is for a while; requests that it cannot hold even
+// alone end likewise.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
 
@@ -47,7 +48,7 @@ struct BatchOptions {
     KvCacheOptions cache;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
     base::ProgressSink* progress = nullptr; ///< of compiling kernels
-    bool survivesOutOfMemory = false;                   ///< goes on after a step that does not fit memory; mode Continuous only
+    bool survivesOutOfMemory = false;       ///< goes on after a step that does not fit memory; mode Continuous only
     /// The longest prompt and answer that will come, for what is prepared before the first step; 0: not known.
     std::int64_t longestPrompt = 0;
     std::int64_t longestSequence = 0;

@@ -16,8 +16,8 @@ constexpr std::int64_t kLongestJump = 1024;
 } // namespace
 
 GenerateEngine::GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer,
-                         const GenerateOptions& options, std::vector<GenerateRequest> requests, GenerateReport& report,
-                         const TokenCallback& onToken)
+                               const GenerateOptions& options, std::vector<GenerateRequest> requests,
+                               GenerateReport& report, const TokenCallback& onToken)
     : StepEngine(model), options_(options), report_(report), onToken_(onToken),
       chunk_(prefillChunk(model.context().traits(), options.prefillChunk)) {
     report_ = GenerateReport{};
@@ -246,7 +246,7 @@ void GenerateEngine::landed(const PendingStep& pending, base::TimeNs begin) {
 }
 
 void GenerateEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
-                         std::vector<std::pair<std::int32_t, float>> top) {
+                            std::vector<std::pair<std::int32_t, float>> top) {
     TakenToken taken = request.take(model_.context().tracer(), id, logprob, std::move(top));
     taken.token.time = now();
     if (onToken_) {

@@ -18,7 +18,7 @@ class GenerateEngine final : private StepEngine {
 public:
     /// The model, the report and the callback must outlive it. Throws BadInput for a prompt without tokens.
     GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
-                std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
+                   std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
     ~GenerateEngine() override { drop(); }
 
     /// Once. On every error the report holds what was done until then, and a request that had not ended reads

@@ -101,9 +101,9 @@ struct StepBatch {
 
 /// How a step is launched ahead.
 enum class Launch : std::uint8_t {
-    Graph,       ///< a decode step (one token a sequence, every row sampled) whose graph was captured before
-    GraphOnPendingIds, ///< the same; its tokens are what the step launched before it samples, for the same sequences in the
-                 ///< same order, and those of the batch are not looked at
+    Graph,             ///< a decode step (one token a sequence, every row sampled) whose graph was captured before
+    GraphOnPendingIds, ///< the same; its tokens are what the step launched before it samples, for the same sequences in
+                       ///< the same order, and those of the batch are not looked at
     Ops, ///< op by op: a step of any kind over a paged cache whose rows of logits are all sampled (there may be none)
          ///< and whose tensors fit into what steps before it needed. In the trace it lasts until it is launched
 };

@@ -110,8 +110,8 @@ public:
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
     const StepMemory& stepMemory() const; ///< of the current or last step in step()
-    /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `step` is what
-    /// the captured step allocated.
+    /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `step`
+    /// is what the captured step allocated.
     void repeatStep(const StepMemory& step);
     std::uint64_t budget() const;
     /// How many pieces had a write outside of their bounds; 0 without guard bytes.

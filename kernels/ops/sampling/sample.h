@@ -34,10 +34,10 @@ struct Sample {
     static constexpr std::string_view kName = "Sample";
     TensorView logits;                            ///< (rows, vocab)
     std::span<const SampleParameters> parameters; ///< one for each row; host memory
-    TensorView packed; ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows
-                       ///< are plainly greedy
-    TensorView ids;               ///< (rows) I32
-    TensorView logprobs;          ///< (rows) F32 or empty
+    TensorView packed;   ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows
+                         ///< are plainly greedy
+    TensorView ids;      ///< (rows) I32
+    TensorView logprobs; ///< (rows) F32 or empty
     std::int32_t topLogprobs = 0; ///< how many of the best to report
     TensorView topIds;            ///< (rows, topLogprobs) I32 or empty
     TensorView topLogprobValues;  ///< (rows, topLogprobs) F32 or empty
