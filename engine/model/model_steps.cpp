@@ -361,16 +361,16 @@ kernels::Context& Model::dryContext() {
     return *dryContext_;
 }
 
-std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& options) {
+std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t before, const KvCacheOptions& options) {
     kernels::Context& dry = dryContext();
     KvCache cache(dry, config_, options);
-    const KvAppend before{cache.addSequence(), behind};
+    const KvAppend first{cache.addSequence(), before};
     for (std::size_t i = 1; i < batch.sequences.size(); ++i) {
         cache.addSequence();
     }
-    if (behind > 0) {
-        cache.reserve({&before, 1});
-        cache.commit({&before, 1});
+    if (before > 0) {
+        cache.reserve({&first, 1});
+        cache.commit({&first, 1});
     }
     cache.reserve(appendsOf(batch));
     return dryRun(StepInputs(*this, batch, &cache), &cache, false);

@@ -332,7 +332,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const BatchOptions batch = batchOptions(run, options, work, source.config);
-    tellKvMetrics(run, source.config, batch.cache);
+    reportKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = run.spec.text("mode");
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);

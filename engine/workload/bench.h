@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the named benchmarks share: rows, and the ceilings of the machine that they are measured against.
+// What the benchmarks share: the rows of their results, and the ceilings (highest rates of the machine) that results
+// are compared with.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -12,27 +13,27 @@
 
 namespace vitrine::engine {
 
-/// What the device can do, measured in this run on random data; on Meta what its profile says.
+/// A highest rate of the device, measured in this run on random data. On Meta it is the rate in the device profile.
 struct Ceiling {
-    double rate = 0;  ///< bytes/s or FLOP/s; medians
-    std::string what; ///< how it was measured
+    double rate = 0;  ///< bytes/s or FLOP/s; median of several measurements
+    std::string what; ///< how the rate was measured
 };
-/// Bytes read and written per second by a copy on the device; on the CPU, bytes read by all threads.
+/// Bytes per second that a copy on the device reads and writes. On the CPU: bytes per second that all threads read.
 Ceiling measureCopy(kernels::Context& context, std::uint64_t seed);
 /// FLOP/s of one dense product: BF16 of 8192 x 8192 x 8192 by cuBLASLt; float32 of 1024 x 1024 x 1024 on the CPU.
 Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed);
 
-/// {name, value, unit, ceiling, ratio}. A row whose `ceiling` is 0 is a ceiling itself.
+/// A row {name, value, unit, ceiling, ratio}. `ceiling` 0 means that the row is a ceiling itself.
 nlohmann::json benchRow(const std::string& name, double value, const std::string& unit, double ceiling = 0);
 nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling);
 
-/// Numbers of a list option as 1,4,16; none: empty.
+/// The numbers of an option that is a list such as "1,4,16". Empty when the option is not set.
 std::vector<std::int64_t> numbersOption(const Run& run, const char* key);
-/// `batch` prompts of `prompt` tokens, all different.
+/// `batch` requests with different prompts of `prompt` tokens each.
 std::vector<GenerateRequest> someRequests(const ModelConfig& config, std::int64_t batch, std::int64_t prompt,
                                           std::int64_t newTokens);
 
-/// The benchmarks; each fills run.metrics["rows"].
+/// The benchmarks. Each fills run.metrics["rows"].
 void benchCpuDecode(const Run& run);
 void benchGptOss(const Run& run);
 void benchBatch(const Run& run);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What loads and plans of loads report alike.
+// Metrics that the workload "load" and its plan share.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-/// Bytes of all tensors of the checkpoint; of a synthetic model those that it would have.
+/// Bytes of all tensors of the checkpoint. For a synthetic model: the bytes that its checkpoint would have.
 std::uint64_t diskBytes(const ModelSource& source);
 
 } // namespace vitrine::engine

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What plans of workloads share. A plan runs the workload's own code on Meta, so what it predicts is what a run would
-// allocate.
+// What the plans of several workloads share. A plan runs the workload's own code on Meta, so it makes the same
+// allocations as a run.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -12,15 +12,16 @@
 
 namespace vitrine::engine {
 
-/// message, what, requested, budget, held, largest_free, holders.
+/// The error as JSON with the fields message, what, requested, budget, held, largest_free and holders.
 nlohmann::json outOfMemoryJson(const base::OutOfMemory& error);
 
-/// Memory metrics of what does not fit: as if the budget had no end, and how much is missing.
+/// Adds memory metrics of a plan that does not fit: how much it needs without a budget (`unbounded`), and how much is
+/// missing in the budget of `bounded`.
 void addNeed(nlohmann::json& metrics, kernels::Context& bounded, kernels::Context& unbounded);
 
-/// The plans of generate and batch, which lie in files of their own. Each fills run.metrics; cancelled, it leaves what
-/// it knew by then, without "fits". "step_seconds_estimate" of generate is the time of the last decode step; where
-/// max_new_tokens is 1 nothing is decoded, and it is the time of the longest prefill step.
+/// The plans of the workloads "generate" and "batch". Each fills run.metrics. A cancelled plan leaves the metrics that
+/// it had by then, without "fits". The metric "step_seconds_estimate" of generate is the time of the last decode step.
+/// When max_new_tokens is 1, there is no decode step, and it is the time of the longest prefill step.
 void planGenerate(const Run& run);
 void planBatch(const Run& run);
 

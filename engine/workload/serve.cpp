@@ -141,7 +141,7 @@ private:
 
     /// The part has the numbers of the requests that ended in it.
     void endPart(base::TimeNs now) {
-        engine_.tellSlots();
+        engine_.reportSlots();
         Json metrics = Json::object();
         const std::int64_t generated = engine_.counts().generated;
         part_.addTo(metrics, generated - generatedBefore_, now);
@@ -257,7 +257,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.mostForbidden = maker.mostForbidden();
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.survivesOutOfMemory = true;
-    tellKvMetrics(run, source.config, batch.cache);
+    reportKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = "continuous";
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);

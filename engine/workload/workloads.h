@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The workloads that come with the engine: each lies in a file of its name in this folder.
+// The workloads that come with the engine. Each is defined in a source file of its own below engine/workload.
 
 #include "engine/workload/workload_table.h"
 

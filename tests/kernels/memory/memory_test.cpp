@@ -185,12 +185,12 @@ TEST_F(MemoryFixture, ARepeatedStepCountsAsTheStepThatItRepeats) {
             const Tensor c = tensor(arena, 7000, MemoryCategory::Logits);
         };
         step();
-        const StepMemory step = memory->stepMemory();
-        EXPECT_EQ(step.allocations, 3U);
-        EXPECT_EQ(step.peak, 14000U);
+        const StepMemory captured = memory->stepMemory();
+        EXPECT_EQ(captured.allocations, 3U);
+        EXPECT_EQ(captured.peak, 14000U);
         const Tensor grown = tensor(memory->general(), 4000, MemoryCategory::KvCache);
         if (repeat) {
-            memory->repeatStep(step);
+            memory->repeatStep(captured);
         } else {
             step();
         }
