@@ -162,9 +162,8 @@ public:
     bool backAhead(int group, std::int64_t pages);
     /// The same, but throws OutOfMemory and reports it to the trace.
     void requireBacked(int group, std::int64_t pages);
-    std::int64_t backedPages(int group) const {
-        return backed_[static_cast<std::size_t>(group)];
-    } ///< paged: with memory
+    /// Kind Paged: pages of the group that have memory.
+    std::int64_t backedPages(int group) const { return backed_[static_cast<std::size_t>(group)]; }
     /// Where a page's pageBytes lie.
     std::byte* pageData(int group, std::int32_t page) const;
     void copyPage(const PageCopy& copy);

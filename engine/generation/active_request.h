@@ -36,9 +36,8 @@ public:
     const GenerateRequest& request() const { return request_; }
     std::int32_t number() const { return number_; }
     const GenerateResult& result() const { return *result_; }
-    const std::vector<std::int32_t>& history() const {
-        return history_;
-    } ///< the prompt and the new tokens; empty once the request has ended
+    /// The prompt and the new tokens; empty once the request has ended.
+    const std::vector<std::int32_t>& history() const { return history_; }
     bool done() const { return result_->finish != FinishReason::None; }
     /// New tokens that may still come.
     std::int64_t remaining() const { return request_.maxNewTokens - static_cast<std::int64_t>(result_->ids.size()); }

@@ -6,19 +6,19 @@
 // the step.
 //
 // Batches. One ragged step holds pieces of prompts and single tokens of decoding requests.
-// //
-// // Steps ahead. On CUDA the engine launches a step before the host has read the ids that the step before it samples.
+//
+// Steps ahead. On CUDA the engine launches a step before the host has read the ids that the step before it samples.
 // These ids stay on the device, and the host schedules while the device works. So the host sees a stop token or a stop
 // text one step late, and tokens that were sampled after it are dropped. Steps that read prompts are launched ahead
 // too. Three kinds of steps wait for the step before them: steps with a repetition penalty, the first steps of a kind,
 // and steps that need a larger step arena.
-// //
-// // Buckets. On devices with graphs (DeviceFeatures::fewStepSizes) a decode step is filled up to the next of a few
+//
+// Buckets. On devices with graphs (DeviceFeatures::fewStepSizes) a decode step is filled up to the next of a few
 // numbers of rows, so that few captured graphs serve all decode steps. The added rows belong to no request. Meta with
 // the traits of such a device adds the same rows. Where rotary frequencies are dynamic, ops are launched one by one and
 // no graph is used.
-// //
-// // Independence. A request's tokens do not depend on the mode, the order, the slots, preemption, shared prefixes or
+//
+// Independence. A request's tokens do not depend on the mode, the order, the slots, preemption, shared prefixes or
 // other requests, except for rounding. A product over another number of rows may sum in another order (on the CPU: up
 // to eight rows, or more). Logits in float32 then differ in their last bits. Logits in bf16, or over a KV cache of
 // 8-bit values, differ by some hundredths. Such a difference can change a token when the two best logits are close.
@@ -57,8 +57,8 @@ struct BatchOptions {
     KvCacheOptions cache;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
     base::ProgressSink* progress = nullptr; ///< receives the progress of compiling kernels
-    bool survivesOutOfMemory =
-        false; ///< the engine goes on after a step that does not fit into memory; only in mode Continuous
+    /// Whether the engine goes on after a step that does not fit into memory; only in mode Continuous.
+    bool survivesOutOfMemory = false;
     /// Tokens of the longest prompt that will come, and of the longest prompt together with its answer; 0: not known.
     /// Memory and kernels are prepared for them before the first step.
     std::int64_t longestPrompt = 0;
@@ -98,8 +98,8 @@ struct BatchCounts {
     std::uint64_t kvBytes = 0;     ///< largest sum over the tokens in the cache
     std::uint64_t kvPageBytes = 0; ///< largest sum over the pages in use
     double worstFragmentation = 0;
-    std::int64_t outOfMemorySteps =
-        0; ///< steps that did not fit into memory and were scheduled again, and pools that could not grow
+    /// Steps that did not fit into memory and were scheduled again, and pools that could not grow.
+    std::int64_t outOfMemorySteps = 0;
     std::int64_t failedRequests = 0; ///< requests that ended with OutOfMemory
     std::int64_t lostSwaps = 0;      ///< preempted requests for whose pages the host had no memory
     double prefillSeconds = 0;       ///< time of steps that read prompts
@@ -152,8 +152,9 @@ public:
     const Scheduler& scheduler() const { return *scheduler_; }
     const KvCache& cache() const { return *cache_; }
     /// Reports what each slot has done until now. The time after this call belongs to new events, which another
-    /// recording may receive. void reportSlots() { trace_->finish(); } Waits for the device and reports what each slot
-    /// has done. The destructor calls it too.
+    /// recording may receive.
+    void reportSlots() { trace_->finish(); }
+    /// Waits for the device and reports what each slot has done. The destructor calls it too.
     void finish() noexcept;
     /// Called after an error. Every request that had not ended gets `reason` as its finish reason.
     void abandon(FinishReason reason);
@@ -206,8 +207,8 @@ private:
     BatchCounts counts_;
     TokenCallback onToken_;
     std::function<void(std::int32_t)> onEnd_;
-    std::int64_t refusedAt_ =
-        -1; ///< number of the step at which the pool found no memory; -1: the pool has not been limited
+    /// Number of the step at which the pool found no memory; -1: the pool has not been limited.
+    std::int64_t refusedAt_ = -1;
     std::int64_t fitting_ = 0; ///< steps that fitted since the last one that did not
     std::string lastOutOfMemory_;
     bool pagesMoved_ = false; ///< pages changed hands since the cache reported them last

@@ -22,9 +22,9 @@ bool swaps(const SchedulerOptions& scheduler);
 
 /// What is known about the requests that will come.
 struct Expected {
-    std::int64_t longestPrompt = 0,
-                 longestSequence = 0; ///< tokens of a prompt, and of a prompt with its answer; 0: not known
-    std::int64_t mostForbidden = 0;   ///< the largest number of ids that one request forbids
+    /// Tokens of a prompt, and of a prompt with its answer; 0: not known.
+    std::int64_t longestPrompt = 0, longestSequence = 0;
+    std::int64_t mostForbidden = 0; ///< the largest number of ids that one request forbids
 };
 
 /// Divides the free memory between the pool of pages and the steps, before the first step. So a run that lacks memory
@@ -35,8 +35,8 @@ struct Expected {
 /// can need with sequences of `longestSequence` tokens; when that is unknown, of as many tokens as the model has
 /// positions. With shared prefixes and unknown requests the pool has no such limit. In any case it takes at most 85 %
 /// of the free memory.
-/// ///
-/// /// Lowers scheduler.tokenBudget where steps of so many tokens do not fit beside the pool. The budget is halved
+///
+/// Lowers scheduler.tokenBudget where steps of so many tokens do not fit beside the pool. The budget is halved
 /// until the steps take at most 15 % of the free memory or fit beside the pool. It falls below one token for each slot
 /// only when the pool could not hold the longest sequence otherwise (4096 tokens, when the length is unknown). A pool
 /// beside smaller steps has no more pages than it would have beside the next larger steps.

@@ -38,8 +38,8 @@ private:
     void flush(std::size_t slot);
 
     kernels::Tracer& tracer_;
-    std::vector<base::SlotSpanEvent>
-        open_; ///< by slot: the event that is not reported yet; its `steps` is 0 when there is none
+    /// By slot: the event that is not reported yet; its `steps` is 0 when there is none.
+    std::vector<base::SlotSpanEvent> open_;
     std::vector<std::int32_t> lost_; ///< by slot: the preempted request, while the slot stays free after it; -1: none
 };
 

@@ -68,8 +68,8 @@ struct GeneratedToken {
     std::string text;    ///< the text that can be shown because this token is known; may be empty
     std::string channel; ///< of the text; "final" but for harmony models
     float logprob = 0;
-    std::vector<std::pair<std::int32_t, float>>
-        top;               ///< ids and logprobs of the best alternatives, when they were asked for
+    /// Ids and logprobs of the best alternatives, when they were asked for.
+    std::vector<std::pair<std::int32_t, float>> top;
     base::TimeNs time = 0; ///< on the context's clock
 };
 
@@ -78,8 +78,8 @@ struct GenerateResult {
     std::vector<std::int32_t> ids; ///< new tokens, the stop token included
     std::vector<float> logprobs;
     std::vector<std::vector<std::pair<std::int32_t, float>>> top;
-    std::map<std::string, std::string>
-        channels; ///< texts by channel, without the stop text; the answer is in the channel "final"
+    /// Texts by channel, without the stop text; the answer is in the channel "final".
+    std::map<std::string, std::string> channels;
     FinishReason finish = FinishReason::None;
 };
 
@@ -92,16 +92,16 @@ struct GenerateReport {
     double stepSeconds = 0;    ///< time of the last decode step; of the longest prefill step when nothing was decoded
     std::uint64_t kvBytes = 0; ///< largest sum over the tokens in the cache
     std::uint64_t kvPageBytes = 0; ///< largest sum over the pages
-    std::vector<std::pair<std::string, std::uint64_t>>
-        kvGroupBytes; ///< bytes of pages by KV group, when their sum was kvPageBytes
+    /// Bytes of pages by KV group, when their sum was kvPageBytes.
+    std::vector<std::pair<std::string, std::uint64_t>> kvGroupBytes;
 };
 
 struct GenerateOptions {
     KvCacheOptions cache;
     std::int64_t prefillChunk = 0; ///< tokens of one prefill step; 0: prefillChunk() in model.h chooses
     std::int32_t topLogprobs = 0;
-    base::ProgressSink* progress =
-        nullptr; ///< receives the progress of compiling kernels, and of a prefill of several steps
+    /// Receives the progress of compiling kernels, and of a prefill of several steps.
+    base::ProgressSink* progress = nullptr;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< the format by which answers are divided into channels
     /// For plans on Meta: skips decode steps that would repeat the allocations of the step before, and advances the
     /// clock by their time. The ids of the skipped tokens are 0.

@@ -56,11 +56,11 @@ struct SchedulerOptions {
     BatchOrder order = BatchOrder::Fifo;
     Preemption preemption = Preemption::Recompute;
     std::int64_t tokenBudget = 8192; ///< the most tokens of one step
-    std::int64_t swapPages =
-        0; ///< the most pages that host memory holds; a preempted request that finds no room there is computed again
+    /// The most pages that host memory holds; a preempted request that finds no room there is computed again.
+    std::int64_t swapPages = 0;
     std::int32_t fairSteps = 16;
-    std::int32_t overtakes =
-        16; ///< LongestFirst: how often, for each slot, later requests are admitted before a waiting one
+    /// LongestFirst: how often, for each slot, later requests are admitted before a waiting one.
+    std::int32_t overtakes = 16;
     /// While more requests wait than slots are free, admission waits up to this many steps for more free slots. A step
     /// that reads prompts is expensive, and several prompts in one step share the reading of the weights.
     std::int32_t gatherSteps = 0;
@@ -89,8 +89,8 @@ struct ScheduledRow {
     std::int64_t begin = 0; ///< position of the first token in its sequence
     std::int64_t tokens = 1;
     bool samples = false; ///< the request gets its next token from this row
-    bool keepsRings =
-        false; ///< after this row the rings of the sequence are to be saved for prompts that begin in the same way
+    /// After this row the rings of the sequence are to be saved for prompts that begin in the same way.
+    bool keepsRings = false;
 };
 
 /// A copy of page contents before the step. Moves are done in the order of StepSchedule::moves, because a later move
@@ -162,24 +162,20 @@ public:
 
     RequestState state(std::int32_t request) const { return at(request).state; }
     const std::string& reason(std::int32_t request) const { return at(request).reason; }
-    std::int64_t generated(std::int32_t request) const {
-        return at(request).generated;
-    } ///< sampled tokens, those of scheduled steps included
-    int sequence(std::int32_t request) const {
-        return at(request).sequence;
-    } ///< its number in the cache; -1: in no slot
+    /// Tokens that the request sampled, those of scheduled steps included.
+    std::int64_t generated(std::int32_t request) const { return at(request).generated; }
+    /// The number of the request's sequence in the cache; -1: the request is in no slot.
+    int sequence(std::int32_t request) const { return at(request).sequence; }
     bool ended(std::int32_t request) const;
-    std::int32_t requests() const {
-        return first_ + static_cast<std::int32_t>(entries_.size());
-    } ///< all that were ever added
+    /// The number of requests that were ever added.
+    std::int32_t requests() const { return first_ + static_cast<std::int32_t>(entries_.size()); }
     std::size_t remembered() const { return entries_.size(); }
 
     std::int32_t queued() const { return static_cast<std::int32_t>(queue_.size()); }
     std::int32_t running() const;
     std::int32_t preempted() const; ///< requests of the queue that have run before
-    std::int64_t swappedPages() const {
-        return swapUsed_;
-    } ///< pages on the host, of all KV groups; at most options().swapPages
+    /// Pages on the host, of all KV groups: at most options().swapPages.
+    std::int64_t swappedPages() const { return swapUsed_; }
     /// The most pages of a KV group that the next step could take. Free pages of the pool serve for them first.
     std::int64_t mostPagesOfStep(int group) const;
     /// Requests that the pool could not hold even alone, because it has become smaller. They would wait for ever.

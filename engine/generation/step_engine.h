@@ -7,8 +7,8 @@
 //
 // On a context that runs ahead, the engine launches a step before it reads the ids of the step before. The requests get
 // these ids while the device works on the new step. So at most one step is pending between two calls.
-// //
-// // A derived class schedules the steps, and it decides what happens when a step has ended and when a request gets a
+//
+// A derived class schedules the steps, and it decides what happens when a step has ended and when a request gets a
 // token. BatchEngine serves requests that come at any time, GenerateEngine requests that begin together. An engine
 // belongs to the thread of the model's context.
 
@@ -39,8 +39,8 @@ struct PendingStep {
     std::vector<std::int32_t> padding;
     std::vector<std::int32_t> sampled; ///< request of each row of logits; -1: padding
     std::int32_t fill = 0;             ///< rows that belong to no request and fill the step up to a bucket
-    const std::int32_t* ids =
-        nullptr;        ///< device memory that keeps the sampled ids for the next step; null: there is none
+    /// Device memory that keeps the sampled ids for the next step; null: there is none.
+    const std::int32_t* ids = nullptr;
     BatchMoment moment; ///< the numbers of requests and pages when the step was scheduled
 };
 

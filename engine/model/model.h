@@ -6,17 +6,17 @@
 //
 // A step takes the new tokens of some sequences: a whole prompt, a piece of a prompt, or one token each. It writes the
 // keys and values of these tokens into the KV cache and computes the logits of the rows that the batch asks for.
-// //
-// // The activations, the scratch and the logits of a step lie in the step arena of the context. A dry run of the same
+//
+// The activations, the scratch and the logits of a step lie in the step arena of the context. A dry run of the same
 // step on Meta finds the size of that arena beforehand, so a step that does not fit throws OutOfMemory before its first
 // kernel. The model remembers the size by the signature of the step: the numbers of tokens, sequences and rows, and the
 // widths of the block tables.
-// //
-// // In the trace a step is one step scope with one layer scope for each layer. On a context that replays graphs, a
+//
+// In the trace a step is one step scope with one layer scope for each layer. On a context that replays graphs, a
 // decode step becomes a CUDA graph when a step of the same signature and the same addresses has run before. Later steps
 // of that kind replay the graph, and the trace reports each of them as a replay of the captured step.
-// //
-// // A model belongs to the thread of its context and must not outlive the context.
+//
+// A model belongs to the thread of its context and must not outlive the context.
 
 #include <array>
 #include <cstdint>
@@ -86,8 +86,8 @@ struct CarriedIds {
 enum class StepLogits : std::uint8_t { Last, All };
 
 struct StepBatch {
-    std::string_view name =
-        "decode";           ///< name of the step scope: "prefill", "decode", or "mixed" for a step that does both
+    /// Name of the step scope: "prefill", "decode", or "mixed" for a step that does both.
+    std::string_view name = "decode";
     std::int32_t index = 0; ///< step number in its phase
     bool repeats = true;    ///< similar steps will follow, so the trace keeps a template of this one
     std::vector<StepSequence> sequences;
@@ -142,7 +142,7 @@ public:
     /// The layers in the order in which a token passes them.
     std::span<const DecoderLayer> layers() const { return decoder_->layers(); }
     /// All weights, each one once.
-    /// std::span<const Parameter> parameters() const { return decoder_->parameters(); }
+    std::span<const Parameter> parameters() const { return decoder_->parameters(); }
     /// The layers and parameters with the embedding, the final norm and the head.
     const Decoder& decoder() const { return *decoder_; }
 
@@ -207,8 +207,8 @@ private:
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<kernels::Arena> ropeArena_;
-    kernels::Tensor
-        ropeFrequencies_; ///< (headDim / 2) F32; empty for dynamic frequencies, which change with the length
+    /// (headDim / 2) F32; empty for dynamic frequencies, which change with the length.
+    kernels::Tensor ropeFrequencies_;
     float ropeScale_ = 1;
     float embeddingScale_ = 1;
     std::unique_ptr<kernels::Context> dryContext_;

@@ -69,8 +69,8 @@ struct StepGraph {
     kernels::StepMemory memory;                ///< of the captured step
     std::optional<std::uint32_t> stepTemplate; ///< of the last step of this kind whose ops were launched one by one
     kernels::TensorView inputs;
-    kernels::TensorView ids, logprobs, topIds,
-        topLogprobs; ///< of the sampled rows; empty when the step samples nothing
+    /// Of the sampled rows; empty when the step samples nothing.
+    kernels::TensorView ids, logprobs, topIds, topLogprobs;
 
     std::array<kernels::TensorView, 4> results() const { return {ids, logprobs, topIds, topLogprobs}; }
 };
@@ -103,8 +103,8 @@ using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& r
 /// What StepRunner does with the ops of a step and with its results. By default it runs the ops one by one, waits and
 /// reads the sampled values.
 struct StepRunOptions {
-    kernels::Prefetch* compile =
-        nullptr;                  ///< not null: the kernels of the ops are compiled here; used with a Meta context
+    /// Not null: the kernels of the ops are compiled here; used with a Meta context.
+    kernels::Prefetch* compile = nullptr;
     StepGraph* capture = nullptr; ///< not null: the ops are captured as this graph, which is then replayed
     OnSampled fetchLater;         ///< called instead of reading the sampled values; run() then returns an empty output
 };

@@ -10,16 +10,16 @@
 // - A packed weight either stays packed, as the tensors of the checkpoint, or is expanded to BF16
 // (LoadOptions::dequantize). The expanded tensor has the name of the weight and the shape (experts, out, in). Its
 // packed form passes through one staging buffer of the category workspace.
-// //
-// // The weights of a synthetic model are filled from a seed. On Meta no bytes are read; the clock advances by the time
+//
+// The weights of a synthetic model are filled from a seed. On Meta no bytes are read; the clock advances by the time
 // of disk and bus, which overlap. A load reports its stages as spans on the lanes "Read" (disk), "Copy" (bus), "Expand"
 // (packed to BF16) and "Fill" (synthetic).
-// //
-// // A context may keep state between runs (kernels/cuda/kept_state.h). Complete weights then stay in memory when the
+//
+// A context may keep state between runs (kernels/cuda/kept_state.h). Complete weights then stay in memory when the
 // store is destroyed. The next store takes them over when it wants the same weights; otherwise it frees them before it
 // loads its own.
-// //
-// // One thread allocates all weights, in the order of the checkpoint, whichever threads read them.
+//
+// One thread allocates all weights, in the order of the checkpoint, whichever threads read them.
 
 #include <cstdint>
 #include <map>

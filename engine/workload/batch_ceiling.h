@@ -25,10 +25,10 @@ struct DeviceRates {
 };
 
 struct BatchCeiling {
-    double fullSlots =
-        0; ///< tokens/s of decode steps with a request in every slot, each with the mean context length of the trace
-    double trace =
-        0; ///< tokens/s of the steps of rowsOfSteps and the FLOPs of the prompts at these rates; at most fullSlots
+    /// Tokens/s of decode steps with a request in every slot, each with the mean context length of the trace.
+    double fullSlots = 0;
+    /// Tokens/s of the steps of rowsOfSteps and the FLOPs of the prompts at these rates; at most fullSlots.
+    double trace = 0;
     std::int64_t steps = 0;
 };
 /// A step takes the time of its bytes or the time of its FLOPs, whichever is larger. Its bytes are the weights, each

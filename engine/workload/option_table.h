@@ -18,15 +18,15 @@ enum class OptionType : std::uint8_t { Bool, Integer, Real, Text, Bytes, Choice,
 /// Sets of options that several workloads share, as bits. A workload names the sets that it takes (workload_table.h).
 inline constexpr std::uint32_t kModelOptions = 1;   ///< model, set
 inline constexpr std::uint32_t kWeightsOptions = 2; ///< weights
-inline constexpr std::uint32_t kDeviceOptions =
-    4;                                          ///< backend, dtype, kernels, budgets, what the GPU's profiler records
-inline constexpr std::uint32_t kRunOptions = 8; ///< seed, profile
+/// Backend, dtype, kernels, budgets, what the GPU's profiler records.
+inline constexpr std::uint32_t kDeviceOptions = 4;
+inline constexpr std::uint32_t kRunOptions = 8;        ///< seed, profile
 inline constexpr std::uint32_t kPromptOptions = 16;    ///< one prompt: text, tokens or a length
 inline constexpr std::uint32_t kAnswerOptions = 32;    ///< raw, max_new_tokens
 inline constexpr std::uint32_t kTextOptions = 64;      ///< chat format, sampling, pages of the KV cache
 inline constexpr std::uint32_t kBatchingOptions = 128; ///< slots, scheduler and pool of a batch engine
-inline constexpr std::uint32_t kPlanningOptions =
-    256; ///< the option "plan"; every workload that can be planned takes this set
+/// The option "plan"; every workload that can be planned takes this set.
+inline constexpr std::uint32_t kPlanningOptions = 256;
 
 /// The highest number of tokens, pages or rows that an option accepts: 2^24.
 inline constexpr double kMaxCount = 16777216.0;
@@ -35,8 +35,8 @@ struct OptionSpec {
     std::string_view key; ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
     OptionType type = OptionType::Text;
     std::string_view defaultText; ///< the default as on the command line; empty: the option is unset by default
-    std::string_view
-        bareText; ///< the value when the flag stands alone; empty: the flag needs a value (a Bool is then true)
+    /// The value when the flag stands alone; empty: the flag needs a value (a Bool is then true).
+    std::string_view bareText;
     double minimum = 0, maximum = 0; ///< for numbers, when minimum < maximum
     std::string_view choices;        ///< "auto|cpu|cuda|meta"
     std::string_view unit;           ///< "tokens", "bytes", ...

@@ -27,6 +27,6 @@ std::string valueText(const nlohmann::json& value);
 void requireOption(const Experiment& experiment, const std::string& name, std::string_view key, std::string_view what);
 
 /// Always throws BadInput "NAME: KEY: what".
-/// [[noreturn]] void failOption(const std::string& name, std::string_view key, const std::string& what);
+[[noreturn]] void failOption(const std::string& name, std::string_view key, const std::string& what);
 
 } // namespace vitrine::engine

@@ -58,11 +58,14 @@ struct LengthRange {
 LengthRange parseLengthRange(std::string_view text, const std::string& name);
 
 /// Describes a trace that is made from a seed.
+///
 /// Lengths of prompts are uniformly distributed in their range. The kind says how lengths of answers are distributed:
 /// - fixed: all have the upper end of the range.
 /// - uniform, poisson: uniformly in the range.
 /// - long-tail: Pareto from the lower end with exponent 1.1, capped at the upper end. There are many short answers and
-/// a few that have the full length. Kind poisson has exponential gaps between arrivals, with `rate` requests per second
+/// a few that have the full length.
+///
+/// Kind poisson has exponential gaps between arrivals, with `rate` requests per second
 /// on average. The other kinds have equal gaps; with rate 0 all requests arrive at the start. An answer always has its
 /// full length, because the model's end token does not end it.
 struct TraceRecipe {

@@ -157,7 +157,7 @@ nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 /// token. The formula in engine/cache/kv_cache.h gives the bytes at any number of tokens from these.
 void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCacheOptions& options);
 /// Adds them to run.metrics and reports them to run.sinks.
-/// void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options);
+void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options);
 
 /// Answers the experiment's prompt with each variant of a load, and adds the speed to the variant as "after_load". With
 /// two variants whose backends compute values, metrics["agreement"] says how close their greedy tokens and the logits

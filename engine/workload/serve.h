@@ -65,8 +65,8 @@ struct ServeStatus {
     std::int64_t generated = 0; ///< tokens since the beginning
     std::int64_t requests = 0;  ///< requests that came since the beginning, refused ones included
     std::int64_t outOfMemorySteps = 0;
-    std::int64_t stepTokens =
-        0; ///< the most tokens of a step at present; fewer than token_budget after a step that did not fit into memory
+    /// The most tokens of a step at present; fewer than token_budget after a step that did not fit into memory.
+    std::int64_t stepTokens = 0;
 };
 
 class RequestFeed {

@@ -30,8 +30,8 @@ struct StreamedToken {
     std::string text;
     std::string channel;
     float logprob = 0;
-    std::vector<std::pair<std::int32_t, float>>
-        top;                           ///< ids and logprobs of the best alternatives, when they were asked for
+    /// Ids and logprobs of the best alternatives, when they were asked for.
+    std::vector<std::pair<std::int32_t, float>> top;
     std::vector<std::string> topTexts; ///< the text of each token in `top`; empty without a tokenizer
     base::TimeNs time = 0;             ///< since the run's start
 };

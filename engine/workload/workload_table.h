@@ -48,8 +48,8 @@ struct Workload {
     /// Prices the experiment on Meta: how much memory and time it would take, and whether it fits. Null: the workload
     /// cannot be planned.
     void (*plan)(const Run& run) = nullptr;
-    std::string_view
-        planHelp; ///< one line of help for the command `vitrine plan NAME`; empty: there is no such command
+    /// One line of help for the command `vitrine plan NAME`; empty: there is no such command.
+    std::string_view planHelp;
     std::string_view planExample; ///< a whole command line as an example
     /// Whether the backend "auto" means the CPU even on a machine with a GPU. Null: never.
     bool (*prefersCpu)(const Experiment& experiment) = nullptr;
