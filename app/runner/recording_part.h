@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One run of a session while it is told: its texts and live values from any thread, its recorder's chunks and the file
-// by the one thread that writes.
+// One run of a session while it is recorded: its texts and live values from any thread, its recorder's chunks and the
+// file by the one thread that writes.
 
 #include <atomic>
 #include <cstdint>

@@ -15,7 +15,7 @@
 // With a limit what is kept of a run that goes on for long is bounded: when a part of it comes to a quarter of the
 // limit, the next one begins as a run of its own ("NAME, part 2"), and the oldest parts are deleted once all of them
 // together are beyond the limit. A part that somebody renamed, tagged or wrote a note to stays, as does one with
-// pictures. Each part tells in its metrics which one it is ("part"), the run that goes on with it ("next_run") and what
+// pictures. Each part says in its metrics which one it is ("part"), the run that goes on with it ("next_run") and what
 // was deleted before it
 // ("dropped_parts", "dropped_bytes").
 
@@ -54,7 +54,7 @@ public:
     /// From any thread; kept at the next period.
     void appendText(const std::string& kind, std::string_view more);
     void setText(const std::string& kind, std::string body);
-    /// Texts of one of many requests: `make` tells them, by what the numbers of the present part count from.
+    /// Texts of one of many requests: `make` gives them, from what the numbers of the present part count from.
     void appendTexts(std::int32_t request,
                      const std::function<std::vector<sessions::RunText>(const PartOrigin& origin)>& make);
     /// Nothing more comes to the request's texts: once they are written they take no memory.
@@ -67,8 +67,8 @@ public:
 
     /// Whether the present part has come to its share of the limit.
     bool partIsFull() const;
-    /// What is told from here on belongs to the next part; `metrics` (an object) are those of the part that ends here
-    /// alone. REQUIRES a limit. On the thread that tells, between two steps.
+    /// What is reported from here on belongs to the next part; `metrics` (an object) are those of the part that ends
+    /// here alone. REQUIRES a limit. On the thread that reports, between two steps.
     void nextPart(const nlohmann::json& metrics);
 
     /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.

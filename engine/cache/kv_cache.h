@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The KV cache of a model: pages behind block tables, so that growing adds pages and never copies. The pages of a group
-// lie in one range of addresses that is reserved when the cache is made and backed by memory as far as pages are needed
-// (kernels/memory/growing.h): its addresses never change, so that captured graphs stay valid while it grows.
+// The KV cache of a model. Block tables name the pages of a sequence, so that growing adds pages and never copies. The
+// pages of a group lie in one range of addresses that is reserved when the cache is made and backed by memory as far as
+// pages are needed (kernels/memory/growing.h): its addresses never change, so that captured graphs stay valid while it
+// grows.
 //
 // Layers of one kind form a group ("full", "sliding"); a page holds `pageTokens` tokens of one sequence for every layer
 // of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the sequence.
@@ -98,7 +99,7 @@ struct KvGroup {
 std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& options);
 /// Pages of a group in the pool of a paged cache at most.
 std::int64_t kvPoolPages(const KvGroup& group, const KvCacheOptions& options);
-/// Pages that block tables can tell apart.
+/// The most pages that a block table can number.
 std::int64_t kvMostPages(const KvGroup& group);
 /// What a paged cache allocates at most.
 std::uint64_t kvPoolBytes(std::span<const KvGroup> groups, const KvCacheOptions& options);
@@ -182,7 +183,7 @@ private:
     void growSequence(int sequence, std::int64_t tokens);
     [[noreturn]] void throwShort(int sequence, std::int64_t tokens);
     void dropPages(int sequence, std::int64_t length);
-    void tellPool();
+    void reportPool();
     void copyShared();
     kernels::Tag tagOf(int group, std::int64_t pages) const;
     std::vector<std::byte> randomPage(int group, std::uint64_t seed) const;

@@ -90,7 +90,7 @@ void KvCache::backPages() {
             range.grow(needed, tagOf(group, book_.opened(group) - backed_[static_cast<std::size_t>(group)]));
         }
     }
-    tellPool();
+    reportPool();
 }
 
 bool KvCache::backAhead(int group, std::int64_t pages) {
@@ -108,18 +108,18 @@ bool KvCache::backAhead(int group, std::int64_t pages) {
             range.tryGrow(std::min(range.backed() + more, needed));
         }
     }
-    tellPool();
+    reportPool();
     return grew;
 }
 
 void KvCache::requireBacked(int group, std::int64_t pages) {
     const auto index = static_cast<std::size_t>(group);
     ranges_[index]->grow(static_cast<std::uint64_t>(pages) * pageStride(group), tagOf(group, pages - backed_[index]));
-    tellPool();
+    reportPool();
 }
 
-/// Paged: counts the pages that got memory since the last call as allocated and tells the page book about them.
-void KvCache::tellPool() {
+/// Paged: counts the pages that got memory since the last call as allocated, in the page book too.
+void KvCache::reportPool() {
     bool grew = false;
     for (int group = 0; isPaged() && group < static_cast<int>(groups_.size()); ++group) {
         const auto index = static_cast<std::size_t>(group);

@@ -46,7 +46,7 @@ public:
     virtual void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const = 0;
 
     /// The share of the file that is in the page cache, from 0 to 1, estimated at a sample of places. 1 where the
-    /// system cannot tell.
+    /// system cannot say.
     virtual double cachedShare() const = 0;
     /// Alignment that readDirect needs of its buffer, bytes.
     static constexpr std::uint64_t kDirectAlignment = 4096;

@@ -136,7 +136,7 @@ std::vector<std::int64_t> Model::graphKey(const StepInputs& stepInputs, const Kv
 }
 
 bool Model::canBeGraph(const StepInputs& stepInputs) const {
-    // By name too: a prompt of one token runs the same kernels, but is told as another step.
+    // By name too: a prompt of one token runs the same kernels, but is reported as another step.
     const bool decode = stepInputs.batch.name == "decode" &&
                         stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
                         stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
@@ -161,7 +161,7 @@ StepGraph* Model::graphOf(const StepInputs& stepInputs, const KvCache* cache) {
     return graph.get();
 }
 
-/// One that was captured, and that the trace knows how to tell; null where there is none.
+/// One that was captured, and that the trace can report as a replay; null where there is none.
 StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache) const {
     if (!canBeGraph(stepInputs)) {
         return nullptr;
@@ -312,7 +312,7 @@ void Model::dropLaunched() noexcept {
         try {
             wait(*step);
         } catch (const base::Error&) {
-            // The next call to the device tells of the fault.
+            // The next call to the device reports the fault.
             break;
         }
     }

@@ -71,7 +71,7 @@ void prepareTexts(RequestMaker& maker, const ModelSource& source, const std::vec
 }
 
 /// Refused requests show in the numbers; why, for the first of them.
-void tellRefused(const BatchEngine& engine, const std::vector<TraceRow>& rows) {
+void logRefused(const BatchEngine& engine, const std::vector<TraceRow>& rows) {
     std::size_t count = 0;
     std::string first;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -359,7 +359,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         throw;
     }
     addBatchMetrics(metrics, engine);
-    tellRefused(engine, rows);
+    logRefused(engine, rows);
     writeAnswers(answers, engine, rows, hasText);
 }
 

@@ -82,8 +82,8 @@ private:
 enum class Backend : std::uint8_t { Cpu, Meta, Cuda };
 std::string_view backendName(Backend backend);
 
-/// What a context can do. Code above the kernels asks for what it needs here, never for the backend.
-/// What a kind of device does stands in its traits (DeviceFeatures), which another backend may have been given.
+/// What a context can do. Code above the kernels asks here for what it needs; it never asks which backend it has. What
+/// a kind of device does is in the traits instead (DeviceFeatures), because Meta can have the traits of another device.
 struct Capabilities {
     bool computesValues = true;   ///< false: tensors have addresses and sizes, and downloads give zeros
     bool virtualTime = false;     ///< time passes only by what is run
@@ -93,7 +93,7 @@ struct Capabilities {
     bool compilesKernels = false; ///< kernelLibrary() and Prefetch do something
 };
 
-/// A point behind the ops that a context was given so far.
+/// A point in the order of a context's ops: after all ops that the context was given before it.
 class Mark {
 public:
     void wait() const; ///< until the ops are done; throws DeviceFault

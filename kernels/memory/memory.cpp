@@ -115,12 +115,12 @@ struct Memory::State {
         if (!options.guardBytes && !options.onMapped) {
             return {};
         }
-        return [this, poison = options.guardBytes, tell = options.onMapped](void* address, std::uint64_t bytes) {
+        return [this, poison = options.guardBytes, report = options.onMapped](void* address, std::uint64_t bytes) {
             if (poison) {
                 guard.poison(address, bytes);
             }
-            if (tell) {
-                tell(bytes);
+            if (report) {
+                report(bytes);
             }
         };
     }

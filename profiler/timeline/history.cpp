@@ -263,7 +263,7 @@ void MemoryHistory::apply(const Record& record) {
     const AllocationDef& what = defs_[def];
     putEvent(record.time, MemoryChange(what.bytes, what.space, what.category, false), row, record.order);
     if (early) {
-        // Clocks of two threads may disagree: a death told for an earlier time happens at the birth.
+        // Clocks of two threads may disagree: a death reported for an earlier time happens at the birth.
         Record death = *early;
         death.time = record.time;
         apply(death);

@@ -16,7 +16,7 @@
 
 namespace vitrine::tools {
 
-/// What is wrong with the includes of one file, "PATH:LINE: why". `exists` tells whether a path is in the tree.
+/// What is wrong with the includes of one file, "PATH:LINE: why". `exists` says whether a path is in the tree.
 /// Files outside the ranked folders (tests, tools) may include everything that exists.
 std::vector<std::string> includeProblems(std::string_view path, std::string_view text,
                                          const std::function<bool(const std::string&)>& exists);

@@ -52,7 +52,7 @@ void execute(CpuContext& context, const Sample& op);
 void execute(CudaContext& context, const Sample& op);
 /// Writes nothing: device memory of Meta is virtual. Hosts take metaToken where they would read ids.
 void execute(MetaContext& context, const Sample& op);
-/// Words by which the lists behind the packed parameters grow: histories grow by a token a step, graphs should not.
+/// Words by which the lists after the packed parameters grow: histories grow by a token a step, graphs should not.
 inline constexpr std::size_t kSampleListStep = 1024;
 
 /// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured

@@ -276,7 +276,7 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     };
     const std::uint64_t small = reservedWith(16), large = reservedWith(512);
     ASSERT_LT(small, large);
-    StepSink sink; // outlives the rig, which tells it of its last buffers
+    StepSink sink; // outlives the rig, which reports its last buffers to it
     BatchRig rig("synthetic:tiny-gpt-oss");
     const auto expected = rig.alone(requests);
     rig.model.reset();
@@ -437,7 +437,7 @@ TEST(BatchEngine, ASamplingNumberMakesAnAnswerTheSameWheneverItComes) {
     EXPECT_EQ(served.results[3].result.ids, served.results[0].result.ids) << "its own number is 3";
 }
 
-TEST(BatchEngine, ThePagesOfTheLastRequestAreToldWhenNobodyFollows) {
+TEST(BatchEngine, ThePagesOfTheLastRequestAreReportedWhenNobodyFollows) {
     test::RecordingSink sink;
     BatchRig rig("synthetic:tiny-llama", kernels::Backend::Meta, &sink);
     BatchEngine engine(*rig.model, nullptr, rig.options);
@@ -451,9 +451,9 @@ TEST(BatchEngine, ThePagesOfTheLastRequestAreToldWhenNobodyFollows) {
     };
     EXPECT_EQ(lastOf("kv_bytes.full"), static_cast<double>(engine.cache().bytes()));
     EXPECT_EQ(lastOf("kv_tokens"), static_cast<double>(engine.cache().tokens()));
-    const std::size_t told = sink.counters().size();
+    const std::size_t reported = sink.counters().size();
     EXPECT_FALSE(engine.step());
-    EXPECT_EQ(sink.counters().size(), told) << "once";
+    EXPECT_EQ(sink.counters().size(), reported) << "once";
 }
 
 TEST(BatchEngine, ALaterRequestIsWaitedFor) {

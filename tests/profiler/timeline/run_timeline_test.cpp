@@ -381,7 +381,7 @@ TEST(RunTimeline, APeakOfOneInstantCounts) {
     EXPECT_EQ(timeline->memory().peaks(3), std::vector<base::TimeNs>{5});
 }
 
-TEST(RunTimeline, ADeathToldBeforeTheBirthHappensAtTheBirth) {
+TEST(RunTimeline, ADeathReportedBeforeTheBirthHappensAtTheBirth) {
     RandomRun run;
     base::AllocationEvent event;
     event.time = 50;
