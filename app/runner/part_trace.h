@@ -28,7 +28,7 @@
 
 namespace vitrine::app {
 
-/// What the numbers of a part count from, in those of the run.
+/// Where a part begins: the time, step and request of the run at which its own numbers begin.
 struct PartOrigin {
     base::TimeNs time = 0;
     std::int64_t step = 0;
@@ -46,9 +46,9 @@ public:
     /// Of the part that gets events now.
     std::shared_ptr<profiler::Recorder> recorder() const;
     PartOrigin origin() const;
-    /// The next part begins. Nothing more comes to the recorder before.
+    /// Begins the next part. The recorder of the part before gets no more events.
     void next();
-    /// What later parts lack for want of memory.
+    /// The number of events that later parts lack because there was no memory to keep them.
     std::uint64_t notKept() const;
 
 private:
