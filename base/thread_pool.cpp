@@ -65,7 +65,7 @@ int usableCores() {
     return std::max(cores, 1);
 }
 
-/// Spins until `done` holds or the time is over; tells which.
+/// Spins until `done` holds or the time is over. True: it held.
 template <typename Done> bool spinUntil(TimeNs spinNs, Done done) {
     if (done()) {
         return true;

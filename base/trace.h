@@ -51,7 +51,7 @@ struct ScopeId {
     friend bool operator==(ScopeId, ScopeId) = default;
 };
 
-inline constexpr int kMaxTraceRank = 5;
+inline constexpr int kMaxTraceDimensions = 5;
 
 /// The rank of an event: the number of the device that it concerns, counted from 0 in its run. A run on one device has
 /// rank 0 alone. Events without one (tokens, batch steps, slots, requests, templates) concern the run as a whole.
@@ -67,9 +67,9 @@ struct AllocationEvent {
     StringId name; ///< tensor, as in the checkpoint where it has a name there: "layers.3.mlp.experts.gate_up"
     MemoryCategory category = MemoryCategory::Other;
     MemorySpace space = MemorySpace::Device;
-    std::uint8_t dtype = 0; ///< kernels::DType
-    std::uint8_t rank = 0;
-    std::array<std::int64_t, kMaxTraceRank> shape{};
+    std::uint8_t dtype = 0;      ///< kernels::DType
+    std::uint8_t dimensions = 0; ///< of the tensor; entries of `shape`
+    std::array<std::int64_t, kMaxTraceDimensions> shape{};
     DeviceRank device = 0;
 };
 

@@ -47,7 +47,7 @@ if(VITRINE_WERROR)
   add_compile_options(-Werror)
 endif()
 if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 forgets behind a precompiled header that these false alarms come from the standard library.
+  # After a precompiled header, g++ 12 forgets that these false alarms come from the standard library.
   add_compile_options(-Wno-array-bounds -Wno-stringop-overflow)
 endif()
 if(VITRINE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

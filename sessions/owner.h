@@ -12,7 +12,8 @@ namespace vitrine::sessions {
 struct Owner {
     std::string machine; ///< boot id and process-id namespace: process ids mean something only within both
     std::int64_t pid = 0;
-    std::int64_t start = 0; ///< clock ticks from boot to the process's start: tells a reused id from the owner
+    std::int64_t start =
+        0; ///< clock ticks from boot to the process's start: distinguishes the owner from a process that reuses its id
 };
 
 /// This process.

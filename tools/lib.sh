@@ -30,7 +30,7 @@ fail() {
     exit 1
 }
 
-# stage NAME COMMAND...: runs the command under a headline and tells how long it took. Its status is the command's.
+# stage NAME COMMAND...: runs the command under a headline and prints how long it took. Its status is the command's.
 stage() {
     local name=$1 begin=$SECONDS status=0
     shift
@@ -68,7 +68,7 @@ ensure_packages() {
             fail "installing packages needs root; run as root: apt-get install ${missing[*]}"
         as_root=(sudo)
     fi
-    # A broken third-party source must not stop us: the install below tells whether the lists suffice.
+    # A broken third-party source must not stop us: the install below shows whether the lists suffice.
     "${as_root[@]}" apt-get update || say "apt-get update had errors; going on with the package lists that there are"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}" ||
         fail "apt-get could not install ${missing[*]}; its reason stands above (network, package sources or another apt running)"

@@ -98,16 +98,16 @@ ui::DeviceReading processorReading(const std::vector<int>& processes, ProcessorT
 }
 
 ui::DeviceReading gpuReading(const profiler::NvmlMonitor& monitor, const std::vector<int>& processes) {
-    const profiler::GpuReading told = monitor.read(processes);
-    ui::DeviceReading reading{.total = told.memoryTotal,
-                              .used = told.memoryUsed,
-                              .own = told.memoryProcess,
-                              .busy = told.busy,
-                              .power = told.power,
-                              .powerLimit = told.powerLimit,
-                              .temperature = told.temperature,
-                              .clock = told.smClock};
-    for (const std::string& text : profiler::clockReasonTexts(told.clockReasons.value_or(0))) {
+    const profiler::GpuReading measured = monitor.read(processes);
+    ui::DeviceReading reading{.total = measured.memoryTotal,
+                              .used = measured.memoryUsed,
+                              .own = measured.memoryProcess,
+                              .busy = measured.busy,
+                              .power = measured.power,
+                              .powerLimit = measured.powerLimit,
+                              .temperature = measured.temperature,
+                              .clock = measured.smClock};
+    for (const std::string& text : profiler::clockReasonTexts(measured.clockReasons.value_or(0))) {
         reading.heldBack << QString::fromStdString(text);
     }
     return reading;

@@ -303,7 +303,7 @@ ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint) {
     request.endpoint = endpoint;
     request.model = text(value, "model");
     if (request.model.empty()) {
-        refuse("model", "missing; GET /v1/models tells its name");
+        refuse("model", "missing; GET /v1/models gives its name");
     }
     if (endpoint == Endpoint::Chat) {
         readMessages(value, request);

@@ -34,8 +34,8 @@ public:
     /// What clients call the model.
     virtual const std::string& modelName() const = 0;
     virtual engine::RequestFeed& feed() = 0;
-    /// What is called once, on the run's thread, when requests may come, and what is told while they run. Before the
-    /// run.
+    /// What is called once, on the run's thread, when requests may come, and what is reported while they run. Before
+    /// the run.
     virtual void onReady(std::function<void(const engine::ServedModel&)> call) = 0;
     virtual void onStatus(std::function<void(const engine::ServeStatus&)> call) = 0;
     /// From any thread: new requests get 503; those under way end or, when options.drain has passed, are cancelled;

@@ -2,33 +2,39 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The KV cache of a model: pages behind block tables, so that growing adds pages and never copies. The pages of a group
-// lie in one range of addresses that is reserved when the cache is made and backed by memory as far as pages are needed
-// (kernels/memory/growing.h): its addresses never change, so that captured graphs stay valid while it grows.
+// The KV cache of a model. Block tables name the pages of a sequence, so that growing adds pages and never copies. The
+// pages of a group lie in one range of addresses, which is reserved when the cache is made. Memory is mapped behind
+// this range as pages are needed (kernels/memory/growing.h). Addresses never change, so captured graphs stay valid
+// while the cache grows.
 //
-// Layers of one kind form a group ("full", "sliding"); a page holds `pageTokens` tokens of one sequence for every layer
-// of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the sequence.
-// Sliding layers keep the last window - 1 tokens in a ring and then stop growing: the step's own token makes the
-// window. Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * rowBytes * (fullLayers * T +
-// slidingLayers * min(T, window - 1)) (transformers, cache_utils.py), with rowBytes = headDim * sizeof(dtype).
+// Layers of one kind form a KV group ("full", "sliding"). A page holds `pageTokens` tokens of one sequence for every
+// layer of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the
+// sequence. Sliding layers keep the last window - 1 tokens in a ring, which stops growing when it is full. With the
+// step's own token these make the window. A sequence of T tokens takes 2 * kvHeads * rowBytes * (fullLayers * T +
+// slidingLayers * min(T, window - 1)) bytes (transformers, cache_utils.py), without the free places in its last pages.
+// rowBytes is headDim * sizeof(dtype).
 //
 // A cache in FP8 (E4M3) or INT8 holds a byte for each element and a float32 scale for each token, head and half
-// (kernels/ops/attention/kv_view.h): rowBytes = headDim + 4. In a page all bytes come first, then, from the next
-// multiple of 16 on, (layers, keys then values, kvHeads, pageTokens) scales. Rows of bytes and a head's scales thus
-// begin at multiples of 16 where headDim and pageTokens are multiples of 16 and 4, and there the formula leaves no byte
-// out.
+// (kernels/ops/attention/kv_view.h): rowBytes = headDim + 4. In a page all elements come first. The scales (layers,
+// keys then values, kvHeads, pageTokens) follow at the next multiple of 16. When headDim is a multiple of 16 and
+// pageTokens a multiple of 4, rows of elements and the scales of a head begin at multiples of 16, and the formula is
+// exact.
 //
-// A paged cache takes its pages from one pool for each group, whose pages change hands without an allocation
-// (engine/cache/page_book.h says who holds which). A pool starts with what is needed, grows ahead of need up to
-// `poolPages`, and keeps what it has until the cache is destroyed: groups * pages * pageBytes, rounded up to the
-// alignment of each page; kvPoolBytes is what that comes to at most. Other caches give back the memory after their last
-// page when sequences end.
+// A paged cache has one pool of pages for each group. Pages pass from one sequence to another without an allocation;
+// engine/cache/page_book.h says which sequence holds which page. A pool starts with the pages that are needed, grows a
+// little ahead of need up to `poolPages`, and keeps its memory until the cache is destroyed. kvPoolBytes gives the most
+// bytes that all pools together take. Other kinds of caches give back the memory after their last page when sequences
+// end.
 //
-// Sizes and order of allocations depend on token counts alone, never on computed values; they are equal on every
-// backend. Trace counters, written by `commit` (names are stable): "kv_tokens" tokens seen by all live sequences,
-// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages; of a paged cache those in use. A paged cache also
-// writes "kv_pool_limit_bytes" once, and "kv_pool_bytes" whenever its pools grew. A cache belongs to the thread of its
-// context and must not outlive it.
+// Sizes and order of allocations depend only on numbers of tokens, never on computed values, and are the same on every
+// backend.
+//
+// commit() writes counters to the trace; their names do not change. "kv_tokens" is the number of tokens of all live
+// sequences. "kv_bytes.full" and "kv_bytes.sliding" are the bytes of each group's pages; for a paged cache, of the
+// pages in use. A paged cache also writes "kv_pool_limit_bytes" once, and "kv_pool_bytes" whenever its pools have
+// grown.
+//
+// A cache belongs to the thread of its context and must not outlive the context.
 
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +56,7 @@ enum class KvCacheKind : std::uint8_t {
     Paged,   ///< pages of a pool that grows up to a limit; any sequence takes them
 };
 
-/// What a block of the attention kernels takes at a time.
+/// Tokens of a page by default. An attention kernel reads as many keys at once.
 inline constexpr std::int64_t kPageTokens = 64;
 
 struct KvCacheOptions {
@@ -58,16 +64,16 @@ struct KvCacheOptions {
     kernels::DType dtype = kernels::DType::BF16;
     std::int64_t pageTokens = 0; ///< 0: kPageTokens, and up to 256 for rings of a dynamic cache
     bool slidingSaves = true;    ///< false: sliding layers keep every token, as full layers do
-    std::int64_t maxTokens = 0;  ///< of one sequence; needed by Static, 0: unlimited
+    std::int64_t maxTokens = 0;  ///< the most tokens of one sequence; needed by Static; 0: unlimited
     // Paged:
-    std::int64_t poolPages = 0;     ///< of each group that grows, at most
-    std::int64_t poolSequences = 0; ///< whose rings have room at the same time
+    std::int64_t poolPages = 0;     ///< the most pages of each group that grows
+    std::int64_t poolSequences = 0; ///< the number of sequences whose rings fit into the pool at the same time
     bool sharePrefixes = false;     ///< see PageBook
-    /// How many bytes more than needed a pool grows by, or a sixteenth of what is free where that is less. The calls of
-    /// the driver cost time, not their bytes.
+    /// A pool grows by so many bytes more than it needs, or by a sixteenth of the free memory when that is less. Each
+    /// call of the driver takes time, however many bytes it maps.
     std::uint64_t aheadBytes = std::uint64_t{32} << 20;
-    /// Block tables are made for at least so many tokens of a sequence, so that their width does not change as it
-    /// grows.
+    /// A block table has room for at least so many tokens of a sequence, so that its width does not change while the
+    /// sequence grows.
     std::int64_t tableTokens = 0;
 };
 
@@ -75,8 +81,8 @@ struct KvCacheOptions {
 struct KvAppend {
     int sequence = 0;
     std::int64_t tokens = 0;
-    /// False for rows that only fill a batch up: the step writes their tokens into the sequence's room, but the tokens
-    /// do not count. The same sequence may then be in several rows.
+    /// False for rows that only fill up a batch. The step writes their keys and values into the room of the sequence,
+    /// but the sequence does not get longer. The same sequence may be in several such rows.
     bool keep = true;
 };
 
@@ -84,33 +90,36 @@ struct KvAppend {
 struct KvGroup {
     std::string name;        ///< "full" or "sliding"
     std::vector<int> layers; ///< layer numbers, ascending
-    std::int64_t window = 0; ///< of a ring; 0: keeps everything
+    std::int64_t window = 0; ///< tokens of a sliding window; 0: the layers keep all tokens
     std::int64_t pageTokens = 0;
-    std::int64_t ringPages = 0;   ///< pages of a full ring; 0: grows without end
+    std::int64_t ringPages = 0;   ///< pages of a ring that is full; 0: the group grows without end
     std::uint64_t tokenBytes = 0; ///< of one token, all layers of the group
     std::uint64_t pageBytes = 0;
-    std::uint64_t scalesAt = 0; ///< in a page: where the scales of a quantized cache begin
+    std::uint64_t scalesAt = 0; ///< offset in a page at which the scales of a quantized cache begin
 
     bool ring() const { return window > 0; }
 };
 
 /// The groups of a model's layers with their pages, in the order of their first layers.
 std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& options);
-/// Pages of a group in the pool of a paged cache at most.
+/// The most pages of a group in the pool of a paged cache.
 std::int64_t kvPoolPages(const KvGroup& group, const KvCacheOptions& options);
-/// Pages that block tables can tell apart.
+/// The most pages that a block table can number.
 std::int64_t kvMostPages(const KvGroup& group);
-/// What a paged cache allocates at most.
+/// The most bytes that a paged cache allocates.
 std::uint64_t kvPoolBytes(std::span<const KvGroup> groups, const KvCacheOptions& options);
 
-/// What a step needs of one group, as host arrays: one row for each append, in their order.
+/// The arrays of one group that a step needs, in host memory. They have one row for each append, in the order of the
+/// appends.
 struct KvTables {
-    std::int64_t columns = 0;          ///< of the block table; rounded up so that it changes rarely
-    std::vector<std::int32_t> pages;   ///< (sequences, columns); -1: no page
-    std::vector<std::int32_t> first;   ///< (sequences): what attention reads
-    std::vector<std::int32_t> lengths; ///< (sequences): with the new tokens, or for a ring without them
-    std::vector<std::int32_t> firstAfter, lengthsAfter; ///< for a ring: with the new tokens, what the write needs
-    std::int64_t totalTokens = 0;                       ///< sum of lengths
+    std::int64_t columns = 0;        ///< of the block table; rounded up so that it changes rarely
+    std::vector<std::int32_t> pages; ///< (sequences, columns); -1: no page
+    std::vector<std::int32_t> first; ///< (sequences): position of the first token that attention reads
+    /// (sequences): tokens that attention reads; with the new ones, but for a ring without them.
+    std::vector<std::int32_t> lengths;
+    /// For a ring: the same with the new tokens, for the op that writes them.
+    std::vector<std::int32_t> firstAfter, lengthsAfter;
+    std::int64_t totalTokens = 0; ///< sum of lengths
 };
 
 class KvCache {
@@ -124,10 +133,11 @@ public:
     const std::vector<KvGroup>& groups() const { return groups_; }
     int groupOf(int layer) const { return layerGroup_[static_cast<std::size_t>(layer)]; }
 
-    /// A new empty sequence; numbers of removed ones are used again. Throws OutOfMemory (Static).
+    /// Adds an empty sequence and returns its number. Numbers of removed sequences are used again. Throws OutOfMemory
+    /// (Static).
     int addSequence();
     void removeSequence(int sequence);
-    std::int64_t length(int sequence) const; ///< tokens seen so far
+    std::int64_t length(int sequence) const; ///< tokens of the sequence so far
 
     /// Makes room for the coming tokens. Throws OutOfMemory, or BadInput when a sequence would exceed maxTokens. The
     /// cache is then as before, except that pages already added stay.
@@ -136,9 +146,9 @@ public:
     KvTables tables(int group, std::span<const KvAppend> appends) const;
     /// Block table columns that `tables` will have: part of a step's signature.
     std::int64_t tableColumns(int group, std::span<const KvAppend> appends) const;
-    /// Keys and values of one layer; the table tensors are filled in by the caller.
+    /// A view of the keys and values of one layer. The caller fills in the tensors of the block table.
     kernels::KvView layerView(int layer) const;
-    /// The step's tokens are in: lengths advance, counters are written.
+    /// Says that the step has written its tokens. The sequences get longer, and the counters are written.
     void commit(std::span<const KvAppend> appends);
 
     /// Gives the sequence `tokens` more tokens with random keys and values (normal, deviation 1). Measurements get
@@ -160,20 +170,19 @@ public:
     /// Paged: gets memory for so many pages of a group before the book opens them. False where there is not enough;
     /// some of the pages may have memory then.
     bool backAhead(int group, std::int64_t pages);
-    /// The same, but throws OutOfMemory and reports it to the trace.
+    /// As backAhead(), but throws OutOfMemory and reports it to the trace when there is not enough memory.
     void requireBacked(int group, std::int64_t pages);
-    std::int64_t backedPages(int group) const {
-        return backed_[static_cast<std::size_t>(group)];
-    } ///< paged: with memory
-    /// Where a page's pageBytes lie.
+    /// Kind Paged: pages of the group that have memory.
+    std::int64_t backedPages(int group) const { return backed_[static_cast<std::size_t>(group)]; }
+    /// Address of a page's bytes.
     std::byte* pageData(int group, std::int32_t page) const;
     void copyPage(const PageCopy& copy);
-    std::uint64_t poolBytes() const; ///< allocated for the pool so far; 0 but for a paged cache
+    std::uint64_t poolBytes() const; ///< allocated for the pools so far; 0 when the cache is not paged
 
     std::uint64_t bytes() const;          ///< of all pages; of a paged cache those that sequences hold
     std::uint64_t bytes(int group) const; ///< of one group's pages
-    std::uint64_t usedBytes() const;      ///< of the tokens kept: the formula above
-    std::int64_t tokens() const;          ///< seen by live sequences
+    std::uint64_t usedBytes() const;      ///< of the tokens in the cache, by the formula above
+    std::int64_t tokens() const;          ///< of all live sequences
 
 private:
     bool isPaged() const { return options_.kind == KvCacheKind::Paged; }
@@ -183,7 +192,7 @@ private:
     void growSequence(int sequence, std::int64_t tokens);
     [[noreturn]] void throwShort(int sequence, std::int64_t tokens);
     void dropPages(int sequence, std::int64_t length);
-    void tellPool();
+    void reportPool();
     void copyShared();
     kernels::Tag tagOf(int group, std::int64_t pages) const;
     std::vector<std::byte> randomPage(int group, std::uint64_t seed) const;

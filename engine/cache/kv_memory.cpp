@@ -32,7 +32,7 @@ std::int64_t kvMostPages(const KvGroup& group) {
 
 /// Reserves addresses for all that could ever be needed. No memory is mapped behind them yet.
 void KvCache::reserveRanges() {
-    std::vector<PageGroup> books;
+    std::vector<PageGroup> pageGroups;
     for (std::size_t group = 0; group < groups_.size(); ++group) {
         const KvGroup& kind = groups_[group];
         const std::uint64_t stride = pageStride(static_cast<int>(group));
@@ -49,10 +49,10 @@ void KvCache::reserveRanges() {
         }
         ranges_.push_back(context_.memory().reserveRange(static_cast<std::uint64_t>(pages) * stride,
                                                          tagOf(static_cast<int>(group), 1)));
-        books.push_back({kind.pageTokens, kind.ringPages, pages});
+        pageGroups.push_back({kind.pageTokens, kind.ringPages, pages});
     }
     backed_.resize(groups_.size());
-    book_ = PageBook(std::move(books), isPaged() && options_.sharePrefixes);
+    book_ = PageBook(std::move(pageGroups), isPaged() && options_.sharePrefixes);
     for (std::size_t group = 0; isPaged() && group < groups_.size(); ++group) {
         book_.setBacked(static_cast<int>(group), 0);
     }
@@ -90,7 +90,7 @@ void KvCache::backPages() {
             range.grow(needed, tagOf(group, book_.opened(group) - backed_[static_cast<std::size_t>(group)]));
         }
     }
-    tellPool();
+    reportPool();
 }
 
 bool KvCache::backAhead(int group, std::int64_t pages) {
@@ -108,18 +108,18 @@ bool KvCache::backAhead(int group, std::int64_t pages) {
             range.tryGrow(std::min(range.backed() + more, needed));
         }
     }
-    tellPool();
+    reportPool();
     return grew;
 }
 
 void KvCache::requireBacked(int group, std::int64_t pages) {
     const auto index = static_cast<std::size_t>(group);
     ranges_[index]->grow(static_cast<std::uint64_t>(pages) * pageStride(group), tagOf(group, pages - backed_[index]));
-    tellPool();
+    reportPool();
 }
 
-/// Paged: counts the pages that got memory since the last call as allocated and tells the page book about them.
-void KvCache::tellPool() {
+/// Paged: counts the pages that got memory since the last call as allocated, in the page book too.
+void KvCache::reportPool() {
     bool grew = false;
     for (int group = 0; isPaged() && group < static_cast<int>(groups_.size()); ++group) {
         const auto index = static_cast<std::size_t>(group);

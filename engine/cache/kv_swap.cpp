@@ -63,7 +63,7 @@ void KvSwap::addSlab() {
 
 std::byte* KvSwap::takePlace() {
     if (held_ >= limit_) {
-        throw base::Internal("more pages go to the host than it was told to hold");
+        throw base::Internal("more pages go to the host than it was made to hold");
     }
     if (free_.empty()) {
         addSlab();

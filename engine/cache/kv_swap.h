@@ -2,15 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Pages of preempted requests in host memory. They are written and brought back while steps run.
+// Keeps the pages of preempted requests in host memory. They are copied out and back while steps run.
 //
-// A page that goes out is copied on the device into a staging buffer, in order with the steps, so that its next holder
-// need not wait; from there it goes to the host on a stream of its own. What comes back is fetched into another staging
-// buffer while the step under way still runs, and copied to its pages before the next one. A step waits only for pages
-// that do not fit the staging buffers (two halves each way) or that are still being copied. Host memory is taken in
-// slabs of equal places that any page fits, as many as were ever needed at a time and never more than `pages`, and
-// stays until the end; on CUDA it is pinned. Whole pages are moved, whatever is in them. Belongs to the thread of its
-// context; must not outlive the cache.
+// A page that goes out is first copied into a staging buffer on the device, in order with the steps, so the next holder
+// of the page need not wait. From there it goes to the host on a side stream. A page that comes back is copied to
+// another staging buffer while the pending step still runs, and from there to its place before the next step. A step
+// waits only for pages that do not fit into the staging buffers (two halves for each direction) or that are still being
+// copied. Pages are moved whole, however many tokens they hold.
+//
+// Host memory is taken in slabs of places of equal size; any page fits into a place. There are as many places as were
+// ever needed at the same time, and never more than `pages`. They are kept until the end. On CUDA this memory is
+// pinned.
+//
+// A KvSwap belongs to the thread of its context and must not outlive the cache.
 
 #include <array>
 #include <cstdint>
@@ -29,25 +33,27 @@ public:
     static constexpr std::uint64_t kHalf = std::uint64_t{16}
                                            << 20; ///< bytes of a half of a staging buffer, unless pages are larger
 
-    /// Halves where memory is short: all together no more than an eighth of the pool, unless pages are larger.
+    /// Bytes of a half when memory is short: all halves together take at most an eighth of the pool, unless pages are
+    /// larger.
     static std::uint64_t halfFor(std::span<const KvGroup> groups, const KvCacheOptions& options);
-    static constexpr std::uint64_t kHalves = 4; ///< two each way
+    static constexpr std::uint64_t kHalves = 4; ///< two for each direction
 
-    /// `pages`: on the host at most. Takes kHalves halves of device memory, and the first slab where the host has room
-    /// for a page. Throws OutOfMemory.
+    /// `pages` is the most pages that the host holds. Takes kHalves halves of device memory, and the first slab if the
+    /// host has memory for a page. Throws OutOfMemory.
     KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half = kHalf);
 
-    /// Pages by group, as PageMove lists them. Their contents are those after all steps so far. REQUIRES room. Throws
-    /// OutOfMemory; nothing is taken or moved then.
+    /// Copies the pages of a request to the host. `pages` lists them by group, as PageMove does. The copies have the
+    /// contents after all steps so far. REQUIRES room for them among the pages that the host may hold. When it throws
+    /// OutOfMemory, nothing was moved.
     void out(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
-    /// Into as many pages of each group; forgets the request.
+    /// Copies the pages of a request back, into as many pages of each group, and forgets the request.
     void in(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
     /// On Meta: the time at which the host asks for the copies that follow (SideStream::askedAt).
     void askedAt(base::TimeNs time) {
         out_.askedAt(time);
         in_.askedAt(time);
     }
-    /// The request will not come back: its places on the host are free.
+    /// Forgets a request that will not come back, and frees its places on the host.
     void drop(std::int32_t request);
 
     std::int64_t heldPages() const { return held_; }

@@ -67,9 +67,8 @@ public:
     bool sharesPrefixes() const { return chainGroup_ >= 0; }
     /// Whether sharing needs kept rings. Then it pays to cut prompts at whole pages.
     bool sharesRings() const { return sharesPrefixes() && groups_.size() > 1; }
-    int growingGroup() const {
-        return chainGroup_;
-    } ///< whose pages are known by their tokens; -1: prefixes are not shared
+    /// The KV group whose pages are found by their tokens; -1: prefixes are not shared.
+    int growingGroup() const { return chainGroup_; }
     /// Pages of one group that `tokens` tokens of one sequence fill.
     std::int64_t pagesFor(int group, std::int64_t tokens) const;
     /// Whether the whole pool, without `others` pages of each group, could hold a sequence of so many tokens.
@@ -126,9 +125,8 @@ public:
     PageCounts counts() const; ///< of all groups
     std::uint64_t evictions() const { return evictions_; }
     std::uint64_t sharedTokens() const { return sharedTokens_; } ///< taken over by adoptPrefix so far
-    std::int64_t keptRings() const {
-        return static_cast<std::int64_t>(rings_.size());
-    } ///< beginnings with kept rings now
+    /// The number of prefixes whose rings are saved now.
+    std::int64_t keptRings() const { return static_cast<std::int64_t>(rings_.size()); }
     /// The share of token places in used pages that hold no token, from 0 to 1. It is the waste of last pages.
     double fragmentation() const;
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A file that appears under its name only when it is complete: written under another name in the same folder, synced,
-// renamed. A link stays, and the file that it leads to is replaced. A device, a pipe or /dev/stdout is written to
-// directly. One thread at a time.
+// Writes a file that appears under its name only when it is complete. The file is written under another name in the
+// same folder, synced and renamed. When the name is a link, the link stays and the file that it leads to is replaced. A
+// device, a pipe or /dev/stdout is written directly. One thread at a time may use an object.
 
 #include <cstdint>
 #include <string>
@@ -35,10 +35,10 @@ private:
     int fd_ = -1;
 };
 
-/// A whole text file in one go.
+/// Writes a whole text file.
 void writeTextFile(const std::string& path, std::string_view text);
 
-/// Throws BadInput when a file of this name could not be written now. Leaves everything as it is.
+/// Checks whether a file of this name could be written now, and throws BadInput if not. Changes nothing.
 void checkWritable(const std::string& path);
 /// Whether two names mean the same file, which need not exist yet. False for empty names and for anything but regular
 /// files.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Checkpoints in Hugging Face's layout: one or many safetensors files, an index, configs. The reader checks everything
-// before it gives out a tensor, and reads with pread: a file that shrinks is an error, never a signal.
+// Checkpoints in Hugging Face's layout: one or many safetensors files, an index, configs. The reader checks a file
+// before it gives out its tensors. It reads with pread, so a file that shrinks meanwhile is an error and not a signal.
 
 #include <cstdint>
 #include <map>
@@ -39,19 +39,20 @@ public:
     virtual const std::vector<TensorEntry>& tensors() const = 0; ///< by offset
     virtual const TensorEntry* find(std::string_view name) const = 0;
     virtual const std::map<std::string, std::string>& metadata() const = 0;
-    /// A text that identifies the file and the time of its last write, as they were on opening. Equal texts mean equal
-    /// bytes.
+    /// A text that identifies the file and the time of its last write, as they were when the file was opened. Equal
+    /// texts mean equal bytes.
     virtual const std::string& identity() const = 0;
     /// Reads `bytes` bytes at `offset` inside the tensor. Throws BadInput when the file is shorter than it was.
     virtual void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const = 0;
 
     /// The share of the file that is in the page cache, from 0 to 1, estimated at a sample of places. 1 where the
-    /// system cannot tell.
+    /// system cannot say.
     virtual double cachedShare() const = 0;
-    /// Alignment that readDirect needs of its buffer, bytes.
+    /// Alignment of the buffer of readDirect(), in bytes.
     static constexpr std::uint64_t kDirectAlignment = 4096;
-    /// Like read, but past the page cache (O_DIRECT) where the file system can. `buffer` is aligned to kDirectAlignment
-    /// and has room for `bytes` plus 2 * kDirectAlignment. Returns where in the buffer the bytes begin.
+    /// As read(), but past the page cache (O_DIRECT) when the file system supports it. `buffer` is aligned to
+    /// kDirectAlignment and has room for `bytes` plus 2 * kDirectAlignment. Returns where in the buffer the bytes
+    /// begin.
     virtual const std::byte* readDirect(const TensorEntry& entry, std::uint64_t offset, std::byte* buffer,
                                         std::uint64_t bytes) const = 0;
 };
@@ -93,7 +94,7 @@ struct ModelSource {
 /// Throws BadInput that names the folder, the file and the field. GGUF files are refused with a sentence.
 ModelSource openModel(const std::string& model, const std::map<std::string, std::string>& configOverrides = {});
 
-/// Names that synthetic: knows, sorted: gpt-oss-20b, gpt-oss-120b, mistral-7b, qwen3-4b, llama-3.1-8b, qwen3-30b-a3b,
+/// The sorted names of synthetic models: gpt-oss-20b, gpt-oss-120b, mistral-7b, qwen3-4b, llama-3.1-8b, qwen3-30b-a3b,
 /// and a tiny of each family ("tiny-gpt-oss", "tiny-llama", ...).
 std::vector<std::string> syntheticNames();
 /// config.json of a synthetic model (resources/synthetic/NAME.json).
@@ -109,9 +110,9 @@ struct TensorSpec {
     ModelPart part = ModelPart::Norm;
     std::int32_t layer = -1;
     kernels::WeightFormat format = kernels::WeightFormat::Dense;
-    kernels::WeightField field = kernels::WeightField::Data; ///< which tensor of a packed weight it is
-    std::string weight;                                      ///< the name of that weight; empty: it is dense
-    kernels::Shape weightShape;                              ///< of that weight, (..., out, in)
+    kernels::WeightField field = kernels::WeightField::Data; ///< which tensor of a packed weight this is
+    std::string weight;         ///< name of that packed weight; empty: the tensor is a dense weight
+    kernels::Shape weightShape; ///< of that weight, (..., out, in)
 };
 std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
 

@@ -92,15 +92,16 @@ struct ModelConfig {
     std::uint64_t kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves = true) const;
 };
 
-/// Parses config.json. `name` is the file's name for errors. Unknown keys are ignored (named at info level); a known
-/// field whose value changes the arithmetic and is not supported, and an unknown model_type, throw Unsupported naming
-/// FILE: FIELD; impossible values throw BadInput. Dimensions are bounded so that no product overflows.
+/// Parses config.json. `name` is the file's name for errors. Unknown keys are ignored and logged at info level. Throws
+/// Unsupported, which names FILE: FIELD, for an unknown model_type and for a known field with an unsupported value that
+/// changes the arithmetic. Throws BadInput for impossible values. Dimensions are limited, so that no product of them
+/// overflows.
 ModelConfig parseModelConfig(const nlohmann::json& json, const std::string& name);
 
 /// Names of the config fields that parseModelConfig looks at for a config of this family.
 std::set<std::string, std::less<>> knownConfigFields(const nlohmann::json& json, const std::string& name);
 
-/// generation_config.json; missing file or key: the defaults.
+/// The fields of generation_config.json. A missing file or key gives the default.
 struct GenerationConfig {
     std::vector<std::int32_t> eosTokens; ///< empty: the model config's
     std::int32_t bosToken = -1, padToken = -1;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One request on its way: what was asked, what it has answered so far, how its next token is chosen and when it ends.
+// One request that is being served: its prompt and limits, its answer so far, how its next token is chosen and when it
+// ends.
 
 #include <memory>
 #include <optional>
@@ -15,7 +16,8 @@
 
 namespace vitrine::engine {
 
-/// A token that a request took. `finish` says whether the request ends with it; None: it goes on.
+/// A token that was added to a request's answer. `finish` is the reason why the request ends with this token; None: the
+/// request goes on.
 struct TakenToken {
     GeneratedToken token; ///< without a time
     FinishReason finish = FinishReason::None;
@@ -23,8 +25,9 @@ struct TakenToken {
 
 class ActiveRequest {
 public:
-    /// `number`: by which results, the trace and sampling know it. `result` must outlive it and is filled in as tokens
-    /// come. `tokenizer` may be null: texts are then empty. `chatFormat` serves where the request names none.
+    /// `number` identifies the request in results and in the trace; it is also the request number of sampling, unless
+    /// the request names another. `result` must outlive this object and is filled in as tokens come. `tokenizer` may be
+    /// null: texts are then empty. `chatFormat` is used when the request names no chat format.
     ActiveRequest(GenerateRequest request, std::int32_t number, GenerateResult& result,
                   std::shared_ptr<const Tokenizer> tokenizer, ChatFormatKind chatFormat);
     ActiveRequest(const ActiveRequest&) = delete; // sample parameters view its history
@@ -33,26 +36,27 @@ public:
     const GenerateRequest& request() const { return request_; }
     std::int32_t number() const { return number_; }
     const GenerateResult& result() const { return *result_; }
-    const std::vector<std::int32_t>& history() const {
-        return history_;
-    } ///< prompt and new tokens; empty once it ended
+    /// The prompt and the new tokens; empty once the request has ended.
+    const std::vector<std::int32_t>& history() const { return history_; }
     bool done() const { return result_->finish != FinishReason::None; }
     /// New tokens that may still come.
     std::int64_t remaining() const { return request_.maxNewTokens - static_cast<std::int64_t>(result_->ids.size()); }
-    /// Whether the choice of a token looks at the tokens before it, so that the host has to know them.
+    /// Whether the choice of the next token depends on the ids of earlier tokens (repetition penalty). The host must
+    /// know these ids then.
     bool needsHistory() const { return request_.sampling.repetitionPenalty != 1; }
 
-    /// How the next token is chosen. `pending`: tokens that the device has sampled and the host has not read. Views the
-    /// request and its history.
+    /// How the next token is chosen. `pending` is the number of tokens of the request that a pending step samples. The
+    /// result views the request and its history.
     kernels::SampleParameters sampling(std::int64_t pending = 0) const;
-    /// A token was sampled: the trace is told, result and history have it from here on. Does not end the request.
+    /// Adds a sampled token to the result and the history and reports it to the trace. Does not end the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,
                     std::vector<std::pair<std::int32_t, float>> top = {});
-    /// Tokens that are not computed (on Meta): their ids and logprobs are 0.
+    /// Adds `tokens` tokens that are not computed (on Meta). Their ids and logprobs are 0.
     void skip(std::int64_t tokens);
-    /// It ends here.
+    /// Ends the request, completes the texts of its result and frees the history.
     void end(FinishReason finish);
-    /// The run ends before it did; nothing for one that has ended but that its texts are complete.
+    /// Called when the run ends. Gives `reason` to a request that has not ended; a request that has ended keeps its
+    /// reason. Completes the texts of the result.
     void abandon(FinishReason reason);
 
 private:

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The text of one request while its tokens come: decoded, parted into channels, ended by stop strings.
+// The text of one request while its tokens come. Tokens are decoded, the text is divided into channels, and a stop
+// string ends it.
 
 #include <cstdint>
 #include <map>
@@ -15,23 +16,25 @@
 
 namespace vitrine::engine {
 
-/// Text that became showable with one token.
+/// The text that can be shown because one more token is known.
 struct AnswerPiece {
     std::string text;
-    std::string channel = "final"; ///< of its last part, where a token ends one channel and begins another
+    std::string channel = "final"; ///< channel of `text`; of its end when the token ends one channel and begins another
 };
 
 class AnswerText {
 public:
-    /// Formats without channels, and raw text, are read with ChatFormatKind::ChatMl: all text is "final".
+    /// `kind` says how the text is divided into channels. Raw text and formats without channels use
+    /// ChatFormatKind::ChatMl, which puts all text into the channel "final".
     AnswerText(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer, const std::vector<std::string>& stops);
 
     AnswerPiece push(std::int32_t id);
-    /// What was held back when the request ended without a stop string.
+    /// Called when the request ends without a stop string. Returns the text that was held back because a stop string
+    /// could have begun in it.
     AnswerPiece finish();
     bool stopped() const { return stop_.hit(); }
 
-    /// Texts by channel, in full; the answer itself is "final".
+    /// All text so far, by channel. The answer itself is in the channel "final".
     const std::map<std::string, std::string>& channels() const { return channels_; }
 
 private:

@@ -26,7 +26,7 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
                                 {options_.longestPrompt, options_.longestSequence, options_.mostForbidden});
     cache_ = std::make_unique<KvCache>(context, model_.config(), options_.cache);
     if (tight) {
-        backPool();
+        mapWholePool();
     }
     scheduler_ = std::make_unique<Scheduler>(scheduler, *cache_->book());
     if (swaps(scheduler)) {
@@ -159,20 +159,20 @@ void BatchEngine::ran(const PendingStep& pending) {
 }
 
 void BatchEngine::entered(const PendingStep& pending) {
-    growBack();
+    raiseTokenLimit();
     publish(pending);
 }
 
 bool BatchEngine::step() {
     model_.context().throwIfStopped();
-    backNextStep();
+    mapPagesOfNextStep();
     StepSchedule schedule = scheduler_->next();
     if (schedule.empty() && underWay() == nullptr) {
         if (std::exchange(pagesMoved_, false)) {
             cache_->commit({}); // reports the pages that ended requests gave back
         }
         idle_ = true;
-        liftPool();
+        liftPoolLimits();
         return false;
     }
     pagesMoved_ = true;
@@ -190,10 +190,10 @@ bool BatchEngine::step() {
     try {
         advance(next);
     } catch (const base::OutOfMemory& error) {
-        if (!options_.endures || next == nullptr) {
+        if (!options_.survivesOutOfMemory || next == nullptr) {
             throw;
         }
-        giveWay(*next, error);
+        retrySmaller(*next, error);
     }
     return true;
 }

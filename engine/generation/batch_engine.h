@@ -2,28 +2,38 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Serves requests that come at any time with one model: a Scheduler says what each step is made of, this runs it.
+// Serves requests that come at any time with one model. A Scheduler decides which tokens each step has; the engine runs
+// the step.
 //
-// Prompt pieces and single tokens go into one ragged step. On CUDA a step is launched before the host has read the ids
-// of the step before it (they stay on the device), and the host schedules while the device works; it then sees a stop
-// token or a stop text one step late, and what was sampled behind it is dropped. That holds for steps that read prompts
-// too, whether they sample or not; only steps with repetition penalties, the first ones of a kind and those that need a
-// larger arena wait. Steps of single tokens have as many rows as the next bucket, filled up with rows that count for
-// nothing, so that few captured graphs serve all of them; devices without graphs, and Meta with the traits of one that
-// has them, do the same sums. Where rotary frequencies follow the length (dynamic), ops are launched one by one
-// instead. A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or
-// shared prefixes, but for rounding. Products of other numbers of rows sum in another order (on the CPU up to eight
-// rows, and more): logits of float32 differ in their last bits, those of bf16 or over a cache of bytes by some
-// hundredths, which shows where they lie close.
+// Batches. One ragged step holds pieces of prompts and single tokens of decoding requests.
 //
-// What steps and pool may have is decided when the engine is made (fitBatch): memory that is too small for both means
-// smaller steps and fewer pages from the beginning, or OutOfMemory there. What a step needs beyond the pages is known
-// before its first kernel too. Where that does not fit, because others took memory meanwhile, and `endures` is set, the
-// step is scheduled again with half the tokens, down to one token of one request, which then ends with OutOfMemory; the
-// others go on. Steps stay small for a while then. Without `endures` the step throws and the engine is at its end. A
-// pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
+// Steps ahead. On CUDA the engine launches a step before the host has read the ids that the step before it samples.
+// These ids stay on the device, and the host schedules while the device works. So the host sees a stop token or a stop
+// text one step late, and tokens that were sampled after it are dropped. Steps that read prompts are launched ahead
+// too. Three kinds of steps wait for the step before them: steps with a repetition penalty, the first steps of a kind,
+// and steps that need a larger step arena.
 //
-// An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
+// Buckets. On devices with graphs (DeviceFeatures::fewStepSizes) a decode step is filled up to the next of a few
+// numbers of rows, so that few captured graphs serve all decode steps. The added rows belong to no request. Meta with
+// the traits of such a device adds the same rows. Where rotary frequencies are dynamic, ops are launched one by one and
+// no graph is used.
+//
+// Independence. A request's tokens do not depend on the mode, the order, the slots, preemption, shared prefixes or
+// other requests, except for rounding. A product over another number of rows may sum in another order (on the CPU: up
+// to eight rows, or more). Logits in float32 then differ in their last bits. Logits in bf16, or over a KV cache of
+// 8-bit values, differ by some hundredths. Such a difference can change a token when the two best logits are close.
+//
+// Memory. The constructor decides how much memory the steps and the pool of pages may take (fitBatch). When memory is
+// too small for both, steps are smaller and pages fewer from the beginning, or the constructor throws OutOfMemory.
+// Other programs may take memory later, so a step may still not fit. This is known before its first kernel. With
+// `survivesOutOfMemory` the engine schedules the step again with half the tokens. A step of one token that does not fit
+// ends its request with OutOfMemory, and the other requests go on. Steps stay small for some time. Without
+// `survivesOutOfMemory` step() throws, and the engine serves no more. When the pool finds no memory for more pages, it
+// keeps its size for some time. Requests that would not fit into this pool even alone end with OutOfMemory in the same
+// way.
+//
+// An engine belongs to the thread of its model's context. The caller calls add() and cancel() between two calls of
+// step().
 
 #include <functional>
 #include <map>
@@ -43,100 +53,110 @@ namespace vitrine::engine {
 
 struct BatchOptions {
     SchedulerOptions scheduler;
-    /// Kind Paged. poolPages and poolSequences 0: chosen by fitBatch().
+    /// The engine sets the kind to Paged. Where poolPages or poolSequences is 0, fitBatch() chooses it.
     KvCacheOptions cache;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
-    base::ProgressSink* progress = nullptr; ///< of compiling kernels
-    bool endures = false;                   ///< goes on after a step that does not fit memory; mode Continuous only
-    /// The longest prompt and answer that will come, for what is prepared before the first step; 0: not known.
+    base::ProgressSink* progress = nullptr; ///< receives the progress of compiling kernels
+    /// Whether the engine goes on after a step that does not fit into memory; only in mode Continuous.
+    bool survivesOutOfMemory = false;
+    /// Tokens of the longest prompt that will come, and of the longest prompt together with its answer; 0: not known.
+    /// Memory and kernels are prepared for them before the first step.
     std::int64_t longestPrompt = 0;
     std::int64_t longestSequence = 0;
-    std::int64_t mostForbidden = 0; ///< ids that a request may forbid
+    std::int64_t mostForbidden = 0; ///< the largest number of ids that one request forbids
 };
 
-/// One request and what became of it. Times are on the context's clock; -1: has not happened.
+/// The result of one request. Times are on the context's clock; -1: this has not happened.
 struct BatchResult {
     GenerateResult result;
-    std::string refusal; ///< why it was refused; empty: it was not
-    std::string failure; ///< why it ended with OutOfMemory though the others go on; empty: it did not
+    std::string refusal; ///< why the request was refused; empty: it was not refused
+    std::string failure; ///< why the request ended with OutOfMemory while others go on; empty: it did not
     base::TimeNs arrival = 0;
     base::TimeNs admitted = -1;
     base::TimeNs firstToken = -1;
     base::TimeNs end = -1;
     std::int32_t preemptions = 0;
-    std::int64_t sharedTokens = 0; ///< of its prompt, taken from another's pages
+    std::int64_t sharedTokens = 0; ///< of its prompt, whose pages another request had computed
 };
 
 struct BatchCounts {
     std::int64_t steps = 0;
-    std::int64_t samplingSteps = 0; ///< in which a request could get a token
-    std::int64_t aheadSteps = 0;    ///< launched before the ids of the one before were read
+    std::int64_t samplingSteps = 0; ///< steps in which a request could get a token
+    std::int64_t aheadSteps = 0;    ///< launched before the ids of the step before were read
     std::int64_t generated = 0;
     std::int64_t prefillTokens = 0;
-    std::int64_t recomputedTokens = 0; ///< of them: computed before, and lost by a preemption
+    std::int64_t recomputedTokens = 0; ///< tokens that were computed before, and lost by a preemption
     std::int64_t paddingTokens = 0;
-    std::int64_t sharedTokens = 0;    ///< of prompts, found in known pages: not computed, or not again
-    std::int64_t sharingRequests = 0; ///< that had any
+    std::int64_t sharedTokens = 0;    ///< tokens of prompts that were found in known pages, and so were not computed
+    std::int64_t sharingRequests = 0; ///< requests that had such tokens
     std::int64_t preemptions = 0;
     std::int64_t swaps = 0;
-    std::uint64_t swapBytes = 0; ///< both ways
+    std::uint64_t swapBytes = 0; ///< to the host and back
     std::int64_t mostSwappedPages = 0;
-    std::uint64_t swapHostBytes = 0; ///< taken for them; at most the pages that the scheduler may swap
+    std::uint64_t swapHostBytes = 0; ///< host memory that was taken for swapped pages
     std::int64_t mostUsedPages = 0;
-    std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
-    std::uint64_t kvPageBytes = 0; ///< largest sum of pages in use
+    std::uint64_t kvBytes = 0;     ///< largest sum over the tokens in the cache
+    std::uint64_t kvPageBytes = 0; ///< largest sum over the pages in use
     double worstFragmentation = 0;
-    std::int64_t outOfMemorySteps = 0; ///< that did not fit memory and were scheduled again
-    std::int64_t failedRequests = 0;   ///< a single token of theirs did not fit
-    std::int64_t lostSwaps = 0;        ///< preempted requests whose pages found no host memory
-    double prefillSeconds = 0;         ///< of steps that read prompts
-    double decodeSeconds = 0;          ///< of the others
+    /// Steps that did not fit into memory and were scheduled again, and pools that could not grow.
+    std::int64_t outOfMemorySteps = 0;
+    std::int64_t failedRequests = 0; ///< requests that ended with OutOfMemory
+    std::int64_t lostSwaps = 0;      ///< preempted requests for whose pages the host had no memory
+    double prefillSeconds = 0;       ///< time of steps that read prompts
+    double decodeSeconds = 0;        ///< time of the other steps
 };
 
 class BatchEngine final : private StepEngine {
 public:
-    /// Makes the cache. `tokenizer` may be null: texts are then empty. Throws OutOfMemory.
+    /// Makes the KV cache. The model must outlive the engine. `tokenizer` may be null: texts are then empty. Throws
+    /// OutOfMemory.
     BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options);
     ~BatchEngine() override;
     BatchEngine(const BatchEngine&) = delete; // owns a cache on the model's context
     BatchEngine& operator=(const BatchEngine&) = delete;
 
-    /// Compiles the kernels of the steps that may come; nothing where the context compiles none.
+    /// Compiles the kernels of the steps that are likely to come. Does nothing on a context that compiles no kernels.
     void prepare();
 
-    /// A request arrives; numbers count from 0 and are the request numbers of sampling. `arrival`: when it really did.
+    /// Adds a request and returns its number. Numbers count from 0 and are the request numbers of sampling. `arrival`
+    /// is when the request arrived, which may be before this call.
     std::int32_t add(GenerateRequest request, base::TimeNs arrival);
-    /// One that is refused for a reason of the caller's.
+    /// Adds a request that the caller refuses for `reason`, and returns its number.
     std::int32_t refuse(const std::string& reason, base::TimeNs arrival);
-    /// No more requests will come (static batches wait for full ones before).
+    /// Says that no more requests will come. Until then a static batch waits until there are as many requests as slots.
     void close() { scheduler_->close(); }
-    /// Its pages and its slot are free when it returns. Nothing for one that has ended.
+    /// Cancels a request. Its pages and its slot are free when the call returns. Does nothing when the request has
+    /// ended.
     void cancel(std::int32_t request);
 
-    /// Launches or runs one step and takes the tokens of one. False when nothing can be done before a request arrives.
-    /// Throws what steps throw (OutOfMemory only where it does not endure); the engine then serves no more, and
-    /// requests that had not ended read as they were.
+    /// Schedules one step, launches or runs it, and gives the tokens of a step that has ended to the requests. Returns
+    /// false when there is nothing to do until a request arrives. Throws what Model::step throws (with
+    /// survivesOutOfMemory, no OutOfMemory of a step). After an exception the engine serves no more, and the results of
+    /// requests that had not ended stay as they are.
     bool step();
 
-    /// Called after each token of a request, and not when it is refused. Must not throw, may call cancel.
+    /// Sets a callback that is called after each token of a request. The callback must not throw. It may call cancel().
     void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
-    /// Called when a request has ended in any way but by being refused. Must not throw.
+    /// Sets a callback that is called when a request has ended, but not when it was refused. The callback must not
+    /// throw.
     void onEnd(std::function<void(std::int32_t request)> callback) { onEnd_ = std::move(callback); }
 
     const BatchResult& result(std::int32_t request) const;
     bool ended(std::int32_t request) const { return scheduler_->ended(request); }
-    /// The result of one that has ended, which is then forgotten: for engines that serve for ever.
+    /// Returns the result of a request that has ended and frees the engine's memory of the request. A server calls it
+    /// so that memory does not grow.
     BatchResult takeResult(std::int32_t request);
     const BatchCounts& counts() const { return counts_; }
-    /// What the last step that did not fit said; empty: all did.
+    /// The message of the last OutOfMemory that the engine survived; empty: there was none.
     const std::string& lastOutOfMemory() const { return lastOutOfMemory_; }
     const Scheduler& scheduler() const { return *scheduler_; }
     const KvCache& cache() const { return *cache_; }
-    /// Reports what each slot did up to here and begins anew: from now on the events go to the next recording.
-    void tellSlots() { trace_->finish(); }
-    /// Waits for the device, ends the slots' trace. Called by the destructor too.
+    /// Reports what each slot has done until now. The time after this call belongs to new events, which another
+    /// recording may receive.
+    void reportSlots() { trace_->finish(); }
+    /// Waits for the device and reports what each slot has done. The destructor calls it too.
     void finish() noexcept;
-    /// After an error: every request that had not ended reads `reason`.
+    /// Called after an error. Every request that had not ended gets `reason` as its finish reason.
     void abandon(FinishReason reason);
 
 private:
@@ -154,19 +174,19 @@ private:
     void landed(const PendingStep& pending, base::TimeNs begin) override;
     void accept(ActiveRequest& request, std::int32_t id, float logprob,
                 std::vector<std::pair<std::int32_t, float>> top) override;
-    void giveWay(const PendingStep& pending, const base::OutOfMemory& error);
-    void growBack();
-    void backPool();
-    void backNextStep();
-    void endUnholdable(int group, std::int64_t pages);
-    void liftPool();
+    void retrySmaller(const PendingStep& pending, const base::OutOfMemory& error);
+    void raiseTokenLimit();
+    void mapWholePool();
+    void mapPagesOfNextStep();
+    void endRequestsThatCannotFit(int group, std::int64_t pages);
+    void liftPoolLimits();
     void reportSchedule(const StepSchedule& schedule);
     std::unique_ptr<PendingStep> preparePendingStep(StepSchedule schedule);
     std::vector<CarriedIds> carriedBy(const PendingStep& pending) const;
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
     void publish(const PendingStep& pending);
     void noteCache();
-    std::int32_t mostDecodes() const; ///< rows of a step of single tokens, those that fill it up included
+    std::int32_t mostDecodes() const; ///< the most rows that requests have in one decode step
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
     BatchResult& addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival);
     Row* unendedRow(std::int32_t request) const;
@@ -177,21 +197,22 @@ private:
     std::unique_ptr<Scheduler> scheduler_;
     std::unique_ptr<BatchTrace> trace_;
     std::map<std::int32_t, std::unique_ptr<Row>> rows_;
-    std::unique_ptr<KvSwap> swap_; ///< null: nothing is swapped
-    int fillSequence_ = -1;        ///< of rows that fill a bucket up
+    std::unique_ptr<KvSwap> swap_; ///< null: pages are not swapped
+    int fillSequence_ = -1;        ///< sequence of the rows that fill a step up to a bucket
     bool buckets_ = false;
     std::unique_ptr<kernels::Arena> carryArena_;
-    kernels::Tensor carry_; ///< (2, rows) ids that steps leave to the next one, in turns
+    kernels::Tensor carry_; ///< (2, rows) I32: ids that a step leaves for the next one; the two halves take turns
     std::int64_t carryRows_ = 0;
     int carryHalf_ = 0;
     BatchCounts counts_;
     TokenCallback onToken_;
     std::function<void(std::int32_t)> onEnd_;
-    std::int64_t refusedAt_ = -1; ///< the step at which the pool found no memory; -1: none
-    std::int64_t fitting_ = 0;    ///< steps that fitted since one did not
+    /// Number of the step at which the pool found no memory; -1: the pool has not been limited.
+    std::int64_t refusedAt_ = -1;
+    std::int64_t fitting_ = 0; ///< steps that fitted since the last one that did not
     std::string lastOutOfMemory_;
-    bool pagesMoved_ = false; ///< since the trace was told
-    bool idle_ = false;       ///< the last step was none
+    bool pagesMoved_ = false; ///< pages changed hands since the cache reported them last
+    bool idle_ = false;       ///< the last call of step() had nothing to do
     bool finished_ = false;
 };
 

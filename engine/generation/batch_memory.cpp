@@ -18,7 +18,7 @@ constexpr std::int64_t kCalmSteps = 1000;
 
 /// All of the pool's memory before the first step. Where there is less than was counted on, in whole units of the
 /// device, the pool is smaller.
-void BatchEngine::backPool() {
+void BatchEngine::mapWholePool() {
     for (const bool rings : {true, false}) {
         for (std::size_t group = 0; group < cache_->groups().size(); ++group) {
             const auto number = static_cast<int>(group);
@@ -44,9 +44,9 @@ void BatchEngine::backPool() {
 
 /// Memory for the pages that the next step may take, while the one under way goes on. Where the budget has none left
 /// the pool stays as it is for a while: requests then make room for each other, and those that can never fit end.
-void BatchEngine::backNextStep() {
+void BatchEngine::mapPagesOfNextStep() {
     if (refusedAt_ >= 0 && counts_.steps - refusedAt_ >= kCalmSteps) {
-        liftPool();
+        liftPoolLimits();
     }
     PageBook& book = *cache_->book();
     for (int group = 0; group < static_cast<int>(book.groups().size()); ++group) {
@@ -57,20 +57,20 @@ void BatchEngine::backNextStep() {
         if (!cache_->backAhead(group, wanted) && options_.scheduler.mode == BatchMode::Continuous) {
             book.limit(group, cache_->backedPages(group));
             refusedAt_ = counts_.steps;
-            endUnholdable(group, wanted);
+            endRequestsThatCannotFit(group, wanted);
         }
     }
 }
 
-void BatchEngine::endUnholdable(int group, std::int64_t pages) {
-    const std::vector<std::int32_t> ending = scheduler_->unholdable();
+void BatchEngine::endRequestsThatCannotFit(int group, std::int64_t pages) {
+    const std::vector<std::int32_t> ending = scheduler_->requestsThatCannotFit();
     if (ending.empty()) {
         return;
     }
     try {
         cache_->requireBacked(group, pages);
     } catch (const base::OutOfMemory& error) {
-        if (!options_.endures) {
+        if (!options_.survivesOutOfMemory) {
             throw;
         }
         lastOutOfMemory_ = error.message();
@@ -87,7 +87,7 @@ void BatchEngine::endUnholdable(int group, std::int64_t pages) {
 }
 
 /// Memory that the pool did not find may be there again.
-void BatchEngine::liftPool() {
+void BatchEngine::liftPoolLimits() {
     for (std::size_t group = 0; refusedAt_ >= 0 && group < cache_->groups().size(); ++group) {
         cache_->book()->limit(static_cast<int>(group), kvPoolPages(cache_->groups()[group], cache_->options()));
     }
@@ -95,7 +95,7 @@ void BatchEngine::liftPool() {
 }
 
 /// A step did not fit memory. The next one is smaller; a request that was alone in it with one token ends.
-void BatchEngine::giveWay(const PendingStep& pending, const base::OutOfMemory& error) {
+void BatchEngine::retrySmaller(const PendingStep& pending, const base::OutOfMemory& error) {
     scheduler_->undo(pending.schedule);
     ++counts_.outOfMemorySteps;
     lastOutOfMemory_ = error.message();
@@ -123,7 +123,7 @@ void BatchEngine::giveWay(const PendingStep& pending, const base::OutOfMemory& e
 }
 
 /// Memory that was short may be there again.
-void BatchEngine::growBack() {
+void BatchEngine::raiseTokenLimit() {
     const std::int64_t limit = scheduler_->options().tokenBudget;
     if (limit < options_.scheduler.tokenBudget && ++fitting_ >= kCalmSteps) {
         fitting_ = 0;

@@ -2,45 +2,50 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Sizes of a batch: its pool of pages and its rows.
+// Sizes of a batch: the pages of its pool and the rows of its steps.
 
 #include "engine/generation/scheduler.h"
 #include "engine/model/model.h"
 
 namespace vitrine::engine {
 
-/// Rows of a step of `rows` single tokens once it is filled up: few different numbers, so that few captured graphs
-/// serve all of them. Never more than `slots` where `rows` is not.
+/// The number of rows that a decode step of `rows` tokens is filled up to. There are only few such numbers, so that few
+/// captured graphs serve all decode steps. When `rows` is at most `slots`, the result is at most `slots` too.
 std::int32_t bucketRows(std::int32_t rows, std::int32_t slots);
 
-/// Ids that a step leaves on the device for the next one, in two halves that take turns: I32, (2, carriedRows).
+/// Columns of the buffer (2, carriedRows) I32 in which steps leave their sampled ids on the device for the next step.
+/// The two rows of the buffer take turns.
 std::int64_t carriedRows(const SchedulerOptions& scheduler);
 
-/// Whether requests that lose their place have their pages moved to the host.
+/// Whether the pages of a preempted request are moved to the host.
 bool swaps(const SchedulerOptions& scheduler);
 
-/// What is known of the requests that will come.
+/// What is known about the requests that will come.
 struct Expected {
-    std::int64_t longestPrompt = 0, longestSequence = 0; ///< tokens; 0: not known
-    std::int64_t mostForbidden = 0;                      ///< ids that one of them forbids
+    /// Tokens of a prompt, and of a prompt with its answer; 0: not known.
+    std::int64_t longestPrompt = 0, longestSequence = 0;
+    std::int64_t mostForbidden = 0; ///< the largest number of ids that one request forbids
 };
 
-/// Decides before the first step what its pool and its steps may have of the memory that is free, so that a run fails
-/// there or not at all; equal on every backend with the same traits, and never fewer pages with more memory.
+/// Divides the free memory between the pool of pages and the steps, before the first step. So a run that lacks memory
+/// fails here and not later. The result is the same on every backend with the same traits. More memory never gives
+/// fewer pages.
 ///
-/// Fills in poolPages, poolSequences and tableTokens where they are 0: what all slots can come to with sequences of
-/// `longestSequence` tokens (unknown: as many as the model was made for), with shared prefixes of unknown requests all
-/// that there is, but no more than 85 % of what is free (the rest is for the steps). Where steps of
-/// `scheduler.tokenBudget` tokens do not fit beside the pool that becomes what they may have: half of it, and so on,
-/// until they take 15 % or what the pool leaves; fewer than slots only where the longest sequence (an unknown one: of
-/// 4096 tokens) would find no pages. A pool that is as large as smaller steps let it be has no more pages than the next
-/// larger steps would leave it.
+/// Fills in poolPages, poolSequences and tableTokens where they are 0. The pool is then as large as all slots together
+/// can need with sequences of `longestSequence` tokens; when that is unknown, of as many tokens as the model has
+/// positions. With shared prefixes and unknown requests the pool has no such limit. In any case it takes at most 85 %
+/// of the free memory.
 ///
-/// True: memory is short, what the steps need was taken and the pool has to be backed before the first of them. Throws
-/// OutOfMemory where not even a step of one token fits.
+/// Lowers scheduler.tokenBudget where steps of so many tokens do not fit beside the pool. The budget is halved
+/// until the steps take at most 15 % of the free memory or fit beside the pool. It falls below one token for each slot
+/// only when the pool could not hold the longest sequence otherwise (4096 tokens, when the length is unknown). A pool
+/// beside smaller steps has no more pages than it would have beside the next larger steps.
+///
+/// Returns true when memory is short. The step arena then has its memory already, and the caller must map the memory of
+/// the whole pool before the first step. Throws OutOfMemory when not even a step of one token fits.
 bool fitBatch(KvCacheOptions& cache, SchedulerOptions& scheduler, Model& model, const Expected& expected);
 
-/// Pages of any group that so many bytes of host memory hold.
+/// How many pages `bytes` bytes of host memory hold, whichever KV group the pages belong to.
 std::int64_t swapPagesIn(std::uint64_t bytes, const ModelConfig& config, const KvCacheOptions& cache);
 
 } // namespace vitrine::engine

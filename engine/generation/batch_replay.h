@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Replays a trace of requests against an engine at the times at which they arrived.
+// Replays a request trace against an engine: each request is added at its arrival time.
 
 #include <string>
 #include <vector>
@@ -13,12 +13,13 @@ namespace vitrine::engine {
 
 struct ArrivingRequest {
     GenerateRequest request;
-    double arrival = 0;  ///< seconds from the start, never less than that of the one before
-    std::string refusal; ///< why it cannot even be asked for; empty: it can
+    double arrival = 0;  ///< seconds from the start, not less than those of the request before
+    std::string refusal; ///< why the engine is not asked to serve it; empty: it is
 };
 
-/// Until the last request has ended. Waits for arrivals; on virtual time the clock moves on to them. Request i of the
-/// engine is request i of `requests`; the engine must be fresh. Throws what steps throw, after engine.abandon().
+/// Serves `requests` and returns when the last one has ended. Waits for arrivals; virtual time moves on to the next
+/// arrival instead. REQUIRES an engine without requests: request i of the engine is then request i of `requests`. When
+/// a step throws, it calls engine.abandon() and rethrows.
 void replayRequests(BatchEngine& engine, kernels::Context& context, std::vector<ArrivingRequest> requests);
 
 } // namespace vitrine::engine

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a BatchEngine knows of a request: shared by its source files.
+// What a BatchEngine keeps for each request. Only its own source files include this header.
 
 #include "engine/generation/active_request.h"
 #include "engine/generation/batch_engine.h"
 
 namespace vitrine::engine {
 
-/// A request and what a batch knows of it besides.
+/// One request of a batch.
 struct BatchEngine::Row {
     Row(GenerateRequest asked, std::int32_t number, std::shared_ptr<const Tokenizer> tokenizer,
         ChatFormatKind chatFormat)
@@ -17,8 +17,8 @@ struct BatchEngine::Row {
 
     BatchResult out;
     ActiveRequest request;
-    std::int64_t computed = 0; ///< tokens that were in the cache at some time
-    bool shares = false;       ///< it found tokens of its prompt in known pages
+    std::int64_t computed = 0; ///< the most tokens of it that were in the cache at any time
+    bool shares = false;       ///< some tokens of its prompt were found in known pages
 
     bool done() const { return request.done() || !out.refusal.empty(); }
 };

@@ -11,20 +11,20 @@ BatchTrace::BatchTrace(kernels::Tracer& tracer, std::int32_t slots)
 
 void BatchTrace::step(const StepSchedule& schedule, const BatchMoment& moment, base::TimeNs begin, base::TimeNs end,
                       std::int32_t sampled, std::int32_t fill) {
-    base::BatchStepEvent told;
-    told.begin = begin;
-    told.end = end;
-    told.index = schedule.index;
-    told.sampled = sampled;
-    told.queued = moment.queued;
-    told.running = moment.running;
-    told.preempted = moment.preempted;
-    told.usedPages = moment.pages.used;
-    told.sharedPages = moment.pages.shared;
-    told.cachedPages = moment.pages.cached;
-    told.freePages = moment.pages.free;
-    told.paddingRows = fill;
-    told.paddingTokens = fill;
+    base::BatchStepEvent event;
+    event.begin = begin;
+    event.end = end;
+    event.index = schedule.index;
+    event.sampled = sampled;
+    event.queued = moment.queued;
+    event.running = moment.running;
+    event.preempted = moment.preempted;
+    event.usedPages = moment.pages.used;
+    event.sharedPages = moment.pages.shared;
+    event.cachedPages = moment.pages.cached;
+    event.freePages = moment.pages.free;
+    event.paddingRows = fill;
+    event.paddingTokens = fill;
 
     std::vector<base::SlotSpanEvent> now(open_.size());
     for (std::size_t slot = 0; slot < now.size(); ++slot) {
@@ -40,19 +40,19 @@ void BatchTrace::step(const StepSchedule& schedule, const BatchMoment& moment, b
             cell.state = reads ? cell.state : base::SlotState::Padding;
             cell.request = reads ? cell.request : row.request;
             cell.padding += row.tokens;
-            told.paddingRows += 1;
-            told.paddingTokens += row.tokens;
+            event.paddingRows += 1;
+            event.paddingTokens += row.tokens;
             continue;
         }
         const bool decodes = row.kind == RowKind::Decode;
         cell.state = decodes ? base::SlotState::Decode : base::SlotState::Prefill;
         cell.request = row.request;
         cell.tokens += row.tokens;
-        told.decodeRows += decodes ? 1 : 0;
-        told.prefillRows += decodes ? 0 : 1;
-        told.prefillTokens += decodes ? 0 : row.tokens;
+        event.decodeRows += decodes ? 1 : 0;
+        event.prefillRows += decodes ? 0 : 1;
+        event.prefillTokens += decodes ? 0 : row.tokens;
     }
-    tracer_.batchStep(told);
+    tracer_.batchStep(event);
     for (std::size_t slot = 0; slot < now.size(); ++slot) {
         base::SlotSpanEvent& open = open_[slot];
         if (open.steps > 0 && (open.state != now[slot].state || open.request != now[slot].request)) {

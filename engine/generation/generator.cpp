@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/generation/generator.h"
 
-#include "engine/generation/together_run.h"
+#include "engine/generation/generate_engine.h"
 
 namespace vitrine::engine {
 
@@ -10,7 +10,7 @@ Generator::Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, c
     : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {}
 
 void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken) {
-    TogetherRun(model_, tokenizer_, options_, std::move(requests), report, onToken).run();
+    GenerateEngine(model_, tokenizer_, options_, std::move(requests), report, onToken).run();
 }
 
 } // namespace vitrine::engine

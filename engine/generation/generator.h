@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Generation over ragged batches: several prompts at once, prefilled in chunks, decoded together until each has ended.
+// Generates answers to several prompts together. The prompts are read in prefill steps of limited size, then all
+// requests are decoded in one batch until each has ended.
 //
-// The default is greedy. Sampling is what the caller asks for; `fromGenerationConfig` takes a model's own defaults,
-// which the command line does only when the user asked for sampling (temperature above 0). A result does not depend on
-// what else is in the batch. Where a step is launched before the ids of the one before it are read, a stop condition is
-// seen one step late: what was computed behind it is dropped.
+// By default the choice of tokens is greedy. A caller that wants sampling sets Sampling. `fromGenerationConfig` gives a
+// model's own defaults; the command line uses them only when the user asks for sampling (temperature above 0). The
+// result of a request does not depend on the other requests of the batch. On devices that run ahead, a step is launched
+// before the ids of the step before it are read. A stop condition is then seen one step late, and what was computed
+// after it is dropped.
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +29,7 @@
 namespace vitrine::engine {
 
 struct Sampling {
-    float temperature = 0; ///< 0: greedy, the rest but repetitionPenalty then has no effect
+    float temperature = 0; ///< 0: greedy; only repetitionPenalty has an effect then
     std::int32_t topK = 0;
     float topP = 1;
     float minP = 0;
@@ -42,31 +44,33 @@ struct GenerateRequest {
     std::vector<std::int32_t> prompt;
     std::int64_t maxNewTokens = 128;
     Sampling sampling;
-    std::vector<std::int32_t> stopTokens; ///< end the request; the stop token is the last of its ids
-    std::vector<std::string> stopTexts;   ///< need a tokenizer
+    std::vector<std::int32_t> stopTokens; ///< ids that end the request; the stop token is the last id of the answer
+    std::vector<std::string> stopTexts;   ///< end the request; they need a tokenizer
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
-    /// How its answer is parted into channels; unset: as the engine's options say.
+    /// The chat format by which the answer is divided into channels; unset: that of the engine's options.
     std::optional<ChatFormatKind> chatFormat;
-    /// The number that sampling knows it by, so that one seed gives one answer whenever it comes; unset: its own.
+    /// The request number of sampling. With a fixed number a seed gives the same answer whenever the request arrives.
+    /// Unset: the request's own number.
     std::optional<std::uint32_t> samplingNumber;
 };
 
-/// The last three: the whole run ended before this request did.
+/// Why a request ended. Cancelled, OutOfMemory and Failed: before its answer was complete.
 enum class FinishReason : std::uint8_t { None, Length, StopToken, StopText, Cancelled, OutOfMemory, Failed };
 /// "length", "stop_token", "stop_text", "cancelled", "out_of_memory", "failed"; None: "unfinished".
 std::string_view finishReasonName(FinishReason reason);
-/// Of requests that had not ended when a run ended with this error.
+/// The finish reason of requests that had not ended when a run failed with this error.
 FinishReason finishReasonOf(const base::Error& error);
 
 struct GeneratedToken {
     std::int32_t request = 0;
-    std::int32_t index = 0; ///< of the new tokens, from 0
+    std::int32_t index = 0; ///< among the new tokens of its request, from 0
     std::int32_t id = 0;
-    std::string text;    ///< what became showable
+    std::string text;    ///< the text that can be shown because this token is known; may be empty
     std::string channel; ///< of the text; "final" but for harmony models
     float logprob = 0;
-    std::vector<std::pair<std::int32_t, float>> top; ///< the best alternatives when asked for
-    base::TimeNs time = 0;                           ///< on the context's clock
+    /// Ids and logprobs of the best alternatives, when they were asked for.
+    std::vector<std::pair<std::int32_t, float>> top;
+    base::TimeNs time = 0; ///< on the context's clock
 };
 
 struct GenerateResult {
@@ -74,49 +78,54 @@ struct GenerateResult {
     std::vector<std::int32_t> ids; ///< new tokens, the stop token included
     std::vector<float> logprobs;
     std::vector<std::vector<std::pair<std::int32_t, float>>> top;
-    std::map<std::string, std::string> channels; ///< texts by channel, the answer is "final"; ends before a stop text
+    /// Texts by channel, without the stop text; the answer is in the channel "final".
+    std::map<std::string, std::string> channels;
     FinishReason finish = FinishReason::None;
 };
 
 struct GenerateReport {
     std::vector<GenerateResult> results;
     double prefillSeconds = 0;      ///< until every request has its first token
-    double decodeSeconds = 0;       ///< the rest
-    std::int64_t decodedTokens = 0; ///< after the first of each request
+    double decodeSeconds = 0;       ///< after that
+    std::int64_t decodedTokens = 0; ///< new tokens, without the first one of each request
     std::int64_t decodeSteps = 0;
-    double stepSeconds = 0;        ///< of the last decode step; before there is one, of the longest prefill step
-    std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
-    std::uint64_t kvPageBytes = 0; ///< largest sum of pages
-    std::vector<std::pair<std::string, std::uint64_t>> kvGroupBytes; ///< pages by group when kvPageBytes was reached
+    double stepSeconds = 0;    ///< time of the last decode step; of the longest prefill step when nothing was decoded
+    std::uint64_t kvBytes = 0; ///< largest sum over the tokens in the cache
+    std::uint64_t kvPageBytes = 0; ///< largest sum over the pages
+    /// Bytes of pages by KV group, when their sum was kvPageBytes.
+    std::vector<std::pair<std::string, std::uint64_t>> kvGroupBytes;
 };
 
 struct GenerateOptions {
     KvCacheOptions cache;
-    std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: the choice of prefillChunk() in model.h
+    std::int64_t prefillChunk = 0; ///< tokens of one prefill step; 0: prefillChunk() in model.h chooses
     std::int32_t topLogprobs = 0;
-    base::ProgressSink* progress = nullptr;             ///< of compiling kernels, and of a prefill of several steps
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
-    /// Scheduling on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
-    /// time. Ids of such tokens are 0.
+    /// Receives the progress of compiling kernels, and of a prefill of several steps.
+    base::ProgressSink* progress = nullptr;
+    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< the format by which answers are divided into channels
+    /// For plans on Meta: skips decode steps that would repeat the allocations of the step before, and advances the
+    /// clock by their time. The ids of the skipped tokens are 0.
     bool jumpEqualSteps = false;
-    /// Measurements: so many tokens with random keys and values stand before every prompt, nothing is computed for
-    /// them.
+    /// For measurements: the number of tokens that stand before every prompt in the cache. Their keys and values are
+    /// random and are not computed.
     std::int64_t priorTokens = 0;
     std::uint64_t priorSeed = 0;
-    ExpertUse* expertUse = nullptr; ///< measurements: counts the experts of decode steps, which makes them slower
-    /// Decode steps to count of each run: the first one runs op by op anyway, and counting it costs next to nothing.
+    ExpertUse* expertUse = nullptr; ///< for measurements: receives the number of experts that decode steps read, or
+                                    ///< null; counted steps are slower
+    /// How many decode steps of a run are counted in expertUse, from the first one on. The first step runs op by op
+    /// anyway, so counting it costs almost nothing.
     std::int64_t countedSteps = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Called after each token, on the run's thread; must not throw.
+/// Called after each token on the run's thread. It must not throw.
 using TokenCallback = std::function<void(const GeneratedToken&)>;
 
 class Generator {
 public:
     /// `tokenizer` may be null: texts are then empty. The model must outlive the generator.
     Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options);
-    /// Generates for all requests together. On every error `report` holds what was done until then, and a request that
-    /// had not ended reads Cancelled, OutOfMemory or Failed.
+    /// Generates the answers of all requests together. When it throws, `report` holds what was done until then. A
+    /// request that had not ended has the finish reason Cancelled, OutOfMemory or Failed.
     void run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
 
 private:

@@ -117,7 +117,7 @@ std::int64_t Scheduler::mostPagesOfStep(int group) const {
                               : std::min(tokens, options_.tokenBudget) / kind.pageTokens + 2 * sequences + back;
 }
 
-std::vector<std::int32_t> Scheduler::unholdable() const {
+std::vector<std::int32_t> Scheduler::requestsThatCannotFit() const {
     std::vector<std::int32_t> out;
     for (std::int32_t request = first_; request < requests(); ++request) {
         if (!ended(request) && !at(request).ending && !book_->couldHold(at(request).atMost(), options_.otherPages)) {

@@ -2,28 +2,32 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which requests get which tokens of the next step: continuous batching, and static batching as what it is measured
-// against.
+// Decides which requests get which tokens in the next step. Continuous batching is the normal mode; static batching is
+// there to compare it with.
 //
-// A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` schedules one step and takes its
-// pages; the caller runs the step and commits its tokens to the book (KvCache::commit does) before it asks for the next
-// one.
+// A scheduler works over a PageBook. It knows lengths and pages, but no tensors and no clock. next() schedules one step
+// and takes the pages for it. The caller runs the step and commits its tokens to the page book (KvCache::commit does
+// this) before it calls next() again.
 //
-// Continuous: each step gives every running request its next token and fills what is left of the token budget with
-// pieces of prompts. Requests are admitted in the order of their arrival (or LongestFirst's), never around one another,
-// when a slot and the pages of what they have to compute are free. When pages run short the running request that
-// arrived last loses its place (preemption) and waits at its place in the queue: a running request is older than a
-// preempted one, so the oldest always gets on, and a request that the whole pool could not hold is refused at once.
-// That is why it cannot deadlock. Without preemption the pages of the longest answer are set aside at admission. Where
-// rings are shared (PageBook::sharesRings) a prompt is read up to two borders of pages, so that rings can be kept
-// there: the last one before its end, for prompts that go on where it ends, and the one at which it leaves what is
-// known, for others that begin alike. Each costs one piece more. Fairness: a request in a slot gets tokens at least
-// every fairSteps + slots steps, whatever the order says. LongestFirst lets a waiting request be overtaken overtakes *
-// slots times at most.
+// Mode Continuous. Each step gives every running request its next token and uses the rest of the token budget for
+// pieces of prompts.
+// - Admission: a waiting request gets a slot when a slot is free and the pages for the tokens that it must compute are
+// free. The order is that of arrival, or that of LongestFirst. A request never goes before one that is ahead of it in
+// this order.
+// - Preemption: when pages run short, the running request that arrived last loses its slot and its pages and goes back
+// to its place in the queue. So the oldest request always gets on. A request that the whole pool could not hold is
+// refused when it is added. Together this rules out deadlocks. With Preemption::Off the pages of the longest possible
+// answer are set aside at admission.
+// - Shared rings (PageBook::sharesRings): the reading of a prompt stops at up to two borders of pages, so that the
+// rings can be saved there. One is the last border before the end of the prompt; it serves prompts that continue this
+// one. The other is the border where the prompt leaves a known prefix; it serves prompts that begin in the same way.
+// Each stop makes one piece more.
+// - Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order is. With
+// LongestFirst a waiting request is overtaken at most overtakes * slots times.
 //
-// Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any
-// more). Prompts are padded to the longest one with sequences of their own, and the batch steps until its last request
-// has ended.
+// Mode Static. A batch starts when all slots are free and as many requests wait as there are slots, or when no more
+// requests will come. Prompts are padded to the length of the longest one; the padding has sequences of its own. The
+// batch runs steps until its last request has ended.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,76 +41,80 @@
 namespace vitrine::engine {
 
 enum class BatchMode : std::uint8_t { Continuous, Static };
-/// Fifo: tokens of running requests first, then prompts begun, then waiting requests.
-/// PrefillFirst: prompts begun and waiting requests first.
-/// LongestFirst: as Fifo, but of the waiting requests the one whose answer may be longest comes in first, so that the
-/// last answers end together and slots stay full; preempted requests still come first, and requests that were overtaken
-/// too often next. Static batches are made of the longest answers first then. Each admission looks at the whole queue.
+/// Which requests get tokens first. Fifo: decoding requests, then prompts that are partly read, then waiting requests.
+/// PrefillFirst: prompts that are partly read and waiting requests first.
+/// LongestFirst: as Fifo, but of the waiting requests the one with the longest possible answer is admitted first. So
+/// the last answers end at about the same time and slots stay full. Preempted requests are still admitted before all
+/// others, and then requests that were overtaken too often. In mode Static the longest answers make the first batches.
+/// Each admission looks at the whole queue.
 enum class BatchOrder : std::uint8_t { Fifo, PrefillFirst, LongestFirst };
 enum class Preemption : std::uint8_t { Off, Recompute, Swap };
 
 struct SchedulerOptions {
     BatchMode mode = BatchMode::Continuous;
-    std::int32_t slots = 16; ///< requests that run together at most
+    std::int32_t slots = 16; ///< the most requests that run together
     BatchOrder order = BatchOrder::Fifo;
     Preemption preemption = Preemption::Recompute;
-    std::int64_t tokenBudget = 8192; ///< tokens of one step at most
-    std::int64_t swapPages = 0; ///< that host memory holds at most; a request that finds no room there is recomputed
+    std::int64_t tokenBudget = 8192; ///< the most tokens of one step
+    /// The most pages that host memory holds; a preempted request that finds no room there is computed again.
+    std::int64_t swapPages = 0;
     std::int32_t fairSteps = 16;
-    std::int32_t overtakes = 16; ///< LongestFirst: for each slot, how often later requests come in before a waiting one
-    /// While more requests wait than slots are free, a free slot waits so many steps for others to become free: steps
-    /// that read prompts are dear, and share what they read of the weights.
+    /// LongestFirst: how often, for each slot, later requests are admitted before a waiting one.
+    std::int32_t overtakes = 16;
+    /// While more requests wait than slots are free, admission waits up to this many steps for more free slots. A step
+    /// that reads prompts is expensive, and several prompts in one step share the reading of the weights.
     std::int32_t gatherSteps = 0;
-    std::int64_t maxQueue = 0; ///< requests that wait at most, 0: no limit
-    /// What was generated is computed again token by token, as it was the first time: for models whose rotary
-    /// frequencies follow the length.
+    std::int64_t maxQueue = 0; ///< the most requests that wait; 0: no limit
+    /// A preempted request computes its generated tokens again one by one, as it did the first time. Models with
+    /// dynamic rotary frequencies need this.
     bool oneByOne = false;
-    std::int64_t otherPages = 0; ///< of each group, held by sequences that are none of the scheduler's
+    std::int64_t otherPages = 0; ///< pages of each KV group that sequences of others than the scheduler hold
 };
 
-/// What a request may become. Preempted and Swapped wait again.
+/// Preempted and Swapped requests wait in the queue again; the pages of Swapped ones are on the host.
 enum class RequestState : std::uint8_t { Waiting, Running, Preempted, Swapped, Finished, Cancelled, Refused };
 
 /// What a row of a step is for.
 enum class RowKind : std::uint8_t {
-    Prefill, ///< tokens of a prompt, or of what a preempted request computes again
-    Decode,  ///< the last token that was sampled
-    Padding, ///< for nothing: padding of a static batch (request -1), or a request of it that has ended
+    Prefill, ///< tokens of a prompt, or tokens that a preempted request computes again
+    Decode,  ///< the token that was sampled last
+    Padding, ///< no result is used: padding of a static batch (request -1), or a request of that batch that has ended
 };
 
 struct ScheduledRow {
     std::int32_t request = -1;
     std::int32_t slot = 0;
-    int sequence = 0; ///< of the cache
+    int sequence = 0; ///< its number in the cache
     RowKind kind = RowKind::Decode;
-    std::int64_t begin = 0; ///< position of its first token
+    std::int64_t begin = 0; ///< position of the first token in its sequence
     std::int64_t tokens = 1;
-    bool samples = false;    ///< the request gets its next token from it
-    bool keepsRings = false; ///< what the sequence holds behind the row is worth keeping for prompts that begin like it
+    bool samples = false; ///< the request gets its next token from this row
+    /// After this row the rings of the sequence are to be saved for prompts that begin in the same way.
+    bool keepsRings = false;
 };
 
-/// What happens to page contents before the step, in the order of the schedule's list: a page may be given from one to
-/// the other.
+/// A copy of page contents before the step. Moves are done in the order of StepSchedule::moves, because a later move
+/// may write a page that an earlier one reads.
 struct PageMove {
     enum class Kind : std::uint8_t { Copy, SwapOut, SwapIn };
     Kind kind = Kind::Copy;
-    PageCopy copy;                                ///< Copy
-    std::int32_t request = -1;                    ///< the others: whose pages go to the host, or come back
-    std::vector<std::vector<std::int32_t>> pages; ///< by group
+    PageCopy copy;             ///< Copy
+    std::int32_t request = -1; ///< SwapOut, SwapIn: the request whose pages go to the host, or come back
+    std::vector<std::vector<std::int32_t>> pages; ///< SwapOut, SwapIn: pages by KV group
 };
 
-/// A change that next() made to a request.
+/// A request that next() admitted or preempted.
 struct SlotChange {
     std::int32_t request = 0;
     std::int32_t slot = 0;
-    bool again = false;    ///< admitted: it had run before
-    bool swapped = false;  ///< preempted: its pages go to the host; admitted: they come back
-    std::int64_t kept = 0; ///< tokens that are in the cache: those of a shared prefix, or those that come back
+    bool again = false;    ///< admitted requests: it had run before
+    bool swapped = false;  ///< preempted requests: its pages go to the host; admitted ones: they come back
+    std::int64_t kept = 0; ///< admitted requests: tokens in the cache, of a shared prefix or of pages that come back
 };
 
 struct StepSchedule {
     std::int64_t index = 0;
-    /// Decode rows by slot, then the others by slot.
+    /// Decode rows ordered by slot, then the other rows ordered by slot.
     std::vector<ScheduledRow> rows;
     std::vector<PageMove> moves;
     std::vector<SlotChange> preempted;
@@ -118,61 +126,65 @@ struct StepSchedule {
 
 class Scheduler {
 public:
-    /// The book must outlive it. REQUIRES at least one slot and one token of budget.
+    /// The page book must outlive the scheduler. REQUIRES at least one slot and a token budget of at least 1.
     Scheduler(const SchedulerOptions& options, PageBook& book);
 
     const SchedulerOptions& options() const { return options_; }
 
-    /// A request arrives; numbers count from 0. `prompt` is looked at where prefixes are shared, else only its size.
-    /// A refused one is told by state() and reason().
+    /// Adds a request and returns its number; numbers count from 0. The ids of `prompt` matter only where prefixes are
+    /// shared, its size always. The request may be refused: state() and reason() say so.
     std::int32_t add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens);
-    /// Takes a request that was not even looked at: refused for a reason of the caller's.
+    /// Adds a request that the caller refuses for `reason`, and returns its number.
     std::int32_t refuse(const std::string& reason);
-    /// No more requests will come.
+    /// Says that no more requests will come.
     void close() { closed_ = true; }
 
-    /// Schedules the next step; empty when nothing can run before a request arrives.
+    /// Schedules the next step. The schedule is empty when nothing can run until a request arrives.
     StepSchedule next();
-    /// The last schedule will not be run: its tokens are to be scheduled again. Pages that it moved stay moved, and
-    /// requests that it admitted or preempted stay so. Continuous only, before anything else is asked of the scheduler.
+    /// Takes back the last schedule, which was not run, so that its tokens are scheduled again. Pages that it moved
+    /// stay moved, and requests that it admitted or preempted stay admitted or preempted. REQUIRES mode Continuous, and
+    /// no other call since next().
     void undo(const StepSchedule& schedule);
-    /// From here on a step has at most so many tokens.
+    /// Sets the token budget of the steps that follow.
     void limitTokens(std::int64_t tokens) { options_.tokenBudget = std::max<std::int64_t>(tokens, 1); }
-    /// The host has no room for the pages of a request that the last schedule swapped out: it will be computed again,
-    /// and no more pages go there than do now.
+    /// Says that the host has no memory for the pages of a request that the last schedule swapped out. The request will
+    /// be computed again. From now on the host is given no more pages than it holds at this moment.
     void loseSwapped(std::int32_t request);
-    /// A stop condition ended the request: tokens sampled after it are dropped. Its slot and pages are free at once.
+    /// Ends a request because of a stop condition. Its slot and its pages are free at once; in mode Static, when its
+    /// batch has ended.
     void stop(std::int32_t request);
-    /// The same, at any time; nothing for one that has ended.
+    /// Cancels a request in any state. Its slot and its pages are free at once. Does nothing when the request has
+    /// ended.
     void cancel(std::int32_t request);
-    /// The caller is done with its state and reason; its memory is free once it and all before it have ended.
+    /// Says that the caller will not ask for the request again. Its entry is freed when the request and all earlier
+    /// ones have ended and are forgotten.
     void forget(std::int32_t request);
 
     RequestState state(std::int32_t request) const { return at(request).state; }
     const std::string& reason(std::int32_t request) const { return at(request).reason; }
-    std::int64_t generated(std::int32_t request) const {
-        return at(request).generated;
-    } ///< the scheduled ones included
-    int sequence(std::int32_t request) const { return at(request).sequence; } ///< -1: in no slot
+    /// Tokens that the request sampled, those of scheduled steps included.
+    std::int64_t generated(std::int32_t request) const { return at(request).generated; }
+    /// The number of the request's sequence in the cache; -1: the request is in no slot.
+    int sequence(std::int32_t request) const { return at(request).sequence; }
     bool ended(std::int32_t request) const;
-    std::int32_t requests() const {
-        return first_ + static_cast<std::int32_t>(entries_.size());
-    } ///< forgotten ones too
+    /// The number of requests that were ever added.
+    std::int32_t requests() const { return first_ + static_cast<std::int32_t>(entries_.size()); }
     std::size_t remembered() const { return entries_.size(); }
 
     std::int32_t queued() const { return static_cast<std::int32_t>(queue_.size()); }
     std::int32_t running() const;
-    std::int32_t preempted() const;                         ///< of the queued ones
-    std::int64_t swappedPages() const { return swapUsed_; } ///< on the host, of all groups; at most options().swapPages
-    /// Pages of a group that the next step could take at most, free ones included.
+    std::int32_t preempted() const; ///< requests of the queue that have run before
+    /// Pages on the host, of all KV groups: at most options().swapPages.
+    std::int64_t swappedPages() const { return swapUsed_; }
+    /// The most pages of a KV group that the next step could take. Free pages of the pool serve for them first.
     std::int64_t mostPagesOfStep(int group) const;
-    /// Requests that the pool, having become smaller, could not hold even alone. Such a request would wait for ever.
-    std::vector<std::int32_t> unholdable() const;
-    /// The longest sequence that the running requests can come to, tokens.
+    /// Requests that the pool could not hold even alone, because it has become smaller. They would wait for ever.
+    std::vector<std::int32_t> requestsThatCannotFit() const;
+    /// Tokens of the longest sequence that a running request can reach.
     std::int64_t longestRunning() const;
-    /// Steps in which a running request may go without tokens at most.
+    /// The most steps in a row in which a running request gets no tokens.
     std::int32_t fairnessBound() const { return options_.fairSteps + options_.slots; }
-    /// Later requests that come in before a waiting one at most, where the order is not that of arrival.
+    /// The most later requests that are admitted before a waiting one with LongestFirst.
     std::int32_t overtakeBound() const { return options_.overtakes * options_.slots; }
 
 private:
@@ -181,20 +193,20 @@ private:
         std::string reason;
         std::int64_t prompt = 0;
         std::int64_t maxNew = 0;
-        std::vector<std::int32_t> tokens; ///< of the prompt, where prefixes are shared
+        std::vector<std::int32_t> tokens; ///< of the prompt; only where prefixes are shared
         std::int64_t computed = 0;        ///< tokens in the cache, or scheduled to be
         std::int64_t generated = 0;
         std::int32_t slot = -1;
         int sequence = -1;
-        int padding = -1; ///< static: the sequence of its padding
+        int padding = -1; ///< mode Static: the sequence of its padding
         std::int64_t padded = 0, toPad = 0;
-        std::int32_t idle = 0;      ///< steps without tokens
-        std::int32_t overtaken = 0; ///< requests that arrived later and came in before it
+        std::int32_t idle = 0;      ///< steps in a row without tokens
+        std::int32_t overtaken = 0; ///< requests that arrived later and were admitted before it
         bool ending = false;        ///< its last token is scheduled
         bool ran = false;
         bool forgotten = false;
         std::int64_t swapped = 0;         ///< tokens whose pages are on the host
-        std::vector<std::int64_t> keepAt; ///< lengths at which its rings are kept, ascending
+        std::vector<std::int64_t> keepAt; ///< lengths of the sequence at which its rings are saved, ascending
 
         std::int64_t known() const { return prompt + generated; }
         std::int64_t need() const { return known() - computed; }
@@ -236,17 +248,17 @@ private:
 
     SchedulerOptions options_;
     PageBook* book_;
-    std::deque<Entry> entries_; ///< from number first_
+    std::deque<Entry> entries_; ///< by request, from number first_ on
     std::int32_t first_ = 0;
     std::deque<std::int32_t> queue_;  ///< by arrival
-    std::vector<std::int32_t> slots_; ///< request of each, -1: free
+    std::vector<std::int32_t> slots_; ///< request in each slot; -1: free
     bool closed_ = false;
     std::int64_t steps_ = 0;
     std::int32_t gathered_ = 0;
     std::int64_t budget_ = 0;        ///< of the step that is being scheduled
     std::vector<std::int32_t> lost_; ///< requests preempted in the step that is being scheduled
     std::int64_t swapUsed_ = 0;
-    std::int64_t staticNewTokens_ = 0; ///< of the longest answer of a static batch
+    std::int64_t staticNewTokens_ = 0; ///< new tokens of the longest answer of a static batch
 };
 
 } // namespace vitrine::engine

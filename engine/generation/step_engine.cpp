@@ -36,7 +36,7 @@ void StepEngine::advance(std::unique_ptr<PendingStep>& next) {
     }
 }
 
-/// Launches the step behind the one under way or, when that has landed, runs it. False when nothing is left of it.
+/// Launches the step after the pending one or, when that has ended, runs it. False when nothing is left of it.
 bool StepEngine::run(PendingStep& pending, bool& launched, StepOutput& out) {
     fill(pending);
     if (mayLaunch(pending) && launch(pending)) {

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs scheduled steps for requests: the part that every way of generating shares. From a schedule it makes the step's
-// inputs, launches the step or runs it, and gives each request the token that was sampled for it.
+// Runs scheduled steps for requests. It is the base of all engines that generate tokens. From a schedule it makes the
+// batch of the step, launches or runs the step, and gives each request the token that was sampled for it.
 //
-// Where the context runs ahead, a step is launched before the host has read the ids of the step before it, and its
-// requests get their tokens while the next step is scheduled. So one step at most is under way between two calls.
-// Derived classes schedule steps (BatchEngine: requests that come at any time; TogetherRun: requests that begin
-// together) and says what a token, and a step that has landed, mean there. Belongs to the thread of the model's
-// context.
+// On a context that runs ahead, the engine launches a step before it reads the ids of the step before. The requests get
+// these ids while the device works on the new step. So at most one step is pending between two calls.
+//
+// A derived class schedules the steps, and it decides what happens when a step has ended and when a request gets a
+// token. BatchEngine serves requests that come at any time, GenerateEngine requests that begin together. An engine
+// belongs to the thread of the model's context.
 
 #include <cstdint>
 #include <memory>
@@ -23,23 +24,24 @@
 
 namespace vitrine::engine {
 
-/// What a row without a token of its own reads; any id will do.
+/// The token id of rows whose token is not known on the host, or that belong to no request. Any valid id would do.
 inline constexpr std::int32_t kNoToken = 0;
 
-/// A step from its schedule to its tokens.
+/// A step, from its schedule until its tokens are given to the requests.
 struct PendingStep {
     StepSchedule schedule;
-    bool decodes = false; ///< single tokens only
-    bool known = true;    ///< but for ids that the device carries over
-    base::TimeNs launched = 0;
+    bool decodes = false; ///< every row has one token of a decoding request; no row reads a prompt
+    bool known = true;    ///< the host knows all token ids, except those that a pending step samples for a decode row
+    base::TimeNs launched = 0; ///< when the step was launched or began to run
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
     std::vector<CarriedIds> carried;
     std::vector<std::int32_t> padding;
     std::vector<std::int32_t> sampled; ///< request of each row of logits; -1: padding
-    std::int32_t fill = 0;             ///< rows that only make the batch as large as a bucket
-    const std::int32_t* ids = nullptr; ///< where the device keeps the sampled ids for the next step; null: it does not
-    BatchMoment moment;                ///< when the step was scheduled
+    std::int32_t fill = 0;             ///< rows that belong to no request and fill the step up to a bucket
+    /// Device memory that keeps the sampled ids for the next step; null: there is none.
+    const std::int32_t* ids = nullptr;
+    BatchMoment moment; ///< the numbers of requests and pages when the step was scheduled
 };
 
 class StepEngine {
@@ -49,47 +51,51 @@ protected:
     StepEngine(const StepEngine&) = delete; // steps under way view its requests
     StepEngine& operator=(const StepEngine&) = delete;
 
-    /// Launches the step or, when the one under way has landed, runs it; then a step lands: this one if it was run,
-    /// else the one before it. Throws what Model::step throws; `next` is there still when the step could not be run.
+    /// Launches the step `next` if it can be launched ahead, and gives the tokens of the step that was pending to the
+    /// requests. Otherwise it first ends the pending step, runs `next` and gives the tokens of `next` to the requests.
+    /// Throws what Model::step throws. After an exception `next` is null if its step was launched, and unchanged if its
+    /// step could not run.
     void advance(std::unique_ptr<PendingStep>& next);
-    /// Waits for the step under way and gives its tokens out. REQUIRES one.
+    /// Waits for the pending step and gives its tokens to the requests. REQUIRES a pending step.
     void landLast();
+    /// The pending step; null: there is none.
     const PendingStep* underWay() const { return pending_.get(); }
-    /// Waits for what was launched and forgets it.
+    /// Waits for the pending step and drops its results.
     void drop() noexcept;
     base::TimeNs now() const { return model_.context().clock().now(); }
 
-    /// The request of this number; null for one that has ended, and for -1.
+    /// The request of this number. Null when it has ended, and for -1.
     virtual ActiveRequest* unended(std::int32_t request) const = 0;
     /// Whether the row's sequence is still in the cache.
     virtual bool lives(const ScheduledRow& scheduled) const = 0;
-    /// The pending step has the rows of its schedule; what else belongs to its batch is added.
+    /// Called when the batch of a step has the rows of its schedule. Adds what else the engine wants in the batch.
     virtual void complete(PendingStep& pending) = 0;
-    /// Launches the step if it can be. False, and nothing happened, where it cannot.
+    /// Launches the step ahead (Model::launch). False when the step cannot be launched.
     virtual bool launch(const PendingStep& pending) = 0;
-    /// The step was run at once, instead of being launched.
+    /// Called when the step was run at once instead of launched.
     virtual void ran(const PendingStep& pending) = 0;
-    /// The cache has the step's tokens.
+    /// Called when the step was launched or run, so that the cache has its tokens.
     virtual void entered(const PendingStep& pending) = 0;
-    /// The step has ended, and its tokens come next. `begin`: when the device could begin with it.
+    /// Called when the step has ended, before its tokens are given to the requests. `begin` is when the device could
+    /// begin with the step.
     virtual void landed(const PendingStep& pending, base::TimeNs begin) = 0;
-    /// The request takes a token.
+    /// Gives a token to the request.
     virtual void accept(ActiveRequest& request, std::int32_t id, float logprob,
                         std::vector<std::pair<std::int32_t, float>> top) = 0;
 
-    /// Whether the step may be launched without knowing what the one before it sampled.
+    /// Whether the step may be launched before the host knows what the step before it sampled.
     bool mayLaunch(const PendingStep& pending) const;
 
     Model& model_;
     std::unique_ptr<KvCache> cache_;
-    base::TimeNs landedAt_ = 0; ///< when the last step ended
+    base::TimeNs landedAt_ = 0; ///< when the last step ended, on the context's clock
 
 private:
     bool run(PendingStep& pending, bool& launched, StepOutput& out);
     void fill(PendingStep& pending);
     void land(const StepOutput& out, const PendingStep& pending);
 
-    std::unique_ptr<PendingStep> pending_; ///< launched and not read
+    std::unique_ptr<PendingStep> pending_; ///< launched, and its results are not read; null: none
 };
 
 } // namespace vitrine::engine

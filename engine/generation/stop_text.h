@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Stop strings over streamed text. A stop string may begin in one token and end in another, so text that could be its
-// beginning is held back until it is certain.
+// Finds stop strings in streamed text. A stop string may begin in one token and end in a later one. So text that could
+// be the beginning of a stop string is held back until this is decided.
 
 #include <string>
 #include <string_view>
@@ -13,13 +13,14 @@ namespace vitrine::engine {
 
 class StopText {
 public:
-    /// `stops` are UTF-8, none empty.
+    /// `stops` are UTF-8. None of them is empty.
     explicit StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-    /// Text that may be shown now. Once a stop string is complete, the text before it is returned, hit() is true, and
-    /// nothing follows. Where several end, the one that begins first counts.
+    /// Adds text and returns the text that may be shown now. When a stop string is complete, it returns the text before
+    /// the stop string, hit() becomes true, and later calls return nothing. When several stop strings are complete at
+    /// once, the one that begins first counts.
     std::string push(std::string_view text);
-    /// What was held back, when the text ended without a stop string.
+    /// Returns the text that was held back. Called when the text ends without a stop string.
     std::string finish();
     bool hit() const { return hit_; }
 

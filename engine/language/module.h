@@ -57,7 +57,8 @@ struct ChosenProgram {
     kernels::CaptureBinding binding() const;
 };
 
-/// Parsed texts of one or several files that share a scope (later ones win), and the catalogue behind them.
+/// Parsed texts of one or several files that share a scope (later ones win), and the catalogue, which is searched after
+/// them.
 class PyModule {
 public:
     /// Throws PyError on a syntax error.

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = ProgramOffer::Kind;
 
-/// Mask or Score by the number of parameters without defaults, as PyTorch tells them apart.
+/// Mask or Score by the number of parameters without defaults, as PyTorch distinguishes them.
 std::optional<Kind> programKind(const PyFunctionCode& code) {
     std::size_t needed = 0;
     for (const PyParameter& parameter : code.parameters) {

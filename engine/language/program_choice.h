@@ -21,7 +21,7 @@ inline constexpr std::string_view kProgramTextName = "program";
 
 struct ProgramChoice {
     std::vector<std::string> files;              ///< read in order, later ones win
-    std::string program;                         ///< a text behind the files; empty: none
+    std::string program;                         ///< a text that is read after the files; empty: none
     std::map<std::string, std::int64_t> defines; ///< NAME=INTEGER that the texts read as globals
     std::map<std::string, double> parameters;    ///< NAME=NUMBER in place of a constant or of a factory's argument
     std::vector<std::string> captures;           ///< as parseCaptureText reads them

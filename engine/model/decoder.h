@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The structure of a loaded model: its layers, what stands before and behind them, and all parameters as a list.
-// Everything views the weight store that it was made from, and must not outlive it.
+// The structure of a loaded model: the embedding, the layers, the final norm and the head, and all parameters as one
+// list. A Decoder holds views of the weight store that it was made from, so it must not outlive that store.
 
 #include <deque>
 #include <vector>
@@ -25,9 +25,9 @@ public:
     /// (vocab, hidden)
     const kernels::TensorView& embedding() const { return embedding_; }
     const kernels::NormWeights& finalNorm() const { return finalNorm_; }
-    /// (vocab, hidden); the embedding where the two are tied.
+    /// (vocab, hidden). A model with tied weights has the embedding here too.
     const kernels::LinearView& head() const { return head_; }
-    /// Every weight once, from the embedding through the layers to the head.
+    /// All weights, each one once, in the order embedding, layers, head.
     const std::vector<Parameter>& parameters() const { return parameters_; }
 
 private:

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One layer of a decoder as a value: its part of the config, its weights, its attention programs. Steps, training,
-// quantization and sharding work over these. Weights and programs are views: the model that gave the layer owns them.
+// One layer of a decoder as a value: its part of the config, its weights and its attention programs. Code that works
+// layer by layer (steps, training, quantization, sharding) uses these values. The weights and the programs are views.
+// The model that the layer belongs to owns the memory.
 
 #include "engine/checkpoint/model_config.h"
 #include "kernels/ops/linear/linear_view.h"
@@ -11,8 +12,8 @@
 
 namespace vitrine::engine {
 
-/// What a family does not have is empty: weights by WeightView::empty(), norms and sinks by their tensor, programs by
-/// BoundProgram::empty(). Shapes are those of kernels/ops/fused/blocks.h.
+/// A member that the model family does not have is empty. WeightView::empty() says so for a weight, the empty tensor
+/// for a norm or the sinks, BoundProgram::empty() for a program. kernels/ops/fused/blocks.h gives the shapes.
 struct DecoderLayer {
     LayerConfig config;
     kernels::NormWeights attentionNorm;

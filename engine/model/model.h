@@ -2,16 +2,21 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A decoder of any of the seven families, built from its config and driven in steps over ragged batches.
+// A decoder of any of the seven model families. It is built from a model's config and runs steps over ragged batches.
 //
-// A step takes the new tokens of some sequences (a prompt, a piece of one, or one token each), writes their keys and
-// values into the cache, and computes logits of the rows asked for. Its activations, scratch and logits live in the
-// context's step arena, whose size a dry run of the same step on Meta has found (kept by the step's signature: tokens,
-// sequences, rows, block table widths): out of memory is thrown before the first kernel.
-// One step is one tracer step with a layer scope for each layer.
-// Where the context replays graphs, a decode step that was seen before (the same signature and addresses) is replayed
-// as a graph, and told in the trace as a replay of the step that was captured. A model belongs to the thread of its
-// context and must not outlive it.
+// A step takes the new tokens of some sequences: a whole prompt, a piece of a prompt, or one token each. It writes the
+// keys and values of these tokens into the KV cache and computes the logits of the rows that the batch asks for.
+//
+// The activations, the scratch and the logits of a step lie in the step arena of the context. A dry run of the same
+// step on Meta finds the size of that arena beforehand, so a step that does not fit throws OutOfMemory before its first
+// kernel. The model remembers the size by the signature of the step: the numbers of tokens, sequences and rows, and the
+// widths of the block tables.
+//
+// In the trace a step is one step scope with one layer scope for each layer. On a context that replays graphs, a
+// decode step becomes a CUDA graph when a step of the same signature and the same addresses has run before. Later steps
+// of that kind replay the graph, and the trace reports each of them as a replay of the captured step.
+//
+// A model belongs to the thread of its context and must not outlive the context.
 
 #include <array>
 #include <cstdint>
@@ -42,37 +47,38 @@ struct StepGraph;
 struct LaunchedStep;
 struct StepInputs;
 
-/// Bytes of a model's weights by who reads them.
+/// Bytes of a model's weights, grouped by which tokens of a step read them.
 struct WeightBytes {
-    std::uint64_t shared = 0;       ///< what every token reads but the head: attention, norms, routers, dense MLPs
-    std::uint64_t head = 0;         ///< of the last product
-    std::uint64_t embeddingRow = 0; ///< what one token reads of the embedding
-    std::uint64_t expert = 0;       ///< one expert of one layer, with its biases; 0: there are none
+    std::uint64_t shared = 0;       ///< read for every token: attention, norms, routers, dense MLPs; without the head
+    std::uint64_t head = 0;         ///< of the product that gives the logits
+    std::uint64_t embeddingRow = 0; ///< the row of the embedding that one token reads
+    std::uint64_t expert = 0;       ///< one expert of one layer, biases included; 0: a model without experts
     std::int64_t moeLayers = 0;
 };
 
-/// Which experts steps really read: counted from what the router chose.
+/// How many experts the steps really read, counted from the choices of the routers.
 struct ExpertUse {
     std::int64_t steps = 0;
-    std::int64_t experts = 0; ///< different ones of a layer, summed over layers and steps
+    std::int64_t experts = 0; ///< different experts of a layer, summed over layers and steps
     std::int64_t tokens = 0;  ///< of the counted steps
 };
 
-/// New tokens of one sequence of the cache.
+/// The new tokens of one sequence in a step.
 struct StepSequence {
-    int sequence = 0;
+    int sequence = 0; ///< its number in the cache
     std::span<const std::int32_t> tokens;
-    bool wantsLogits = true; ///< of its last token
-    /// Tokens of the whole prompt while it is fed in pieces, 0: these are all there are. Rotary frequencies that follow
-    /// the length (dynamic) are those of the whole prompt in each piece, as if it had been fed at once.
+    bool wantsLogits = true; ///< the step gives logits of its last token
+    /// Tokens of the whole prompt while the prompt is read in pieces; 0: `tokens` are not such a piece. Dynamic rotary
+    /// frequencies depend on the length of the sequence. Each piece uses the frequencies of the whole prompt, so the
+    /// result is the same as without pieces.
     std::int64_t promptTokens = 0;
     bool keep = true; ///< see KvAppend
 };
 
-/// Neighbouring tokens of a step whose ids the device holds: those that a step under way samples. The host's ids in
-/// their places are not looked at, but must be ids.
+/// Neighbouring tokens of a step whose ids only the device knows, because a pending step samples them. The step ignores
+/// the ids that StepSequence::tokens has in their places, but these must be valid ids.
 struct CarriedIds {
-    std::int64_t token = 0; ///< the first of them, counted over the whole step
+    std::int64_t token = 0; ///< index of the first one among all tokens of the step
     std::int64_t count = 0;
     const std::int32_t* ids = nullptr; ///< in device memory
 };
@@ -80,32 +86,35 @@ struct CarriedIds {
 enum class StepLogits : std::uint8_t { Last, All };
 
 struct StepBatch {
-    std::string_view name = "decode"; ///< of the step scope: "prefill", "decode", or "mixed" for both
-    std::int32_t index = 0;           ///< step number in its phase
-    bool repeats = true;              ///< steps like it will come: the trace keeps a template of it
+    /// Name of the step scope: "prefill", "decode", or "mixed" for a step that does both.
+    std::string_view name = "decode";
+    std::int32_t index = 0; ///< step number in its phase
+    bool repeats = true;    ///< similar steps will follow, so the trace keeps a template of this one
     std::vector<StepSequence> sequences;
-    StepLogits logits = StepLogits::Last; ///< All: every token of every sequence, whatever wantsLogits says
-    /// One for each row of logits, or empty: no sampling.
+    StepLogits logits = StepLogits::Last; ///< All: of every token, whatever wantsLogits says
+    /// One entry for each row of logits. Empty: the step samples nothing.
     std::span<const kernels::SampleParameters> sampling;
     std::int32_t topLogprobs = 0;
-    /// Where logits (rows, vocab) are copied to, or null. Untouched on Meta.
+    /// Host memory (rows, vocab) that receives the logits, or null. On Meta nothing is written to it.
     float* logitsOut = nullptr;
-    std::span<const CarriedIds> carried; ///< contexts that run ahead only; looked at while the step is launched
-    /// Contexts that run ahead: the sampled ids are copied to this device memory (rows) as well, for the next step's
-    /// `carried`; or null.
+    std::span<const CarriedIds> carried; ///< only for contexts that run ahead; read until launch() returns
+    /// Device memory (rows) that receives a copy of the sampled ids, so that the next step can name them in `carried`;
+    /// or null. Only for contexts that run ahead.
     std::int32_t* idsOut = nullptr;
-    /// Counts the step's experts here, or null. Measurements only: the step fetches the choice of every layer, so that
-    /// it is slower. Nothing is counted on Meta.
+    /// Receives the number of experts that the step reads, or null. Only for measurements: the step downloads the
+    /// router's choice of every layer, which makes it slower. On Meta nothing is counted.
     ExpertUse* expertUse = nullptr;
 };
 
-/// How a step is launched ahead.
+/// How Model::launch starts a step.
 enum class Launch : std::uint8_t {
-    Graph,       ///< a decode step (one token a sequence, every row sampled) whose graph was captured before
-    GraphOnLast, ///< the same; its tokens are what the step launched before it samples, for the same sequences in the
-                 ///< same order, and those of the batch are not looked at
-    Ops, ///< op by op: a step of any kind over a paged cache whose rows of logits are all sampled (there may be none)
-         ///< and whose tensors fit into what steps before it needed. In the trace it lasts until it is launched
+    Graph, ///< Replays a captured graph. The step is a decode step: one token for each sequence, and every row is
+           ///< sampled.
+    GraphOnPendingIds, ///< As Graph, but the token ids are those that the last launched step samples. Both steps have
+                       ///< the same sequences in the same order. The ids in the batch are ignored.
+    Ops, ///< Launches op by op a step of any kind. The cache is paged, all rows of logits are sampled (there may be
+         ///< none), and the tensors fit into the step arena as it is. In the trace the step ends when its last op is
+         ///< launched.
 };
 
 struct StepOutput {
@@ -117,8 +126,9 @@ struct StepOutput {
 
 class Model {
 public:
-    /// Loads the weights inside a phase scope "load"; weights that the context kept (LoadReport::kept) come to life in
-    /// one that is named "weights kept from the run before". `progress` may be null.
+    /// Loads the weights inside a phase scope "load". Where the context kept the weights of an earlier run
+    /// (LoadReport::kept), the model takes them over inside a phase scope "weights kept from the run before".
+    /// `progress` may be null.
     Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
           base::ProgressSink* progress);
     ~Model();
@@ -129,44 +139,46 @@ public:
     const ModelOptions& options() const { return options_; }
     const LoadReport& loadReport() const { return weights_->report(); }
     kernels::Context& context() { return context_; }
-    /// Its layers, from the embedding to the head.
+    /// The layers in the order in which a token passes them.
     std::span<const DecoderLayer> layers() const { return decoder_->layers(); }
-    /// Every weight once.
+    /// All weights, each one once.
     std::span<const Parameter> parameters() const { return decoder_->parameters(); }
-    /// All of them, and what stands before and behind the layers.
+    /// The layers and parameters with the embedding, the final norm and the head.
     const Decoder& decoder() const { return *decoder_; }
 
-    /// Runs one step and advances the cache, whose pages are added before it. Throws OutOfMemory before the first
-    /// kernel, Cancelled between layers (the cache then keeps its length), BadInput for a token id outside the
-    /// vocabulary. REQUIRES that no launched step is under way.
+    /// Adds the pages that the step needs to the cache, runs the step and advances the cache. Throws OutOfMemory before
+    /// the first kernel, Cancelled between layers (the sequences in the cache then keep their lengths), BadInput for a
+    /// token id outside the vocabulary. REQUIRES that no step is pending.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
-    /// The same without a cache: every sequence begins at position 0 and attends to its own tokens of this step, as in
-    /// the forward pass of training. Numbers of sequences are not looked at.
+    /// Runs a step without a cache. Every sequence begins at position 0 and attends to its own tokens of this step, as
+    /// in the forward pass of training. StepSequence::sequence is ignored.
     StepOutput step(const StepBatch& batch);
 
-    /// Where kernels are compiled: compiles what `steps`, taken one after the other from an empty cache of this kind,
-    /// will launch, all at once on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the
-    /// first steps need not wait. Reports progress "Compiling kernels"; `progress` may be null.
+    /// Compiles the kernels that `steps` will launch, so that the first steps need not wait for the compiler. The steps
+    /// follow one another and start from an empty cache with these options. Their sequences are numbered from 0. The
+    /// kernel library compiles on several threads, and the call returns when all kernels are there. Does nothing on a
+    /// context that compiles no kernels. Reports progress "Compiling kernels"; `progress` may be null.
     void prepare(std::span<const StepBatch> steps, const KvCacheOptions& cache, base::ProgressSink* progress);
-    /// What the activations of a step would take: of `batch`, whose sequences are numbered from 0, over a cache of this
-    /// kind in which the first of them has `behind` tokens already (the longest counts). Nothing is allocated. REQUIRES
-    /// that the cache could hold them.
-    std::uint64_t stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& cache);
-    /// The same of a step without a cache.
+    /// Bytes of the step arena that the step `batch` would take over a cache with these options. The sequences are
+    /// numbered from 0. The first one already has `before` tokens in the cache, the others have none. Allocates
+    /// nothing. REQUIRES that such a cache could hold the tokens.
+    std::uint64_t stepBytes(const StepBatch& batch, std::int64_t before, const KvCacheOptions& cache);
+    /// The same for a step without a cache.
     std::uint64_t stepBytes(const StepBatch& batch);
-    /// Launches a step and returns while the device works; the cache advances. False, and nothing happened but that the
-    /// cache may have more room, where the step cannot be launched so (see Launch) or the context runs nothing ahead:
-    /// use step(). At most two steps may be under way. Throws as step() does.
+    /// Launches a step, advances the cache and returns while the device works. At most two steps may be pending.
+    /// Returns false when two are pending, when the step does not meet the conditions of `how` (see Launch), or when
+    /// the context does not run ahead. Nothing was launched then, though the cache may have got pages; the caller uses
+    /// step() instead. Throws what step() throws.
     bool launch(const StepBatch& batch, KvCache& cache, Launch how);
-    /// Waits for the oldest launched step and writes its trace. Throws DeviceFault.
+    /// Waits for the oldest pending step, reports its replay to the trace and returns its results. Throws DeviceFault.
     StepOutput finishLaunched();
     bool launchedAny() const { return !launched_.empty(); }
-    /// Waits for what was launched and forgets it.
+    /// Waits for all pending steps and drops their results.
     void dropLaunched() noexcept;
 
-    /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts,
-    /// one row of the embedding.
+    /// Bytes of weights that the decode of one token of one sequence reads: all dense weights, expertsPerToken experts
+    /// of each layer, one row of the embedding.
     std::uint64_t weightBytesPerToken() const;
     WeightBytes weightBytes() const;
 
@@ -195,21 +207,22 @@ private:
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<kernels::Arena> ropeArena_;
-    kernels::Tensor ropeFrequencies_; ///< (headDim / 2) F32; empty when they change with the length (dynamic)
+    /// (headDim / 2) F32; empty for dynamic frequencies, which change with the length.
+    kernels::Tensor ropeFrequencies_;
     float ropeScale_ = 1;
     float embeddingScale_ = 1;
     std::unique_ptr<kernels::Context> dryContext_;
     kernels::Buffer dryGap_;
-    std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
-    /// Decode steps by signature and by every address that the kernels were given.
+    std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by the signature of the step
+    /// Graphs of decode steps, by the signature and by every address that the kernels use.
     std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;
     std::deque<std::unique_ptr<LaunchedStep>> launched_; ///< oldest first
-    std::array<kernels::Buffer, 2> resultSlots_;         ///< pinned; launched steps take them in turn
+    std::array<kernels::Buffer, 2> resultSlots_;         ///< pinned memory; launched steps use them in turn
     std::size_t nextSlot_ = 0;
 };
 
-/// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay
-/// in the caches; 8192 elsewhere.
+/// Tokens of one prefill step: `asked`, or a default where `asked` is 0. The default is 512 for the traits of a CPU, so
+/// that activations stay in the CPU's caches, and 8192 for other devices.
 std::int64_t prefillChunk(const kernels::DeviceTraits& traits, std::int64_t asked);
 
 } // namespace vitrine::engine

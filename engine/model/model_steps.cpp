@@ -109,12 +109,12 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
         if (step->graph == nullptr || step->graph->ids.empty()) {
             return false;
         }
-        const bool onLast = how == Launch::GraphOnLast;
-        if (onLast &&
+        const bool onPendingIds = how == Launch::GraphOnPendingIds;
+        if (onPendingIds &&
             (stepInputs.ids.offset != 0 || launched_.back()->views[0].shape.count() != stepInputs.ids.count)) {
             return false;
         }
-        replay(*step, cache, onLast ? stepInputs.ids.count : 0);
+        replay(*step, cache, onPendingIds ? stepInputs.ids.count : 0);
     }
     launched_.push_back(std::move(step));
     return true;
@@ -136,7 +136,7 @@ std::vector<std::int64_t> Model::graphKey(const StepInputs& stepInputs, const Kv
 }
 
 bool Model::canBeGraph(const StepInputs& stepInputs) const {
-    // By name too: a prompt of one token runs the same kernels, but is told as another step.
+    // By name too: a prompt of one token runs the same kernels, but is reported as another step.
     const bool decode = stepInputs.batch.name == "decode" &&
                         stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
                         stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
@@ -161,7 +161,7 @@ StepGraph* Model::graphOf(const StepInputs& stepInputs, const KvCache* cache) {
     return graph.get();
 }
 
-/// One that was captured, and that the trace knows how to tell; null where there is none.
+/// One that was captured, and that the trace can report as a replay; null where there is none.
 StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache) const {
     if (!canBeGraph(stepInputs)) {
         return nullptr;
@@ -184,9 +184,9 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
     StepOutput out;
     {
         const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
-        StepWay way;
+        StepRunOptions runOptions;
         if (ahead) {
-            way.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {
+            runOptions.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {
                 reserveResults(step, results);
                 fetch(step);
             };
@@ -199,11 +199,11 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
             }
             graph = graphOf(stepInputs, cache);
             // The first of its kind compiles and loads what it needs, which a capture should not.
-            way.capture = graph != nullptr && graph->known && graph->graph.empty() ? graph : nullptr;
+            runOptions.capture = graph != nullptr && graph->known && graph->graph.empty() ? graph : nullptr;
         }
-        out = StepRunner(*this, stepInputs, cache, context_, way).run();
-        if (way.capture != nullptr) {
-            graph->books = context_.memory().stepBooks();
+        out = StepRunner(*this, stepInputs, cache, context_, runOptions).run();
+        if (runOptions.capture != nullptr) {
+            graph->memory = context_.memory().stepMemory();
         }
         if (ahead && stepInputs.rows == 0) {
             fetch(step); // nothing was sampled: only its end counts
@@ -246,8 +246,8 @@ void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs)
         }
         fetch(step);
     }
-    // The books are kept while the device works.
-    context_.memory().repeatStep(step.graph->books);
+    // The host counts the memory while the device works.
+    context_.memory().repeatStep(step.graph->memory);
     cache.commit(stepInputs.appends);
 }
 
@@ -312,7 +312,7 @@ void Model::dropLaunched() noexcept {
         try {
             wait(*step);
         } catch (const base::Error&) {
-            // The next call to the device tells of the fault.
+            // The next call to the device reports the fault.
             break;
         }
     }
@@ -341,9 +341,9 @@ std::uint64_t Model::arenaBytes(const StepInputs& stepInputs, const KvCache* cac
 std::uint64_t Model::dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile) {
     kernels::Context& dry = dryContext();
     std::optional<kernels::Prefetch> prefetch;
-    StepWay way;
-    way.compile = compile ? &prefetch.emplace(context_) : nullptr;
-    StepRunner(*this, stepInputs, cache, dry, way).run();
+    StepRunOptions runOptions;
+    runOptions.compile = compile ? &prefetch.emplace(context_) : nullptr;
+    StepRunner(*this, stepInputs, cache, dry, runOptions).run();
     return dry.memory().step().highWater();
 }
 
@@ -361,16 +361,16 @@ kernels::Context& Model::dryContext() {
     return *dryContext_;
 }
 
-std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& options) {
+std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t before, const KvCacheOptions& options) {
     kernels::Context& dry = dryContext();
     KvCache cache(dry, config_, options);
-    const KvAppend before{cache.addSequence(), behind};
+    const KvAppend first{cache.addSequence(), before};
     for (std::size_t i = 1; i < batch.sequences.size(); ++i) {
         cache.addSequence();
     }
-    if (behind > 0) {
-        cache.reserve({&before, 1});
-        cache.commit({&before, 1});
+    if (before > 0) {
+        cache.reserve({&first, 1});
+        cache.commit({&first, 1});
     }
     cache.reserve(appendsOf(batch));
     return dryRun(StepInputs(*this, batch, &cache), &cache, false);

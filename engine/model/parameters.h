@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The parameters of a model: every weight with what optimizers, quantizers and shards must know of it.
+// The parameters of a model: every weight with what an optimizer, a quantizer or a shard plan must know about it.
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace vitrine::engine {
 
-/// What a parameter does. A bias has the role of the product that it belongs to.
+/// The place of a parameter in the model. A bias has the role of the product that it is added to.
 enum class ParameterRole : std::uint8_t {
     Embedding,
     Head,
@@ -30,21 +30,21 @@ enum class ParameterRole : std::uint8_t {
     ExpertDown,
 };
 
-/// Views a weight of a model, which owns the memory.
+/// A view of one weight. The model owns the memory.
 struct Parameter {
-    /// The name in the checkpoint ("model.layers.3.self_attn.q_proj.weight"). A packed weight has the name that its
-    /// tensors begin with. Experts that the checkpoint stores one by one are one stack here,
-    /// "...mlp.experts.gate_up_proj".
+    /// The name in the checkpoint, "model.layers.3.self_attn.q_proj.weight". A packed weight consists of several
+    /// tensors; its name is what their names have in common at the beginning. Experts that the checkpoint stores one by
+    /// one are one stack here, "...mlp.experts.gate_up_proj".
     std::string name;
     kernels::WeightView view;
-    std::int32_t layer = -1; ///< -1: outside of the layers
+    std::int32_t layer = -1; ///< -1: not in a layer
     ParameterRole role = ParameterRole::Norm;
     bool bias = false;
-    /// The dimension of view.shape that several devices would divide among them: outputs of q, k, v, gate and up,
-    /// inputs of o and down, experts of a stack, the vocabulary of embedding and head. None: every device holds all of
-    /// it.
+    /// The dimension of view.shape that is divided when several devices share the model: the outputs of q, k, v, gate
+    /// and up, the inputs of o and down, the experts of a stack, the vocabulary of the embedding and the head. None:
+    /// every device holds the whole parameter.
     std::optional<int> shardAxis;
-    bool trainable = false; ///< its elements are floats, which an optimizer can change in place
+    bool trainable = false; ///< its elements are floats, so an optimizer can change them in place
 };
 
 } // namespace vitrine::engine

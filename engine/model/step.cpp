@@ -27,9 +27,9 @@ kernels::Tensor StepRunner::activation(std::string_view name, const Shape& shape
 }
 
 template <class Op> void StepRunner::execute(const Op& op) {
-    if (way_.compile != nullptr) {
+    if (options_.compile != nullptr) {
         check(op);
-        way_.compile->add(op);
+        options_.compile->add(op);
         return;
     }
     context_.run(op);
@@ -91,8 +91,8 @@ StepOutput StepRunner::run() {
         upload(stepInputs_.frequencies.data(), frequencies_.view());
     }
     std::optional<kernels::GraphCapture> capture;
-    if (way_.capture != nullptr) {
-        way_.capture->inputs = inputs_.view();
+    if (options_.capture != nullptr) {
+        options_.capture->inputs = inputs_.view();
         capture_ = &capture.emplace(context_);
     }
     const kernels::Tensor x = activation("hidden", Shape{stepInputs_.tokens, config.hidden});
@@ -324,8 +324,8 @@ void StepRunner::countExperts(const TensorView& ids) {
 
 void StepRunner::endCapture() {
     if (capture_ != nullptr) {
-        way_.capture->graph = capture_->end();
-        context_.replay(way_.capture->graph);
+        options_.capture->graph = capture_->end();
+        context_.replay(options_.capture->graph);
         capture_ = nullptr;
     }
 }
@@ -379,16 +379,16 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     if (stepInputs_.batch.idsOut != nullptr) {
         context_.copy(ids.view().data, stepInputs_.batch.idsOut, ids.view().bytes());
     }
-    if (way_.capture != nullptr) {
-        way_.capture->ids = ids.view();
-        way_.capture->logprobs = logprobs.view();
-        way_.capture->topIds = topIds.view();
-        way_.capture->topLogprobs = topLogprobs.view();
+    if (options_.capture != nullptr) {
+        options_.capture->ids = ids.view();
+        options_.capture->logprobs = logprobs.view();
+        options_.capture->topIds = topIds.view();
+        options_.capture->topLogprobs = topLogprobs.view();
     }
 
     StepOutput out;
-    if (way_.fetchLater) {
-        way_.fetchLater({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view()});
+    if (options_.fetchLater) {
+        options_.fetchLater({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view()});
         return out;
     }
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {

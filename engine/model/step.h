@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One step of a model: its host-side arrays (StepInputs) and its ops (StepRunner), which the dry run and the run share.
+// One step of a model: its arrays on the host (StepInputs) and its ops (StepRunner). A dry run and a real run use the
+// same code.
 
 #include <array>
 #include <cstdint>
@@ -17,16 +18,16 @@ namespace vitrine::engine {
 /// Tokens that share one table of rotary frequencies.
 struct RopeSpan {
     std::int64_t begin = 0, end = 0;
-    std::int64_t offset = 0; ///< of its frequencies in StepInputs::frequencies
+    std::int64_t offset = 0; ///< index of its first frequency in StepInputs::frequencies
     float scale = 1;
 };
 
-/// Everything that the device needs to know of a step, made on the host once its cache pages are reserved. Without a
-/// cache (null) every sequence begins at position 0.
+/// The arrays that the device needs for a step. The host makes them after the pages of the cache are reserved. Without
+/// a cache (null) every sequence begins at position 0.
 struct StepInputs {
     StepInputs(const Model& model, const StepBatch& batch, const KvCache* cache);
 
-    /// Where an array lies in `inputs`.
+    /// Where one array lies in `inputs`, in elements.
     struct Slice {
         std::int64_t offset = 0, count = 0;
     };
@@ -40,14 +41,14 @@ struct StepInputs {
     std::int64_t tokens = 0;
     std::int64_t rows = 0; ///< of logits
     std::vector<KvAppend> appends;
-    std::vector<std::int32_t> inputs; ///< all I32 arrays, uploaded at once
+    std::vector<std::int32_t> inputs; ///< all I32 arrays of the step, uploaded in one copy
     Slice ids, positions, sequence, offsets, rowIds;
-    Slice sampling;                  ///< packed parameters; empty when every row is plainly greedy
+    Slice sampling;                  ///< packed SampleParameters; empty when every row is plainly greedy
     std::vector<GroupSlices> groups; ///< of the cache; empty without one
     std::vector<RopeSpan> ropeSpans;
-    std::vector<float> frequencies; ///< of every span; empty when the model's own table serves
+    std::vector<float> frequencies; ///< of all spans; empty when the spans use the model's own table
 
-    /// What the sizes of the step's allocations depend on.
+    /// All numbers that the sizes of the step's allocations depend on.
     std::vector<std::int64_t> signature() const;
 
 private:
@@ -55,24 +56,26 @@ private:
     void addRope(const Model& model, const KvCache* cache);
 };
 
-/// Puts the ids that the device holds into the step's uploaded inputs.
+/// Copies the ids of StepBatch::carried on the device into the step's uploaded inputs.
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs);
 
-/// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the
-/// same addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the
-/// graph: its tensors are not asked for again, its books and its trace are those of the step that was captured.
+/// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. Steps with the same signature
+/// and the same step arena have their tensors at the same addresses. So a later step of that kind uploads its inputs
+/// and replays the graph. It allocates no tensors. The statistics of memory and the trace count for it what the
+/// captured step allocated.
 struct StepGraph {
-    bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
+    bool known = false; ///< a step of this kind has run, so its kernels are compiled and loaded
     kernels::CudaGraph graph;
-    kernels::StepMemory books;
-    std::optional<std::uint32_t> stepTemplate; ///< of the last step that ran its ops on the host
+    kernels::StepMemory memory;                ///< of the captured step
+    std::optional<std::uint32_t> stepTemplate; ///< of the last step of this kind whose ops were launched one by one
     kernels::TensorView inputs;
-    kernels::TensorView ids, logprobs, topIds, topLogprobs; ///< of the sampled rows; empty where nothing is sampled
+    /// Of the sampled rows; empty when the step samples nothing.
+    kernels::TensorView ids, logprobs, topIds, topLogprobs;
 
     std::array<kernels::TensorView, 4> results() const { return {ids, logprobs, topIds, topLogprobs}; }
 };
 
-/// A step from its inputs until its results were read.
+/// A step from the making of its inputs until its results are read.
 struct LaunchedStep {
     LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache* cache)
         : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()),
@@ -87,31 +90,33 @@ struct LaunchedStep {
     std::vector<kernels::SampleParameters> sampling;
     StepInputs stepInputs;
     std::array<kernels::TensorView, 4> views; ///< ids, logprobs, topIds, topLogprobs on the device
-    StepGraph* graph = nullptr;               ///< null: its ops were launched one by one
+    StepGraph* graph = nullptr;               ///< null: its ops were launched one by one, without a graph
     kernels::StepReplay replay;               ///< of the graph
-    std::byte* results = nullptr;             ///< pinned: ids, logprobs, topIds, topLogprobs behind each other
-    kernels::Mark fetched;                    ///< the results are in place
+    std::byte* results = nullptr; ///< pinned memory: ids, logprobs, topIds, topLogprobs, one after the other
+    kernels::Mark fetched;        ///< after the copies into `results`
 };
 
-/// Called with what was sampled (ids, logprobs, topIds, topLogprobs) while its tensors are there.
+/// Called with the tensors of the sampled values (ids, logprobs, topIds, topLogprobs), which exist until the call
+/// returns.
 using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& results)>;
 
-/// What becomes of the ops of a step and of its results. Without any of these the ops run one by one and what was
-/// sampled is read.
-struct StepWay {
-    kernels::Prefetch* compile = nullptr; ///< ops are not run: their kernels are compiled
-    StepGraph* capture = nullptr;         ///< ops become this graph, which is then replayed
-    OnSampled fetchLater;                 ///< called instead of reading what was sampled; the output is then empty
+/// What StepRunner does with the ops of a step and with its results. By default it runs the ops one by one, waits and
+/// reads the sampled values.
+struct StepRunOptions {
+    /// Not null: the kernels of the ops are compiled here; used with a Meta context.
+    kernels::Prefetch* compile = nullptr;
+    StepGraph* capture = nullptr; ///< not null: the ops are captured as this graph, which is then replayed
+    OnSampled fetchLater;         ///< called instead of reading the sampled values; run() then returns an empty output
 };
 
-/// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes. With
-/// a cache attention reads the cache; without one (null) it reads the keys and values that the step itself has made, as
-/// the forward pass of training does.
+/// Runs the ops of a step on a context: the model's own, or a Meta context, which only finds the sizes. With a cache,
+/// attention reads the keys and values of the cache. Without one (null), it reads the keys and values that this step
+/// computes, as the forward pass of training does.
 class StepRunner {
 public:
     StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,
-               const StepWay& way)
-        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), way_(way) {}
+               const StepRunOptions& options)
+        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), options_(options) {}
 
     StepOutput run();
 
@@ -146,9 +151,9 @@ private:
 
     const Model& model_;
     const StepInputs& stepInputs_;
-    const KvCache* cache_; ///< null: there is none
+    const KvCache* cache_; ///< null: the step has no cache
     kernels::Context& context_;
-    const StepWay& way_;
+    const StepRunOptions& options_;
     kernels::GraphCapture* capture_ = nullptr; ///< while one is open
     kernels::Tensor inputs_;
     kernels::Tensor frequencies_;

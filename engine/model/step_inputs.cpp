@@ -46,7 +46,7 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
                           append(tables.lengthsAfter), tables.columns, tables.totalTokens});
     }
     addRope(model, cache);
-    // Behind all else: histories grow, and the other arrays should stay where they are.
+    // After all else: histories grow, and the other arrays should stay where they are.
     if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
         sampling = append(kernels::packSampleParameters(batch.sampling));
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which pieces of memory the weights of a model become, and which checkpoint tensors fill each.
+// The pieces of memory that hold the weights of a model, and the checkpoint tensors that fill each piece.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,8 @@ struct WeightSource {
     std::uint64_t bytes = 0;
 };
 
-/// One resident tensor. The sources of an expanded piece are the tensors of a packed weight; they pass through staging.
+/// One tensor that stays in memory. An expanded piece (`expand`) is a packed weight as BF16. Its sources are the
+/// tensors of the packed weight, which pass through the staging buffer.
 struct WeightPiece {
     std::string name;
     kernels::DType dtype = kernels::DType::BF16;
@@ -31,28 +32,28 @@ struct WeightPiece {
     bool expand = false;
     std::vector<WeightSource> sources;
     std::uint64_t bytes = 0;
-    // Of a tensor that stays packed:
+    // Only for a tensor that stays packed:
     kernels::WeightFormat format = kernels::WeightFormat::Dense;
     kernels::WeightField field = kernels::WeightField::Data;
-    std::string weight; ///< the name of the weight that it is a tensor of; empty: the piece is a dense weight
+    std::string weight; ///< name of the packed weight that the tensor belongs to; empty: the piece is a dense weight
 };
 
 struct WeightLayout {
     std::vector<WeightPiece> pieces;
     std::uint64_t arenaBytes = 0;    ///< sum of aligned pieces
     std::uint64_t residentBytes = 0; ///< sum of pieces
-    std::uint64_t sourceBytes = 0;   ///< what is read or filled
-    std::uint64_t stagingBytes = 0;  ///< of the buffer that expanded pieces pass through: two halves, used in turn
+    std::uint64_t sourceBytes = 0;   ///< bytes that are read from files, or filled in a synthetic model
+    std::uint64_t stagingBytes = 0;  ///< of the staging buffer of expanded pieces: two halves, used in turn
 };
 
 /// Throws BadInput when the experts of a layer are stored in different dtypes.
 WeightLayout layOutWeights(const ModelSource& source, bool dequantize);
 
-/// A digest of everything that the bytes of the pieces depend on: their layout, and the identity of every file or the
-/// seed of random values.
+/// A digest of everything that the bytes of the pieces depend on: the layout, and the identity of every file or, for a
+/// synthetic model, the seed.
 std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed);
 
-/// Experts of an expanded piece that pass through one half of staging at once.
+/// How many experts of an expanded piece one half of the staging buffer holds.
 std::int64_t stagedExperts(const WeightPiece& piece);
 
 } // namespace vitrine::engine

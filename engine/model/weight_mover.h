@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How the bytes of weights get from files to their places on a context: read there by the CPU's threads; through pinned
-// buffers and copies on CUDA, reading and copying at once; only priced on Meta.
+// Moves the bytes of weights from files to their places in the memory of a context. On the CPU, threads read the files
+// straight to these places. On CUDA, threads read into pinned buffers and copy from there to the device, both at the
+// same time. On Meta the move is only priced.
 //
-// A mover belongs to the thread of its context and must not outlive it, nor what its moves point to. Packed weights
-// are checked on the way (BadInput "FILE: TENSOR: what"). Movers report spans on the lanes "Read" and "Copy".
+// A mover belongs to the thread of its context. It must not outlive the context, nor the sources and the memory that
+// its moves point to. It checks the bytes of packed weights while it moves them and throws BadInput "FILE: TENSOR:
+// what" for damaged ones. It reports spans on the lanes "Read" and "Copy".
 
 #include <cstdint>
 #include <functional>
@@ -18,10 +20,10 @@
 
 namespace vitrine::engine {
 
-/// Bytes of one source that go to one address of the context.
+/// A range of bytes of one source, and the address in the context's memory that receives it.
 struct WeightMove {
     const WeightSource* source = nullptr;
-    std::uint64_t offset = 0; ///< inside the tensor
+    std::uint64_t offset = 0; ///< of the first byte in the source tensor
     std::uint64_t bytes = 0;
     std::byte* out = nullptr;
 };
@@ -30,35 +32,39 @@ class WeightMover {
 public:
     virtual ~WeightMover() = default;
 
-    /// Takes a move; it happens now or later. Throws what reading throws, Cancelled, DeviceFault; so do the others.
+    /// Accepts a move. The bytes are moved in this call or later. All functions of a mover throw what reading a file
+    /// throws, Cancelled and DeviceFault.
     virtual void move(const WeightMove& move) = 0;
-    /// Ops run from now on find the first `count` moves in place.
+    /// Makes the bytes of the first `count` moves visible to ops that run after this call.
     virtual void wait(std::uint64_t count) = 0;
-    /// Moves from now on may write over what ops that were run until now read.
+    /// Lets moves after this call overwrite memory that earlier ops read: those moves wait for these ops.
     virtual void reuse() = 0;
-    /// Everything is in place.
+    /// Returns when all bytes are in place.
     virtual void finish() = 0;
 };
 
-/// Throws BadInput where `data`, the bytes of the move, are damaged (checkStoredBytes).
+/// Checks `data`, the bytes of the move, and throws BadInput when they are damaged (checkStoredBytes).
 void checkMovedBytes(const WeightMove& move, const void* data);
 
 /// Called on the context's thread when bytes of a source have been read.
 using MovedCallback = std::function<void(const WeightSource& source, std::uint64_t bytes)>;
 
-/// The mover of a context. `total` bytes are going to be moved: what buffers are worth having.
+/// Makes the mover for a context. `total` is how many bytes will be moved in all; the sizes of the buffers follow from
+/// it.
 std::unique_ptr<WeightMover> makeWeightMover(kernels::Context& context, std::uint64_t total, MovedCallback moved);
 
 using kernels::UploadPort;
 
-/// A mover whose threads (one for each worker of the port) read files into the port's buffers and send them off.
+/// Makes a mover with one thread for each worker of the port. The threads read files into the port's buffers and send
+/// these to the device.
 std::unique_ptr<WeightMover> makePipelineMover(kernels::Context& context, std::unique_ptr<UploadPort> port,
                                                MovedCallback moved);
 
-/// Threads and buffer bytes of a pipeline over `total` bytes: what `vitrine bench load` measures, too.
+/// Number of threads and sizes of buffers of a pipeline that moves `total` bytes. `vitrine bench load` measures with
+/// the same numbers.
 struct PipelineShape {
     int workers = 1;
-    std::uint64_t bufferBytes = 0; ///< with room for what reading past the page cache needs
+    std::uint64_t bufferBytes = 0; ///< a piece, and the alignment that a read past the page cache needs
     std::uint64_t pieceBytes = 0;
 };
 PipelineShape pipelineShape(std::uint64_t total);

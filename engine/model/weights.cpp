@@ -125,7 +125,7 @@ private:
         ++moves_;
     }
 
-    /// Every tensor of a packed weight behind the other.
+    /// The tensors of a packed weight, one after the other.
     kernels::WeightView stageAll(const WeightPiece& piece, std::int64_t begin, std::int64_t end, void* half) {
         const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
         const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
@@ -372,7 +372,7 @@ void WeightStore::load(const WeightLayout& layout, const ModelSource& source, co
     if (context.can().compilesKernels && source.synthetic()) {
         prefetchFills(context, source, layout, options);
     }
-    // Behind the staging buffer: what is on its way there ends before the buffer goes.
+    // After the staging buffer: what is on its way there ends before the buffer goes.
     Loader loader(context, source, options, layout.sourceBytes, staging.view().data, layout.stagingBytes, progress);
     {
         LayerScope scope(context.tracer());

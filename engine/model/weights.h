@@ -2,17 +2,24 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The weights of a model in one arena that is sized exactly before the first byte is read.
+// The weights of a model in one arena. The exact size of the arena is known before the first byte is read.
 //
-// Tensors keep the dtype they are stored in and their checkpoint names; per-expert matrices (qwen3_moe) are stacked
-// under the name "...mlp.experts.gate_up_proj" (rows gate then up) and "...mlp.experts.down_proj". Packed weights stay
-// as the tensors that the checkpoint has, or are expanded to BF16 under the name of the weight as (experts, out, in);
-// their packed form then passes through one staging buffer of category workspace. Synthetic models are filled from a
-// seed. Meta materialises nothing; its clock is charged with disk and bus, which overlap. Load stages are reported as
-// spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (packed to BF16) and "Fill" (synthetic). Where the context
-// keeps state between runs (kernels/cuda/kept_state.h), complete weights stay there when the store goes, and the next
-// store of the same files takes them over; others are freed before its own are loaded. All weights are allocated by one
-// thread in checkpoint order, whatever reads them.
+// Tensors keep their names and dtypes of the checkpoint, with two exceptions:
+// - Experts that the checkpoint stores one by one (qwen3_moe) are stacked as "...mlp.experts.gate_up_proj" (the rows of
+// gate, then those of up) and "...mlp.experts.down_proj".
+// - A packed weight either stays packed, as the tensors of the checkpoint, or is expanded to BF16
+// (LoadOptions::dequantize). The expanded tensor has the name of the weight and the shape (experts, out, in). Its
+// packed form passes through one staging buffer of the category workspace.
+//
+// The weights of a synthetic model are filled from a seed. On Meta no bytes are read; the clock advances by the time
+// of disk and bus, which overlap. A load reports its stages as spans on the lanes "Read" (disk), "Copy" (bus), "Expand"
+// (packed to BF16) and "Fill" (synthetic).
+//
+// A context may keep state between runs (kernels/cuda/kept_state.h). Complete weights then stay in memory when the
+// store is destroyed. The next store takes them over when it wants the same weights; otherwise it frees them before it
+// loads its own.
+//
+// One thread allocates all weights, in the order of the checkpoint, whichever threads read them.
 
 #include <cstdint>
 #include <map>
@@ -39,27 +46,28 @@ struct WeightLayout;
 
 struct LoadReport {
     double seconds = 0;              ///< on the context's clock
-    std::uint64_t bytesRead = 0;     ///< from disk; on Meta what would be read
+    std::uint64_t bytesRead = 0;     ///< from disk; on Meta, what a device would read
     std::uint64_t residentBytes = 0; ///< of all weights
-    bool kept = false;               ///< nothing was loaded: they are those of an earlier run of this process
+    bool kept = false; ///< the weights are those of an earlier run of this process, and nothing was loaded
 };
 
 class WeightStore {
 public:
-    /// Loads everything. Throws BadInput "FILE: TENSOR: what", OutOfMemory, Cancelled. `progress` may be null.
+    /// Loads all weights, or takes kept ones over. Throws BadInput "FILE: TENSOR: what", OutOfMemory, Cancelled.
+    /// `progress` may be null.
     WeightStore(kernels::Context& context, const ModelSource& source, const LoadOptions& options,
                 base::ProgressSink* progress);
     ~WeightStore();
     WeightStore(const WeightStore&) = delete; // views point into its arena
     WeightStore& operator=(const WeightStore&) = delete;
 
-    /// Whether a store of this source would take weights over that an earlier run left.
+    /// Whether a store made with these arguments would take over the weights that an earlier run left.
     static bool wouldKeep(kernels::Context& context, const ModelSource& source, const LoadOptions& options);
 
     bool has(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
-    /// Throws Internal when there is no such tensor.
+    /// Throws Internal when there is no tensor of that name.
     const kernels::TensorView& get(std::string_view name) const;
-    /// The weight of that name as it is stored: packed, or the dense tensor. Throws Internal when there is none.
+    /// The weight of that name, packed or dense, as the store holds it. Throws Internal when there is none.
     kernels::WeightView weight(std::string_view name) const;
 
     const LoadReport& report() const { return report_; }
@@ -71,7 +79,7 @@ private:
     const kernels::Tensor& add(const WeightPiece& piece);
 
     kernels::Context& context_;
-    std::string key_; ///< of the weights while they are complete, to keep them; empty: nothing is kept
+    std::string key_; ///< under which complete weights are kept for the next run; empty: they are not kept
     std::unique_ptr<kernels::Arena> arena_;
     std::vector<kernels::Tensor> owned_;
     std::map<std::string, kernels::TensorView, std::less<>> tensors_;
@@ -79,8 +87,8 @@ private:
     LoadReport report_;
 };
 
-/// Fills one tensor of a synthetic model: the same values on every backend and for every way of loading.
-/// `index` is its place in expectedTensors(config).
+/// Fills one tensor of a synthetic model with random values. The values are the same on every backend and for every way
+/// of loading. `index` is the tensor's place in expectedTensors(config).
 void fillSynthetic(kernels::Context& context, const TensorSpec& spec, const ModelConfig& config, std::uint32_t index,
                    std::uint64_t seed, const kernels::TensorView& out);
 

@@ -33,12 +33,13 @@ std::uint8_t nearestE2m1(float value);
 /// and scales.size() one 32nd. Throws BadInput when a value is not finite.
 void quantizeMxfp4(std::span<const float> values, std::span<std::uint8_t> blocks, std::span<std::uint8_t> scales);
 
-/// The reference expansion. Sizes as above; a scale of 255 gives NaN.
+/// Expands groups to floats; the reference for all kernels. Sizes are those of the function above. A scale of 255 gives
+/// NaN.
 void dequantizeMxfp4(std::span<const std::uint8_t> blocks, std::span<const std::uint8_t> scales,
                      std::span<float> values);
 
-/// Throws BadInput "NAME: what" when one of the scales is 255. `name` is "FILE: TENSOR", `first` the number in the
-/// tensor of the first scale given.
+/// Throws BadInput "NAME: what" when one of the scales is 255. `name` is "FILE: TENSOR". `first` is the index in the
+/// tensor of the first scale that is given.
 void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name, std::uint64_t first = 0);
 
 } // namespace vitrine::engine

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How a packed weight lies in a checkpoint: which tensors it consists of, which bytes of them are damaged, and random
-// bytes for models without a checkpoint. The rest of the engine asks here and knows no format. Stateless; safe from any
-// thread.
+// How a checkpoint stores a packed weight: the tensors of the weight, the check for damaged bytes, and random bytes for
+// models without a checkpoint. The rest of the engine uses these functions and knows no format. They have no state and
+// may be called on any thread.
 
 #include <cstdint>
 #include <functional>
@@ -21,7 +21,7 @@ namespace vitrine::engine {
 /// One tensor of a packed weight.
 struct StoredTensor {
     kernels::WeightField field = kernels::WeightField::Data;
-    std::string name; ///< in the checkpoint: that of the weight and an ending
+    std::string name; ///< in the checkpoint: the name of the weight with an ending
     kernels::DType dtype = kernels::DType::None;
     std::vector<std::int64_t> shape;
 };
@@ -31,28 +31,30 @@ struct StoredTensor {
 std::vector<StoredTensor> storedTensors(kernels::WeightFormat format, const std::string& name,
                                         std::span<const std::int64_t> shape);
 
-/// The format that a quantization_config calls by this "quant_method"; none when it is not known.
+/// The format that "quant_method" of a quantization_config names; none when the name is not known.
 std::optional<kernels::WeightFormat> formatOfMethod(std::string_view method);
 
-/// How the weight `name` is stored where `has` says which tensors there are; none when there is no such weight.
+/// The format in which the weight `name` is stored; none when there is no such weight. `has` says whether a tensor is
+/// in the checkpoint.
 std::optional<kernels::WeightFormat> formatInFile(const std::string& name,
                                                   const std::function<bool(const std::string&)>& has);
 
-/// Random bytes of one tensor of a packed weight. A deviation of 0: every byte is `center`; else the bytes are uniform.
+/// How one tensor of a packed weight is filled with random bytes. With a deviation of 0 every byte is `center`,
+/// otherwise bytes are uniformly distributed.
 struct RandomBytes {
     float center = 0;
     float deviation = 1;
 };
 
-/// Gives the weight the deviation 1 / sqrt(in). `shape` is that of the stored tensor.
+/// Random bytes that give the weight the deviation 1 / sqrt(in). `shape` is the shape of the stored tensor.
 RandomBytes randomBytes(kernels::WeightFormat format, kernels::WeightField field, std::span<const std::int64_t> shape);
 
-/// Throws BadInput "NAME: what" where `bytes` of a stored tensor hold what is no number and would poison every token.
-/// `first` is the place in the tensor of the first byte given. Dense tensors are not looked at.
+/// Checks `bytes` of a stored tensor, which begin at byte `first` of the tensor. Throws BadInput "NAME: what" when they
+/// stand for values that are not numbers: one of these would spoil every token. Dense tensors are not checked.
 void checkStoredBytes(kernels::WeightFormat format, kernels::WeightField field, std::span<const std::uint8_t> bytes,
                       const std::function<std::string()>& name, std::uint64_t first);
 
-/// Help of the option that keeps packed weights as they are or expands them.
+/// Help text of the option that keeps packed weights as they are or expands them.
 inline constexpr std::string_view kKeepPackedHelp =
     "Keep MXFP4 weights as stored or expand them to BF16 at load; load also takes both, one after the other";
 

@@ -4,9 +4,9 @@
 
 // Contexts are backends. Engine code takes Context& and is never templated on a backend.
 //
-// ctx.run(op): check(op), then a trace scope with cost(op, traits), then the overload `execute(XContext&, const Op&)`.
-// Each op header declares check, cost, scratch and its three execute overloads; a missing pair does not compile.
-// A context and everything made with it belong to one thread.
+// ctx.run(op) calls check(op), opens a trace scope with cost(op, traits), and calls the overload execute(XContext&,
+// const Op&) of its backend. The header of an op declares check, cost, scratch and its three overloads of execute; a
+// backend without an overload does not compile. A context and everything made with it belong to one thread.
 
 #include <cstdint>
 #include <memory>
@@ -32,7 +32,7 @@ struct Cost {
     std::uint64_t flops = 0;
     std::uint32_t launches = 1;
     DType computeType = DType::F32;
-    double share = 1; ///< of the device's rate of dense products that the FLOPs can reach
+    double share = 1; ///< share of the device's rate of dense products that the FLOPs can reach
 
     std::uint64_t bytes() const { return bytesRead + bytesWritten; }
 };
@@ -57,7 +57,8 @@ private:
     SimdLevel simd_;
 };
 
-/// Virtual addresses, virtual time. Streams are clocks: an op adds its roofline time to its stream.
+/// Has virtual addresses and virtual time. Each stream is a clock, and an op adds its roofline time to the clock of its
+/// stream.
 class MetaContext final : public base::Clock {
 public:
     explicit MetaContext(const DeviceTraits& traits) : traits_(traits) {}
@@ -82,22 +83,22 @@ private:
 enum class Backend : std::uint8_t { Cpu, Meta, Cuda };
 std::string_view backendName(Backend backend);
 
-/// What a context can do. Code above the kernels asks for what it needs here, never for the backend.
-/// What a kind of device does stands in its traits (DeviceFeatures), which another backend may have been given.
+/// What a context can do. Code above the kernels asks here for what it needs; it never asks which backend it has. What
+/// a kind of device does is in the traits instead (DeviceFeatures), because Meta can have the traits of another device.
 struct Capabilities {
     bool computesValues = true;   ///< false: tensors have addresses and sizes, and downloads give zeros
-    bool virtualTime = false;     ///< time passes only by what is run
-    bool runsOnHost = false;      ///< ops are done by hostPool() when run() returns
-    bool runsAhead = false;       ///< ops go on on a device, with memory of its own, while the host does other things
-    bool replaysGraphs = false;   ///< GraphCapture and replay()
-    bool compilesKernels = false; ///< kernelLibrary() and Prefetch do something
+    bool virtualTime = false;     ///< time passes only when ops or copies run
+    bool runsOnHost = false;      ///< threads of hostPool() run the ops, which are done when run() returns
+    bool runsAhead = false;       ///< run() launches ops on a device with memory of its own and returns while they run
+    bool replaysGraphs = false;   ///< GraphCapture and replay() work
+    bool compilesKernels = false; ///< there is a kernelLibrary(), and Prefetch compiles kernels
 };
 
-/// A point behind the ops that a context was given so far.
+/// A point in the order of a context's ops: after all ops that the context was given before it.
 class Mark {
 public:
     void wait() const; ///< until the ops are done; throws DeviceFault
-    /// Between two marks of one context, in its time; waits for this one.
+    /// Seconds between two marks of one context, on the device's clock. Waits for this mark.
     double secondsSince(const Mark& earlier) const;
 
 private:
@@ -109,7 +110,7 @@ private:
 struct ContextOptions {
     Backend backend = Backend::Cpu;
     int threads = 0;
-    std::optional<SimdLevel> simd; ///< CPU: instead of the best of this machine; BadInput above that
+    std::optional<SimdLevel> simd; ///< CPU: instead of the best level of this machine; a higher level is BadInput
     DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations.
                          ///< CUDA: what the device says, whatever stands here
     CudaOptions cuda;
@@ -119,10 +120,11 @@ struct ContextOptions {
     base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
     const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
     base::StopToken stop;
-    KeptState* kept = nullptr; ///< what an earlier context left, and where this one leaves it; null: nothing is kept
+    /// State that an earlier context kept, and that this one keeps for the next; null: nothing is kept.
+    KeptState* kept = nullptr;
 };
 
-/// Meta computes nothing: check and cost did the work. Sample has an overload of its own.
+/// Meta computes nothing: check and cost have done everything. Sample has an overload of its own.
 template <class Op> void execute(MetaContext&, const Op&) {}
 
 /// Unsupported: `op` has no CUDA form in this build.
@@ -146,7 +148,7 @@ public:
     KeptState* kept() const { return kept_; } ///< null where nothing is kept
     void throwIfStopped() const { base::throwIfStopped(stop_); }
 
-    /// Runs `op`; see the top of this file. Throws base::Internal when check finds a mistake of ours.
+    /// Runs `op`; see the top of this file. Throws base::Internal when check finds a mistake of the caller.
     template <class Op> void run(const Op& op) {
         check(op);
         const Cost opCost = cost(op, traits_);
@@ -161,7 +163,7 @@ public:
         endOp(scope, opCost);
     }
 
-    /// Copies `bytes` between host memory and the context's memory; nothing on Meta but the clock.
+    /// Copies `bytes` between host memory and the context's memory; on Meta only the clock advances.
     void upload(const void* host, void* device, std::uint64_t bytes);
     void download(const void* device, void* host, std::uint64_t bytes);
     /// Copies inside the context's memory, in order with its ops; the two must not overlap.
@@ -172,19 +174,19 @@ public:
 
     Mark mark();
     void synchronize(); ///< waits for every op; throws DeviceFault
-    /// Runs a captured stretch of work again, in order with the ops. REQUIRES can().replaysGraphs.
+    /// Runs a captured graph, in order with the ops. REQUIRES can().replaysGraphs.
     void replay(const CudaGraph& graph);
 
-    /// In virtual time ops and copies from here on begin when the later of both has ended; nothing elsewhere.
+    /// In virtual time: ops and copies after this call begin when all earlier ops and copies have ended. Does nothing
+    /// in real time.
     void joinStreams();
-    /// So many seconds of ops, or of copies, that are not run. REQUIRES can().virtualTime.
+    /// Advances the clock of ops (or of copies, below) by the time of work that is not run. REQUIRES can().virtualTime.
     void passTime(double seconds);
     void passCopyTime(double seconds);
-    /// Returns at `time` of clock(), or as soon after it as can be: virtual time is moved on, by a nanosecond at least;
-    /// else this sleeps. Throws Cancelled.
+    /// Waits until clock() shows `time`. Virtual time is moved on instead, by at least a nanosecond. Throws Cancelled.
     void waitUntil(base::TimeNs time);
 
-    /// The threads that run the ops, and with what instructions. REQUIRES can().runsOnHost.
+    /// The threads that run the ops, and the level of their SIMD instructions. REQUIRES can().runsOnHost.
     base::ThreadPool& hostPool() { return cpu()->pool(); }
     SimdLevel simd() { return cpu()->simd(); }
     /// Null where no kernels are compiled.
@@ -214,8 +216,8 @@ private:
     KeptState* kept_ = nullptr;
 };
 
-/// While it lives, ops can be handed to the compiler instead of being run: their kernels are compiled side by side, and
-/// their tensors' addresses need not exist. Nothing else is asked of the context meanwhile.
+/// While it lives, the kernels of ops are compiled instead of run, several at the same time. The addresses of the ops'
+/// tensors need not exist. The context must not be used for anything else meanwhile.
 class Prefetch {
 public:
     explicit Prefetch(Context& context) : gpu_(context.cuda()) {
@@ -241,8 +243,9 @@ private:
     CudaContext* gpu_;
 };
 
-/// What the context is given while it is open becomes a graph instead of running; one that is not ended is dropped.
-/// Nothing may allocate or wait meanwhile. REQUIRES can().replaysGraphs.
+/// Captures ops as a graph: what the context is given while a GraphCapture is open becomes part of the graph and does
+/// not run. A capture that is not ended is dropped. Nothing may allocate or wait meanwhile. REQUIRES
+/// can().replaysGraphs.
 class GraphCapture {
 public:
     explicit GraphCapture(Context& context) : gpu_(*context.cuda()) { gpu_.beginCapture(); }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Copies from host memory to a device by several threads at once, for loading: each worker fills pinned buffers of its
-// own in turn and sends them off, so that reading and copying overlap.
+// Lets several threads copy from host memory to a device at once; loads use it. Each worker fills its own pinned
+// buffers in turn and sends them to the device, so that reading and copying overlap.
 
 #include <cstdint>
 #include <memory>
@@ -23,22 +23,23 @@ public:
     virtual ~UploadPort() = default;
     virtual int workers() const = 0;
     virtual std::uint64_t bufferBytes() const = 0; ///< of one buffer
-    /// The next buffer of `worker`, once its last copy is through. From that worker's thread.
+    /// The next buffer of `worker`; waits until the last copy from it has ended. Called on that worker's thread.
     virtual void* buffer(int worker) = 0;
     /// Starts the copy of `bytes` at `from`, inside what buffer() gave, to `device`, and returns. `tag` names it in
     /// takeCopied(). From that worker's thread.
     virtual void send(int worker, const void* from, void* device, std::uint64_t bytes, std::uint64_t tag) = 0;
-    /// Ops that are run from now on come after every copy sent before. From the context's thread.
+    /// Makes ops that run after this call wait for all copies sent before. Called on the context's thread.
     virtual void beforeCompute() = 0;
-    /// Copies sent from now on come after the ops that were run before. From the context's thread.
+    /// Makes copies sent after this call wait for the ops that ran before. Called on the context's thread.
     virtual void afterCompute() = 0;
-    /// Copies that were seen to end since the last call. From any thread.
+    /// The copies that have ended since the last call. May be called on any thread.
     virtual std::vector<Copied> takeCopied() = 0;
     /// Waits for every copy. From the context's thread, when no worker is at work. Throws DeviceFault.
     virtual void finish() = 0;
 };
 
-/// Of a context that runs ahead; must not outlive it. Throws OutOfMemory where pinned memory is short.
+/// Makes the port of a context that runs ahead. The port must not outlive the context. Throws OutOfMemory where pinned
+/// memory is short.
 std::unique_ptr<UploadPort> makeUploadPort(Context& context, int workers, std::uint64_t bufferBytes);
 
 } // namespace vitrine::kernels

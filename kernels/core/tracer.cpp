@@ -55,7 +55,7 @@ struct StepSplit {
     std::vector<TraceEvent> outliving;
     std::uint64_t signature = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> ids; ///< of the step as it ran, to relative ones
-    std::vector<base::StepScope> scopes;                  ///< told as they ran
+    std::vector<base::StepScope> scopes;                  ///< reported as they ran
 };
 
 } // namespace
@@ -139,7 +139,7 @@ struct Tracer::State {
     }
 
     void finishStep(base::TimeNs end);
-    void tellOnce(StepSplit split, base::TimeNs end);
+    void reportOnce(StepSplit split, base::TimeNs end);
 };
 
 namespace {
@@ -293,7 +293,7 @@ std::uint64_t lowestAddress(const base::StepTemplate& step) {
 } // namespace
 
 /// The step as its scope and its peak.
-void Tracer::State::tellOnce(StepSplit split, base::TimeNs end) {
+void Tracer::State::reportOnce(StepSplit split, base::TimeNs end) {
     holding = false;
     const auto isRoot = [this](const TraceEvent& event) {
         const auto* begin = std::get_if<ScopeBeginEvent>(&event);
@@ -342,7 +342,7 @@ void Tracer::State::tellOnce(StepSplit split, base::TimeNs end) {
 void Tracer::State::finishStep(base::TimeNs end) {
     StepSplit split = StepSplitter(stepScope, stepBegin).split(pending, end);
     if (!stepRepeats && level == ProfileLevel::Light) {
-        tellOnce(std::move(split), end);
+        reportOnce(std::move(split), end);
         return;
     }
     if (!stepRepeats) {
@@ -368,7 +368,7 @@ void Tracer::State::finishStep(base::TimeNs end) {
     pending.clear();
     const std::uint64_t firstId = nextId;
     nextId += known->step->idCount;
-    // Scopes inside the step are told by the replay, under the replay's ids.
+    // Scopes inside the step are reported by the replay, under the replay's ids.
     const auto retell = [&](base::ScopeId& scope) {
         const auto relative = split.ids.find(scope.value);
         scope.value = relative != split.ids.end() ? firstId + relative->second : scope.value;
@@ -454,7 +454,7 @@ std::uint64_t Tracer::allocated(std::uint64_t address, std::uint64_t bytes, base
     event.category = category;
     event.space = space;
     event.dtype = static_cast<std::uint8_t>(dtype);
-    event.rank = static_cast<std::uint8_t>(shape.rank());
+    event.dimensions = static_cast<std::uint8_t>(shape.rank());
     std::copy(shape.dims().begin(), shape.dims().end(), event.shape.begin());
     state.write(event, event.time);
     return id;

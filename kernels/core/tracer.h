@@ -24,7 +24,7 @@ enum class ProfileLevel : std::uint8_t { Off, Light, Full };
 /// A step that repeats a template while its ops do not run on the host: a captured graph was launched.
 struct StepReplay {
     std::uint32_t stepTemplate = 0;
-    base::ScopeId scope; ///< of the step; its other scopes have the ids behind it, as in the template
+    base::ScopeId scope; ///< of the step; its other scopes have the ids after it, as in the template
     base::ScopeId parent;
     std::int32_t index = -1;
     base::TimeNs begin = 0;
@@ -33,7 +33,7 @@ struct StepReplay {
 class Tracer {
 public:
     /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs:
-    /// ops do not run on the host then, and the device tells when they ran.
+    /// ops do not run on the host then, and the device reports when they ran.
     Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps = false);
     ~Tracer();
     Tracer(const Tracer&) = delete; // scopes hold its address
@@ -70,14 +70,14 @@ public:
     /// written; else the step is written as it is and, when every allocation made inside was freed inside or is
     /// reported as outliving, kept as a new template. Allocations that outlive the step and spans are always written as
     /// they are, in the scopes of the replay. `repeats` false: hardly any other step will be like it (prompts of all
-    /// lengths), so it becomes no template. Light mode then tells it as its scope and what it held at its peak, one
+    /// lengths), so it becomes no template. Light mode then reports it as its scope and what it held at its peak, one
     /// block for each category, from its begin to its end.
     void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool repeats = true);
     void endStep();
     /// The template that the last step made or repeated; none when it was written as it is.
     std::optional<std::uint32_t> lastTemplate() const;
 
-    /// Whether a step with this template can be told as a replay. Always when off: it is not told at all then.
+    /// Whether a step with this template can be reported as a replay. Always when off: it is not reported at all then.
     bool canReplay(std::optional<std::uint32_t> stepTemplate) const;
     /// Takes the ids of a replay, which are those of the trace from the start: what is launched inside a ReplayScope is
     /// known under them at once. Several replays may be under way; each is written, as one StepReplayedEvent, when it
@@ -86,7 +86,7 @@ public:
     void endReplay(const StepReplay& replay);
 
     /// From here on another run is traced, at another level: names and templates are forgotten. Outside of all scopes.
-    /// Allocations that are alive were told to the run before.
+    /// Allocations that are alive were reported to the run before.
     void restart(base::TraceSink& sink, ProfileLevel level);
 
 private:

@@ -12,7 +12,7 @@
 
 namespace vitrine::kernels {
 
-/// Bump allocation in one reservation; memory returns when the arena goes.
+/// Gives out one reservation from its beginning to its end. The memory is freed with the arena.
 class BumpArena final : public Arena {
 public:
     BumpArena(MemoryResource& upstream, std::uint64_t capacity, const Tag& tag);
@@ -34,7 +34,7 @@ private:
     std::byte* address_ = nullptr;
 };
 
-/// First fit by offset in one reservation that only grows between steps.
+/// Allocates at the lowest offset that fits, in one reservation. The reservation grows only between steps.
 class FirstFitArena final : public StepArena {
 public:
     explicit FirstFitArena(MemoryResource& upstream) : upstream_(upstream) {}

@@ -142,9 +142,9 @@ void CachingAllocator::deallocate(void* address, std::uint64_t, StreamRef) noexc
     }
     const auto after = freeOfSegment.lower_bound(piece.offset);
     if (after != freeOfSegment.end() && piece.offset + piece.bytes == after->first) {
-        const auto behind = *after;
-        state_->removeFree(piece.segment, behind.first, behind.second);
-        piece.bytes += behind.second;
+        const auto following = *after;
+        state_->removeFree(piece.segment, following.first, following.second);
+        piece.bytes += following.second;
     }
     state_->addFree(piece.segment, piece.offset, piece.bytes);
 }

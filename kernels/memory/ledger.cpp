@@ -58,17 +58,17 @@ void Ledger::beginStep() {
     stepBaseTotal_ = statistics_.current;
 }
 
-void Ledger::repeatStep(const StepMemory& books) {
+void Ledger::repeatStep(const StepMemory& step) {
     const base::CategoryBytes& current = statistics_.currentByCategory;
-    const base::CategoryBytes most = sum(current, books.maxByCategory);
+    const base::CategoryBytes most = sum(current, step.maxByCategory);
     std::transform(most.begin(), most.end(), statistics_.maxByCategory.begin(), statistics_.maxByCategory.begin(),
                    [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
-    if (statistics_.current + books.peak > statistics_.peak) {
-        statistics_.peak = statistics_.current + books.peak;
-        statistics_.peakByCategory = sum(current, books.peakByCategory);
+    if (statistics_.current + step.peak > statistics_.peak) {
+        statistics_.peak = statistics_.current + step.peak;
+        statistics_.peakByCategory = sum(current, step.peakByCategory);
     }
-    statistics_.allocations += books.allocations;
-    statistics_.frees += books.allocations;
+    statistics_.allocations += step.allocations;
+    statistics_.frees += step.allocations;
 }
 
 void Ledger::addUntracked(std::uint64_t bytes) {

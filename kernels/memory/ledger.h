@@ -31,8 +31,8 @@ public:
 
     /// Starts counting a step, in addition to the run.
     void beginStep();
-    const StepMemory& stepBooks() const { return step_; }
-    void repeatStep(const StepMemory& books);
+    const StepMemory& stepMemory() const { return step_; }
+    void repeatStep(const StepMemory& step);
 
     const MemoryStatistics& statistics() const { return statistics_; }
 

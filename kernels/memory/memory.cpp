@@ -115,12 +115,12 @@ struct Memory::State {
         if (!options.guardBytes && !options.onMapped) {
             return {};
         }
-        return [this, poison = options.guardBytes, tell = options.onMapped](void* address, std::uint64_t bytes) {
+        return [this, poison = options.guardBytes, report = options.onMapped](void* address, std::uint64_t bytes) {
             if (poison) {
                 guard.poison(address, bytes);
             }
-            if (tell) {
-                tell(bytes);
+            if (report) {
+                report(bytes);
             }
         };
     }
@@ -215,12 +215,12 @@ const MemoryStatistics& Memory::hostStatistics() const {
     return state_->hostLedger.statistics();
 }
 
-const StepMemory& Memory::stepBooks() const {
-    return state_->ledger.stepBooks();
+const StepMemory& Memory::stepMemory() const {
+    return state_->ledger.stepMemory();
 }
 
-void Memory::repeatStep(const StepMemory& books) {
-    state_->ledger.repeatStep(books);
+void Memory::repeatStep(const StepMemory& step) {
+    state_->ledger.repeatStep(step);
 }
 
 std::uint64_t Memory::guardViolations() const {

@@ -58,17 +58,17 @@ struct MemoryOptions {
     std::function<void(std::uint64_t bytes)> onMapped; ///< called when a range grew; may be empty
 };
 
-/// A reservation that gives out pieces in order and takes them back together; for weights: sized from the index,
-/// tensors come to life in it as they arrive.
+/// A reservation that gives out pieces in order and takes them back together. Weights use it: its size follows from the
+/// index of the checkpoint, and tensors are made in it as they arrive.
 class Arena : public MemoryResource {
 public:
     virtual std::uint64_t capacity() const = 0;
     virtual std::uint64_t used() const = 0;
 };
 
-/// The arena of one step: sized by a dry run of that step, then reused by every step that fits. `begin` makes sure of
-/// the capacity (which is where a step runs out of memory, before its first kernel); inside, allocation is first fit at
-/// stable addresses, so the same sequence of requests gives the same addresses.
+/// The arena of steps. A dry run of a step gives the size that it needs, and every step that fits uses the same arena.
+/// ensureCapacity() makes it large enough, so a step runs out of memory before its first kernel. An allocation takes
+/// the lowest offset that fits, so the same sequence of requests gives the same addresses.
 class StepArena : public MemoryResource {
 public:
     virtual void ensureCapacity(std::uint64_t bytes) = 0;
@@ -92,7 +92,7 @@ public:
     StepArena& step();
     /// Host memory under the host budget, recorded as MemorySpace::Host; not part of the device statistics.
     MemoryResource& host();
-    /// Reserves `bytes` on the device at once.
+    /// Makes an arena of `bytes` bytes on the device. Throws OutOfMemory.
     std::unique_ptr<Arena> reserveArena(std::uint64_t bytes, std::string_view name);
     /// Makes an empty arena in a reservation that another Memory gave up. The budget and the statistics count it like a
     /// new reservation. Takes `block`; where the budget refuses it, throws OutOfMemory and leaves `block` as it was.
@@ -109,10 +109,10 @@ public:
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
-    const StepMemory& stepBooks() const; ///< of the current or last step in step()
-    /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `books`
-    /// are those of the captured step.
-    void repeatStep(const StepMemory& books);
+    const StepMemory& stepMemory() const; ///< of the current or last step in step()
+    /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `step`
+    /// is what the captured step allocated.
+    void repeatStep(const StepMemory& step);
     std::uint64_t budget() const;
     /// How many pieces had a write outside of their bounds; 0 without guard bytes.
     std::uint64_t guardViolations() const;

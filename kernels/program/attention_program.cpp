@@ -80,11 +80,11 @@ ProgramAnalysis::ProgramAnalysis(const Program& program) : key(programKey(progra
     high = linearBound(rows.high);
     if (!rows.lowUnbounded) {
         if (const std::optional<std::int64_t> at = distance(rows.low)) {
-            behind = -*at;
+            keysBefore = -*at;
         }
     }
     if (!rows.highUnbounded) {
-        ahead = distance(rows.high);
+        keysAfter = distance(rows.high);
     }
 }
 

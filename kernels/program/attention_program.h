@@ -31,9 +31,9 @@ struct ProgramAnalysis {
     bool byHead = false;  ///< the mask does
     /// The ends of a row's interval, where they are linear in its position. Then the programs of the ends need not run.
     std::optional<LinearBound> low, high;
-    /// How many keys a row far from the start may see before (`behind`) and after (`ahead`) its own position. None
+    /// How many keys a row far from the start may see before and after its own position. None
     /// where there is no such number, or where it depends on captured tensors.
-    std::optional<std::int64_t> behind, ahead;
+    std::optional<std::int64_t> keysBefore, keysAfter;
 };
 
 /// A program and what it captures. The program (and the analysis) outlive the op's run.

@@ -115,11 +115,11 @@ public:
     }
     std::int64_t begin(std::size_t cell) const { return begins_[cell]; }
     std::int64_t end(std::size_t cell) const { return ends_[cell]; }
-    /// First cell that ends behind `block`.
+    /// First cell that ends after `block`.
     std::size_t firstTouching(std::int64_t block) const {
         return base::toIndex(std::upper_bound(ends_.begin(), ends_.end(), block) - ends_.begin());
     }
-    /// First cell that begins at `block` or behind it.
+    /// First cell that begins at `block` or after it.
     std::size_t firstFrom(std::int64_t block) const {
         return base::toIndex(std::lower_bound(begins_.begin(), begins_.end(), block) - begins_.begin());
     }
@@ -141,13 +141,13 @@ public:
         for (; cell < inner; ++cell) {
             cut_[cell] += std::min(end, axis_.end(cell)) - begin;
         }
-        std::size_t behind = stop;
-        while (behind > cell && axis_.end(behind - 1) > end) {
-            --behind;
-            cut_[behind] += end - axis_.begin(behind);
+        std::size_t cutEnd = stop;
+        while (cutEnd > cell && axis_.end(cutEnd - 1) > end) {
+            --cutEnd;
+            cut_[cutEnd] += end - axis_.begin(cutEnd);
         }
         whole_[cell] += 1;
-        whole_[behind] -= 1;
+        whole_[cutEnd] -= 1;
     }
 
     template <class Use> void take(const Use& use) {

@@ -44,7 +44,7 @@ public:
         base::TimeNs time = 0;
         std::uint64_t calls = 0;
     };
-    /// The nodes with what is below them; nothing can be added behind that.
+    /// The nodes with what is below them; nothing can be added after that.
     const std::vector<Node>& finish() {
         for (std::size_t i = nodes_.size(); i-- > 1;) { // parents stand before their children
             Node& parent = nodes_[static_cast<std::size_t>(nodes_[i].parent)];

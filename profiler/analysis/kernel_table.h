@@ -77,7 +77,7 @@ struct KernelTable {
 KernelTable kernelTable(const RunTimeline& timeline, base::TimeNs begin = 0,
                         base::TimeNs end = std::numeric_limits<base::TimeNs>::max());
 
-/// What an op mostly writes, by its name; activations when the name tells nothing else.
+/// What an op mostly writes, by its name; activations when the name says nothing else.
 base::MemoryCategory categoryOfOp(std::string_view op);
 
 } // namespace vitrine::profiler

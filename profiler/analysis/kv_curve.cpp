@@ -15,8 +15,8 @@ constexpr std::string_view kGroupPrefix = "kv_bytes.";
 
 /// The value that holds once everything at `time` has been said.
 double valueAt(const Samples& samples, base::TimeNs time) {
-    const auto behind = std::ranges::upper_bound(samples, time, {}, &std::pair<base::TimeNs, double>::first);
-    return behind == samples.begin() ? 0 : std::prev(behind)->second;
+    const auto after = std::ranges::upper_bound(samples, time, {}, &std::pair<base::TimeNs, double>::first);
+    return after == samples.begin() ? 0 : std::prev(after)->second;
 }
 
 /// Whether a group's bytes per token differ on the two sides of a point.

@@ -11,26 +11,26 @@ namespace vitrine::profiler {
 using base::RequestChange;
 
 KvPoolSteps::KvPoolSteps(const RunTimeline& timeline) : steps_(timeline.requests().steps()) {
-    // Each commit tells the tokens of the whole cache, whether pages have changed or not.
-    std::vector<base::TimeNs> told;
+    // Each commit reports the tokens of the whole cache, whether pages have changed or not.
+    std::vector<base::TimeNs> reported;
     for (const auto& [time, tokens] : timeline.counters().samples("kv_tokens")) {
-        told.push_back(time);
+        reported.push_back(time);
     }
-    if (told.empty()) {
+    if (reported.empty()) {
         for (const base::KvPageEvent& event : timeline.pages().all()) {
-            if (told.empty() || told.back() != event.time) {
-                told.push_back(event.time);
+            if (reported.empty() || reported.back() != event.time) {
+                reported.push_back(event.time);
             }
         }
     }
-    placeCommits(told);
+    placeCommits(reported);
 }
 
-/// The first commit within a step is its own; a second one is that of the step launched behind it.
-void KvPoolSteps::placeCommits(const std::vector<base::TimeNs>& told) {
-    commits_.reserve(told.size());
+/// The first commit within a step is its own; a second one is that of the step launched after it.
+void KvPoolSteps::placeCommits(const std::vector<base::TimeNs>& reported) {
+    commits_.reserve(reported.size());
     std::size_t next = 0; // the first step whose commit has not been seen
-    for (const base::TimeNs time : told) {
+    for (const base::TimeNs time : reported) {
         const auto open = std::ranges::lower_bound(steps_, time, {}, &base::BatchStepEvent::end);
         const auto inside = static_cast<std::size_t>(open - steps_.begin());
         Commit commit{time, time, open != steps_.end() && open->begin <= time};
@@ -47,11 +47,12 @@ void KvPoolSteps::placeCommits(const std::vector<base::TimeNs>& told) {
 }
 
 base::TimeNs KvPoolSteps::ofPages(base::TimeNs time, bool used) const {
-    const auto after = std::ranges::upper_bound(commits_, time, {}, &Commit::told);
+    const auto after = std::ranges::upper_bound(commits_, time, {}, &Commit::reported);
     if (after == commits_.begin()) {
         return time;
     }
-    const auto commit = used ? std::ranges::lower_bound(commits_, (after - 1)->told, {}, &Commit::told) : after - 1;
+    const auto commit =
+        used ? std::ranges::lower_bound(commits_, (after - 1)->reported, {}, &Commit::reported) : after - 1;
     return commit->ofStep ? commit->place : time;
 }
 
@@ -65,7 +66,7 @@ std::optional<base::TimeNs> KvPoolSteps::landed(base::TimeNs time) const {
     return after == steps_.begin() ? std::nullopt : std::optional((after - 1)->begin);
 }
 
-std::optional<base::TimeNs> KvPoolSteps::behind(std::int64_t index) const {
+std::optional<base::TimeNs> KvPoolSteps::givenBackAfter(std::int64_t index) const {
     const std::optional<base::TimeNs> own = begin(index), next = begin(index + 1);
     if (!own) {
         return next;
@@ -109,7 +110,8 @@ void addBorders(const RunTimeline& timeline, const KvPoolSteps& steps, std::vect
         case RequestChange::Finished:
         case RequestChange::Cancelled:
         case RequestChange::Refused:
-            out.push_back({steps.behind(event.step).value_or(event.time), event.request, Change::Kind::Stop, 0});
+            out.push_back(
+                {steps.givenBackAfter(event.step).value_or(event.time), event.request, Change::Kind::Stop, 0});
             break;
         }
     }

@@ -28,7 +28,7 @@ constexpr PartKind kParts[] = {
     {"kv_cache", "KV cache", base::MemoryCategory::KvCache, 0},
 };
 
-/// "4.23 TB/s": two digits behind the point, for a ratio with as many stands beside it.
+/// "4.23 TB/s": two digits after the point, for a ratio with as many stands beside it.
 std::string bandwidthText(double rate) {
     return rate < 1e12 ? rateText(rate) : fmt::format("{:.2f}\u00A0TB/s", rate * 1e-12);
 }
@@ -46,18 +46,18 @@ std::optional<RooflineSummary> rooflineSummary(const std::string& metricsJson) {
     if (found == metrics.end() || !found->is_object()) {
         return std::nullopt;
     }
-    const nlohmann::json& told = *found;
-    const auto bandwidth = positive(told, "bandwidth"), seconds = positive(told, "seconds_per_token");
-    const auto parts = told.find("parts");
-    if (!bandwidth || !seconds || parts == told.end() || !parts->is_object()) {
+    const nlohmann::json& fields = *found;
+    const auto bandwidth = positive(fields, "bandwidth"), seconds = positive(fields, "seconds_per_token");
+    const auto parts = fields.find("parts");
+    if (!bandwidth || !seconds || parts == fields.end() || !parts->is_object()) {
         return std::nullopt;
     }
     RooflineSummary roofline;
     roofline.bandwidth = *bandwidth;
     roofline.seconds = *seconds;
-    roofline.source = base::textAt(told, "bandwidth_source");
-    roofline.sequences = positive(told, "sequences").value_or(1);
-    roofline.contextTokens = positive(told, "context_tokens");
+    roofline.source = base::textAt(fields, "bandwidth_source");
+    roofline.sequences = positive(fields, "sequences").value_or(1);
+    roofline.contextTokens = positive(fields, "context_tokens");
     for (const PartKind& kind : kParts) {
         if (const auto bytes = positive(*parts, kind.key)) {
             RooflineTerm part;

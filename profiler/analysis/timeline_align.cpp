@@ -146,11 +146,11 @@ TimeNs Alignment::length() const {
 }
 
 std::optional<TimeNs> Alignment::timeIn(Side side, TimeNs position) const {
-    const auto behind = std::ranges::upper_bound(segments_, position, {}, &AlignedSegment::position);
-    if (behind == segments_.begin()) {
+    const auto after = std::ranges::upper_bound(segments_, position, {}, &AlignedSegment::position);
+    if (after == segments_.begin()) {
         return std::nullopt;
     }
-    const AlignedSegment& segment = *(behind - 1);
+    const AlignedSegment& segment = *(after - 1);
     const std::optional<TimeStretch>& time = segment.*side;
     if (!time || position > segment.position + segment.length) {
         return std::nullopt;

@@ -80,7 +80,7 @@ std::string_view spaceName(base::MemorySpace space) {
 
 std::string shapeText(const AllocationRow& row) {
     std::string text;
-    for (std::size_t axis = 0; axis < row.rank; ++axis) {
+    for (std::size_t axis = 0; axis < row.dimensions; ++axis) {
         text += fmt::format("{}{}", axis == 0 ? "" : "x", row.shape[axis]);
     }
     return text;

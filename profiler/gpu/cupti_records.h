@@ -12,7 +12,7 @@
 namespace vitrine::profiler {
 
 /// None for kinds that were not asked for and for records without times (the device's buffer was full): `lostTimes`
-/// tells which. The name points into the record or is a constant.
+/// says which. The name points into the record or is a constant.
 std::optional<DeviceWork> workOf(const CUpti_Activity& record, bool& lostTimes);
 
 } // namespace vitrine::profiler

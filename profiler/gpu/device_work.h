@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a device did, as its tracing library tells it, and where such records come from. No vendor's headers here.
+// What a device did, as its tracing library reports it, and where such records come from. No vendor's headers here.
 
 #include <array>
 #include <cstdint>

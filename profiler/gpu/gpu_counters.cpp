@@ -53,30 +53,30 @@ void UntrackedMemory::see(std::uint64_t used, std::uint64_t reserved, base::Time
     const bool quiet = reserved == lastReserved_ && candidate_ == growth;
     lastReserved_ = reserved;
     candidate_ = growth;
-    const std::int64_t change = growth - static_cast<std::int64_t>(told_);
+    const std::int64_t change = growth - static_cast<std::int64_t>(reported_);
     if (quiet && (change >= kSmallChange || change <= -kSmallChange)) {
-        tell(growth, time);
+        report(growth, time);
     }
 }
 
-void UntrackedMemory::tell(std::int64_t growth, base::TimeNs time) {
+void UntrackedMemory::report(std::int64_t growth, base::TimeNs time) {
     const auto target = static_cast<std::uint64_t>(growth);
-    while (told_ > target) {
-        told_ -= blocks_.back().bytes;
+    while (reported_ > target) {
+        reported_ -= blocks_.back().bytes;
         sink_.record(base::FreeEvent{time, blocks_.back().id});
         blocks_.pop_back();
     }
-    if (told_ < target) {
+    if (reported_ < target) {
         base::AllocationEvent event;
         event.time = time;
         event.id = nextId_++;
-        event.bytes = target - told_;
+        event.bytes = target - reported_;
         event.name = sink_.intern("libraries, code and buffers of the driver");
         event.category = base::MemoryCategory::Untracked;
         event.space = base::MemorySpace::Device;
         sink_.record(event);
         blocks_.push_back({event.id, event.bytes});
-        told_ = target;
+        reported_ = target;
     }
 }
 

@@ -19,7 +19,7 @@ class GpuCounters {
 public:
     explicit GpuCounters(base::TraceSink& sink) : sink_(sink) {}
 
-    /// Records what a reading tells, where it changed.
+    /// Records what a reading says, where it changed.
     void write(const GpuReading& reading, base::TimeNs time);
 
 private:
@@ -39,10 +39,10 @@ public:
     /// `used` as the driver counts it, `reserved` as the run does (its first untracked bytes included).
     void see(std::uint64_t used, std::uint64_t reserved, base::TimeNs time);
 
-    std::int64_t growth() const { return static_cast<std::int64_t>(told_); }
+    std::int64_t growth() const { return static_cast<std::int64_t>(reported_); }
 
 private:
-    void tell(std::int64_t growth, base::TimeNs time);
+    void report(std::int64_t growth, base::TimeNs time);
 
     base::TraceSink& sink_;
     std::optional<std::int64_t> base_;      ///< used - reserved at the first reading
@@ -52,8 +52,8 @@ private:
         std::uint64_t id = 0, bytes = 0;
     };
     std::vector<Block> blocks_;
-    std::uint64_t told_ = 0;
-    std::uint64_t nextId_ = std::uint64_t{1} << 48; ///< far behind the ids of a run's tracer
+    std::uint64_t reported_ = 0;
+    std::uint64_t nextId_ = std::uint64_t{1} << 48; ///< far above the ids of a run's tracer
 };
 
 } // namespace vitrine::profiler

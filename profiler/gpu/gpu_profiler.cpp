@@ -115,7 +115,7 @@ void GpuProfiler::State::readMonitor() {
     const GpuReading reading = monitor->read();
     const base::TimeNs time = clock.now();
     counters.write(reading, time);
-    // Others' memory comes and goes; this process's own is what the run is about, where the driver tells it.
+    // Others' memory comes and goes; this process's own is what the run is about, where the driver says it.
     const std::optional<std::uint64_t> used = reading.memoryProcess ? reading.memoryProcess : reading.memoryUsed;
     if (used && contextExists && before == reserved) {
         untracked.see(*used, before, time);
@@ -138,7 +138,7 @@ void GpuProfiler::State::sample() {
     lostSamples = sampler->lost();
 }
 
-/// Every period until the end; what it throws is told.
+/// Every period until the end; what it throws is reported.
 template <class Work> void GpuProfiler::State::loop(std::chrono::milliseconds period, Work work) {
     std::unique_lock lock(mutex);
     while (!stopping) {

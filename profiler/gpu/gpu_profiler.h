@@ -3,7 +3,7 @@
 #pragma once
 
 // Adds what a GPU does to a run's trace. It stands between the engine and the run's sink: events pass through, steps
-// tell when to look closely, and kernels, copies, graphs and counters come back as spans and counters of the same run.
+// say when to look closely, and kernels, copies, graphs and counters come back as spans and counters of the same run.
 //
 //   light  whole graphs in windows (TraceWindow), and what NVML and the hardware counters say
 //   full   in the windows every kernel, copy, fill and wait instead, each under the scope that launched it
@@ -11,7 +11,7 @@
 // Spans go to the lanes "Kernels", "Copies", "Memsets", "Sync", "Profiler overhead", "Graphs"; counters are named
 // "gpu.power_w", "gpu.energy_j", "gpu.memory_used_bytes", "gpu.memory_process_bytes", "gpu.sm_clock_hz",
 // "gpu.memory_clock_hz", "gpu.temperature_c", "gpu.busy", "gpu.clock_reasons" and counterName's. Device memory that is
-// in use without being tracked (contexts, libraries, code, CUPTI's buffers) is told as allocations of category
+// in use without being tracked (contexts, libraries, code, CUPTI's buffers) is reported as allocations of category
 // untracked. Whatever the machine refuses becomes a note; the run goes on.
 
 #include <cstdint>

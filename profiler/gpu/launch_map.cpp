@@ -102,7 +102,7 @@ void LaunchMap::nodeDestroyed(std::uint64_t node) {
     }
 }
 
-base::ScopeId LaunchMap::told(base::ScopeId ran) const {
+base::ScopeId LaunchMap::idInTrace(base::ScopeId ran) const {
     auto after = std::ranges::upper_bound(renamed_, ran.value, {}, &Renamed::first);
     if (after == renamed_.begin()) {
         return ran;
@@ -125,7 +125,7 @@ std::optional<base::ScopeId> LaunchMap::scopeOf(std::uint32_t correlation, std::
     if (launch.scope.value >= open_) {
         return std::nullopt;
     }
-    const base::ScopeId scope = told(launch.scope);
+    const base::ScopeId scope = idInTrace(launch.scope);
     if (node == 0) {
         return scope;
     }

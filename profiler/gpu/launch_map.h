@@ -5,10 +5,10 @@
 // Which scope launched which work.
 //
 // Launching threads note (correlation id of the call, scope) and, while a graph is captured, (node, scope). Records of
-// the device come later and are asked for by correlation id and node. Steps may be told in the trace under other ids
-// than they ran with (base::StepScope), so an answer waits for the end of the step. Replays have the trace's ids from
-// the start, so theirs are known at once, whatever else is under way. A node's scope is kept relative to its step: work
-// of a replayed graph belongs to the replay's first id plus that. Thread-safe.
+// the device come later and are asked for by correlation id and node. Steps may be reported in the trace under other
+// ids than they ran with (base::StepScope), so an answer waits for the end of the step. Replays have the trace's ids
+// from the start, so theirs are known at once, whatever else is under way. A node's scope is kept relative to its step:
+// work of a replayed graph belongs to the replay's first id plus that. Thread-safe.
 
 #include <cstdint>
 #include <deque>
@@ -52,13 +52,13 @@ private:
         base::ScopeId scope;                   ///< as the capture ran
         std::optional<std::uint64_t> relative; ///< to the step; known when the capturing step has ended
     };
-    /// A step that was told under other ids.
+    /// A step that was reported under other ids.
     struct Renamed {
         std::uint64_t first = 0, last = 0; ///< ids as it ran
         std::vector<base::StepScope> scopes;
     };
 
-    base::ScopeId told(base::ScopeId ran) const;
+    base::ScopeId idInTrace(base::ScopeId ran) const;
 
     mutable std::mutex mutex_;
     std::vector<Launch> launches_; ///< a ring by correlation id

@@ -20,7 +20,7 @@ struct Reason {
     std::uint64_t bit;
     const char* text;
 };
-// Bits as NVML documents them; "GPU idle" is no reason to tell.
+// Bits as NVML documents them; "GPU idle" is no reason to show.
 constexpr std::array<Reason, 8> kReasons{{{0x2, "clocks set by an application"},
                                           {0x4, "power limit"},
                                           {0x8, "hardware slow-down"},

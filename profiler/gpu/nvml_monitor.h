@@ -15,7 +15,7 @@
 
 namespace vitrine::profiler {
 
-/// Empty: this device or driver does not tell.
+/// Empty: this device or driver does not say.
 struct GpuReading {
     std::optional<std::uint64_t> memoryUsed;    ///< bytes, by everyone
     std::optional<std::uint64_t> memoryTotal;   ///< bytes
@@ -36,7 +36,7 @@ std::vector<std::string> clockReasonTexts(std::uint64_t reasons);
 
 class NvmlMonitor {
 public:
-    /// By PCI bus id as CUDA tells it ("0000:3b:00.0": NVML counts devices in another order), or by NVML's number when
+    /// By PCI bus id as CUDA gives it ("0000:3b:00.0": NVML counts devices in another order), or by NVML's number when
     /// the id is empty. Null with one sentence in `why` when there is none.
     static std::unique_ptr<NvmlMonitor> open(const std::string& pciBusId, std::string& why);
     ~NvmlMonitor();

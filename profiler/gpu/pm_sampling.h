@@ -21,9 +21,9 @@ inline constexpr int kDeviceCounters = 5;
 /// The counter's name in a run: "gpu.dram_read_bytes_per_second", "gpu.sm_active", ...
 std::string_view counterName(DeviceCounter counter);
 
-/// A share as it is told: 0 to 1. The counters of one sample are not latched at one instant, so that a busy unit may be
-/// a little above 1 (1.18 was seen). What is far above means nothing, and is NaN: the first sample after the start
-/// counts warps from long before it (5 to 27 were seen).
+/// A share as it is reported: 0 to 1. The counters of one sample are not latched at one instant, so that a busy unit
+/// may be a little above 1 (1.18 was seen). What is far above means nothing, and is NaN: the first sample after the
+/// start counts warps from long before it (5 to 27 were seen).
 double soundShare(double share);
 
 struct CounterSampleRow {
@@ -45,7 +45,7 @@ public:
 /// exist. Null with one sentence in `why` when that cannot be done.
 std::unique_ptr<CounterSampler> openCounterSampler(int ordinal, base::TimeNs interval, std::string& why);
 
-/// Relates the time stamps of samples to this process's clock. While CUPTI knows that clock (openCupti tells it) the
+/// Relates the time stamps of samples to this process's clock. While CUPTI knows that clock (openCupti gives it) the
 /// stamps are on it. Otherwise only pairs are known that are in order: a sample was over (stamp) before it was seen
 /// (host time). The smallest distance of the last pairs is then the closest to the truth.
 class ClockFit {

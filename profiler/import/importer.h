@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Files of other tools as runs of a session. An importer reads a file and tells the events that it holds to a sink, as
-// a run would tell them; the recorder and the views behind it do the rest. A new importer is one file that makes a row,
-// and a line in importer_table.cpp.
+// Files of other tools as runs of a session. An importer reads a file and reports the events that it holds to a sink,
+// as a run would; the recorder and the views do the rest. A new importer is one file that makes a row, and a line in
+// importer_table.cpp.
 
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ struct Importer {
     std::string_view title; ///< what people call the format
     /// Whether it reads a file of this path that begins with `head` (at most kHeadBytes).
     bool (*reads)(std::string_view path, std::string_view head) = nullptr;
-    /// Tells all events of the file, with times in nanoseconds from 0. The sink may make it wait, so that nothing is
+    /// Reports all events of the file, with times in nanoseconds from 0. The sink may make it wait, so that nothing is
     /// lost. Returns what the file says as a whole: a JSON object, the metrics of the run. Throws BadInput "FILE:
     /// where: what" for a damaged file and Cancelled when `stop` asks; `progress` may be null.
     std::string (*import)(const std::string& path, base::TraceSink& sink, base::ProgressSink* progress,

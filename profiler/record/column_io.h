@@ -18,8 +18,8 @@
 
 namespace vitrine::profiler {
 
-inline constexpr std::string_view kShapeColumns[base::kMaxTraceRank] = {"shape0", "shape1", "shape2", "shape3",
-                                                                        "shape4"};
+inline constexpr std::string_view kShapeColumns[base::kMaxTraceDimensions] = {"shape0", "shape1", "shape2", "shape3",
+                                                                              "shape4"};
 
 // A row of the templates stream is one event of a template; the first row of each template is its header.
 enum class TemplateRow : std::uint8_t { Header, Allocation, Free, ScopeBegin, ScopeEnd, Span };

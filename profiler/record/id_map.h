@@ -3,7 +3,7 @@
 #pragma once
 
 // A map from 64-bit ids to small values for the blocks that are alive: open addressing, linear probing, removal by
-// moving back, so that ten million births and deaths leave nothing behind. About 10 ns an operation. Not thread-safe.
+// moving back, so that ten million births and deaths leave nothing over. About 10 ns an operation. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,15 +18,15 @@
 namespace vitrine::profiler {
 
 /// The living blocks of a run, by id. `Block`: what the owner wants to know of a block. `Death`: what it wants to know
-/// of a death that was told before its birth, as threads whose clocks disagree do.
+/// of a death that was reported before its birth, as threads whose clocks disagree do.
 template <class Block, class Death> class LiveBlocks {
 public:
-    /// A block came to life. Returns its death when that was told before: the owner applies it now.
+    /// A block came to life. Returns its death when that was reported before: the owner applies it now.
     std::optional<Death> birth(std::uint64_t id, const Block& block) {
         alive_.put(id, block);
         return early_.size() == 0 ? std::nullopt : early_.take(id);
     }
-    /// A block died. Returns it; nothing when no birth was told so far: the death is kept until then.
+    /// A block died. Returns it; nothing when no birth was reported so far: the death is kept until then.
     std::optional<Block> death(std::uint64_t id, const Death& death) {
         std::optional<Block> block = alive_.take(id);
         if (!block) {

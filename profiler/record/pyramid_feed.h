@@ -119,7 +119,7 @@ private:
         }
         writer_.add(time_, waiting.step);
         if (alive_.birth(waiting.id, waiting.step)) {
-            alive_.unbirth(waiting.id); // it was told to be dead before
+            alive_.unbirth(waiting.id); // its death was reported before
             die(waiting.step);
         }
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 // The memory pyramid as it is written: a node for every kLeafEvents events, and a node above every kFanOut nodes. Each
-// tells the smallest and the largest total after any of its events (PyramidNode).
+// gives the smallest and the largest total after any of its events (PyramidNode).
 
 #include <cstddef>
 #include <cstdint>

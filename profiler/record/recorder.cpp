@@ -47,7 +47,7 @@ template <class Event> bool isSound(const Event&) {
 }
 
 bool isSound(const base::AllocationEvent& event) {
-    return event.bytes <= kMaxBlockBytes && event.rank <= base::kMaxTraceRank &&
+    return event.bytes <= kMaxBlockBytes && event.dimensions <= base::kMaxTraceDimensions &&
            event.address <= std::numeric_limits<std::uint64_t>::max() - event.bytes;
 }
 
@@ -121,7 +121,7 @@ struct Recorder::State {
 
     template <class Event> bool hasRoom() const {
         if (waits || std::is_same_v<Event, base::StepTemplateEvent>) {
-            return true; // a template is told once and needed by all of its replays
+            return true; // a template is reported once and needed by all of its replays
         }
         return waiting < (kEnds<Event> ? 2 * options.maxWaiting : options.maxWaiting);
     }

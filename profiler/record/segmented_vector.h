@@ -4,7 +4,7 @@
 
 // Growing sequences whose past states stay readable: the builder appends, readers keep views that never change.
 //
-// A view shares the blocks. What a view can see is never written again: appending writes behind it, and changing an
+// A view shares the blocks. What a view can see is never written again: appending writes after it, and changing an
 // element that a view has seen copies its block first. So views need no lock, and a view costs one pointer a block.
 // One thread writes; any thread may read a view.
 
@@ -30,7 +30,7 @@ public:
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     const T& operator[](std::size_t index) const { return blocks_[index / N]->items[index % N]; }
-    /// The element and those behind it in its block.
+    /// The element and those after it in its block.
     const T* from(std::size_t index) const { return blocks_[index / N]->items + index % N; }
 
 private:

@@ -26,12 +26,12 @@ void describeAllocation(ColumnWriter& writer, std::span<const Record> rows, Even
                           [&](const Record& r) { return static_cast<std::uint64_t>(eventOf(r).category); });
     writer.unsignedColumn("space", rows, [&](const Record& r) { return static_cast<std::uint64_t>(eventOf(r).space); });
     writer.unsignedColumn("dtype", rows, [&](const Record& r) { return eventOf(r).dtype; });
-    writer.unsignedColumn("rank", rows, [&](const Record& r) { return eventOf(r).rank; });
-    int rank = 0;
+    writer.unsignedColumn("rank", rows, [&](const Record& r) { return eventOf(r).dimensions; });
+    int most = 0;
     for (const Record& record : rows) {
-        rank = std::max<int>(rank, eventOf(record).rank);
+        most = std::max<int>(most, eventOf(record).dimensions);
     }
-    for (int axis = 0; axis < std::min(rank, base::kMaxTraceRank); ++axis) {
+    for (int axis = 0; axis < std::min(most, base::kMaxTraceDimensions); ++axis) {
         writer.signedColumn(kShapeColumns[axis], rows,
                             [&](const Record& r) { return eventOf(r).shape[static_cast<std::size_t>(axis)]; });
     }

@@ -33,7 +33,7 @@ inline constexpr std::string_view kOutOfMemoryStream = "oom";
 inline constexpr std::string_view kTemplatesStream = "templates";
 inline constexpr std::string_view kReplaysStream = "replays";
 inline constexpr std::string_view kPyramidPrefix = "memory.pyramid."; ///< then the level, 0 = leaves
-inline constexpr std::string_view kPyramidDevice = ".device"; ///< behind the level, then the rank if it is not 0
+inline constexpr std::string_view kPyramidDevice = ".device";         ///< after the level, then the rank if it is not 0
 
 inline constexpr int kMaxPyramidLevels = 16;
 

@@ -24,10 +24,10 @@ public:
           name_(in.unsignedColumn("name", std::numeric_limits<std::uint32_t>::max())),
           category_(in.unsignedColumn("category", base::kCategoryCount - 1)),
           space_(in.unsignedColumn("space", static_cast<std::uint64_t>(base::MemorySpace::Host))),
-          dtype_(in.unsignedColumn("dtype", 255)), rank_(in.unsignedColumn("rank", base::kMaxTraceRank)) {
-        const auto highest = rank_.empty() ? rank_.end() : std::ranges::max_element(rank_);
-        const std::uint64_t rank = highest == rank_.end() ? 0 : *highest;
-        for (std::size_t axis = 0; axis < rank; ++axis) {
+          dtype_(in.unsignedColumn("dtype", 255)), dimensions_(in.unsignedColumn("rank", base::kMaxTraceDimensions)) {
+        const auto highest = dimensions_.empty() ? dimensions_.end() : std::ranges::max_element(dimensions_);
+        const std::uint64_t most = highest == dimensions_.end() ? 0 : *highest;
+        for (std::size_t axis = 0; axis < most; ++axis) {
             shape_[axis] = in.signedColumn(kShapeColumns[axis]);
         }
         for (std::size_t row = 0; row < bytes_.size(); ++row) {
@@ -48,16 +48,16 @@ public:
         event.category = static_cast<base::MemoryCategory>(category_[row]);
         event.space = static_cast<base::MemorySpace>(space_[row]);
         event.dtype = static_cast<std::uint8_t>(dtype_[row]);
-        event.rank = static_cast<std::uint8_t>(rank_[row]);
-        for (std::size_t axis = 0; axis < event.rank; ++axis) {
+        event.dimensions = static_cast<std::uint8_t>(dimensions_[row]);
+        for (std::size_t axis = 0; axis < event.dimensions; ++axis) {
             event.shape[axis] = shape_[axis][row];
         }
         return event;
     }
 
 private:
-    std::vector<std::uint64_t> id_, address_, bytes_, scope_, name_, category_, space_, dtype_, rank_;
-    std::array<std::vector<std::int64_t>, base::kMaxTraceRank> shape_;
+    std::vector<std::uint64_t> id_, address_, bytes_, scope_, name_, category_, space_, dtype_, dimensions_;
+    std::array<std::vector<std::int64_t>, base::kMaxTraceDimensions> shape_;
 };
 
 constexpr std::uint64_t kMaxOrder = std::numeric_limits<std::uint32_t>::max();

@@ -8,11 +8,11 @@
 namespace vitrine::profiler {
 
 std::uint64_t AddressMap::compact(std::uint64_t address) const {
-    const auto behind = std::ranges::upper_bound(ranges_, address, {}, &AddressRange::begin);
-    if (behind == ranges_.begin()) {
+    const auto after = std::ranges::upper_bound(ranges_, address, {}, &AddressRange::begin);
+    if (after == ranges_.begin()) {
         return 0;
     }
-    const AddressRange& range = *std::prev(behind);
+    const AddressRange& range = *std::prev(after);
     return range.compact + std::min(address, range.end) - range.begin;
 }
 

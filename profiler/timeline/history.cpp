@@ -21,7 +21,7 @@ template <class Records, class Earlier> void sortIfNeeded(Records& records, Earl
 
 std::uint32_t MemoryHistory::shapeIndex(const base::AllocationEvent& event) {
     Dims dims{};
-    std::copy_n(event.shape.begin(), event.rank, dims.begin());
+    std::copy_n(event.shape.begin(), event.dimensions, dims.begin());
     if (!shapes_.empty() && shapes_.back() == dims) {
         return static_cast<std::uint32_t>(shapes_.size() - 1);
     }
@@ -45,7 +45,7 @@ std::uint32_t MemoryHistory::addDef(const base::AllocationEvent& event) {
         throw base::BadInput("stream allocations: more blocks than this program takes; the session is damaged");
     }
     defs_.push({event.id, event.address, event.bytes, event.scope.value, event.name.value, event.category, event.space,
-                event.dtype, event.rank, shapeIndex(event)});
+                event.dtype, event.dimensions, shapeIndex(event)});
     if (hasAddress(defs_.back())) {
         addresses_.add(event.address, event.address + event.bytes);
     }
@@ -263,7 +263,7 @@ void MemoryHistory::apply(const Record& record) {
     const AllocationDef& what = defs_[def];
     putEvent(record.time, MemoryChange(what.bytes, what.space, what.category, false), row, record.order);
     if (early) {
-        // Clocks of two threads may disagree: a death told for an earlier time happens at the birth.
+        // Clocks of two threads may disagree: a death reported for an earlier time happens at the birth.
         Record death = *early;
         death.time = record.time;
         apply(death);

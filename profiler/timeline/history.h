@@ -4,7 +4,7 @@
 
 // The memory history of a run in canonical order (time, then order of recording), with step templates expanded.
 //
-// Records may come in any order. settle() merges what came: it takes back the events behind the earliest new one and
+// Records may come in any order. settle() merges what came: it takes back the events after the earliest new one and
 // applies everything again from there, so a live tail costs what is new and a little overlap.
 // A block is described once (AllocationDef); a block of a replayed step is a row of 28 bytes that points to its
 // template's. Not thread-safe; the views are immutable.
@@ -38,7 +38,7 @@ struct AllocationDef {
     std::uint32_t name = 0;
     base::MemoryCategory category = base::MemoryCategory::Other;
     base::MemorySpace space = base::MemorySpace::Device;
-    std::uint8_t dtype = 0, rank = 0;
+    std::uint8_t dtype = 0, dimensions = 0;
     std::uint32_t shape = 0; ///< index of the shape
 };
 
@@ -47,7 +47,7 @@ inline bool hasAddress(const AllocationDef& def) {
     return def.space == base::MemorySpace::Device && def.category != base::MemoryCategory::Untracked;
 }
 
-using Dims = std::array<std::int64_t, base::kMaxTraceRank>;
+using Dims = std::array<std::int64_t, base::kMaxTraceDimensions>;
 
 struct AllocationLife {
     base::TimeNs born = 0;
@@ -122,14 +122,14 @@ public:
     const ReplayInfo& replay(std::uint32_t index) const { return replays_[index]; }
     const TemplateInfo& templateOf(const ReplayInfo& replay) const { return *templates_[replay.step]; }
 
-    /// Applies what was added. With `onlyUnbroken`, records behind a gap in the order wait for what fills it.
+    /// Applies what was added. With `onlyUnbroken`, records after a gap in the order wait for what fills it.
     void settle(bool onlyUnbroken);
 
     std::uint64_t events() const { return times_.size(); }
     HistoryViews views();
 
 private:
-    /// A record on its way into the history. replay: kNoReplay a birth told by itself, kDeath a death, else of a
+    /// A record on its way into the history. replay: kNoReplay a birth reported by itself, kDeath a death, else of a
     /// replay.
     struct Record {
         base::TimeNs time = 0;
@@ -183,7 +183,7 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> templateById_;
     LiveBlocks<std::uint32_t, Record> alive_; ///< rows
     ShapeIndexBuilder blockShapes_;
-    AddressRanges addresses_; ///< of all device blocks that were told, in time or not
+    AddressRanges addresses_; ///< of all device blocks that were reported, in time or not
 };
 
 } // namespace vitrine::profiler

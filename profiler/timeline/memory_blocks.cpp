@@ -30,7 +30,7 @@ AllocationRow MemoryFacet::allocation(std::size_t index) const {
     out.category = def.category;
     out.space = def.space;
     out.dtype = def.dtype;
-    out.rank = def.rank;
+    out.dimensions = def.dimensions;
     out.shape = history.shapes[def.shape];
     return out;
 }

@@ -71,7 +71,7 @@ std::vector<MemoryColumn> MemoryFacet::windows(const PyramidView& pyramid, TimeN
     return out;
 }
 
-/// Marks the columns, equal pieces of [begin, end), that reach behind the first loss of memory records.
+/// Marks the columns, equal pieces of [begin, end), that reach beyond the first loss of memory records.
 std::vector<MemoryColumn> MemoryFacet::marked(std::vector<MemoryColumn> columns, TimeNs begin, TimeNs end) const {
     if (const std::optional<TimeNs> from = parts_.incompleteFrom) {
         const int count = static_cast<int>(columns.size());

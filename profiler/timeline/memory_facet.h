@@ -40,7 +40,7 @@ struct MemoryParts {
     SharedView<base::OutOfMemoryEvent> outOfMemory;
     SharedView<FailurePlace> failures;           ///< of each of them
     std::shared_ptr<const StoredPyramid> stored; ///< null when the events cover it
-    base::TimeNs end = 0;                        ///< behind everything that was read
+    base::TimeNs end = 0;                        ///< after everything that was read
     std::optional<base::TimeNs> incompleteFrom;
 };
 

@@ -54,12 +54,12 @@ std::vector<base::TimeNs> findPeaks(const std::vector<CurvePiece>& curve, std::s
     }
     const std::vector<std::uint64_t> before = valleysBefore(curve);
     std::vector<CurvePiece> reversed(curve.rbegin(), curve.rend());
-    std::vector<std::uint64_t> behind = valleysBefore(reversed);
-    std::ranges::reverse(behind);
+    std::vector<std::uint64_t> after = valleysBefore(reversed);
+    std::ranges::reverse(after);
     const std::uint64_t highest = std::ranges::max_element(curve, {}, &CurvePiece::max)->max;
     std::vector<CurvePiece> peaks;
     for (std::size_t i = 0; i < curve.size(); ++i) {
-        const std::uint64_t valley = std::max(before[i], behind[i]);
+        const std::uint64_t valley = std::max(before[i], after[i]);
         if (curve[i].max > 0 &&
             curve[i].max - std::min(valley, curve[i].max) >= std::max<std::uint64_t>(1, highest / kStandOutShare)) {
             peaks.push_back(curve[i]);

@@ -5,7 +5,7 @@
 // The memory pyramid: for every kLeafEvents events one leaf, for every kFanOut nodes one node above. A node knows the
 // smallest and largest total after any of its events, the first instant of the largest and the category vector there.
 // So the exact extremes of any range of events come from a few nodes and at most two leaves looked at event by event.
-// Nodes are made when they are full; the events behind the last full leaf are always looked at one by one.
+// Nodes are made when they are full; the events after the last full leaf are always looked at one by one.
 
 #include <array>
 #include <cstdint>

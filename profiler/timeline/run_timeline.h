@@ -43,7 +43,7 @@ public:
     ~RunTimeline() = default;
 
     base::TimeNs begin() const { return 0; }  ///< the run's start
-    base::TimeNs end() const { return end_; } ///< 1 ns behind the last of everything, so that [begin, end) holds it all
+    base::TimeNs end() const { return end_; } ///< 1 ns after the last of everything, so that [begin, end) holds it all
     /// A name of the run; empty for an id that it does not have.
     std::string_view text(std::uint32_t name) const { return names_.text(name); }
 

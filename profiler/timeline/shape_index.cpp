@@ -36,7 +36,7 @@ void cover(std::vector<ShapeCluster>& pieces, ShapeNode& node) {
     std::ranges::sort(pieces, {}, &ShapeCluster::addressBegin);
     struct Gap {
         std::uint64_t size = 0;
-        std::size_t before = 0; ///< index of the piece behind the gap
+        std::size_t before = 0; ///< index of the piece after the gap
     };
     std::array<Gap, ShapeNode::kRows + ShapeNode::kFanOut * ShapeNode::kClusters> gaps;
     std::size_t gapCount = 0;
@@ -113,7 +113,7 @@ public:
           aloneBytes_(kAlonePixels * query.bytesPerPixel), cellNs_(kCellPixels * query.nsPerPixel) {}
 
     void take(const ShapeList& list) {
-        // Full nodes of the highest level first, then what is behind them, level by level.
+        // Full nodes of the highest level first, then what is after them, level by level.
         std::size_t covered = 0;
         for (std::size_t level = list.levels.size(); level-- > 0;) {
             const std::size_t span = spanOf(level);

@@ -37,7 +37,7 @@ public:
         if (pieces_[gap].bytes > bytes) {
             const Piece whole = pieces_[gap];
             const std::uint32_t rest = newPiece({whole.address + bytes, whole.bytes - bytes, gap, whole.next});
-            pieces_[whole.next].before = rest; // a gap always has a block behind it
+            pieces_[whole.next].before = rest; // a gap always has a block after it
             pieces_[gap].next = rest;
             pieces_[gap].bytes = bytes;
             link(rest);
@@ -175,7 +175,7 @@ private:
 } // namespace
 
 StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>& eventsDone) {
-    constexpr std::size_t kTellEvery = 1 << 16;
+    constexpr std::size_t kReportEvery = 1 << 16;
     StackLayout layout;
     layout.addresses.assign(history.rows.size(), 0);
     std::vector<std::uint32_t> pieces(history.rows.size(), kNone);
@@ -186,7 +186,7 @@ StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>&
                         history.freed[row]};
     };
     for (std::size_t event = 0; event < history.events.size(); ++event) {
-        if (event % kTellEvery == 0) {
+        if (event % kReportEvery == 0) {
             eventsDone.store(event, std::memory_order_relaxed);
         }
         const MemoryChange step = history.events.steps[event];

@@ -59,11 +59,11 @@ std::vector<MemoryColumn> storedColumns(const StoredPyramid& nodes, base::TimeNs
 }
 
 base::CategoryBytes storedAt(const StoredPyramid& nodes, base::TimeNs time) {
-    const auto behind = std::ranges::upper_bound(nodes, time, {}, &PyramidNode::timeBegin);
-    if (behind == nodes.begin()) {
+    const auto after = std::ranges::upper_bound(nodes, time, {}, &PyramidNode::timeBegin);
+    if (after == nodes.begin()) {
         return {};
     }
-    const PyramidNode& node = *(behind - 1);
+    const PyramidNode& node = *(after - 1);
     return time < node.timeEnd && time >= node.maxTime ? node.atMax : node.atEnd;
 }
 

@@ -40,8 +40,8 @@ struct AllocationRow {
     base::MemoryCategory category = base::MemoryCategory::Other;
     base::MemorySpace space = base::MemorySpace::Device;
     std::uint8_t dtype = 0;
-    std::uint8_t rank = 0;
-    std::array<std::int64_t, base::kMaxTraceRank> shape{};
+    std::uint8_t dimensions = 0; ///< of the tensor; entries of `shape`
+    std::array<std::int64_t, base::kMaxTraceDimensions> shape{};
 };
 
 struct ScopeRow {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Vitrine authors
 # SPDX-License-Identifier: GPL-3.0-only
-"""Shared prefix: several answers packed behind one prompt see the prompt and themselves, not each other."""
+"""Shared prefix: several answers packed after one prompt see the prompt and themselves, not each other."""
 # example: generate_shared_prefix_mask_mod(length_to_offsets([4, 3, 5]), torch.tensor([0, 0, 0]))
 # example: shared_prefix(4, 3)
 

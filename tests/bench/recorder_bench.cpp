@@ -36,7 +36,7 @@ base::TraceEvent eventAt(std::size_t index) {
     event.name.value = static_cast<std::uint32_t>(index % 61);
     event.category = index % 3 == 0 ? base::MemoryCategory::Workspace : base::MemoryCategory::Activations;
     event.dtype = 3;
-    event.rank = 2;
+    event.dimensions = 2;
     event.shape = {static_cast<std::int64_t>(1 + index % 16), 2880};
     return event;
 }

@@ -53,7 +53,7 @@ private:
         event.name.value = static_cast<std::uint32_t>(id_ % 300);
         event.category = category;
         event.dtype = 3;
-        event.rank = 2;
+        event.dimensions = 2;
         event.shape = {static_cast<std::int64_t>(id_ % 7), 2880};
         top_ += dies ? 0 : bytes;
         if (dies) {

@@ -69,7 +69,7 @@ std::vector<base::ColumnChunk> wellFormed() {
     return chunks;
 }
 
-/// The input's bytes, zeros behind their end.
+/// The input's bytes, zeros after their end.
 class Bytes {
 public:
     Bytes(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}

@@ -24,7 +24,7 @@ struct DoubleParams {
     int n;
 };
 
-/// out[i] = x[i] * VT_FACTOR, and with an offset behind the end of everything.
+/// out[i] = x[i] * VT_FACTOR, and with an offset after the end of everything.
 const char* const kFaultSource = R"(
 struct DoubleParams { const float* x; float* out; int n; };
 extern "C" __global__ void twice(const __grid_constant__ DoubleParams p) {

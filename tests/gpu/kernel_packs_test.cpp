@@ -45,7 +45,7 @@ std::vector<float> logitsOf(kernels::Context& context, const ModelSource& source
 class KernelPacksGpu : public GpuTest {};
 
 TEST_F(KernelPacksGpu, TheSimplePackAgreesWithTheBuiltinKernels) {
-    // One layer: behind the first experts a rounding could send a token to others.
+    // One layer: after the first experts a rounding could send a token to others.
     const ModelSource source = openModel("synthetic:gpt-oss-20b", {{"num_hidden_layers", "1"}, {"vocab_size", "512"}});
     const auto builtin = contextWith({});
     const std::vector<float> expected = logitsOf(*builtin, source);

@@ -163,7 +163,7 @@ TEST_P(GpuKvGrowthOf, PoolsOfBatchesGrow) {
         }
         return std::pair(ids, engine.counts());
     };
-    // The same steps with all of the pool at once, where nothing grows behind the first one.
+    // The same steps with all of the pool at once, where nothing grows after the first one.
     const auto growsAlike = [&](const char* what) {
         options.cache.aheadBytes = std::uint64_t{1} << 30;
         const auto [whole, wholeCounts] = serve();

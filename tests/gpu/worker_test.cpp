@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Runs on a device in a worker process, as the desktop program has them: what a fault leaves behind, and what stays
+// Runs on a device in a worker process, as the desktop program has them: what a fault leaves, and what stays
 // between runs.
 
 #include <algorithm>

@@ -37,7 +37,7 @@ private slots:
         app::MachineDeviceFeed feed;
         QTRY_VERIFY_WITH_TIMEOUT(!feed.devices().empty(), kLimitMs);
         const int processor = static_cast<int>(feed.devices().size()) - 1;
-        QSignalSpy told(&feed, &ui::DeviceFeed::readingsChanged);
+        QSignalSpy changes(&feed, &ui::DeviceFeed::readingsChanged);
         feed.watch({processor, 99});
         QTRY_VERIFY_WITH_TIMEOUT(feed.reading(processor) && feed.reading(processor)->busy, kLimitMs);
         QVERIFY(!feed.reading(99));
@@ -47,9 +47,9 @@ private slots:
         QVERIFY(*ui::plausible(reading).busy >= 0);
         feed.watch({});
         QCoreApplication::processEvents(); // readings of the time until now
-        const auto before = told.count();
-        QTest::qWait(2000);                  // time for four readings
-        QVERIFY(told.count() <= before + 1); // one may have been under way
+        const auto before = changes.count();
+        QTest::qWait(2000);                     // time for four readings
+        QVERIFY(changes.count() <= before + 1); // one may have been under way
     }
 };
 

@@ -23,12 +23,12 @@ private slots:
             QVERIFY2(program.waitForFinished(60'000), qPrintable(program.errorString()));
             QCOMPARE(program.exitStatus(), QProcess::NormalExit);
             QCOMPARE(program.exitCode(), 2);
-            const QString told = QString::fromUtf8(program.readAllStandardError());
+            const QString errors = QString::fromUtf8(program.readAllStandardError());
             const QString sentence =
                 QStringLiteral("vitrine-gui: error: --views: %1 is no view, name some of run,memory,kernels,")
                     .arg(QString::fromLatin1(wrong));
-            QVERIFY2(told.contains(sentence), qPrintable(told));
-            QCOMPARE(told.count(QStringLiteral("error:")), qsizetype(1));
+            QVERIFY2(errors.contains(sentence), qPrintable(errors));
+            QCOMPARE(errors.count(QStringLiteral("error:")), qsizetype(1));
             QVERIFY(QDir(folder.path()).isEmpty());
         }
     }

@@ -39,10 +39,10 @@ TEST(ConnectionWatch, TellsThatAClientIsGone) {
     watch.add(pair.ends[0]);
     std::promise<void> gone;
     watch.answering(pair.ends[0], [&] { gone.set_value(); });
-    auto told = gone.get_future();
-    EXPECT_EQ(told.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+    auto notified = gone.get_future();
+    EXPECT_EQ(notified.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
     pair.closeClient();
-    EXPECT_EQ(told.wait_for(kLong), std::future_status::ready);
+    EXPECT_EQ(notified.wait_for(kLong), std::future_status::ready);
     watch.answered(pair.ends[0]);
     watch.remove(pair.ends[0]);
 }

@@ -175,7 +175,7 @@ TEST_F(ExchangeTest, AnAbandonedOneIsCancelledAndWoken) {
     end(1, engine::FinishReason::Cancelled);
 }
 
-TEST_F(ExchangeTest, AFailureIsTold) {
+TEST_F(ExchangeTest, AFailureIsReported) {
     const auto stream = make(true, 1);
     end(0, engine::FinishReason::OutOfMemory);
     std::int64_t last = 0;

@@ -169,7 +169,7 @@ TEST(Serve, AClientThatGoesAwayFreesItsPages) {
     silent.send(test::postText("/v1/completions", body.dump()));
     test::HttpConnection waiting(rig.port());
     waiting.send(test::postText("/v1/completions", body.dump()));
-    // Each step that admits somebody is told.
+    // Each step that admits somebody is reported.
     ASSERT_TRUE(rig.becomes([](const json& now) { return now.at("running") == 2 && now.at("waiting") == 1; }));
     EXPECT_GT(rig.health().at("kv_pages").at("used"), 0);
     waiting.close();
@@ -294,7 +294,7 @@ TEST(Serve, MoreThanTheQueueHoldsIsTurnedAway) {
     EXPECT_EQ(rig.complete(rig.body({1, 2}, 1)).status, 200);
 }
 
-TEST(Serve, ARunsEndTellsEveryStream) {
+TEST(Serve, ARunsEndReachesEveryStream) {
     const test::TempFolder folder(test::TempFolder::Place::Memory);
     ServerRig::Options options = longContext({{"slots", 2}});
     options.session = folder.file("serve.vitrine");
@@ -325,7 +325,7 @@ TEST(Serve, ARunsEndTellsEveryStream) {
     EXPECT_EQ(json::parse(session->run(1).metricsJson).at("cancelled_requests"), 5);
 }
 
-TEST(Serve, ASmallBudgetIsToldAtTheStartOrEnoughForAllThatIsTaken) {
+TEST(Serve, ASmallBudgetFailsAtTheStartOrIsEnoughForAllThatIsTaken) {
     std::uint64_t needed = 0;
     {
         ServerRig rig;

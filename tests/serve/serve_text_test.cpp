@@ -178,7 +178,7 @@ TEST_F(ServeText, ConnectionsServeOneRequestAfterTheOther) {
     expectAnswer();
 }
 
-TEST_F(ServeText, ATooLargeBodyIsToldEvenWhenItComesInPieces) {
+TEST_F(ServeText, ATooLargeBodyIsRefusedEvenWhenItComesInPieces) {
     test::HttpConnection connection(sharedRig->port());
     connection.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                     "Transfer-Encoding: chunked\r\n\r\n");

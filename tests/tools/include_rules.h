@@ -17,7 +17,7 @@
 
 namespace vitrine::tools {
 
-/// What is wrong with the place of one source, "PATH: why", and with its includes, "PATH:LINE: why". `exists` tells
+/// What is wrong with the place of one source, "PATH: why", and with its includes, "PATH:LINE: why". `exists` says
 /// whether a path is in the tree. Files outside the ranked folders (tests, tools) may include everything that exists.
 std::vector<std::string> includeProblems(std::string_view path, std::string_view text,
                                          const std::function<bool(const std::string&)>& exists);

@@ -28,7 +28,7 @@ bool isText(const fs::path& path) {
     if (std::ranges::find(kEndings, ending) != kEndings.end()) {
         return true;
     }
-    // Scripts have no ending; what they start with tells.
+    // Scripts have no ending; what they start with says it.
     std::ifstream file(path, std::ios::binary);
     std::array<char, 2> start{};
     return file.read(start.data(), 2) && start[0] == '#' && start[1] == '!';

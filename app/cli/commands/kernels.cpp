@@ -59,7 +59,7 @@ std::string cacheText(const json& report) {
     return (report["rows"].empty() ? std::string() : engine::tableText(rows)) + summary;
 }
 
-int tellCache(const KernelsOptions& options, bool asJson) {
+int printCache(const KernelsOptions& options, bool asJson) {
     json report;
     std::string text;
     if (options.cache == "clear") {
@@ -78,7 +78,7 @@ int tellCache(const KernelsOptions& options, bool asJson) {
     return options.cache == "verify" && report["damaged"] != 0 ? 1 : 0;
 }
 
-int tellVariants(KernelsOptions options, bool asJson) {
+int printVariants(KernelsOptions options, bool asJson) {
     for (const std::string& pair : options.overrides) {
         const std::size_t equals = pair.find('=');
         if (equals == 0 || equals == std::string::npos || equals + 1 == pair.size()) {
@@ -127,8 +127,8 @@ void addKernels(CLI::App& app, CommandLine& line) {
         ->check(CLI::IsMember({"list", "verify", "clear"}).description(""));
     command->callback([&line, options] {
         line.action = [&line, options] {
-            return options->cache.empty() ? tellVariants(*options, line.options.json)
-                                          : tellCache(*options, line.options.json);
+            return options->cache.empty() ? printVariants(*options, line.options.json)
+                                          : printCache(*options, line.options.json);
         };
     });
 }

@@ -53,7 +53,7 @@ std::string maskText(const json& report) {
     return engine::tableText(rows);
 }
 
-int tellMask(MaskOptions options, const GlobalOptions& global) {
+int printMask(MaskOptions options, const GlobalOptions& global) {
     takeDefines(options.question.mods, options.defines);
     base::StopSource stop;
     BarSink bar;
@@ -108,7 +108,7 @@ void addMask(CLI::App& app, CommandLine& line) {
         ->type_name("NAME")
         ->check(CLI::IsMember({"cpu", "cuda"}).description(""));
     command->callback(
-        [&line, options] { line.action = [&line, options] { return tellMask(*options, line.options); }; });
+        [&line, options] { line.action = [&line, options] { return printMask(*options, line.options); }; });
 }
 
 } // namespace vitrine::app

@@ -39,7 +39,7 @@ struct RunOutcome {
 /// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error",
 /// "error_kind", "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for the user, of
 /// a worker that was lost. Called on the run's thread, a notice also inside start(). Of a workload that serves clients,
-/// tokens are told to those only. A session keeps the tokens too, one line each, as texts "tokens.000000",
+/// only those get the tokens. A session keeps the tokens too, one line each, as texts "tokens.000000",
 /// "tokens.000001", ... of 512 tokens.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 

@@ -200,12 +200,12 @@ public:
     WorkerHost& operator=(const WorkerHost&) = delete;
 
     void start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) override;
-    void stop() override { tellWorker({{"type", "stop"}}); }
-    void release() override { tellWorker({{"type", "release"}}); }
+    void stop() override { sendToWorker({{"type", "stop"}}); }
+    void release() override { sendToWorker({{"type", "release"}}); }
     bool running() const override { return running_; }
     RunOutcome wait() override {
         std::unique_lock lock(mutex_);
-        idle_.wait(lock, [this] { return !running_ && telling_ == 0; });
+        idle_.wait(lock, [this] { return !running_ && reportingEnds_ == 0; });
         return outcome_;
     }
 
@@ -216,7 +216,7 @@ private:
             [this](int status) { onEnd(status); });
     }
 
-    void tellWorker(const json& message) {
+    void sendToWorker(const json& message) {
         const std::lock_guard lock(mutex_);
         if (worker_ != nullptr) {
             worker_->send(message);
@@ -236,7 +236,7 @@ private:
     std::mutex mutex_; ///< of all below that is not atomic
     std::condition_variable idle_;
     std::atomic<bool> running_ = false;
-    int telling_ = 0; ///< ends that the sink is being told of
+    int reportingEnds_ = 0; ///< ends that are being reported to the sink
     std::atomic<std::int64_t> run_ = 0;
     RunMessageSink sink_;
     RunOutcome outcome_;
@@ -244,7 +244,7 @@ private:
     bool answered_ = false; ///< the worker has said something of it
     bool fresh_ = false;    ///< the worker was started for it
     bool closing_ = false;
-    std::string lost_;                                ///< what became of the last worker, until the user is told
+    std::string lost_; ///< what became of the last worker, until the sink has got the notice
     std::unique_ptr<WorkerProcess> worker_, retired_; ///< last: their threads use the members above
 };
 
@@ -272,13 +272,13 @@ void WorkerHost::start(const engine::Experiment& experiment, const std::string& 
     answered_ = false;
     request_ = {{"type", "run"}, {"experiment", experiment.toJson()}, {"session", sessionFile}};
     const json notice = fresh_ ? takeNotice() : json();
-    const RunMessageSink told = sink_;
+    const RunMessageSink noticeSink = sink_;
     running_ = true;
-    // A worker that is gone already is told by its reader, which ends the run or gives it to another.
+    // The reader reports a worker that is gone already, which ends the run or gives it to another.
     worker_->send(request_);
     lock.unlock();
     if (!notice.is_null()) {
-        told(notice);
+        noticeSink(notice);
     }
 }
 
@@ -362,15 +362,15 @@ void WorkerHost::finish(const RunOutcome& outcome, const json& message) {
         outcome_ = outcome;
         sink = sink_;
         // The order matters. The receiver of the "ended" message may start the next run at once, so running_ is cleared
-        // before the message is sent. wait() must return only after the message was delivered, so telling_ counts
+        // before the message is sent. wait() must return only after the message was delivered, so reportingEnds_ counts
         // deliveries.
         running_ = false;
-        ++telling_;
+        ++reportingEnds_;
     }
     sink(message);
     {
         const std::lock_guard lock(mutex_);
-        --telling_;
+        --reportingEnds_;
     }
     idle_.notify_all();
 }

@@ -91,7 +91,7 @@ private:
     void start(const json& request) {
         try {
             host_->start(engine::Experiment::parse(request.at("experiment"), "experiment"),
-                         request.value("session", ""), [this](const json& message) { tell(message); });
+                         request.value("session", ""), [this](const json& message) { send(message); });
         } catch (...) {
             const RunOutcome outcome = outcomeOf(std::current_exception());
             writeLine(out_, lineOf({{"type", "refused"},
@@ -100,7 +100,7 @@ private:
         }
     }
 
-    void tell(const json& message) {
+    void send(const json& message) {
         lastEnd_ = Clock::now();
         const bool fault = message.value("error_kind", "") == base::errorKindName(base::ErrorKind::DeviceFault);
         faulted_ = faulted_ || fault;

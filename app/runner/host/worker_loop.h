@@ -13,9 +13,9 @@
 
 namespace vitrine::app {
 
-/// Serves until it is told to quit, its owner is gone, or a run met a device fault (CUDA asks for a new process then).
-/// A run leaves its weights and the device's context to the next; without a run for `keepIdle` they are given back (0:
-/// nothing is kept). Returns the program's exit code: 0, or 1 after a device fault.
+/// Serves until it gets the message to quit, its owner is gone, or a run met a device fault (CUDA asks for a new
+/// process then). A run leaves its weights and the device's context to the next; without a run for `keepIdle` they are
+/// given back (0: nothing is kept). Returns the program's exit code: 0, or 1 after a device fault.
 int serveRuns(int in, int out, std::chrono::seconds keepIdle);
 
 } // namespace vitrine::app

@@ -42,7 +42,7 @@ json traitsJson(const kernels::DeviceTraits& traits) {
             {"memory_bandwidth", traits.memoryBandwidth}};
 }
 
-/// What the driver tells of a GPU; a missing one is refused when the run begins.
+/// What the driver says about a GPU; a missing one is refused when the run begins.
 json deviceJson(int ordinal) {
     for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
         if (device.ordinal == ordinal) {

@@ -3,7 +3,7 @@
 #pragma once
 
 // Which of NVIDIA's libraries this machine has. Nothing is linked: each is looked for and opened at run time, in the
-// order that base/shared_library.h tells.
+// order that base/shared_library.h gives.
 
 #include <cstdint>
 #include <string>

@@ -24,8 +24,8 @@ namespace vitrine::app {
 std::unique_ptr<profiler::GpuProfiler> profileGpu(const engine::Experiment& experiment, RunRecording& recording,
                                                   const base::MonotonicClock& clock);
 
-/// Ends it. Notes go to metrics["profiler_notes"], lost records and the table of kernels ("gpu.kernels": JSON rows with
-/// name, launches, total_ns, grid, block, registers, shared_bytes, local_bytes) to the recording.
+/// Ends the profiler. Its notes go to metrics["profiler_notes"], lost records and the table of kernels ("gpu.kernels":
+/// JSON rows with name, launches, total_ns, grid, block, registers, shared_bytes, local_bytes) to the recording.
 void finishGpuProfile(profiler::GpuProfiler& profiler, RunRecording& recording, nlohmann::json& metrics);
 
 } // namespace vitrine::app

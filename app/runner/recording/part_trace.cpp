@@ -91,17 +91,17 @@ void PartTrace::record(const base::TraceEvent& event) {
         ++notKept_; // the next part lacks it
     }
     latest_ = std::max(latest_, std::visit(profiler::EventEnd(), event));
-    tell(event);
+    pass(event);
 }
 
-void PartTrace::tell(base::TraceEvent event) const {
+void PartTrace::pass(base::TraceEvent event) const {
     std::visit(Shift(origin_), event);
     recorder_->recordWithoutWaiting(event);
 }
 
 void PartTrace::keep(const base::AllocationEvent& event) {
     if (blocks_.birth(event.id, event)) {
-        blocks_.unbirth(event.id); // it was told to be dead before
+        blocks_.unbirth(event.id); // its death was reported before
     }
 }
 
@@ -173,24 +173,24 @@ void PartTrace::next() {
     }
     recorder_ = std::move(recorder);
     origin_ = {latest_, steps_, underWay_.empty() ? requests_ : underWay_.begin()->first};
-    tellAlive();
+    passAlive();
 }
 
-void PartTrace::tellAlive() const {
-    const auto tellAll = [this](const auto& map) {
+void PartTrace::passAlive() const {
+    const auto passAll = [this](const auto& map) {
         for (const auto& [key, event] : map) {
-            tell(event);
+            pass(event);
         }
     };
-    tellAll(templates_);
-    blocks_.each([this](std::uint64_t, const base::AllocationEvent& event) { tell(event); });
-    tellAll(scopes_); // a scope has a higher number than the one it stands in
-    tellAll(counters_);
-    tellAll(pages_);
+    passAll(templates_);
+    blocks_.each([this](std::uint64_t, const base::AllocationEvent& event) { pass(event); });
+    passAll(scopes_); // a scope has a higher number than the one it stands in
+    passAll(counters_);
+    passAll(pages_);
     for (const auto& [number, phases] : underWay_) {
         for (const std::optional<base::RequestEvent>& event : phases) {
             if (event) {
-                tell(*event);
+                pass(*event);
             }
         }
     }

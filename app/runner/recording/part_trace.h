@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A trace in parts: what a run tells goes to one recorder after the other, and each of them holds what a run of its own
-// would have told. A part begins with what is alive then (names, templates, allocations, open scopes, counters, pages,
-// requests under way), and its times, steps and requests count from its beginning. Of requests under way it knows when
-// they arrived, were admitted, got their first token, lost their place and got it back, at times below 0: their
-// latencies are those of the run.
+// A trace in parts: the events of a run go to one recorder after the other, and each of them holds what a run of its
+// own would have reported. A part begins with what is alive then (names, templates, allocations, open scopes, counters,
+// pages, requests under way), and its times, steps and requests count from its beginning. Of requests under way it
+// knows when they arrived, were admitted, got their first token, lost their place and got it back, at times below 0:
+// their latencies are those of the run.
 //
 // record() may be called from any thread, as that of every sink; it waits where the recorders wait for a drain, without
 // holding a lock. What is alive is kept in the memory of the process: some hundred bytes for each block, page and
@@ -28,7 +28,7 @@
 
 namespace vitrine::app {
 
-/// What the numbers of a part count from, in those of the run.
+/// Where a part begins: the time, step and request of the run at which its own numbers begin.
 struct PartOrigin {
     base::TimeNs time = 0;
     std::int64_t step = 0;
@@ -43,12 +43,12 @@ public:
     base::StringId intern(std::string_view text) override;
     void record(const base::TraceEvent& event) override;
 
-    /// Of the part that is told now.
+    /// Of the part that gets events now.
     std::shared_ptr<profiler::Recorder> recorder() const;
     PartOrigin origin() const;
-    /// The next part begins. Nothing more comes to the recorder before.
+    /// Begins the next part. The recorder of the part before gets no more events.
     void next();
-    /// What later parts lack for want of memory.
+    /// The number of events that later parts lack because there was no memory to keep them.
     std::uint64_t notKept() const;
 
 private:
@@ -65,8 +65,8 @@ private:
     void keep(const base::RequestEvent& event);
     void keep(const base::KvPageEvent& event);
     template <class Other> void keep(const Other&) {} ///< what stands for itself
-    void tell(base::TraceEvent event) const;
-    void tellAlive() const;
+    void pass(base::TraceEvent event) const;
+    void passAlive() const;
 
     const profiler::RecorderOptions options_;
     mutable std::mutex mutex_; ///< guards what follows

@@ -99,7 +99,7 @@ void RecordingPart::collect(bool last) {
         return;
     }
     if (last && waitingBytes_ > kMaxWaitingBytes / 2) {
-        take(recorder_->drain()); // finish() has the gap alone to tell, should the rest not fit
+        take(recorder_->drain()); // finish() has only the gap to report, should the rest not fit
     }
     if (droppedGap_.records > 0) {
         recorder_->recordWithoutWaiting(std::exchange(droppedGap_, {}));

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One run of a session while it is told: its texts and live values from any thread, its recorder's chunks and the file
-// by the one thread that writes.
+// One run of a session while it is recorded: its texts and live values from any thread, its recorder's chunks and the
+// file by the one thread that writes.
 
 #include <atomic>
 #include <cstdint>
@@ -32,11 +32,11 @@ public:
 
     void appendText(const std::string& kind, std::string_view more);
     void setText(const std::string& kind, std::string body);
-    /// Nothing more comes to it: once it is written it takes no memory.
+    /// Says that the text is complete. Its memory is freed when it has been written.
     void closeText(const std::string& kind);
     void setLiveValue(std::string_view name, const nlohmann::json& value);
     nlohmann::json liveValues() const;
-    /// What the session holds of it, or soon will: texts and encoded events.
+    /// Bytes of texts and encoded events that the session holds of this part, or will hold soon.
     std::uint64_t bytes() const { return bytes_; }
     /// The same without what was alive when it began.
     std::uint64_t newBytes() const { return bytes_ - beganWith_; }

@@ -49,7 +49,7 @@ struct RunRecording::State {
     std::condition_variable wake;
     bool stopping = false;
     bool drainNow = false;                            ///< a producer waits
-    std::deque<std::shared_ptr<RecordingPart>> parts; ///< the last one is told, those before it are being written
+    std::deque<std::shared_ptr<RecordingPart>> parts; ///< the last one gets events, those before it are being written
     std::int64_t firstPart = 1;                       ///< number of the first of `parts`
     std::map<std::int32_t, std::set<std::string>> openTexts; ///< kinds of the present part, by request
 

@@ -12,11 +12,10 @@
 // timeline has a gap where they were (base::GapEvent). A run in virtual time waits for the session instead: its
 // producers stand still while too much waits for a drain.
 //
-// With a limit what is kept of a run that goes on for long is bounded: when a part of it comes to a quarter of the
-// limit, the next one begins as a run of its own ("NAME, part 2"), and the oldest parts are deleted once all of them
-// together are beyond the limit. A part that somebody renamed, tagged or wrote a note to stays, as does one with
-// pictures. Each part tells in its metrics which one it is ("part"), the run that goes on with it ("next_run") and what
-// was deleted before it
+// A limit bounds what is kept of a run that goes on for long. When a part reaches a quarter of the limit, the next part
+// begins as a run of its own ("NAME, part 2"). When all parts together exceed the limit, the oldest ones are deleted. A
+// part that somebody renamed, tagged or wrote a note to stays, as does one with pictures. Each part says in its metrics
+// which one it is ("part"), the run that goes on with it ("next_run") and what was deleted before it
 // ("dropped_parts", "dropped_bytes").
 
 #include <chrono>
@@ -39,7 +38,7 @@ class RunRecording {
 public:
     static constexpr std::chrono::milliseconds kPeriod{250};
 
-    /// Creates the run in `session`. `limit`: bytes that it may take there at most, about; 0: as much as it comes to.
+    /// Creates the run in `session`. `limit`: about the most bytes that it may take there; 0: no limit.
     /// `timeBase`: of the run's clock. Throws what creating throws; nothing throws afterwards.
     RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info, std::uint64_t limit = 0,
                  base::TimeBase timeBase = base::TimeBase::Monotonic);
@@ -47,17 +46,17 @@ public:
     RunRecording(const RunRecording&) = delete; // a thread holds its address
     RunRecording& operator=(const RunRecording&) = delete;
 
-    /// The present part's, or the one before it while that is being written.
+    /// The run of the present part, or of the part before it while that is being written.
     sessions::RunId run() const;
     base::TraceSink& trace();
 
-    /// From any thread; kept at the next period.
+    /// May be called on any thread. The text is written at the next period.
     void appendText(const std::string& kind, std::string_view more);
     void setText(const std::string& kind, std::string body);
-    /// Texts of one of many requests: `make` tells them, by what the numbers of the present part count from.
+    /// Texts of one of many requests: `make` gives them, from what the numbers of the present part count from.
     void appendTexts(std::int32_t request,
                      const std::function<std::vector<sessions::RunText>(const PartOrigin& origin)>& make);
-    /// Nothing more comes to the request's texts: once they are written they take no memory.
+    /// Says that the texts of the request are complete. Their memory is freed when they have been written.
     void closeTexts(std::int32_t request);
     void setLiveValue(std::string_view name, const nlohmann::json& value);
     /// Records that were lost before they came to trace().
@@ -67,8 +66,8 @@ public:
 
     /// Whether the present part has come to its share of the limit.
     bool partIsFull() const;
-    /// What is told from here on belongs to the next part; `metrics` (an object) are those of the part that ends here
-    /// alone. REQUIRES a limit. On the thread that tells, between two steps.
+    /// What is reported from here on belongs to the next part; `metrics` (an object) are those of the part that ends
+    /// here alone. REQUIRES a limit. On the thread that reports, between two steps.
     void nextPart(const nlohmann::json& metrics);
 
     /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What `vitrine kernels` tells: variants of kernel packs, which of them a GPU would run, and the cache of compiled
+// What `vitrine kernels` prints: variants of kernel packs, which of them a GPU would run, and the cache of compiled
 // ones.
 
 #include <nlohmann/json_fwd.hpp>

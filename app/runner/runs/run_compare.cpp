@@ -17,7 +17,7 @@ std::optional<double> peakIn(const profiler::RunTimeline& timeline,
     if (!stretch) {
         return std::nullopt;
     }
-    // The last instant counts: what a phase leaves behind belongs to it.
+    // The last instant counts: what a phase leaves allocated belongs to it.
     return static_cast<double>(timeline.memory().peak(stretch->begin, stretch->end + 1).maxTotal);
 }
 

@@ -152,7 +152,7 @@ PyValue logSum(E& e, C& c) {
     return e.elements.binary(ProgramOp::Add, e.elements.unary(ProgramOp::Log, sum), largest);
 }
 
-/// Of all elements, or along `dim`; divided by one less than their number unless told otherwise.
+/// Of all elements, or along `dim`; divided by one less than their number unless an argument says otherwise.
 template <bool Root> PyValue spread(E& e, C& c) {
     const PyValue x = c.required(0, "input");
     const auto dim = c.optional(1, "dim");

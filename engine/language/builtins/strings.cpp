@@ -197,7 +197,7 @@ PyValue percentFormat(E& e, C& c) {
         }
         at = text.find_first_not_of("0123456789.#+- l", at + 1);
         if (at == std::string::npos) {
-            fail("the format ends behind '%'");
+            fail("the format ends after '%'");
         }
         if (text[at] == '%') {
             made += '%';
@@ -211,7 +211,7 @@ PyValue percentFormat(E& e, C& c) {
     return e.heap.string(std::move(made));
 }
 
-/// "window_{}".format(4), with {0} and {name}; what stands behind ":" is left out.
+/// "window_{}".format(4), with {0} and {name}; what stands after ":" is left out.
 PyValue format(E& e, C& c) {
     const std::string text = self(e, c);
     std::string made;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What stands behind a dot: members of modules and objects, methods and properties.
+// What stands after a dot: members of modules and objects, methods and properties.
 
 #include <optional>
 #include <string_view>

@@ -29,7 +29,7 @@ public:
     const BuiltinEntry* find(std::string_view name) const;
     /// A function of torch that is a method of tensors too. Null when there is none.
     const BuiltinEntry* findMethod(std::string_view name) const;
-    /// The name behind `prefix` that is most like `name`, as "; did you mean 'x'?", or "" when none is near.
+    /// The name after `prefix` that is most like `name`, as "; did you mean 'x'?", or "" when none is near.
     std::string suggestion(std::string_view prefix, std::string_view name) const;
 
 private:

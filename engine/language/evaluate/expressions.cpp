@@ -333,7 +333,7 @@ PyValue PyExpressions::evaluateComprehension(const PyExpr& expr) {
         });
         return made;
     }
-    // A generator is a list here: nothing can tell.
+    // A generator is a list here: no program can see the difference.
     auto* const made =
         services_.heap.make<PySequence>(expr.kind == PyExprKind::SetComprehension ? PyKind::Set : PyKind::List);
     comprehend(expr, 0, [&] {

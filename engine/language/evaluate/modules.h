@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Modules: what they have behind their dot, and the statements that import them.
+// Modules: what they have after their dot, and the statements that import them.
 
 #include <optional>
 #include <string_view>

@@ -13,7 +13,7 @@
 
 namespace vitrine::engine {
 
-/// Where execution goes on behind a statement.
+/// Where execution goes on after a statement.
 enum class Flow : std::uint8_t { Next, Break, Continue, Return };
 
 class PyStatements {

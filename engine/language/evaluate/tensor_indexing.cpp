@@ -191,7 +191,7 @@ PyTensor* TensorIndexing::gathered(PyTensor& view, std::span<const int> dims, st
     TensorDims all = order;
     all.insert(all.end(), rest.begin(), rest.end());
     PyTensor* const made = gatherTensor(evaluation_.heap, *permuteTensor(evaluation_.heap, view, all), indices);
-    // The picked dimensions lead; they go behind those that were in front of the first index.
+    // The picked dimensions lead; they go after those that were before the first index.
     const std::int64_t lead = made->rank() - static_cast<std::int64_t>(rest.size());
     TensorDims placed;
     for (std::int64_t d = 0; d < front; ++d) {

@@ -106,7 +106,7 @@ struct PyExprExtra {
     std::vector<std::string_view> keywords; ///< Call: of each argument, "" for a positional one, "*", "**"
     std::vector<PyClause> clauses;          ///< comprehensions
     std::unique_ptr<PyFunctionCode> lambda;
-    std::string text; ///< String: decoded; Formatted: what stands behind ":"
+    std::string text; ///< String: decoded; Formatted: what stands after ":"
 };
 
 struct PyExpr {

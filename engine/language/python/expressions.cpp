@@ -95,7 +95,7 @@ PyExprPtr PyExpressionRules::lambda() {
     PyExprPtr made = make(PyExprKind::Lambda, take().begin);
     auto function = std::make_unique<PyFunctionCode>();
     parameters(*function, ":", false);
-    expect(":", "behind the parameters of a lambda");
+    expect(":", "after the parameters of a lambda");
     function->result = expression();
     function->range = {made->range.begin, lastEnd()};
     function->head = function->range;
@@ -250,7 +250,7 @@ PyExprPtr PyExpressionRules::primary() {
             value = subscript(std::move(value));
         } else if (accept(".")) {
             PyExprPtr made = make(PyExprKind::Attribute, begin);
-            made->name = text(expectName("an attribute's name behind '.'"));
+            made->name = text(expectName("an attribute's name after '.'"));
             made->items.push_back(std::move(value));
             value = finish(std::move(made));
         } else {
@@ -271,7 +271,7 @@ PyExprPtr PyExpressionRules::call(PyExprPtr callee) {
             break;
         }
     }
-    expect(")", "behind the arguments");
+    expect(")", "after the arguments");
     return finish(std::move(made));
 }
 
@@ -301,7 +301,7 @@ void PyExpressionRules::callArgument(PyExpr& call, bool& keywords) {
             value = finish(std::move(generator));
         }
         if (keywords) {
-            lenient(value->range, "a positional argument behind a keyword argument, which Python refuses");
+            lenient(value->range, "a positional argument after a keyword argument, which Python refuses");
         }
         call.items.push_back(std::move(value));
     }
@@ -328,7 +328,7 @@ PyExprPtr PyExpressionRules::subscript(PyExprPtr object) {
         index = finish(std::move(tuple));
     }
     made->items.push_back(std::move(index));
-    expect("]", "behind the index");
+    expect("]", "after the index");
     return finish(std::move(made));
 }
 
@@ -422,10 +422,10 @@ PyExprPtr PyExpressionRules::parenthesized() {
         }
         value = std::move(tuple);
     } else {
-        expect(")", "behind the expression");
+        expect(")", "after the expression");
         return value;
     }
-    expect(")", "behind the expression");
+    expect(")", "after the expression");
     return finish(std::move(value));
 }
 
@@ -442,7 +442,7 @@ PyExprPtr PyExpressionRules::listDisplay() {
             break;
         }
     }
-    expect("]", "behind the list");
+    expect("]", "after the list");
     return finish(std::move(made));
 }
 
@@ -471,7 +471,7 @@ PyExprPtr PyExpressionRules::braceDisplay() {
             break;
         }
     }
-    expect("}", "behind the entries");
+    expect("}", "after the entries");
     if (!dict && made->kind == PyExprKind::Dict) {
         made->kind = PyExprKind::Set;
     }

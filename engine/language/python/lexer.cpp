@@ -194,7 +194,7 @@ bool PyScanner::skipQuoted(bool formatted, int depth) {
     return false;
 }
 
-// At the "{" of a replacement field; ends behind its "}".
+// At the "{" of a replacement field; ends after its "}".
 bool PyScanner::skipField(int depth) {
     int braces = 0;
     while (at_ < text_.size()) {

@@ -222,7 +222,7 @@ std::unique_ptr<PyStmt> PyRules::simpleStatement() {
                 made->exprs.push_back(expression());
             }
         } else if (word.kind == PyStmtKind::Assert || word.kind == PyStmtKind::Delete) {
-            fail(peek(), fmt::format("expected an expression behind '{}'", word.word));
+            fail(peek(), fmt::format("expected an expression after '{}'", word.word));
         }
         made->range.end = lastEnd();
         return made;
@@ -364,7 +364,7 @@ std::unique_ptr<PyStmt> PyRules::importFromStatement() {
             made->aliases.push_back(alias);
         } while (accept(","));
         if (parenthesis) {
-            expect(")", "behind the imported names");
+            expect(")", "after the imported names");
         }
     }
     made->range.end = lastEnd();
@@ -402,13 +402,13 @@ std::unique_ptr<PyStmt> PyRules::ifStatement() {
     take();
     made->exprs.push_back(namedExpression());
     made->range.end = lastEnd();
-    made->blocks.push_back(block("behind the condition"));
+    made->blocks.push_back(block("after the condition"));
     while (accept("elif")) {
         made->exprs.push_back(namedExpression());
-        made->blocks.push_back(block("behind the condition"));
+        made->blocks.push_back(block("after the condition"));
     }
     if (accept("else")) {
-        made->blocks.push_back(block("behind 'else'"));
+        made->blocks.push_back(block("after 'else'"));
     }
     return made;
 }
@@ -425,9 +425,9 @@ std::unique_ptr<PyStmt> PyRules::loopStatement() {
         made->exprs.push_back(namedExpression());
     }
     made->range.end = lastEnd();
-    made->blocks.push_back(block("behind the head of the loop"));
+    made->blocks.push_back(block("after the head of the loop"));
     if (accept("else")) {
-        made->blocks.push_back(block("behind 'else'"));
+        made->blocks.push_back(block("after 'else'"));
     }
     return made;
 }
@@ -491,9 +491,9 @@ std::unique_ptr<PyStmt> PyRules::defStatement(std::vector<PyExprPtr> decorators,
     function.decorators = std::move(decorators);
     function.name = text(expectName("the function's name"));
     skipTypeParameters();
-    expect("(", "behind the function's name");
+    expect("(", "after the function's name");
     parameters(function, ")", true);
-    expect(")", "behind the parameters");
+    expect(")", "after the parameters");
     if (accept("->")) {
         expression(); // an annotation of the result means nothing here
     }
@@ -501,7 +501,7 @@ std::unique_ptr<PyStmt> PyRules::defStatement(std::vector<PyExprPtr> decorators,
     made->range = function.head;
     const bool outer = sawYield_;
     sawYield_ = false;
-    function.body = block("behind the head of the function", true);
+    function.body = block("after the head of the function", true);
     function.isGenerator = sawYield_;
     sawYield_ = outer;
     function.range = {begin, lastEnd()};
@@ -523,7 +523,7 @@ std::unique_ptr<PyStmt> PyRules::classStatement(std::vector<PyExprPtr> decorator
         }
     }
     made->range.end = lastEnd();
-    made->blocks.push_back(block("behind the head of the class"));
+    made->blocks.push_back(block("after the head of the class"));
     return made;
 }
 
@@ -533,7 +533,7 @@ std::unique_ptr<PyStmt> PyRules::decorated() {
     while (accept("@")) {
         decorators.push_back(namedExpression());
         if (peek().kind != PyTokenKind::Newline) {
-            fail(peek(), "expected the end of the line behind a decorator");
+            fail(peek(), "expected the end of the line after a decorator");
         }
         take();
     }
@@ -542,7 +542,7 @@ std::unique_ptr<PyStmt> PyRules::decorated() {
         return classStatement(std::move(decorators));
     }
     if (!is("def")) {
-        fail(peek(), "expected 'def' or 'class' behind a decorator");
+        fail(peek(), "expected 'def' or 'class' after a decorator");
     }
     return defStatement(std::move(decorators), begin, isAsync);
 }
@@ -581,17 +581,17 @@ std::unique_ptr<PyStmt> PyRules::withStatement() {
         }
     } while (accept(","));
     if (parenthesis) {
-        expect(")", "behind the contexts");
+        expect(")", "after the contexts");
     }
     made->range.end = lastEnd();
-    made->blocks.push_back(block("behind 'with'"));
+    made->blocks.push_back(block("after 'with'"));
     return made;
 }
 
 std::unique_ptr<PyStmt> PyRules::tryStatement() {
     auto made = makeStatement(PyStmtKind::Try);
     take();
-    made->blocks.push_back(block("behind 'try'"));
+    made->blocks.push_back(block("after 'try'"));
     while (accept("except")) {
         accept("*");
         PyAlias alias;
@@ -602,16 +602,16 @@ std::unique_ptr<PyStmt> PyRules::tryStatement() {
             }
         }
         made->aliases.push_back(alias);
-        made->blocks.push_back(block("behind 'except'"));
+        made->blocks.push_back(block("after 'except'"));
         ++made->handlers;
     }
     if (made->handlers > 0 && accept("else")) {
         made->hasElse = true;
-        made->blocks.push_back(block("behind 'else'"));
+        made->blocks.push_back(block("after 'else'"));
     }
     if (accept("finally")) {
         made->hasFinally = true;
-        made->blocks.push_back(block("behind 'finally'"));
+        made->blocks.push_back(block("after 'finally'"));
     }
     if (made->handlers == 0 && !made->hasFinally) {
         fail(peek(), "expected 'except' or 'finally'");

@@ -3,7 +3,7 @@
 #pragma once
 
 // The grammar of Python 3.12 files ("The Python Language Reference", section 10). Three things that articles write and
-// Python refuses are taken with a note: "f32[]" as an annotation, a def without its colon, positional arguments behind
+// Python refuses are taken with a note: "f32[]" as an annotation, a def without its colon, positional arguments after
 // keyword ones.
 
 #include "engine/language/python/ast.h"

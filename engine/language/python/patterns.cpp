@@ -22,13 +22,13 @@ std::unique_ptr<PyStmt> PyRules::matchStatement() {
     take();
     made->exprs.push_back(expressions(true));
     made->range.end = lastEnd();
-    expect(":", "behind 'match'");
+    expect(":", "after 'match'");
     take(); // the end of the line
     take(); // the indentation
     while (accept("case")) {
         made->patterns.push_back(openPattern());
         made->exprs.push_back(accept("if") ? namedExpression() : nullptr);
-        made->blocks.push_back(block("behind the pattern"));
+        made->blocks.push_back(block("after the pattern"));
     }
     if (peek().kind != PyTokenKind::Dedent) {
         fail(peek(), "expected 'case'");
@@ -86,7 +86,7 @@ PyPattern PyRules::closedPattern() {
     PyPattern made{PyPattern::Kind::Value, {begin, begin}, {}, nullptr, {}};
     if (accept("*")) {
         made.kind = PyPattern::Kind::Star;
-        made.name = text(expectName("a name behind '*'"));
+        made.name = text(expectName("a name after '*'"));
     } else if (is("(") || is("[")) {
         return bracketedPattern();
     } else if (is("{")) {
@@ -94,7 +94,7 @@ PyPattern PyRules::closedPattern() {
         int open = 0;
         do {
             if (peek().kind == PyTokenKind::End) {
-                fail(peek(), "expected '}' behind the pattern");
+                fail(peek(), "expected '}' after the pattern");
             }
             open += bracketStep();
             take();
@@ -148,7 +148,7 @@ PyPattern PyRules::bracketedPattern() {
             break;
         }
     }
-    expect(close, "behind the pattern");
+    expect(close, "after the pattern");
     made.range.end = lastEnd();
     if (!list && !comma && made.items.size() == 1 && made.items[0].kind != PyPattern::Kind::Star) {
         PyPattern inner = std::move(made.items[0]);

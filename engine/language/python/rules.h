@@ -111,7 +111,7 @@ protected:
     PyExprPtr yieldExpression();
     void parameters(PyFunctionCode& function, std::string_view close, bool annotated);
     void checkTarget(const PyExpr& target) const;
-    PyExprPtr targetList(); ///< behind "for": stops at "in"
+    PyExprPtr targetList(); ///< after "for": stops at "in"
     std::vector<PyClause> clauses();
     bool startsComprehension() const;
     PyOperator comparisonOperator();
@@ -140,7 +140,7 @@ private:
     std::unique_ptr<PyStmt> matchStatement();
     std::unique_ptr<PyStmt> decorated();
     bool startsMatch() const;
-    PyPattern openPattern(); ///< behind "case": a sequence needs no brackets
+    PyPattern openPattern(); ///< after "case": a sequence needs no brackets
     PyPattern pattern();
     PyPattern closedPattern();
     PyPattern bracketedPattern();

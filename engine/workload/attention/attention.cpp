@@ -63,10 +63,10 @@ public:
         }
         compileKernels(backward);
         forwardTimes_.seconds = medianSeconds(forward_, "Forward");
-        tell("forward", forwardTimes_);
+        addTimes("forward", forwardTimes_);
         if (backward) {
             backwardTimes_.seconds = medianSeconds(backward_, "Backward");
-            tell("backward", backwardTimes_);
+            addTimes("backward", backwardTimes_);
         }
         if (run_.spec.has("output") && context_.can().computesValues) {
             writeOutput();
@@ -264,7 +264,7 @@ private:
         } else {
             forwardTimes_.full = forwardTimes_.seconds;
         }
-        tell("forward", forwardTimes_);
+        addTimes("forward", forwardTimes_);
         if (backward && masked) {
             kernels::FlexAttentionBackward fullBackward = backward_;
             fullBackward.forward = full;
@@ -276,7 +276,7 @@ private:
             backwardTimes_.full = backwardTimes_.seconds;
         }
         if (backward) {
-            tell("backward", backwardTimes_);
+            addTimes("backward", backwardTimes_);
         }
     }
 
@@ -352,7 +352,7 @@ private:
 
     /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms, and predicted_NAME_ms: that time by the share
     /// of blocks that are computed.
-    void tell(const std::string& name, const Direction& times) {
+    void addTimes(const std::string& name, const Direction& times) {
         const double flops = forwardFlops() * (name == "backward" ? 2.5 : 1);
         json& out = run_.metrics;
         out[name + "_ms"] = times.seconds * 1e3;

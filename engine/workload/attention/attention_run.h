@@ -6,8 +6,8 @@
 
 namespace vitrine::engine {
 
-/// Runs attention with programs on tensors from a file or random ones, writes what it computes and times it. Fills
-/// run.metrics.
+/// Runs the workload "attention": attention with programs on tensors from a file or on random tensors. Writes the
+/// computed tensors to a file when the experiment asks for it, measures the time and fills run.metrics.
 void runAttention(const Run& run);
 
 } // namespace vitrine::engine

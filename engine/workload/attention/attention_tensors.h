@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the attention workload computes on: q, k, v and their like, from a file or random.
+// The input tensors of the attention workload (q, k, v, grad_out, sinks), read from a file or random.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace vitrine::engine {
 struct AttentionSizes {
     std::int64_t batch = 1, heads = 1, kvHeads = 1, queries = 1, keys = 1, headDim = 64;
 };
-/// "B,H,HKV,S,D", or "B,H,HKV,Q,KV,D" where queries and keys differ in number. Throws BadInput "KEY: what".
+/// "B,H,HKV,S,D", or "B,H,HKV,Q,KV,D" when the numbers of queries and keys differ. Throws BadInput "KEY: what".
 AttentionSizes parseAttentionSizes(const std::string& text, const std::string& key = "random");
 
-/// A tensor on the host: bytes and how to read them. On Meta the bytes are left out.
+/// A tensor in host memory. On Meta `bytes` is empty.
 struct HostTensor {
     kernels::DType dtype = kernels::DType::F32;
     kernels::Shape shape;
@@ -34,11 +34,12 @@ struct AttentionInputs {
     std::optional<HostTensor> gradOut, sinks;
 };
 
-/// From a safetensors file, in `dtype` (None: the file's). grad_out is read if `backward`, sinks if `sinks` and the
-/// file has them. Throws BadInput.
+/// Reads the tensors from a safetensors file and converts them to `dtype` (None: they keep the dtype of the file).
+/// Reads grad_out if `backward` is set, and sinks if `sinks` is set and the file has them. Throws BadInput.
 AttentionInputs readAttentionInputs(const std::string& path, kernels::DType dtype, bool backward, bool sinks);
-/// Normally distributed numbers that depend on seed and tensor alone (engine/workload/attention/normal_numbers.h);
-/// grad_out if `backward`; without bytes where they are not read (`empty`).
+/// Makes tensors of normally distributed numbers, which depend only on the seed and the tensor
+/// (engine/workload/attention/normal_numbers.h). Makes grad_out if `backward` is set. `empty` leaves the bytes out, for
+/// Meta.
 AttentionInputs randomAttentionInputs(const AttentionSizes& sizes, kernels::DType dtype, std::uint64_t seed,
                                       bool backward, bool empty);
 /// Throws BadInput "PLACE: NAME: what" when shapes do not fit each other.

@@ -29,7 +29,7 @@ constexpr std::array kAttentionOptions = {
         "Python file with score_mod and mask_mod functions; may be given several times. The built-in catalogue is "
         "always at hand"},
     OptionSpec{"program", OptionType::Text, "", "", 0, 0, "", "", "Attention",
-               "The text of such a file, read behind the files"},
+               "The text of such a file, read after the files"},
     OptionSpec{"mask", OptionType::Text, "", "", 0, 0, "", "", "Attention",
                "A mask function, or a call that makes one: \"causal\", \"generate_natten(16, 16, 5, 5)\""},
     OptionSpec{"score", OptionType::Text, "", "", 0, 0, "", "", "Attention",

@@ -71,7 +71,7 @@ void prepareTexts(RequestMaker& maker, const ModelSource& source, const std::vec
 }
 
 /// Refused requests show in the numbers; why, for the first of them.
-void tellRefused(const BatchEngine& engine, const std::vector<TraceRow>& rows) {
+void logRefused(const BatchEngine& engine, const std::vector<TraceRow>& rows) {
     std::size_t count = 0;
     std::string first;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -332,7 +332,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const BatchOptions batch = batchOptions(run, options, work, source.config);
-    tellKvMetrics(run, source.config, batch.cache);
+    reportKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = run.spec.text("mode");
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);
@@ -359,7 +359,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         throw;
     }
     addBatchMetrics(metrics, engine);
-    tellRefused(engine, rows);
+    logRefused(engine, rows);
     writeAnswers(answers, engine, rows, hasText);
 }
 

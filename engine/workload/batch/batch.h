@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a batch, its plan and its benchmark share: a trace turned into requests, served, and reported.
+// What the workload "batch", its plan and its benchmark share. They read or make a request trace, turn it into
+// requests, serve these and report metrics.
 
 #include <array>
 #include <nlohmann/json_fwd.hpp>
@@ -15,39 +16,40 @@
 
 namespace vitrine::engine {
 
-/// The experiment's trace: its file, or one made by its recipe; written to save_trace where that is asked for.
+/// The request trace of the experiment: read from its file, or made from its recipe. Also writes it to the file
+/// save_trace when that option is set.
 std::vector<TraceRow> traceOf(const Run& run);
 
-/// Requests of a trace as an engine takes them.
+/// The requests of a request trace, ready for a BatchEngine.
 struct BatchWork {
     std::vector<ArrivingRequest> requests;
-    std::shared_ptr<const Tokenizer> tokenizer; ///< null where every prompt is tokens
+    std::shared_ptr<const Tokenizer> tokenizer; ///< null when every prompt is given as token ids
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
     std::int64_t longestPrompt = 1, longestSequence = 1;
     std::int64_t mostForbidden = 0;
 };
-/// `meta`: no end token counts. Throws BadInput that names the row.
+/// `meta`: end tokens do not end a request. Throws BadInput, which names the line of the trace.
 BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector<TraceRow>& rows, bool meta);
 
 BatchOptions batchOptions(const Run& run, const ModelOptions& model, const BatchWork& work, const ModelConfig& config);
 
-/// Percentiles of seconds: {"p50", "p90", "p95", "p99", "mean"}, the smallest value that at least so many are not
-/// above; null without values.
+/// Percentiles of seconds as {"p50", "p90", "p95", "p99", "mean"}. p90 is the smallest value that at least 90 % of the
+/// values do not exceed. Null without values.
 nlohmann::json percentilesJson(std::vector<double> seconds);
 
-/// Numbers and times of requests that have ended. Of many requests the times are those of the last kMostTimes.
+/// Counts requests that have ended and collects their times. It keeps the times of the last kMostTimes requests.
 class BatchTally {
 public:
     static constexpr std::size_t kMostTimes = std::size_t{1} << 20;
 
-    /// `from`: when what is counted began; requests that arrived before have their latencies, but `seconds` counts from
-    /// here.
+    /// `from` is the time at which counting begins. A request that arrived earlier has its full latency, but the metric
+    /// "seconds" counts from `from`.
     explicit BatchTally(base::TimeNs from = 0) : begin_(from), end_(from), from_(from) {}
 
     void add(const BatchResult& result);
-    /// requests, finished_requests, refused_requests, cancelled_requests, generated_tokens (`generated`), seconds,
-    /// tokens_per_second, ttft, tpot, e2e. `until`: when the last of `generated` came, where that is later than every
-    /// end.
+    /// Adds requests, finished_requests, refused_requests, cancelled_requests, generated_tokens (the argument
+    /// `generated`), seconds, tokens_per_second, ttft, tpot and e2e to the metrics. `until` is the time of the last
+    /// generated token, when that is later than the end of every request.
     void addTo(nlohmann::json& metrics, std::int64_t generated, base::TimeNs until = 0) const;
 
     std::int64_t requests() const { return requests_; }
@@ -56,7 +58,7 @@ private:
     enum class Time : std::uint8_t { First, PerToken, Whole };
     struct Times {
         std::vector<double> values;
-        std::size_t next = 0; ///< to be written over
+        std::size_t next = 0; ///< index of the value that the next one replaces
     };
     void note(Time time, double seconds);
 
@@ -67,13 +69,13 @@ private:
     bool any_ = false;
 };
 
-/// Fills in what was done until now: what `tally` says, steps, decode_steps, slot_utilization, and what the cache and
-/// the scheduler did.
+/// Adds the metrics of what was done until now: those of `tally`, steps, decode_steps, slot_utilization, and those of
+/// the cache and the scheduler.
 void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine, const BatchTally& tally);
-/// The same of an engine that keeps all its results.
+/// The same for an engine that keeps the results of all its requests.
 void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine);
 
-/// Passes tokens on, with live values a few times a second.
+/// Passes each token to the sinks, and live values a few times a second.
 class BatchForwarder {
 public:
     BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine);
@@ -87,12 +89,13 @@ private:
     base::TimeNs last_;
 };
 
-/// Loads the model, serves the trace and fills in run.metrics but for memory and kernels. Throws what went wrong;
-/// metrics then say how far it came.
+/// Loads the model, serves the trace and fills run.metrics, except for the metrics of memory and kernels. When it
+/// throws, run.metrics holds what was done until then.
 void serveBatch(const Run& run, kernels::Context& context, const ModelSource& source,
                 const std::vector<TraceRow>& rows);
 
-/// The plan of batch. Fills run.metrics; cancelled, it leaves what it knew by then, without "fits".
+/// Plans the workload "batch" and fills run.metrics. A cancelled plan leaves the metrics that it had by then, without
+/// "fits".
 void planBatch(const Run& run);
 
 } // namespace vitrine::engine

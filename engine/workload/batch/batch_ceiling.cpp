@@ -63,7 +63,7 @@ std::vector<std::int32_t> rowsOfSteps(const std::vector<TraceRow>& trace, std::i
         running += change;
         change = running;
     }
-    changes.pop_back(); // behind the last step
+    changes.pop_back(); // after the last step
     return changes;
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What serving a trace of requests cannot be faster than, by arithmetic: how many steps its answers take in so many
-// slots, and how many bytes and FLOPs each of them needs.
+// The upper limit of the speed at which a request trace can be served, by arithmetic: how many steps the answers take
+// in a number of slots, and how many bytes and FLOPs each step needs.
 
 #include <cstdint>
 #include <vector>
@@ -13,23 +13,27 @@
 
 namespace vitrine::engine {
 
-/// Requests that get a token in each step when a free slot is filled at once, in the order of the trace, and every
-/// request steps until its answer is long enough: its size is the number of steps. Arrivals are taken as 0.
+/// The number of requests that get a token, for each step; the size of the list is the number of steps. Free slots are
+/// filled at once in the order of the trace, all requests are there at time 0, and each request runs until its answer
+/// has its full length.
 std::vector<std::int32_t> rowsOfSteps(const std::vector<TraceRow>& trace, std::int32_t slots);
 
-/// What a device can do.
+/// The speed of a device.
 struct DeviceRates {
-    double bytes = 0; ///< per second, read
-    double flops = 0; ///< per second, of dense products
+    double bytes = 0; ///< bytes that it reads per second
+    double flops = 0; ///< FLOPs of dense products per second
 };
 
 struct BatchCeiling {
-    double fullSlots = 0; ///< tokens/s of a decode step with a request in every slot, of the trace's mean context
-    double trace = 0;     ///< tokens/s of rowsOfSteps with these rates, and of the prompts' FLOPs; at most fullSlots
+    /// Tokens/s of decode steps with a request in every slot, each with the mean context length of the trace.
+    double fullSlots = 0;
+    /// Tokens/s of the steps of rowsOfSteps and the FLOPs of the prompts at these rates; at most fullSlots.
+    double trace = 0;
     std::int64_t steps = 0;
 };
-/// A step takes the larger of the time of its bytes (weights once, experts as equally likely ones are hit, keys and
-/// values of `kvType`) and that of its FLOPs; nothing else costs.
+/// A step takes the time of its bytes or the time of its FLOPs, whichever is larger. Its bytes are the weights, each
+/// read once, and the keys and values in `kvType`. Of the experts it counts as many as are hit on average when all are
+/// equally likely. Nothing else takes time.
 BatchCeiling batchCeiling(const Model& model, const std::vector<TraceRow>& trace, std::int32_t slots,
                           kernels::DType kvType, const DeviceRates& rates);
 

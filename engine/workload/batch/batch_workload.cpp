@@ -35,7 +35,7 @@ constexpr std::array kBatchOptions = {
 };
 
 void runBatch(const Run& run) {
-    // Wrong files are told before anything is loaded.
+    // Wrong files are errors before anything is loaded.
     checkBatchFiles(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const ModelSource source = openSource(run);
@@ -47,7 +47,7 @@ void checkBatch(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "trace", "name a file of requests, or one of fixed, uniform, poisson, long-tail");
 }
 
-/// Batches of one model are told apart by these.
+/// Batches of one model differ by these.
 std::string listName(const Experiment& experiment) {
     return fmt::format("{}, {} slots, {}", experiment.text("mode"), experiment.integer("slots"), modelName(experiment));
 }

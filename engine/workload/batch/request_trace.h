@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Traces of requests: which prompts arrive when and how much they ask for. The same trace replays under every mode.
+// Request traces: which prompts arrive at which time, and how many new tokens they want. The same trace can be replayed
+// in every mode of batching.
 //
 // A file has one JSON object on each line:
 //   id                 text or number, unique; unset: the number of the row, from 0
@@ -24,11 +25,11 @@ namespace vitrine::engine {
 
 struct TraceRow {
     std::string id;
-    bool idIsNumber = false; ///< as the file writes it
+    bool idIsNumber = false; ///< the file writes the id as a number
     double arrival = 0;
     std::vector<std::int32_t> tokens;
     std::optional<std::string> prompt;
-    std::int64_t promptLength = 0; ///< of arbitrary tokens; 0: tokens or prompt hold the prompt
+    std::int64_t promptLength = 0; ///< number of arbitrary tokens; 0: `tokens` or `prompt` holds the prompt
     std::int64_t maxNewTokens = 0; ///< 0: unset
     std::optional<double> temperature, topP, minP, repetitionPenalty;
     std::optional<std::int64_t> topK, seed;
@@ -40,25 +41,33 @@ struct TraceRow {
 };
 
 inline constexpr std::int64_t kMostTraceRows = 1'000'000;
-inline constexpr std::int64_t kMostTraceTokens = std::int64_t{1} << 26; ///< of all prompts of a trace together
+inline constexpr std::int64_t kMostTraceTokens = std::int64_t{1}
+                                                 << 26; ///< the most tokens of all prompts of a trace together
 
-/// Rows by arrival, equal ones as in the file. Throws BadInput "FILE: line N: FIELD: what".
+/// Reads a trace. The rows are sorted by arrival; rows with the same arrival keep the order of the file. Throws
+/// BadInput "FILE: line N: FIELD: what".
 std::vector<TraceRow> readRequestTrace(const std::string& path);
-/// Writes a trace that reads back as it is. Throws BadInput when the file cannot be written.
+/// Writes a trace so that readRequestTrace() gives the same rows. Throws BadInput when the file cannot be written.
 void writeRequestTrace(const std::string& path, const std::vector<TraceRow>& rows);
 
-/// A range of lengths, "16-256" or one number.
+/// A range of lengths in tokens. As text it is "16-256" or one number.
 struct LengthRange {
     std::int64_t least = 1, most = 1;
 };
 /// Throws BadInput "NAME: what".
 LengthRange parseLengthRange(std::string_view text, const std::string& name);
 
-/// Traces made from a seed. Lengths of prompts are uniform in their range; those of answers are
-///   fixed: the upper end; uniform and poisson: uniform in the range; long-tail: Pareto from the lower end with
-///   exponent 1.1, capped at the upper end: many short answers and a few that are as long as allowed.
-/// poisson spreads arrivals with `rate` requests per second (exponential gaps); the others follow it evenly, and all
-/// are there at the start where the rate is 0. Answers run to their length whatever the model's end token.
+/// Describes a trace that is made from a seed.
+///
+/// Lengths of prompts are uniformly distributed in their range. The kind says how lengths of answers are distributed:
+/// - fixed: all have the upper end of the range.
+/// - uniform, poisson: uniformly in the range.
+/// - long-tail: Pareto from the lower end with exponent 1.1, capped at the upper end. There are many short answers and
+/// a few that have the full length.
+///
+/// Kind poisson has exponential gaps between arrivals, with `rate` requests per second
+/// on average. The other kinds have equal gaps; with rate 0 all requests arrive at the start. An answer always has its
+/// full length, because the model's end token does not end it.
 struct TraceRecipe {
     std::string kind = "uniform"; ///< "fixed", "uniform", "poisson", "long-tail"
     std::int64_t requests = 100;
@@ -67,7 +76,7 @@ struct TraceRecipe {
     double rate = 0; ///< requests per second; poisson needs more than 0
     std::uint64_t seed = 0;
 };
-/// Throws BadInput for a recipe that cannot be, or that is larger than a trace may be.
+/// Makes a trace. Throws BadInput for a recipe that contradicts itself or gives a larger trace than is allowed.
 std::vector<TraceRow> makeRequestTrace(const TraceRecipe& recipe);
 
 } // namespace vitrine::engine

@@ -13,17 +13,17 @@
 
 namespace vitrine::engine {
 
-/// {name, value, unit, ceiling, ratio}. A row whose `ceiling` is 0 is a ceiling itself.
+/// A row {name, value, unit, ceiling, ratio}. `ceiling` 0 means that the row is a ceiling itself.
 nlohmann::json benchRow(const std::string& name, double value, const std::string& unit, double ceiling = 0);
 nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling);
 
-/// Numbers of a list option as 1,4,16; none: empty.
+/// The numbers of an option that is a list such as "1,4,16". Empty when the option is not set.
 std::vector<std::int64_t> numbersOption(const Run& run, const char* key);
-/// `batch` prompts of `prompt` tokens, all different.
+/// `batch` requests with different prompts of `prompt` tokens each.
 std::vector<GenerateRequest> someRequests(const ModelConfig& config, std::int64_t batch, std::int64_t prompt,
                                           std::int64_t newTokens);
 
-/// The benchmarks; each fills run.metrics["rows"].
+/// The benchmarks. Each fills run.metrics["rows"].
 void benchCpuDecode(const Run& run);
 void benchGptOss(const Run& run);
 void benchBatch(const Run& run);

@@ -3,7 +3,7 @@
 
 // bench gpt-oss: decode and prefill rates of a model beside what the device's measured copy and matmul rates allow.
 //
-// Decode: each sequence starts behind a KV cache of random keys and values (no prefill), so that the middle of the
+// Decode: each sequence starts after a KV cache of random keys and values (no prefill), so that the middle of the
 // timed steps has the context that the row names. The rate is that of the median step. The floor of a step is the
 // larger of its bytes at the copy rate (weights that every token reads, the experts really hit, the head, keys and
 // values; all read once) and its FLOPs at the matmul rate. A second run with the same seed counts the experts: counting
@@ -80,7 +80,7 @@ private:
         }
     }
 
-    GenerateOptions behind(std::int64_t prior) const {
+    GenerateOptions optionsAfter(std::int64_t prior) const {
         GenerateOptions options = options_;
         options.priorTokens = prior;
         options.priorSeed = seed_;
@@ -90,7 +90,7 @@ private:
     double stepSeconds(std::int64_t batch, std::int64_t prior) {
         std::vector<base::TimeNs> times;
         GenerateReport report;
-        Generator(*model_, nullptr, behind(prior))
+        Generator(*model_, nullptr, optionsAfter(prior))
             .run(someRequests(model_->config(), batch, 1, kWarmSteps + kTimedSteps + 1), report,
                  [&](const GeneratedToken& token) {
                      if (token.request == 0) {
@@ -115,7 +115,7 @@ private:
                    expectedExperts(config.experts, config.expertsPerToken, static_cast<double>(batch));
         }
         ExpertUse use;
-        GenerateOptions options = behind(prior);
+        GenerateOptions options = optionsAfter(prior);
         options.expertUse = &use;
         GenerateReport report;
         Generator(*model_, nullptr, options)
@@ -189,7 +189,7 @@ private:
 
 void benchGptOss(const Run& run) {
     Json& metrics = run.metrics;
-    // Wrong lists are told before anything is loaded.
+    // Wrong lists are errors before anything is loaded.
     const std::vector<std::int64_t> batches = numbersOption(run, "batches");
     const std::vector<std::int64_t> contexts = numbersOption(run, "contexts");
     const std::vector<std::int64_t> prompts = numbersOption(run, "prompts");

@@ -6,7 +6,7 @@
 // One model and one set of graphs: graphs that are made apart differ in speed by more than what is looked for. Rounds
 // without a profile, with a light and with a full one take turns, so that clocks and neighbours change for all alike.
 // On a GPU the profilers look closely at the first profile_window decode steps of each profile_every; a round holds one
-// such period behind the window that it begins with.
+// such period after the window that it begins with.
 //
 // light, full: the mean step of a whole period, its window included; inside: the mean in the window with the step
 // before it, which pays for the switch; outside: the mean of the others; each over the same of the rounds without a

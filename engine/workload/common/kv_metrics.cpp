@@ -29,7 +29,7 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
                            {"groups", std::move(groups)}};
 }
 
-void tellKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options) {
+void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options) {
     addKvMetrics(run.metrics, config, options);
     if (run.sinks.fact) {
         run.sinks.fact("kv_cache", run.metrics["kv_cache"]);

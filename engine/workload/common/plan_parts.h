@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What plans of workloads share. A plan runs the workload's own code on Meta, so what it predicts is what a run would
-// allocate.
+// What the plans of several workloads share. A plan runs the workload's own code on Meta, so it makes the same
+// allocations as a run.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -12,10 +12,11 @@
 
 namespace vitrine::engine {
 
-/// message, what, requested, budget, held, largest_free, holders.
+/// The error as JSON with the fields message, what, requested, budget, held, largest_free and holders.
 nlohmann::json outOfMemoryJson(const base::OutOfMemory& error);
 
-/// Memory metrics of what does not fit: as if the budget had no end, and how much is missing.
+/// Adds memory metrics of a plan that does not fit: how much it needs without a budget (`unbounded`), and how much is
+/// missing in the budget of `bounded`.
 void addNeed(nlohmann::json& metrics, kernels::Context& bounded, kernels::Context& unbounded);
 
 } // namespace vitrine::engine

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs and results as people read them: sizes in binary units, rates in SI, tables in columns.
+// Names of runs and results as text for people: sizes in binary units, rates in SI units, tables with aligned columns.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -12,25 +12,27 @@
 
 namespace vitrine::engine {
 
-/// Rows as columns that line up; the first row is the head. Columns of numbers line up at the right.
+/// A table as text with aligned columns. The first row is the head. Columns of numbers are aligned at the right.
 std::string tableText(const std::vector<std::vector<std::string>>& rows);
 
-/// One value of a result: *_bytes as a size, *_seconds as a time, others as they are.
+/// One value of a result as text: a key *_bytes makes it a size, *_seconds a time, and other values are written as they
+/// are.
 std::string metricText(const std::string& key, const nlohmann::json& value);
 
-/// The same of a value within a result, "ttft.p95": what it is can follow from its parents as well.
+/// The same for a value inside a result, which `path` names, "ttft.p95". The names of its parents may also say what
+/// kind of value it is.
 std::string fieldText(const std::string& path, const nlohmann::json& value);
 
-/// What `vitrine` prints of a result without --json; empty where the streamed text was the result. `metrics`: of
-/// runExperiment.
+/// What `vitrine` prints as the result without --json. Empty when the streamed text was the result. `metrics` are those
+/// of runExperiment().
 std::string resultText(const Experiment& experiment, const nlohmann::json& metrics);
 
-/// "generate", "plan generate": what sessions keep of the workload.
+/// The workload as sessions store it: "generate", "plan generate".
 std::string runWorkload(const Experiment& experiment);
-/// "gpt-oss-20b": the last part of the model's name or folder; empty without a model.
+/// The last part of the model's name or folder, "gpt-oss-20b". Empty without a model.
 std::string modelName(const Experiment& experiment);
-/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal", "static, 16 slots, gpt-oss-20b": what lists show
-/// until the user renames the run.
+/// The name that lists show until the user renames the run: "generate gpt-oss-20b", "plan load mistral-7b", "attention
+/// causal", "static, 16 slots, gpt-oss-20b".
 std::string runName(const Experiment& experiment);
 
 } // namespace vitrine::engine

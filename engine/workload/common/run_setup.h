@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the workloads share: an experiment's options turned into contexts, models, prompts, and the metrics that every
-// run reports. Used by runExperiment and by planning.
+// What the workloads share. They make contexts, models and prompts from an experiment's options, and the metrics that
+// every run reports. Runs and plans use the same functions.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,8 @@
 
 namespace vitrine::engine {
 
-/// One experiment on its way. `metrics` is filled as facts become known. References the caller's values.
+/// One experiment while it runs. The workload fills `metrics` as soon as values are known. The members refer to values
+/// of the caller, which must outlive this.
 struct Run {
     const Experiment& spec;
     const WorkloadSinks& sinks;
@@ -31,74 +32,78 @@ struct Run {
     nlohmann::json& metrics;
 
     std::uint64_t seed() const;
-    /// How often it is to be done; `unset`: where the experiment does not say it.
+    /// How often the work is repeated; `unset` when the experiment does not say it.
     std::int64_t repeats(std::int64_t unset = 1) const;
 };
 
-/// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, of this
-/// machine's GPU when a profile describes it, else h100-80gb. `name` (may be null) receives what the result reports as
-/// device_profile.
+/// The traits for an experiment on Meta. They are those of the option device_profile. Without it they are those of this
+/// machine's CPU when the backend is cpu, those of this machine's GPU when a profile describes it, and those of
+/// h100-80gb otherwise. `name` (may be null) receives the value of the metric device_profile.
 kernels::DeviceTraits planTraits(const Run& run, std::string* name);
 
-/// Where an experiment runs: "auto" is a GPU when this machine has one that can be used. Meta for a plan.
+/// The backend of an experiment. "auto" means a GPU when this machine has one that can be used. A plan has Meta.
 kernels::Backend backendOf(const Experiment& experiment);
-/// The shipped profile of a device by its name as the driver tells it; empty when there is none.
+/// The name of the shipped profile of a device; empty when there is none. `deviceName` is the name that the driver
+/// gives.
 std::string profileOfDevice(const std::string& deviceName);
-/// The traits of an experiment's device_profile; without one, of the GPU present when a profile describes it, else
-/// h100-80gb. `name` (may be null) receives the profile's name.
+/// The traits of the experiment's device_profile. Without that option they are those of this machine's GPU when a
+/// profile describes it, and those of h100-80gb otherwise. `name` (may be null) receives the profile's name.
 kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* name = nullptr);
 
-/// The context that the experiment runs on. Throws Unsupported, with what to do, for cuda where there is none.
+/// Makes the context that the experiment runs on. Throws Unsupported for cuda on a machine without a usable GPU; the
+/// message says what to do.
 std::unique_ptr<kernels::Context> makeContext(const Run& run);
-/// A Meta context with planTraits; used by planning, whatever the backend option says. `bounded` false: without a
-/// budget, to learn what something needs that does not fit.
+/// Makes a Meta context with planTraits(), whatever backend the experiment names. `bounded` false gives it no budget,
+/// so that a plan that does not fit can find how much it needs.
 std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true);
 
 ModelSource openSource(const Run& run);
-/// `weights` is "quantized" or "dequantized". float32 on the CPU and bfloat16 elsewhere unless the dtype option says
-/// more.
+/// `weights` is "quantized" or "dequantized". Without the option dtype the model computes in float32 on the CPU and in
+/// bfloat16 elsewhere.
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights);
 GenerateOptions generateOptions(const Run& run, const ModelOptions& model);
 
-/// Prompts, stop rules and the tokenizer of a generate experiment. The tokenizer is null when prompts are tokens.
+/// The requests of an experiment and their tokenizer. The tokenizer is null when prompts are token ids.
 struct Prompts {
     std::vector<GenerateRequest> requests;
     std::shared_ptr<const Tokenizer> tokenizer;
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< raw text is read as a format without channels
+    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< raw text has a format without channels
 };
 /// Whether the experiment has a prompt: as text, chat, tokens, a file of tokens or a length.
 bool hasInput(const Experiment& experiment);
-/// Throws BadInput "NAME: KEY: what" for more than one prompt, and for none where one is `needed`.
+/// Throws BadInput "NAME: KEY: what" when the experiment has more than one prompt, or none although one is `needed`.
 void checkInput(const Experiment& experiment, const std::string& name, bool needed);
 Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
 
-/// Turns prompts into requests with what the experiment says of all of them: sampling, stops, chat format. The
-/// tokenizer is loaded for the first prompt given as text.
+/// Turns prompts into requests. The experiment says what all requests have: sampling, stop rules, chat format. The
+/// tokenizer is loaded for the first prompt that is given as text.
 class RequestMaker {
 public:
-    /// `meta`: stops do not count. Throws BadInput for options that contradict each other.
+    /// `meta`: stop rules are ignored. Throws BadInput for options that contradict each other.
     RequestMaker(const Run& run, const ModelSource& source, bool meta);
     ~RequestMaker();
     RequestMaker(const RequestMaker&) = delete; // views the run and the source
     RequestMaker& operator=(const RequestMaker&) = delete;
 
     GenerateRequest fromTokens(std::vector<std::int32_t> tokens) const;
-    /// One user message, or with raw the text itself. Throws BadInput where the model has no tokenizer.
+    /// A request with `prompt` as a user message, or as plain text with the option raw. Throws BadInput when the model
+    /// has no tokenizer.
     GenerateRequest fromText(const std::string& prompt);
     GenerateRequest fromMessages(const std::vector<ChatMessage>& messages);
 
-    /// For those that make requests on several threads: loads the tokenizer and the chat format; what follows then only
-    /// reads. Throws as fromText does, and Unsupported where no chat format fits; the tokenizer is then there all the
-    /// same.
+    /// Loads the tokenizer and the chat format, so that the functions below may be called on several threads. Throws
+    /// what fromText() throws, and Unsupported when no chat format fits the model. The tokenizer is loaded even then.
     void prepareText();
     bool hasChat() const { return format_ != nullptr; }
-    /// The text as it is, and ids without a token are never chosen. REQUIRES a tokenizer.
+    /// A request with the text as it is. Ids without a token are never chosen. REQUIRES a tokenizer.
     GenerateRequest fromRawText(const std::string& text) const;
-    /// `reasoningEffort` empty: as the experiment says. REQUIRES hasChat().
+    /// A request with the messages of a chat. An empty `reasoningEffort` means that of the experiment. REQUIRES
+    /// hasChat().
     GenerateRequest fromChat(const std::vector<ChatMessage>& messages, const std::string& reasoningEffort) const;
     const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; } ///< null before the first text
     ChatFormatKind chatFormat() const;
-    /// Of ids that one of its requests forbids, those of ignore_eos included; once the text is prepared, of all.
+    /// The largest number of ids that one of its requests forbids, those of ignore_eos included. It counts ids without
+    /// a token once the tokenizer is loaded.
     std::int64_t mostForbidden() const;
 
 private:
@@ -108,20 +113,21 @@ private:
     const ModelSource& source_;
     bool meta_;
     GenerateRequest common_;
-    std::vector<std::int32_t> unknown_; ///< ids without a token: never chosen
+    std::vector<std::int32_t> unknown_; ///< ids without a token, which are never chosen
     std::shared_ptr<const Tokenizer> tokenizer_;
     std::unique_ptr<ChatFormat> format_;
 };
 
-/// Tokens of a prompt whose text does not matter; different streams give different ones.
+/// Tokens of a prompt whose text does not matter. Different streams give different tokens.
 std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed,
                                           std::uint32_t stream);
-/// As sampling takes it: 0 where its inverse would be infinite.
+/// The temperature for sampling: 0 when 1 / `temperature` would be infinite.
 float usableTemperature(double temperature);
-/// Most tokens that the model has positions for; 0: no limit.
+/// The most tokens that the model has positions for; 0: no limit.
 std::int64_t contextLimit(const ModelConfig& config);
 
-/// Rows of `input_ids` (batch, seq), I32 or I64. Throws BadInput "FILE: input_ids: what".
+/// Reads the rows of the tensor `input_ids` (batch, seq), I32 or I64, from a file. Throws BadInput "FILE: input_ids:
+/// what".
 std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path);
 /// Throws BadInput "ORIGIN: what" when an id is outside the vocabulary.
 void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab, const std::string& origin);
@@ -129,32 +135,35 @@ void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int6
 void checkContext(const std::vector<std::vector<std::int32_t>>& rows, const ModelConfig& config,
                   const std::string& origin);
 
-/// What streams take of a token; the texts of its alternatives are the caller's to add.
+/// A token for WorkloadSinks::token. The caller adds the texts of its alternatives.
 StreamedToken streamed(const GeneratedToken& token);
 
-/// Fills in model, weights, dtype, backend, time_base, device, threads (CPU), device_profile (Meta).
+/// Adds model, weights, dtype, backend, time_base, device, threads (CPU) and device_profile (Meta) to run.metrics.
 void addContextMetrics(const Run& run, kernels::Context& context);
-/// load_seconds, bytes_read, resident_bytes, and weights_kept where they are those of the run before.
+/// Adds load_seconds, bytes_read and resident_bytes, and weights_kept when the weights are those of an earlier run.
 void addLoadMetrics(nlohmann::json& metrics, const LoadReport& report);
-/// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
+/// Adds peak_bytes, peak_by_category, max_by_category, current and reserved bytes, and host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
-/// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache), kernels_compiled (not found in the
-/// cache), kernel_compiler_seconds (sum over them, however many at a time) and kernels, every variant in use.
+/// On CUDA, adds kernel_compile_seconds (time that the run waited for compilers and the disk cache), kernels_compiled
+/// (kernels that were not in the cache), kernel_compiler_seconds (time of the compilers, summed over these kernels) and
+/// kernels (every variant in use).
 void addKernelMetrics(nlohmann::json& metrics, kernels::Context& context);
-/// Does `work` between what a context says of itself and its memory's and kernels' metrics, which a failure leaves too.
+/// Adds the metrics of the context, runs `work`, and then adds the metrics of memory and kernels, even when `work`
+/// throws.
 void runMeasured(const Run& run, kernels::Context& context, const std::function<void()>& work);
 nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 
-/// kv_cache: dtype, kind, and for each group of layers its layers, window (0: keeps everything) and bytes of one token.
-/// With them the bytes at any number of tokens follow by the formula of engine/cache/kv_cache.h.
+/// Adds "kv_cache": dtype, kind, and for each KV group its layers, window (0: it keeps all tokens) and bytes of one
+/// token. The formula in engine/cache/kv_cache.h gives the bytes at any number of tokens from these.
 void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCacheOptions& options);
-/// The same for run.metrics, and tells run.sinks.
-void tellKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options);
+/// Adds them to run.metrics and reports them to run.sinks.
+void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options);
 
-/// Middle of the values; the mean of the two middle ones of an even count.
+/// The median: the middle value, or the mean of the two middle values of an even count.
 double median(std::vector<double> values);
-/// Seconds of each of `times` runs of work(0), work(1), ...; on a GPU by its own clock, and without a wait between
-/// them: what the host does for one run is hidden behind those before it.
+/// Calls work(0), work(1), ..., `times` in all, and returns the seconds that each call took. On a GPU the device's
+/// clock measures them, and the host does not wait between the calls. So the work of the host for one call overlaps
+/// with earlier calls on the device.
 std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
                                   const std::function<void(std::int64_t)>& work);
 

@@ -11,7 +11,7 @@
 namespace vitrine::engine {
 namespace {
 
-/// The next line without its end; false behind the last. A device or a damaged file may have no line end at all.
+/// The next line without its end; false after the last. A device or a damaged file may have no line end at all.
 bool nextLine(std::istream& file, std::string& line, const std::string& path) {
     constexpr std::size_t kMostBytes = std::size_t{64} << 20;
     line.clear();

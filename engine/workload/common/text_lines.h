@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Files with one row on each line.
+// Reads text files line by line.
 
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,9 @@
 
 namespace vitrine::engine {
 
-/// Calls `take(line, number)` for each line that is not blank; lines are numbered from 1 and come without their end.
-/// Throws BadInput for a file that cannot be read and for a line of more than 64 MiB; what `take` throws comes out.
+/// Calls `take(line, number)` for each line that is not blank. Lines are numbered from 1 and are passed without the
+/// line end. Throws BadInput for a file that cannot be read and for a line of more than 64 MiB. Exceptions of `take`
+/// are passed on.
 void forTextLines(const std::string& path, const std::function<void(std::string_view line, std::int64_t number)>& take);
 
 } // namespace vitrine::engine

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// An experiment names one workload and the values of its options. Its JSON form {"vitrine": 1, "workload": "generate",
-// ...} is parsed and checked once, where the experiment enters the program: command line, file, worker pipe, session,
-// form.
+// An experiment names one workload and the values of its options. Its JSON form is {"vitrine": 1, "workload":
+// "generate", ...}. It is parsed and checked once, at the place where the experiment enters the program: command line,
+// file, pipe of a worker process, session or form.
 
 #include <cstdint>
 #include <map>
@@ -21,32 +21,34 @@ namespace vitrine::engine {
 
 struct Workload;
 
-/// The value of one option: of Bool, Integer, Real, Bytes, of Text, Choice and Path, of TokenList, TextList, KeyValues.
+/// The value of one option. In the order of the alternatives, the option types are: Bool; Integer; Real; Bytes; Text,
+/// Choice and Path; TokenList; TextList; KeyValues.
 using OptionValue = std::variant<bool, std::int64_t, double, std::uint64_t, std::string, std::vector<std::int32_t>,
                                  std::vector<std::string>, std::map<std::string, std::string>>;
 
-/// A checked experiment. A value: copies are independent; const functions may be called on any thread.
+/// A checked experiment. Copies are independent of each other. Const functions may be called on any thread.
 ///
-/// What was not given has the option table's default, also where the workload does not take the option: what workloads
-/// share asks for all options. Options without a default may be unset. Each accessor throws Internal for a key that the
-/// table does not have and for one of another type.
+/// An option that was not given has the default of the option table. This holds even for options that the workload does
+/// not take, because code that several workloads share asks for them. An option without a default is unset. Each
+/// accessor throws Internal for a key that is not in the option table, and for a key of another type.
 class Experiment {
 public:
-    /// Checks version, workload, keys, types, ranges and what must stand together. An unknown key is an error that
-    /// names it and the nearest known one; so is a known key that the workload does not take. Sizes may be numbers of
-    /// bytes or texts ("16 GiB"); lists may be written as one text in command-line form. `name` is the file's name for
-    /// errors. Throws BadInput "NAME: KEY: what".
+    /// Checks the version, the workload, keys, types, ranges, and options that need or exclude each other. An unknown
+    /// key is an error, which names the key and the nearest known one. A key that the workload does not take is an
+    /// error too. A size is a number of bytes or a text such as "16 GiB". A list may be one text as on the command
+    /// line. `name` stands first in error messages, for example the name of the file. Throws BadInput "NAME: KEY:
+    /// what".
     static Experiment parse(const nlohmann::json& value, const std::string& name);
 
     const Workload& workload() const { return *workload_; }
-    /// It is priced on Meta instead of run.
+    /// Whether the experiment is a plan, which is priced on Meta instead of run.
     bool isPlan() const;
-    /// The same as a plan. Throws BadInput where the workload cannot be planned.
+    /// The same experiment as a plan. Throws BadInput when the workload cannot be planned.
     Experiment asPlan() const;
-    /// The same for another workload, as far as that takes the options. Nothing is checked.
+    /// The same experiment for another workload, without the options that this workload does not take. Checks nothing.
     Experiment as(const Workload& workload) const;
 
-    /// Whether the option has a value: given, or by the default of an option that the workload takes.
+    /// Whether the option has a value: one that was given, or the default when the workload takes the option.
     bool has(std::string_view key) const;
     bool flag(std::string_view key) const;            ///< of Bool
     std::string text(std::string_view key) const;     ///< of Text, Choice, Path; empty where unset
@@ -60,11 +62,11 @@ public:
     std::vector<std::string> texts(std::string_view key) const;           ///< of TextList; empty where unset
     std::map<std::string, std::string> pairs(std::string_view key) const; ///< of KeyValues; empty where unset
 
-    /// Sets an option that the workload takes, for the program's own purposes: ranges are not checked. Throws Internal
-    /// for an option that it does not take and for a value of another type.
+    /// Sets an option of the workload. Only the program itself uses it, so ranges are not checked. Throws Internal for
+    /// an option that the workload does not take and for a value of another type.
     void set(std::string_view key, const OptionValue& value);
 
-    /// The canonical form, with every default of the workload's options.
+    /// The canonical JSON form, which states the defaults of the workload's options too.
     nlohmann::json toJson() const;
     bool operator==(const Experiment& other) const = default;
 
@@ -77,11 +79,12 @@ private:
     std::map<std::string, OptionValue, std::less<>> values_;
 };
 
-/// Keys whose values differ in two experiments as sessions keep them, with both values as text; missing shows as "–".
-/// They may come from another version: nothing is checked.
+/// A key whose values differ in two experiments, with both values as text. A missing value is "–".
 struct SpecDifference {
     std::string key, a, b;
 };
+/// Compares two experiments in the JSON form that sessions keep. They may come from another version of the program, so
+/// they are not checked.
 std::vector<SpecDifference> diffExperiments(const nlohmann::json& a, const nlohmann::json& b);
 
 } // namespace vitrine::engine

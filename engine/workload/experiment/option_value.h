@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Values of options: from a command line's text or an experiment's JSON to one canonical JSON form, and back to text.
+// Converts values of options: text of the command line and JSON of an experiment become one canonical JSON form, and
+// this form becomes text again.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -12,19 +13,20 @@
 
 namespace vitrine::engine {
 
-/// The canonical form of an experiment's value. Throws BadInput "NAME: KEY: what"; an empty name is left out.
+/// The canonical form of a value in an experiment's JSON. Throws BadInput "NAME: KEY: what", without "NAME: " when the
+/// name is empty.
 nlohmann::json canonicalValue(const OptionSpec& option, const nlohmann::json& value, const std::string& name);
 
-/// The same from command-line text.
+/// The canonical form of a value that is given as command-line text.
 nlohmann::json valueFromText(const OptionSpec& option, std::string_view text, const std::string& name);
 
-/// A value as the command line writes it.
+/// A value as command-line text.
 std::string valueText(const nlohmann::json& value);
 
-/// Throws BadInput "NAME: KEY: missing; WHAT" where a text option is unset or empty.
+/// Throws BadInput "NAME: KEY: missing; WHAT" when a text option is unset or empty.
 void requireOption(const Experiment& experiment, const std::string& name, std::string_view key, std::string_view what);
 
-/// Throws BadInput "NAME: KEY: what".
+/// Always throws BadInput "NAME: KEY: what".
 [[noreturn]] void failOption(const std::string& name, std::string_view key, const std::string& what);
 
 } // namespace vitrine::engine

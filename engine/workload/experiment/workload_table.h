@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The table of workloads. A row says all that the rest of the program needs to know of a workload, so that no other
-// file asks for its name: a new workload is one file that makes a row, its declaration in workloads.h, and a line in
+// The table of workloads. A table row states everything that the rest of the program needs to know about a workload, so
+// no other file compares names of workloads. A new workload is one file that defines a row, its declaration in
+// workloads.h, and one line in
 // workload_table.cpp.
 
 #include <cstdint>
@@ -21,65 +22,71 @@ namespace vitrine::engine {
 class Experiment;
 struct Run;
 
-/// One row. Functions that are null have a default, which stands beside them. They may be called on any thread.
+/// One row of the table. A function that is null has a default, which its comment gives. The functions may be called on
+/// any thread.
 struct Workload {
-    std::string_view name;  ///< as experiments and commands write it, "generate"
-    std::string_view title; ///< what forms call it, "Generate"
+    std::string_view name;  ///< the name in experiments and commands, "generate"
+    std::string_view title; ///< the name in forms, "Generate"
 
     // Options
-    std::uint32_t optionSets = 0;                 ///< shared sets that it takes: bits of option_table.h
+    std::uint32_t optionSets = 0;                 ///< sets of shared options that it takes: bits of option_table.h
     std::span<const std::string_view> optionKeys; ///< single shared options that it takes
-    std::span<const OptionSpec> ownOptions;       ///< that no other workload has
-    std::string_view ownOptionsBefore;            ///< where forms show them: before this option; empty: last
+    std::span<const OptionSpec> ownOptions;       ///< options that no other workload has
+    std::string_view ownOptionsBefore;            ///< forms show the own options before this one; empty: last
     /// Whether the experiment must name a model. Null: always.
     bool (*needsModel)(const Experiment& experiment) = nullptr;
-    /// What must stand together beyond what every workload asks for. Throws BadInput "NAME: KEY: what". Null: nothing.
+    /// Checks what this workload demands of its options beyond the checks of every experiment. Throws BadInput "NAME:
+    /// KEY: what". Null: no such checks.
     void (*check)(const Experiment& experiment, const std::string& name) = nullptr;
-    bool takesAllDTypes = false;   ///< float16 and float64 too
-    bool takesBothWeights = false; ///< weights may be "both"
-    bool needsPrompt = false;      ///< one prompt is its input and what it answers; forms show a missing one
-    bool searches = false;         ///< its plans find the longest context and the largest batch
+    bool takesAllDTypes = false;   ///< the option dtype may be float16 and float64 too
+    bool takesBothWeights = false; ///< the option weights may be "both"
+    bool needsPrompt = false;      ///< it answers one prompt, which it must have; forms show when it is missing
+    bool searches = false;         ///< its plans can search for the longest context and the largest batch
 
     // Runs and plans
-    /// Fills run.metrics and throws what went wrong.
+    /// Runs the experiment and fills run.metrics. Throws the error that ended it.
     void (*run)(const Run& run) = nullptr;
-    /// The same on Meta: what it would need and take, and whether it fits. Null: it cannot be planned.
+    /// Prices the experiment on Meta: how much memory and time it would take, and whether it fits. Null: the workload
+    /// cannot be planned.
     void (*plan)(const Run& run) = nullptr;
-    std::string_view planHelp; ///< what the command `vitrine plan NAME` does, one line; empty: there is no such command
-    std::string_view planExample; ///< a whole command line of it
-    /// Whether the backend "auto" is the CPU even where a GPU is. Null: never.
+    /// One line of help for the command `vitrine plan NAME`; empty: there is no such command.
+    std::string_view planHelp;
+    std::string_view planExample; ///< a whole command line as an example
+    /// Whether the backend "auto" means the CPU even on a machine with a GPU. Null: never.
     bool (*prefersCpu)(const Experiment& experiment) = nullptr;
     /// Whether it turns profiles on and off itself (WorkloadSinks::profiles). Null: never.
     bool (*switchesProfiles)(const Experiment& experiment) = nullptr;
-    /// It measures loads or contexts: what an earlier run kept is freed first, and it keeps nothing itself.
+    /// It measures loads or contexts. So what an earlier run kept is freed first, and nothing is kept for the next run.
     bool startsAfresh = false;
-    bool servesClients = false; ///< requests come from a RequestFeed, and tokens are told to its clients only
-    bool manyAnswers = false;   ///< it answers many requests at once, so their tokens are not printed as they come
+    bool servesClients = false; ///< requests come from a RequestFeed, and only its clients get the tokens
+    bool manyAnswers = false;   ///< it answers many requests at once, so tokens are not printed as they come
 
     // Words and views
-    /// What tells its runs apart in a list, "causal" or "static, 16 slots, gpt-oss-20b". Null: its name and the model.
+    /// The name of a run, which distinguishes it in a list: "causal" or "static, 16 slots, gpt-oss-20b". Null: the
+    /// workload's name and the model.
     std::string (*runName)(const Experiment& experiment) = nullptr;
-    /// Its result in the words of a person, with a line break at the end; empty where the streamed text was the result.
-    /// Nothing, or a null function: all fields as they are. `metrics` is an object.
+    /// The result as text for people, with a line break at the end; an empty text when the streamed text was the
+    /// result. std::nullopt, or a null function: all fields are printed as they are. `metrics` is a JSON object.
     std::optional<std::string> (*resultText)(const Experiment& experiment, const nlohmann::json& metrics) = nullptr;
-    std::string_view promptHint;             ///< what forms say in an empty prompt; empty: that it is what runs
-    std::string_view formView;               ///< view that edits and starts it, "run" or "mask"; empty: none
-    int formPlace = 0;                       ///< its place among the workloads of that view
-    std::span<const std::string_view> views; ///< views that show its runs, "kv-cache"
+    std::string_view promptHint; ///< the placeholder of an empty prompt field in forms; empty: the general one
+    std::string_view formView;   ///< the view that edits and starts it, "run" or "mask"; empty: none
+    int formPlace = 0;           ///< its place in the list of workloads of that view
+    std::span<const std::string_view> views; ///< the views that show its runs, "kv-cache"
 };
 
-/// All workloads, in the order in which they are told.
+/// All workloads, in the order in which lists show them.
 std::span<const Workload* const> workloadTable();
-/// Null: there is none of that name.
+/// The workload of that name; null when there is none.
 const Workload* findWorkload(std::string_view name);
-/// Of a run as sessions name it: "generate", and "plan generate" too.
+/// The workload of a run in a session, whose `runWorkload` is "generate" or "plan generate"; null when there is none.
 const Workload* workloadOfRun(std::string_view runWorkload);
 bool showsIn(const Workload& workload, std::string_view view);
-/// The workloads whose experiments a view edits, in their places.
+/// The workloads whose experiments a view edits, in the order of formPlace.
 std::vector<const Workload*> workloadsOfForm(std::string_view view);
 
-/// A workload that a program or a test adds, for as long as this lives. Both row and what it points to must outlive it.
-/// Not thread-safe: no experiment, form or run may be there. Throws Internal where a name or key is taken.
+/// Adds a workload to the table for as long as this object lives. The row and everything that it points to must outlive
+/// this object. Not thread-safe: no experiment, form or run may exist when it is made or destroyed. Throws Internal
+/// when a name or a key is already taken.
 class WorkloadRegistration {
 public:
     explicit WorkloadRegistration(const Workload& workload);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The workloads that come with the engine. Each is defined in a folder of its own or beside its like; the table of
+// The workloads that come with the engine. Each is defined in a folder of its own or beside its like. The table of
 // workloads names them by these declarations, so it includes nothing of those folders.
 
 #include "engine/workload/experiment/workload_table.h"

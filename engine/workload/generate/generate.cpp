@@ -135,7 +135,7 @@ void runGenerate(const Run& run) {
         addLoadMetrics(metrics, model.loadReport());
         GenerateOptions generate = generateOptions(run, options);
         generate.chatFormat = prompts.chatFormat;
-        tellKvMetrics(run, model.config(), generate.cache);
+        reportKvMetrics(run, model.config(), generate.cache);
         generate.progress = run.sinks.progress;
         ExpertUse use;
         if (prompts.requests.size() > 1 && model.weightBytes().moeLayers > 0) { // of one the number is known

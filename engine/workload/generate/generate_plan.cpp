@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The plan of generate, and its searches. They use a fresh context for every try: nothing that a larger try left behind
+// The plan of generate, and its searches. They use a fresh context for every try: nothing that a larger try left over
 // may count.
 
 #include "engine/workload/generate/generate_plan.h"

@@ -10,9 +10,9 @@
 
 namespace vitrine::engine {
 
-/// Answers the experiment's prompt with each variant of a load and notes in it how fast ("after_load"); with two
-/// variants that computed values, metrics["agreement"] says how close their greedy tokens and the prompt's logits are.
-/// Nothing without a prompt.
+/// Answers the experiment's prompt with each variant of a load, and adds the speed to the variant as "after_load". With
+/// two variants whose backends compute values, metrics["agreement"] says how close their greedy tokens and the logits
+/// of the prompt are. Does nothing without a prompt.
 void measureAfterLoad(const Run& run, const ModelSource& source, nlohmann::json& variants);
 
 } // namespace vitrine::engine

@@ -11,12 +11,12 @@
 
 namespace vitrine::engine {
 
-/// What the device can do, measured in this run on random data; on Meta what its profile says.
+/// A highest rate of the device, measured in this run on random data. On Meta it is the rate in the device profile.
 struct Ceiling {
-    double rate = 0;  ///< bytes/s or FLOP/s; medians
-    std::string what; ///< how it was measured
+    double rate = 0;  ///< bytes/s or FLOP/s; median of several measurements
+    std::string what; ///< how the rate was measured
 };
-/// Bytes read and written per second by a copy on the device; on the CPU, bytes read by all threads.
+/// Bytes per second that a copy on the device reads and writes. On the CPU: bytes per second that all threads read.
 Ceiling measureCopy(kernels::Context& context, std::uint64_t seed);
 /// FLOP/s of one dense product: BF16 of 8192 x 8192 x 8192 by cuBLASLt; float32 of 1024 x 1024 x 1024 on the CPU.
 Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed);

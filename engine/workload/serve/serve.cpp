@@ -55,7 +55,7 @@ public:
 
     void serve() {
         bool wait = true;
-        tell();
+        reportStatus();
         for (;;) {
             FedWork work = feed_.take(wait);
             for (FedRequest& item : work.arrived) {
@@ -70,17 +70,18 @@ public:
                 break;
             }
             if (!work.arrived.empty() || !work.left.empty()) {
-                tell();
+                reportStatus();
             }
             wait = !engine_.step();
-            tellMemory();
+            reportOutOfMemory();
             const base::TimeNs now = context_.clock().now();
             if (run_.sinks.partIsFull && run_.sinks.partIsFull()) {
                 endPart(now);
             }
-            const bool moved = engine_.scheduler().running() != toldRunning_; // this step admitted or ended a request
-            if (wait || moved || now - told_ >= kTellEvery) {
-                tell();
+            const bool moved =
+                engine_.scheduler().running() != reportedRunning_; // this step admitted or ended a request
+            if (wait || moved || now - reported_ >= kReportEvery) {
+                reportStatus();
             }
         }
         engine_.finish();
@@ -141,7 +142,7 @@ private:
 
     /// The part has the numbers of the requests that ended in it.
     void endPart(base::TimeNs now) {
-        engine_.tellSlots();
+        engine_.reportSlots();
         Json metrics = Json::object();
         const std::int64_t generated = engine_.counts().generated;
         part_.addTo(metrics, generated - generatedBefore_, now);
@@ -150,11 +151,11 @@ private:
         generatedBefore_ = generated;
     }
 
-    void tell() {
-        told_ = context_.clock().now();
+    void reportStatus() {
+        reported_ = context_.clock().now();
         ServeStatus status;
         status.running = engine_.scheduler().running();
-        toldRunning_ = status.running;
+        reportedRunning_ = status.running;
         status.waiting = engine_.scheduler().queued();
         status.pages = engine_.cache().book()->counts();
         status.generated = engine_.counts().generated;
@@ -164,19 +165,19 @@ private:
         feed_.status(status);
     }
 
-    /// A step that did not fit memory is told where people look; the session has the event itself.
-    void tellMemory() {
+    /// A step that did not fit memory is reported where people look; the session has the event itself.
+    void reportOutOfMemory() {
         const BatchCounts& counts = engine_.counts();
-        if (counts.outOfMemorySteps + counts.lostSwaps == toldMemory_) {
+        if (counts.outOfMemorySteps + counts.lostSwaps == reportedMemory_) {
             return;
         }
         const base::TimeNs now = context_.clock().now();
-        if (toldMemory_ == 0 || now - warned_ >= kWarnEvery) {
+        if (reportedMemory_ == 0 || now - warned_ >= kWarnEvery) {
             warned_ = now;
             base::logWarning(fmt::format("{}; {} steps did not fit so far, {} requests ended by that",
                                          engine_.lastOutOfMemory(), counts.outOfMemorySteps, counts.failedRequests));
         }
-        toldMemory_ = counts.outOfMemorySteps + counts.lostSwaps;
+        reportedMemory_ = counts.outOfMemorySteps + counts.lostSwaps;
         if (run_.sinks.fact) {
             run_.sinks.fact("out_of_memory_steps", counts.outOfMemorySteps);
             run_.sinks.fact("failed_requests", counts.failedRequests);
@@ -184,7 +185,7 @@ private:
         }
     }
 
-    static constexpr base::TimeNs kTellEvery = 200'000'000;
+    static constexpr base::TimeNs kReportEvery = 200'000'000;
     static constexpr base::TimeNs kWarnEvery = 60'000'000'000;
 
     const Run& run_;
@@ -195,10 +196,10 @@ private:
     BatchTally tally_;
     BatchTally part_; ///< since the present part of the session began
     std::int64_t generatedBefore_ = 0;
-    base::TimeNs told_ = 0;
-    std::int64_t toldRunning_ = 0;
+    base::TimeNs reported_ = 0;
+    std::int64_t reportedRunning_ = 0;
     base::TimeNs warned_ = 0;
-    std::int64_t toldMemory_ = 0;                                             ///< steps and swaps that did not fit
+    std::int64_t reportedMemory_ = 0;                                         ///< steps and swaps that did not fit
     std::unordered_map<std::int32_t, std::shared_ptr<RequestListener>> open_; ///< by number
     std::unordered_map<const RequestListener*, std::int32_t> numbers_;
 };
@@ -256,8 +257,8 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.longestPrompt = work.longestSequence = 0;
     work.mostForbidden = maker.mostForbidden();
     BatchOptions batch = batchOptions(run, options, work, source.config);
-    batch.endures = true;
-    tellKvMetrics(run, source.config, batch.cache);
+    batch.survivesOutOfMemory = true;
+    reportKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = "continuous";
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);

@@ -415,19 +415,19 @@ void KernelLibrary::waitForPrefetch(base::ProgressSink* progress, const base::St
     State& state = *state_;
     std::unique_lock lock(state.mutex);
     const Stopwatch watch(state.waited);
-    std::size_t told = 0;
+    std::size_t reported = 0;
     while (state.prefetchDone < state.prefetched) {
         state.changed.wait_for(lock, std::chrono::milliseconds(50));
         base::throwIfStopped(stop);
-        if (progress != nullptr && state.prefetchDone > told) {
-            told = state.prefetchDone;
+        if (progress != nullptr && state.prefetchDone > reported) {
+            reported = state.prefetchDone;
             const std::size_t total = state.prefetched;
             lock.unlock();
-            progress->progress("Compiling kernels", told, total);
+            progress->progress("Compiling kernels", reported, total);
             lock.lock();
         }
     }
-    if (progress != nullptr && told < state.prefetched) {
+    if (progress != nullptr && reported < state.prefetched) {
         const std::size_t total = state.prefetched;
         lock.unlock();
         progress->progress("Compiling kernels", total, total);
@@ -524,7 +524,7 @@ std::vector<KernelLibrary::Listing> KernelLibrary::list() const {
     const State& state = *state_;
     std::vector<Listing> out;
     for (const auto& [family, candidates] : state.families) {
-        // The built-in variants, which every family of the program has, tell the version that it passes.
+        // The built-in variants, which every family of the program has, give the version that it passes.
         const auto shipped =
             std::find_if(candidates.begin(), candidates.end(), [](const auto& item) { return item.pack->isBuiltin(); });
         const std::size_t begin = out.size();

@@ -146,7 +146,7 @@ __device__ __forceinline__ void bringTile(const Task& task, int place, u32 stage
     }
 }
 
-/// Brings the row's queries into registers, or behind the stages where they do not fit.
+/// Brings the row's queries into registers, or after the stages where they do not fit.
 __device__ __forceinline__ void bringQueries(const Task& task, Queries& q) {
     const T* queries =
         static_cast<const T*>(task.p.q) + task.row.row * task.p.qStride + static_cast<i64>(task.heads.begin) * kDim;
@@ -166,7 +166,7 @@ __device__ __forceinline__ void bringQueries(const Task& task, Queries& q) {
 }
 
 /// Writes what the warps found for a split; the last split of a row to end adds all of them up.
-__device__ __forceinline__ void tellSplit(const Task& task, int split, Softmax& softmax, Sums& sums) {
+__device__ __forceinline__ void writeSplit(const Task& task, int split, Softmax& softmax, Sums& sums) {
     const AttentionCall& p = task.p;
     const bool whole = task.cut.splits == 1;
     float* const firstSums = p.partials + (static_cast<i64>(task.index) * p.splits * p.heads + task.heads.begin) * kDim;
@@ -245,7 +245,7 @@ __device__ __forceinline__ void attendSplit(const Task& task, seen::RowTiles& li
     }
     copyAsyncWait<0>();
     __syncthreads();
-    tellSplit(task, split, softmax, sums);
+    writeSplit(task, split, softmax, sums);
 }
 
 } // namespace decode

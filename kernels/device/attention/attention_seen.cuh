@@ -72,9 +72,9 @@ public:
                 const int other = __shfl_up_sync(kAllLanes, sum, offset);
                 sum += lane >= offset ? other : 0;
             }
-            const u32 behind = __ballot_sync(kAllLanes, sum > ordinal);
-            if (behind != 0) {
-                open(__ffs(static_cast<int>(behind)) - 1);
+            const u32 past = __ballot_sync(kAllLanes, sum > ordinal);
+            if (past != 0) {
+                open(__ffs(static_cast<int>(past)) - 1);
                 const int before = __shfl_sync(kAllLanes, sum, lane_) - __popc(some_);
                 for (int i = before; i < ordinal; ++i) {
                     some_ &= some_ - 1;

@@ -62,7 +62,7 @@ __device__ __forceinline__ void issueRowSums(Scores& sums, u32 slopes, u32 keys,
 }
 
 /// Hands 64 x 64 sums, from the kFirst-th on, to the warp that adds them: rows of 256 bytes in which pieces of eight
-/// elements change places, so that neither writing nor reading them has bank conflicts. note() tells which they are.
+/// elements change places, so that neither writing nor reading them has bank conflicts. note() says which they are.
 template <int kFirst = 0, int kSize, class MakeNote>
 __device__ __forceinline__ void handOver(const Shared& shared, RingPlace<kSumStages> place, int group,
                                          const float (&sums)[kSize], MakeNote note) {

@@ -182,14 +182,14 @@ private:
         const int blockTiles = p.keyBlock / kRows;
         const int next = work_.begin / kRows + 1;
         const i64 end = p.rowOffsets[list + 1];
-        int behind = 0;
+        int later = 0;
 #pragma unroll 1
         for (i64 i = p.rowOffsets[list]; i < end; ++i) {
             const FlexRun run = p.rowRuns[i];
             const int first = run.first * blockTiles;
-            behind += max(min(first + abs(run.count) * blockTiles, tiles) - max(first, next), 0);
+            later += max(min(first + abs(run.count) * blockTiles, tiles) - max(first, next), 0);
         }
-        return behind;
+        return later;
     }
 
     const Work& work_;

@@ -139,12 +139,12 @@ template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, in
             const int other = __shfl_up_sync(kAllLanes, sum, offset);
             sum += lane >= offset ? other : 0;
         }
-        const u32 behind = __ballot_sync(kAllLanes, sum > tile);
-        if (behind == 0) {
+        const u32 past = __ballot_sync(kAllLanes, sum > tile);
+        if (past == 0) {
             tile -= __shfl_sync(kAllLanes, sum, 31);
             continue;
         }
-        const int found = __ffs(static_cast<int>(behind)) - 1;
+        const int found = __ffs(static_cast<int>(past)) - 1;
         Work work;
         work.batch = base + found;
         work.kvHead = kvHead;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// dq (and dk and dv) from the sums of flex_attention_backward_hopper.cuh, a block for each tile (SumNote tells which).
+// dq (and dk and dv) from the sums of flex_attention_backward_hopper.cuh, a block for each tile (SumNote says which).
 // A tile is two squares of 64 x 64, row after row, in which piece c of eight elements stands at c ^ (row % 8). A tile
 // to which nothing was added is 0.
 

@@ -117,9 +117,9 @@ private:
             partial_ = run.count < 0;
             const int first = run.first * tiles_;
             const int exist = (limit_ + kTile - 1) / kTile; // the last block may be cut
-            const int behind = min((run.first + (partial_ ? -run.count : run.count)) * tiles_, exist);
-            tile_ = kBackwards ? behind - 1 : first;
-            last_ = kBackwards ? first - 1 : behind;
+            const int end = min((run.first + (partial_ ? -run.count : run.count)) * tiles_, exist);
+            tile_ = kBackwards ? end - 1 : first;
+            last_ = kBackwards ? first - 1 : end;
         }
     }
 
@@ -161,9 +161,9 @@ public:
     __device__ __forceinline__ IntervalWalk(int low, int high, int fullLow, int fullHigh)
         : fullLow_(fullLow), fullHigh_(fullHigh) {
         const int first = low / kTile;
-        const int behind = high < low ? first : high / kTile + 1;
-        tile_ = kBackwards ? behind - 1 : first;
-        last_ = kBackwards ? first - 1 : behind;
+        const int end = high < low ? first : high / kTile + 1;
+        tile_ = kBackwards ? end - 1 : first;
+        last_ = kBackwards ? first - 1 : end;
     }
     __device__ __forceinline__ bool done() const { return tile_ == last_; }
     __device__ __forceinline__ int begin() const { return tile_ * kTile; }

@@ -24,7 +24,7 @@ inline constexpr int kWarps = VT_WARPS;         ///< that multiply; the next one
 inline constexpr int kFinishers = VT_FINISHERS; ///< warps that finish units in turns
 inline constexpr int kBuffers = VT_BUFFERS;     ///< of sums
 inline constexpr int kThreads = (kWarps + 1 + kFinishers) * 32;
-static_assert(kFinishers <= kBuffers, "a wait cannot tell apart phases that lie two apart");
+static_assert(kFinishers <= kBuffers, "a wait cannot distinguish phases that lie two apart");
 
 // Two tiles need more registers than sixteen warps have each (sm_90a): the multiplying warps take what the others
 // leave. Each is called once, by all warps of its branch.

@@ -41,7 +41,7 @@ __device__ __forceinline__ int memberOf() {
 }
 
 template <int kSlots> __device__ __forceinline__ void beginRing(Ring<kSlots>& ring) {
-    // So that a slot belongs to one team: a wait cannot tell apart phases that lie two apart.
+    // So that a slot belongs to one team: a wait cannot distinguish phases that lie two apart.
     static_assert(kSlots % kTeams == 0, "the same number of slots for every team");
     if (threadIdx.x == 0) {
         ring.begin(kTeamWarps);

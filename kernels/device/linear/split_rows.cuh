@@ -55,7 +55,7 @@ static_assert(kStageBytes % 1024 == 0 && kBlockBytes % 1024 == 0, "the swizzle's
 inline constexpr int kRowsAt = kStages * kStageBytes;
 inline constexpr int kSumsAt = kRowsAt + kMostBlocks * kBlockBytes;
 inline constexpr int kPartBytes = 16 * kColumns * 4; ///< of a rank
-static_assert(kRanks * kPartBytes >= (64 - kTokens) * kBlock * 2, "rows behind the last lie in the block's memory");
+static_assert(kRanks * kPartBytes >= (64 - kTokens) * kBlock * 2, "rows after the last lie in the block's memory");
 
 struct Fixed {
     alignas(8) u64 full[kStages];

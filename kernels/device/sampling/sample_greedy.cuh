@@ -28,7 +28,7 @@ struct alignas(16) Partial {
 /// Pieces of a row that have finished; whoever finishes last sets it back to 0.
 __device__ unsigned counters[kMaxRows];
 
-/// What a sum relative to `from` becomes when it is told relative to `to`.
+/// What a sum relative to `from` becomes when it is expressed relative to `to`.
 __device__ __forceinline__ float rescaled(float sum, u64 from, u64 to) {
     const float value = from == 0 ? __int_as_float(0xFF800000) : rankValue(from);
     return value == __int_as_float(0xFF800000) ? 0.0F : sum * __expf(value - rankValue(to));

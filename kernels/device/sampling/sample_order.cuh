@@ -36,7 +36,7 @@ struct Shared {
     float blockSums[kBlocks];
     u64 topKeys[kMostTop];
     u32 topCount;
-    // What block 0 tells the others of a histogram.
+    // What thread block 0 passes to the others about a histogram.
     u64 prefix, wanted;
     int done;
 };

@@ -15,18 +15,19 @@ namespace {
 
 /// How far a row sees, whatever its position; no number: to the end.
 struct Sight {
-    std::optional<std::int64_t> behind, ahead;
+    std::optional<std::int64_t> keysBefore, keysAfter;
 
     explicit Sight(const BoundProgram& mask) {
         if (!mask.empty()) {
             const AnalysisOf analysis(mask);
-            behind = analysis->behind;
-            ahead = analysis->ahead;
+            keysBefore = analysis->keysBefore;
+            keysAfter = analysis->keysAfter;
         }
     }
     /// Keys of one row far from the start and the end.
     std::optional<std::int64_t> width() const {
-        return behind && ahead ? std::optional(std::max<std::int64_t>(0, *behind + *ahead + 1)) : std::nullopt;
+        return keysBefore && keysAfter ? std::optional(std::max<std::int64_t>(0, *keysBefore + *keysAfter + 1))
+                                       : std::nullopt;
     }
 };
 
@@ -50,8 +51,8 @@ double visiblePairs(const Attention& op, const Sight& sight) {
     const double rows = tokens / sequences;
     const double keys = static_cast<double>(visibleKeys(op, sight)) / sequences;
     double perRow = keys;
-    if (sight.ahead) {
-        perRow = std::clamp(keys - (rows - 1) / 2 + static_cast<double>(*sight.ahead), std::min(keys, 1.0), keys);
+    if (sight.keysAfter) {
+        perRow = std::clamp(keys - (rows - 1) / 2 + static_cast<double>(*sight.keysAfter), std::min(keys, 1.0), keys);
     }
     if (const std::optional<std::int64_t> width = sight.width()) {
         perRow = std::min(perRow, static_cast<double>(*width));

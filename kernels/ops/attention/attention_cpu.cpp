@@ -245,14 +245,14 @@ Segment segmentAt(const Attention& op, const KvPages& pages, std::int64_t row, s
                   std::int64_t kvHead) {
     const std::int32_t* offsets = op.offsets.as<const std::int32_t>();
     const std::int32_t* positions = op.positions.as<const std::int32_t>();
-    const std::int32_t* behind = std::upper_bound(offsets, offsets + pages.sequences() + 1, static_cast<int>(row));
+    const std::int32_t* next = std::upper_bound(offsets, offsets + pages.sequences() + 1, static_cast<int>(row));
     Segment segment;
-    segment.sequence = behind - offsets - 1;
+    segment.sequence = next - offsets - 1;
     if (segment.sequence < 0 || segment.sequence >= pages.sequences()) {
         throw base::Internal("Attention: offsets: a row belongs to no sequence");
     }
     segment.rowBegin = row;
-    segment.rowEnd = std::min<std::int64_t>(rowEnd, *behind);
+    segment.rowEnd = std::min<std::int64_t>(rowEnd, *next);
     segment.kvHead = kvHead;
     segment.firstKey = pages.first(segment.sequence);
     segment.lastKey = pages.end(segment.sequence) - 1;
@@ -260,7 +260,7 @@ Segment segmentAt(const Attention& op, const KvPages& pages, std::int64_t row, s
     if (!op.newK.empty()) {
         segment.newRow = offsets[segment.sequence];
         segment.newBegin = positions[segment.newRow];
-        segment.lastKey = segment.newBegin + (*behind - segment.newRow) - 1;
+        segment.lastKey = segment.newBegin + (*next - segment.newRow) - 1;
         segment.firstKey = std::min(segment.firstKey, segment.newBegin);
     }
     return segment;

@@ -70,7 +70,7 @@ bool capturesAnything(const Attention& op) {
            (!op.mask.empty() && !op.mask.program->captures.empty());
 }
 
-/// `to` is what the op's programs capture behind the parameters.
+/// `to` is what the op's programs capture, which stands after the parameters.
 void setCaptures(const Attention& op, abi::AttentionProgramParams& to) {
     to.scoreCaptures = capturesOf(op.score, Attention::kName);
     to.maskCaptures = capturesOf(op.mask, Attention::kName);

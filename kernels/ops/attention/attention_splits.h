@@ -64,8 +64,8 @@ struct AttentionSplits {
         std::int64_t keys = mostKeys(op);
         if (!op.mask.empty()) {
             const AnalysisOf analysis(op.mask);
-            if (analysis->behind && analysis->ahead) {
-                keys = std::min(keys, *analysis->behind + *analysis->ahead + 1 + kTileKeys);
+            if (analysis->keysBefore && analysis->keysAfter) {
+                keys = std::min(keys, *analysis->keysBefore + *analysis->keysAfter + 1 + kTileKeys);
             }
         }
         const std::int64_t tiles = (keys + kTileKeys - 1) / kTileKeys + 1;
@@ -103,7 +103,7 @@ struct AttentionSplits {
     std::uint64_t bytes = 0;
 };
 
-/// Both, one behind the other.
+/// Both, one after the other.
 struct AttentionScratch {
     AttentionScratch(const Attention& op, int multiprocessors)
         : tilesAt(AttentionSplits::onTensorCores(op) ? alignedBytes(AttentionSplits(op, multiprocessors).bytes) : 0),

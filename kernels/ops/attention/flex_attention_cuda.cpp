@@ -208,7 +208,7 @@ void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const F
 /// Tiles of 128 queries that see the same 128 keys.
 struct ColumnSpread {
     std::int64_t longest = 0;
-    std::int64_t drop = 0; ///< how much shorter keys' columns are than those behind them, at most
+    std::int64_t drop = 0; ///< how much shorter keys' columns are than those after them, at most
 };
 
 ColumnSpread columnFacts(const FlexAttention& op) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What both attention ops tell the kernels of FlexAttention beside their captures (program_captures.h).
+// What both attention ops pass to the kernels of FlexAttention beside their captures (program_captures.h).
 
 #include <vector>
 

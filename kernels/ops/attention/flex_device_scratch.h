@@ -14,7 +14,7 @@
 
 namespace vitrine::kernels {
 
-/// Runs of one direction: (first, count) pairs behind their offsets.
+/// Runs of one direction: (first, count) pairs after their offsets.
 struct FlexDeviceRuns {
     FlexDeviceRuns(ScratchLayout& layout, const std::vector<std::int64_t>& from, std::size_t runs)
         : offsets(layout.take(DType::I64, Shape{static_cast<std::int64_t>(from.size())})),
@@ -93,7 +93,7 @@ struct FlexBackwardScratch {
     TensorView delta, offsets;
     std::vector<TensorView> captureSums; ///< at least one for each gradient of FlexSource
     TensorView largest;
-    // The Hopper form's; FlexAttentionParams tells what they are. Sums of dk and dv are there when heads share keys.
+    // The Hopper form's; FlexAttentionParams says what they are. Sums of dk and dv are there when heads share keys.
     std::int64_t queryTiles = 0, keyTiles = 0, keySumTiles = 0;
     TensorView sums, sumTurns, workCounters; ///< a counter for each pass
     std::uint64_t zeroed = 0;                ///< from here on scratch starts as zeros

@@ -20,7 +20,7 @@ double exponential(double x) {
     return std::exp(x);
 }
 
-/// First run that ends behind `block`.
+/// First run that ends after `block`.
 const BlockRun* firstRun(std::span<const BlockRun> runs, std::int64_t block) {
     return std::partition_point(runs.data(), runs.data() + runs.size(),
                                 [&](const BlockRun& run) { return run.first + std::int64_t{run.count} <= block; });

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How attention sees a KV cache: pages of a pool behind a block table. A contiguous cache is one page per sequence.
-// Page n starts stride0() * n elements after `keys.data` (and `values.data`): always multiply by the stride. It may be
-// smaller than a page, because pages are separate allocations that lie anywhere at multiples of it; shape[0] bounds
-// nothing then, and the table holds the only page numbers that may be used.
-// Logical position p of sequence b lives in page table[b][(p - first[b]) / pageTokens], place (p - first[b]) %
-// pageTokens. Only a tile loader translates; masks and programs see logical positions.
+// How attention sees a KV cache: pages of a pool, which a block table names. A contiguous cache is one page per
+// sequence. Page n starts stride0() * n elements after `keys.data` (and `values.data`): always multiply by the stride.
+// It may be smaller than a page, because pages are separate allocations that lie anywhere at multiples of it; shape[0]
+// bounds nothing then, and the table holds the only page numbers that may be used. Logical position p of sequence b
+// lives in page table[b][(p - first[b]) / pageTokens], place (p - first[b]) % pageTokens. Only a tile loader
+// translates; masks and programs see logical positions.
 //
 // Keys and values are floats, or bytes with a scale for each row, which is one token's head: element = byte * scale.
 // Scales lie beside their page's bytes, so a page that is shared, copied or swapped takes them along, and nothing is

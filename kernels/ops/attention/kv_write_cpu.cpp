@@ -78,7 +78,7 @@ KvPages::Place placeOf(const KvPages& pages, std::int64_t sequence, std::int64_t
         return {-1, -1, 0, 0, 0};
     }
     if (position >= pages.end(sequence)) {
-        throw base::Internal(fmt::format("KvWrite: positions: {} is behind the end {} of sequence {}", position,
+        throw base::Internal(fmt::format("KvWrite: positions: {} is after the end {} of sequence {}", position,
                                          pages.end(sequence), sequence));
     }
     return pages.place(sequence, position);

@@ -10,7 +10,7 @@
 //   expandGroups                            kGroups groups of MXFP4 as float32, scaled
 //
 // A dot product has kLanes partial sums. Dense weights add to them vector by vector; MXFP4 sums the vectors of kGroups
-// groups first, as addGroups does: with the scale, a power of two, in the weights or behind the sum, the result is one.
+// groups first, as addGroups does: with the scale, a power of two, in the weights or after the sum, the result is one.
 
 #include <cstring>
 

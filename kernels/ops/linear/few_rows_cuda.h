@@ -34,7 +34,7 @@ inline bool packedMatrix(const WeightView& weight) {
            startsAligned(weight.data) && weight.data.stride0() == weight.shape[1];
 }
 
-/// Where kernels of several formats find a weight: the pointers that are set tell its format.
+/// Where kernels of several formats find a weight: its format follows from the pointers that are set.
 struct WeightPointers {
     explicit WeightPointers(const WeightView& weight)
         : dense(weight.quantized() ? nullptr : weight.data.data),

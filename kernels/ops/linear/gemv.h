@@ -32,7 +32,7 @@ inline constexpr std::int64_t kDotLanes = 16;  ///< partial sums that a level ke
 /// One stretch of the contracted axis for a tile of at most kDotRows rows and kTileOutputs outputs.
 struct DotTileCall {
     MatrixRef matrix;         ///< not transposed
-    const float* x = nullptr; ///< (rows, kDotDepth), prepared; zeros stand behind the axis's end
+    const float* x = nullptr; ///< (rows, kDotDepth), prepared; zeros stand after the axis's end
     std::int64_t rows = 0;
     std::int64_t outBegin = 0;
     std::int64_t outCount = 0;

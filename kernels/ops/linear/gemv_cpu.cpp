@@ -24,7 +24,7 @@ float sumLanes(const float* lanes) {
     return sum;
 }
 
-/// lanes[i % kLanes] += weights[i] * x[i]; zeros behind `count` fill the last lanes.
+/// lanes[i % kLanes] += weights[i] * x[i]; zeros after `count` fill the last lanes.
 void addLanes(const float* weights, const float* x, std::int64_t count, float* __restrict lanes) {
     for (std::int64_t i = 0; i < count; i += kLanes) {
         for (std::int64_t lane = 0; lane < kLanes; ++lane) {

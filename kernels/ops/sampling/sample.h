@@ -34,10 +34,10 @@ struct Sample {
     static constexpr std::string_view kName = "Sample";
     TensorView logits;                            ///< (rows, vocab)
     std::span<const SampleParameters> parameters; ///< one for each row; host memory
-    TensorView packed; ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows
-                       ///< are plainly greedy
-    TensorView ids;               ///< (rows) I32
-    TensorView logprobs;          ///< (rows) F32 or empty
+    TensorView packed;   ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows
+                         ///< are plainly greedy
+    TensorView ids;      ///< (rows) I32
+    TensorView logprobs; ///< (rows) F32 or empty
     std::int32_t topLogprobs = 0; ///< how many of the best to report
     TensorView topIds;            ///< (rows, topLogprobs) I32 or empty
     TensorView topLogprobValues;  ///< (rows, topLogprobs) F32 or empty
@@ -52,7 +52,7 @@ void execute(CpuContext& context, const Sample& op);
 void execute(CudaContext& context, const Sample& op);
 /// Writes nothing: device memory of Meta is virtual. Hosts take metaToken where they would read ids.
 void execute(MetaContext& context, const Sample& op);
-/// Words by which the lists behind the packed parameters grow: histories grow by a token a step, graphs should not.
+/// Words by which the lists after the packed parameters grow: histories grow by a token a step, graphs should not.
 inline constexpr std::size_t kSampleListStep = 1024;
 
 /// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured

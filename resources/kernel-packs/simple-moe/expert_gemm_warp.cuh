@@ -48,7 +48,7 @@ __device__ __forceinline__ float dot(const abi::ExpertGemmParams& p, const u8* t
         for (int half = 0; half < 2; ++half) {
             const int piece = lane / 4;
             const int place = lane % 4 * 2 + half;
-            // Behind the end x is zero, whatever the weight.
+            // After the end x is zero, whatever the weight.
             const int at = min(valueAt(block, kBlocks, piece, place), kIn - 1);
             const float value = toFloat(*reinterpret_cast<const bf16*>(x + byteAt(row, piece, place)));
             sum = fmaf(value, weightAt(p, weights, at), sum);
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const float gate = dot(p, x, row, expert, VT_HALVES ? inside : 2 * inside);
                 const float up = dot(p, x, row, expert, VT_HALVES ? inside + kFeatures : 2 * inside + 1);
                 const float value = activate(p, gate, up);
-                if (first) { // what is behind the last feature has to be zero
+                if (first) { // what is after the last feature has to be zero
                     *reinterpret_cast<bf16*>(out + byteAt(row, piece, place)) =
                         fromFloat<bf16>(feature < kFeatures ? value : 0.0F);
                 }

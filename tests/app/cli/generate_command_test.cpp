@@ -132,7 +132,7 @@ TEST(GenerateCommand, CtrlCStopsCleanlyAndSavesTheRun) {
     const std::string file = folder.file("runs.vitrine");
     test::Program program(generate(
         {"--set", "max_position_embeddings=2000000", "--max-new-tokens", "1000000", "--session", file, "--json"}));
-    // The run is in the file before its first token, and its first steps are soon behind it.
+    // The run is in the file before its first token, and its first steps soon come after it.
     ASSERT_TRUE(test::eventually([&] {
         if (!std::filesystem::exists(file)) {
             return false;

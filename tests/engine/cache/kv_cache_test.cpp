@@ -282,11 +282,11 @@ TEST(PagedKvCache, APoolGrowsWhereItLiesAheadOfNeed) {
     EXPECT_GT(growths, 10);
     EXPECT_LT(growths, 20);
     const auto& counters = sink.counters();
-    const auto told = [&](const char* name) {
+    const auto timesReported = [&](const char* name) {
         return std::count_if(counters.begin(), counters.end(), [&](const auto& item) { return item.first == name; });
     };
-    EXPECT_EQ(told("kv_pool_limit_bytes"), 1);
-    EXPECT_EQ(told("kv_pool_bytes"), growths);
+    EXPECT_EQ(timesReported("kv_pool_limit_bytes"), 1);
+    EXPECT_EQ(timesReported("kv_pool_bytes"), growths);
     cache.removeSequence(sequence);
     EXPECT_EQ(cache.poolBytes(), last) << "a pool keeps what it has";
 }

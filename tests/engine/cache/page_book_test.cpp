@@ -134,7 +134,7 @@ TEST(PageBook, PromptsThatBeginAlikeSharePages) {
     auto first = prompt;
     first[0] = 0;
     const int d = book.addSequence();
-    EXPECT_EQ(book.adoptPrefix(d, first), 0) << "equal tokens behind another beginning are other tokens";
+    EXPECT_EQ(book.adoptPrefix(d, first), 0) << "equal tokens after another beginning are other tokens";
     expectSound(book);
 }
 
@@ -269,7 +269,7 @@ TEST(PageBook, WhatIsWrittenBehindATrimIsNotWhatWasKnown) {
     expectSound(book);
 }
 
-TEST(PageBook, ChangesAreToldOnce) {
+TEST(PageBook, ChangesAreReportedOnce) {
     PageBook book({{4, 0, 4}});
     EXPECT_TRUE(book.takeChanges().empty());
     const int a = book.addSequence();

@@ -76,7 +76,7 @@ TEST_F(AtomicFiles, ADeviceThatIsFullIsAnErrorAndStaysADevice) {
     EXPECT_TRUE(fs::is_symlink(path("full")));
 }
 
-TEST_F(AtomicFiles, WhatCannotBeWrittenIsToldBeforeAndLeavesNothing) {
+TEST_F(AtomicFiles, WhatCannotBeWrittenFailsBeforeAndLeavesNothing) {
     EXPECT_THAT(errorOf([this] { checkWritable(folder_.string()); }), HasSubstr("is a folder"));
     EXPECT_THAT(errorOf([this] { checkWritable(path("no/such/file")); }), HasSubstr("no/such/file: creating: "));
     writeTextFile(path("there"), "kept");

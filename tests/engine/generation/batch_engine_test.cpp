@@ -277,7 +277,7 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     };
     const std::uint64_t small = reservedWith(16), large = reservedWith(512);
     ASSERT_LT(small, large);
-    StepSink sink; // outlives the rig, which tells it of its last buffers
+    StepSink sink; // outlives the rig, which reports its last buffers to it
     BatchRig rig("synthetic:tiny-gpt-oss");
     const auto expected = rig.alone(requests);
     rig.model.reset();
@@ -287,7 +287,7 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     rig.options.cache.poolPages = 200;
     rig.options.scheduler.tokenBudget = 512;
     EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
-    rig.options.endures = true;
+    rig.options.survivesOutOfMemory = true;
     sink.steps.clear();
     sink.failures = 0;
     const Served served = rig.serve(requests);
@@ -316,7 +316,7 @@ TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
     rig.left = held + 512; // no room for any step
     rig.context = contextWith(kernels::Backend::Cpu, {}, &sink);
     rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
-    rig.options.endures = true;
+    rig.options.survivesOutOfMemory = true;
     std::vector<GenerateRequest> requests;
     for (std::int32_t i = 0; i < 7; ++i) {
         requests.push_back(request(static_cast<std::size_t>(1 + 9 * i), 4, i, 256));
@@ -438,7 +438,7 @@ TEST(BatchEngine, ASamplingNumberMakesAnAnswerTheSameWheneverItComes) {
     EXPECT_EQ(served.results[3].result.ids, served.results[0].result.ids) << "its own number is 3";
 }
 
-TEST(BatchEngine, ThePagesOfTheLastRequestAreToldWhenNobodyFollows) {
+TEST(BatchEngine, ThePagesOfTheLastRequestAreReportedWhenNobodyFollows) {
     test::RecordingSink sink;
     BatchRig rig("synthetic:tiny-llama", kernels::Backend::Meta, &sink);
     BatchEngine engine(*rig.model, nullptr, rig.options);
@@ -452,9 +452,9 @@ TEST(BatchEngine, ThePagesOfTheLastRequestAreToldWhenNobodyFollows) {
     };
     EXPECT_EQ(lastOf("kv_bytes.full"), static_cast<double>(engine.cache().bytes()));
     EXPECT_EQ(lastOf("kv_tokens"), static_cast<double>(engine.cache().tokens()));
-    const std::size_t told = sink.counters().size();
+    const std::size_t reported = sink.counters().size();
     EXPECT_FALSE(engine.step());
-    EXPECT_EQ(sink.counters().size(), told) << "once";
+    EXPECT_EQ(sink.counters().size(), reported) << "once";
 }
 
 TEST(BatchEngine, ALaterRequestIsWaitedFor) {
@@ -612,7 +612,7 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
     rig.options.cache.aheadBytes = 0;
     rig.options.cache.poolPages = 100'000;
     rig.options.scheduler.slots = 6;
-    rig.options.endures = true;
+    rig.options.survivesOutOfMemory = true;
     std::vector<GenerateRequest> requests;
     for (std::int32_t i = 0; i < 6; ++i) {
         requests.push_back(request(40, 200, i, rig.source.config.vocab));
@@ -634,7 +634,7 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
         EXPECT_LE(scarce.counts.kvPageBytes, left);
         EXPECT_GT(scarce.counts.kvPageBytes, left / 2);
     }
-    rig.options.endures = false;
+    rig.options.survivesOutOfMemory = false;
     EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
 }
 

@@ -133,8 +133,8 @@ INSTANTIATE_TEST_SUITE_P(Every, PoolOfFixture,
                              return name;
                          });
 
-/// What is not enough is told before anything runs, in a sentence that names the budget and what helps.
-TEST(BatchPool, TooLittleIsTold) {
+/// What is not enough is an error before anything runs, in a sentence that names the budget and what helps.
+TEST(BatchPool, TooLittleIsAnErrorBeforeAnythingRuns) {
     const ModelSource source = openModel("synthetic:tiny-llama");
     kernels::Context context(contextOf(kernels::Backend::Meta, cpuTraits(), 400 * kKiB));
     Model model(context, source, {false, kernels::DType::F32}, nullptr);

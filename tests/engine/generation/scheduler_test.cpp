@@ -31,7 +31,7 @@ public:
         return request;
     }
 
-    /// The token that a request samples behind so many of its own.
+    /// The token that a request samples after so many of its own.
     static std::int32_t sampled(std::int32_t request, std::int64_t position) {
         const auto bits = base::philox4x32(base::philoxKey(1, static_cast<std::uint32_t>(request)),
                                            static_cast<std::uint64_t>(position), 0);
@@ -43,7 +43,7 @@ public:
     bool step(const std::function<void()>& late = {}) {
         StepSchedule schedule = scheduler_.next();
         if (schedule.empty()) {
-            EXPECT_TRUE(schedule.moves.empty() && schedule.preempted.empty()) << "a change that nobody tells";
+            EXPECT_TRUE(schedule.moves.empty() && schedule.preempted.empty()) << "a change that nobody reports";
             return false;
         }
         if (scheduler_.options().preemption == Preemption::Swap) {
@@ -57,7 +57,7 @@ public:
         preemptions_ += static_cast<std::int64_t>(schedule.preempted.size());
         for (const SlotChange& change : schedule.admitted) {
             EXPECT_EQ(change.again, !admitted_.insert(change.request).second)
-                << "request " << change.request << " was told to come back and had not been told to come";
+                << "request " << change.request << " came back and had not come";
         }
         if (late) {
             late();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The promise behind planning: with the same traits, CPU and Meta make the same allocations in the same order.
+// The promise of planning: with the same traits, CPU and Meta make the same allocations in the same order.
 
 #include <algorithm>
 #include <gtest/gtest.h>

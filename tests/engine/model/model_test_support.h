@@ -59,7 +59,7 @@ public:
         const std::lock_guard lock(mutex_);
         if (const auto* allocation = std::get_if<base::AllocationEvent>(&event)) {
             std::string shape;
-            for (int i = 0; i < allocation->rank; ++i) {
+            for (int i = 0; i < allocation->dimensions; ++i) {
                 shape += fmt::format("{},", allocation->shape[static_cast<std::size_t>(i)]);
             }
             const std::size_t number = numbers_.emplace(allocation->id, numbers_.size()).first->second;

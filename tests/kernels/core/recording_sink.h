@@ -38,7 +38,7 @@ public:
     std::vector<base::TraceEvent> events;
 };
 
-/// A clock that moves when told to.
+/// A clock that a test moves.
 class ManualClock final : public base::Clock {
 public:
     base::TimeNs now() const override { return time; }

@@ -52,7 +52,7 @@ TEST_F(TracerFixture, OffRecordsNothing) {
     EXPECT_TRUE(sink.events.empty());
 }
 
-TEST_F(TracerFixture, AStepThatDoesNotRepeatIsToldByItsPeak) {
+TEST_F(TracerFixture, AStepThatDoesNotRepeatIsReportedByItsPeak) {
     Tracer tracer(sink, clock, ProfileLevel::Light);
     clock.time = 100;
     tracer.beginStep("mixed", 7, 30, false);
@@ -200,32 +200,32 @@ struct BorderSink final : base::TraceSink {
     void stepBegins(std::string_view name, base::ScopeId step) override { begun.emplace_back(name, step.value); }
     void stepEnded(base::ScopeId step, std::span<const base::StepScope> scopes) override {
         ended.push_back(step.value);
-        told.assign(scopes.begin(), scopes.end());
+        reported.assign(scopes.begin(), scopes.end());
     }
     void replayBegins(std::string_view name, base::ScopeId step) override { launched.emplace_back(name, step.value); }
     std::vector<std::pair<std::string, std::uint64_t>> begun, launched;
     std::vector<std::uint64_t> ended;
-    std::vector<base::StepScope> told;
+    std::vector<base::StepScope> reported;
     std::vector<base::StepReplayedEvent> replays;
 };
 
-TEST_F(TracerFixture, BordersOfStepsAreToldAtOnceWithTheIdsOfTheTrace) {
+TEST_F(TracerFixture, BordersOfStepsAreReportedAtOnceWithTheIdsOfTheTrace) {
     BorderSink borders;
     Tracer tracer(borders, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
     ASSERT_EQ(borders.begun.size(), 1U);
     EXPECT_EQ(borders.begun[0].first, "decode");
     EXPECT_EQ(borders.ended, std::vector<std::uint64_t>{borders.begun[0].second});
-    ASSERT_EQ(borders.told.size(), 3U) << "step, layer and op";
+    ASSERT_EQ(borders.reported.size(), 3U) << "step, layer and op";
     for (std::size_t i = 0; i < 3; ++i) {
-        EXPECT_EQ(borders.told[i].relative, i);
-        EXPECT_EQ(borders.told[i].recorded, borders.told[i].ran) << "the first step is written as it ran";
+        EXPECT_EQ(borders.reported[i].relative, i);
+        EXPECT_EQ(borders.reported[i].recorded, borders.reported[i].ran) << "the first step is written as it ran";
     }
     ASSERT_EQ(tracer.lastTemplate(), 0U);
     step(tracer, 1, 100, true);
     ASSERT_EQ(borders.replays.size(), 1U);
-    ASSERT_EQ(borders.told.size(), 3U);
-    for (const base::StepScope& scope : borders.told) {
+    ASSERT_EQ(borders.reported.size(), 3U);
+    for (const base::StepScope& scope : borders.reported) {
         EXPECT_EQ(scope.recorded.value, borders.replays[0].firstId + scope.relative);
         EXPECT_NE(scope.recorded, scope.ran);
     }
@@ -267,7 +267,7 @@ TEST_F(TracerFixture, ReplaysTakeTheirIdsWhenTheyAreLaunchedAndAreWrittenWhenThe
     EXPECT_THROW(tracer.beginReplay(99, 0), base::Internal);
 }
 
-TEST_F(TracerFixture, ReplaysAreNotToldWhenOff) {
+TEST_F(TracerFixture, ReplaysAreNotReportedWhenOff) {
     BorderSink borders;
     Tracer tracer(borders, clock, ProfileLevel::Off);
     EXPECT_TRUE(tracer.canReplay(std::nullopt));

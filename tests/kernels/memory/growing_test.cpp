@@ -50,7 +50,7 @@ TEST_F(GrowingFixture, WhatIsBackedStaysWhereItIs) {
     EXPECT_EQ(first[kUnit], std::byte{0}) << "the old pages went back to the system";
 }
 
-TEST_F(GrowingFixture, UseIsToldAsAllocationsAndEndsWithTheRange) {
+TEST_F(GrowingFixture, UseIsReportedAsAllocationsAndEndsWithTheRange) {
     const auto memory = make(true, {.deviceBudget = 64 * kMiB});
     auto range = memory->reserveRange(40 * kMiB, kvTag());
     range->grow(3 * kMiB, kvTag());
@@ -64,9 +64,9 @@ TEST_F(GrowingFixture, UseIsToldAsAllocationsAndEndsWithTheRange) {
     range.reset();
     EXPECT_EQ(memory->statistics().current, 0U);
     EXPECT_EQ(memory->statistics().reserved, 0U);
-    const auto told = sink.all<base::AllocationEvent>();
-    ASSERT_EQ(told.size(), 2U);
-    EXPECT_EQ(told[1].address - told[0].address, kMiB);
+    const auto reported = sink.all<base::AllocationEvent>();
+    ASSERT_EQ(reported.size(), 2U);
+    EXPECT_EQ(reported[1].address - reported[0].address, kMiB);
     EXPECT_EQ(sink.all<base::FreeEvent>().size(), 2U);
 }
 
@@ -87,7 +87,7 @@ TEST_F(GrowingFixture, TheBudgetRefusesGrowthWithItsFactsAndNothingChanges) {
     }
     EXPECT_EQ(range->backed(), 6 * kMiB);
     EXPECT_FALSE(range->tryGrow(64 * kMiB + 1)) << "more than its addresses";
-    EXPECT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U) << "trying is not told";
+    EXPECT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U) << "trying is not reported";
     {
         const Tensor other(memory->general(), base::MemoryCategory::Other, "t", DType::U8, Shape{8 << 20});
     }
@@ -96,17 +96,17 @@ TEST_F(GrowingFixture, TheBudgetRefusesGrowthWithItsFactsAndNothingChanges) {
     EXPECT_THROW(memory->reserveRange(std::uint64_t{1} << 60, kvTag()), base::OutOfMemory);
 }
 
-TEST_F(GrowingFixture, MappingIsToldToWhoPricesIt) {
-    std::uint64_t told = 0;
+TEST_F(GrowingFixture, MappingIsReportedToWhoPricesIt) {
+    std::uint64_t reported = 0;
     MemoryOptions options;
     options.mapUnit = 64 << 10;
-    options.onMapped = [&](std::uint64_t bytes) { told += bytes; };
+    options.onMapped = [&](std::uint64_t bytes) { reported += bytes; };
     const auto memory = make(true, options);
     const auto range = memory->reserveRange(kMiB, kvTag());
     range->grow(1, kvTag());
-    EXPECT_EQ(told, 64U << 10);
+    EXPECT_EQ(reported, 64U << 10);
     range->grow(200'000, kvTag());
-    EXPECT_EQ(told, 256U << 10);
+    EXPECT_EQ(reported, 256U << 10);
 }
 
 TEST_F(GrowingFixture, GuardedMemoryIsPoisoned) {

@@ -185,12 +185,12 @@ TEST_F(MemoryFixture, ARepeatedStepCountsAsTheStepThatItRepeats) {
             const Tensor c = tensor(arena, 7000, MemoryCategory::Logits);
         };
         step();
-        const StepMemory books = memory->stepBooks();
-        EXPECT_EQ(books.allocations, 3U);
-        EXPECT_EQ(books.peak, 14000U);
+        const StepMemory captured = memory->stepMemory();
+        EXPECT_EQ(captured.allocations, 3U);
+        EXPECT_EQ(captured.peak, 14000U);
         const Tensor grown = tensor(memory->general(), 4000, MemoryCategory::KvCache);
         if (repeat) {
-            memory->repeatStep(books);
+            memory->repeatStep(captured);
         } else {
             step();
         }

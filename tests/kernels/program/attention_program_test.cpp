@@ -13,12 +13,12 @@ TEST(ProgramAnalysis, OfTheModelsPrograms) {
     const ProgramAnalysis causal(causalMask());
     EXPECT_TRUE(causal.exact);
     EXPECT_TRUE(causal.rows.lowUnbounded);
-    EXPECT_EQ(causal.ahead, 0);
-    EXPECT_FALSE(causal.behind.has_value());
+    EXPECT_EQ(causal.keysAfter, 0);
+    EXPECT_FALSE(causal.keysBefore.has_value());
     const ProgramAnalysis window(slidingWindowMask(128));
     EXPECT_TRUE(window.exact);
-    EXPECT_EQ(window.behind, 127);
-    EXPECT_EQ(window.ahead, 0);
+    EXPECT_EQ(window.keysBefore, 127);
+    EXPECT_EQ(window.keysAfter, 0);
     EXPECT_FALSE(window.perHead);
     ASSERT_TRUE(window.low.has_value() && window.high.has_value());
     EXPECT_EQ(window.low->at(1000), 873);
@@ -67,14 +67,14 @@ TEST(ProgramAnalysis, WhatDecidesTheEnds) {
     };
     EXPECT_TRUE(factsOf("by_head").exact);
     EXPECT_TRUE(factsOf("by_head").perHead);
-    EXPECT_FALSE(factsOf("by_head").behind.has_value()); // captures decide
+    EXPECT_FALSE(factsOf("by_head").keysBefore.has_value()); // captures decide
     EXPECT_TRUE(factsOf("prefix").exact);
-    EXPECT_FALSE(factsOf("prefix").ahead.has_value());
+    EXPECT_FALSE(factsOf("prefix").keysAfter.has_value());
     EXPECT_FALSE(factsOf("document").exact);
-    EXPECT_EQ(factsOf("document").ahead, 0); // of the causal half
-    EXPECT_EQ(factsOf("dilated").behind, 59);
-    EXPECT_EQ(factsOf("shifted_window").ahead, -5);
-    EXPECT_EQ(factsOf("shifted_window").behind, 25);
+    EXPECT_EQ(factsOf("document").keysAfter, 0); // of the causal half
+    EXPECT_EQ(factsOf("dilated").keysBefore, 59);
+    EXPECT_EQ(factsOf("shifted_window").keysAfter, -5);
+    EXPECT_EQ(factsOf("shifted_window").keysBefore, 25);
 }
 
 TEST(ProgramAnalysis, OwnersFactsAreTaken) {

@@ -88,7 +88,7 @@ TEST_F(KernelTableTest, OpsHaveTheUnionOfTheirKernelsTimesAndTheirCost) {
     EXPECT_NEAR(table.ops[0].share, 300.0 / 370, 1e-12);
 }
 
-TEST_F(KernelTableTest, StepsTellWhenTheDeviceWaited) {
+TEST_F(KernelTableTest, StepsShowWhenTheDeviceWaited) {
     twoSteps();
     const KernelTable table = kernelTable(*timeline());
     ASSERT_EQ(table.steps.size(), 2U);

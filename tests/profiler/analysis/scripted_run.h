@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A small run told line by line.
+// A small run written line by line.
 
 #include <memory>
 #include <string_view>

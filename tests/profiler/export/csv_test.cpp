@@ -25,12 +25,12 @@ std::shared_ptr<const RunTimeline> run() {
     event.name = run.intern("w");
     event.category = MemoryCategory::Weights;
     event.dtype = static_cast<std::uint8_t>(kernels::DType::BF16);
-    event.rank = 2;
+    event.dimensions = 2;
     event.shape = {10, 30};
     run.record(event);
     event.id = 51;
     event.space = base::MemorySpace::PinnedHost;
-    event.rank = 0;
+    event.dimensions = 0;
     event.dtype = 0;
     run.record(event);
     run.time = 30;

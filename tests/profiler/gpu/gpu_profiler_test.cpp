@@ -102,7 +102,7 @@ TEST(GpuProfiler, KernelsStandUnderTheOpsOfTheirReplays) {
         tracer.endStep();
     };
     step(1, false);
-    step(2, false); // folded: told under other ids than it ran with
+    step(2, false); // folded: reported under other ids than it ran with
     step(3, true);
     // The second is launched before the first has ended.
     std::vector<kernels::StepReplay> replays;
@@ -192,7 +192,7 @@ TEST(GpuProfiler, TheEndOfLoadingWaitsForTheHardwareCounters) {
     const base::MonotonicClock clock;
     GpuProfiler profiler(recorder, clock, {}, std::make_unique<FakeSource>(log));
     kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Light);
-    const auto told = [&] {
+    const auto refused = [&] {
         return std::ranges::any_of(profiler.notes(), [](const std::string& note) {
             return note.starts_with("no hardware counters in this run");
         });
@@ -202,7 +202,7 @@ TEST(GpuProfiler, TheEndOfLoadingWaitsForTheHardwareCounters) {
         tracer.counter("reserved_bytes", 4096); // a context exists
     }
     // Without a device they are refused by then.
-    EXPECT_EQ(told(), kernels::cudaDevices().empty() || !whyNoCupti(true).empty());
+    EXPECT_EQ(refused(), kernels::cudaDevices().empty() || !whyNoCupti(true).empty());
     profiler.finish();
 }
 

@@ -26,7 +26,7 @@ TEST(LaunchMap, LaunchesOutsideOfStepsAreKnownAtOnce) {
     EXPECT_EQ(known(map, 7 + (1U << 19)), 0U);
 }
 
-TEST(LaunchMap, AnAnswerWaitsForTheStepsEndAndTellsItsIdInTheTrace) {
+TEST(LaunchMap, AnAnswerWaitsForTheStepsEndAndGivesItsIdInTheTrace) {
     LaunchMap map;
     map.launched(1, ScopeId{2});
     map.stepBegins(ScopeId{10});
@@ -35,11 +35,11 @@ TEST(LaunchMap, AnAnswerWaitsForTheStepsEndAndTellsItsIdInTheTrace) {
     EXPECT_FALSE(map.scopeOf(2, 0));
     EXPECT_FALSE(map.scopeOf(3, 0));
     EXPECT_EQ(known(map, 1), 2U);
-    const std::vector<StepScope> told{{{10}, {50}, 0}, {{11}, {51}, 1}, {{12}, {53}, 3}};
-    map.stepEnded(ScopeId{10}, told);
+    const std::vector<StepScope> recorded{{{10}, {50}, 0}, {{11}, {51}, 1}, {{12}, {53}, 3}};
+    map.stepEnded(ScopeId{10}, recorded);
     EXPECT_EQ(known(map, 2), 50U);
     EXPECT_EQ(known(map, 3), 53U);
-    // The next step ran with ids behind it and is told as it ran.
+    // The next step ran with ids after it and is reported as it ran.
     map.stepBegins(ScopeId{60});
     map.launched(4, ScopeId{61});
     map.stepEnded(ScopeId{60}, {});
@@ -56,8 +56,8 @@ TEST(LaunchMap, NodesOfAGraphBelongToTheScopesThatTheyWereCapturedIn) {
     map.nodeCloned(1002, 2002);
     map.nodeCloned(777, 2003); // of a graph that nobody saw
     map.launched(5, ScopeId{100});
-    const std::vector<StepScope> told{{{100}, {200}, 0}, {{103}, {202}, 2}, {{105}, {204}, 4}};
-    map.stepEnded(ScopeId{100}, told);
+    const std::vector<StepScope> recorded{{{100}, {200}, 0}, {{103}, {202}, 2}, {{105}, {204}, 4}};
+    map.stepEnded(ScopeId{100}, recorded);
     // The capturing step launched it itself.
     EXPECT_EQ(known(map, 5, 2001), 202U);
     EXPECT_EQ(known(map, 5, 2002), 204U);
@@ -83,8 +83,8 @@ TEST(LaunchMap, ATemplatesFirstStepKeepsItsIdsAndStillTeachesItsNodes) {
     map.stepBegins(ScopeId{10});
     map.nodeCreated(1, ScopeId{14});
     map.launched(1, ScopeId{14});
-    const std::vector<StepScope> told{{{10}, {10}, 0}, {{14}, {14}, 3}};
-    map.stepEnded(ScopeId{10}, told);
+    const std::vector<StepScope> recorded{{{10}, {10}, 0}, {{14}, {14}, 3}};
+    map.stepEnded(ScopeId{10}, recorded);
     EXPECT_EQ(known(map, 1), 14U);
     map.launched(2, ScopeId{40});
     EXPECT_EQ(known(map, 2, 1), 43U);

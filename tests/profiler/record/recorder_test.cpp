@@ -284,7 +284,7 @@ TEST(Recorder, RefusesWhatNoReaderWouldTake) {
     event.address = UINT64_MAX - 5;
     recorder.record(event);
     event.address = 0;
-    event.rank = base::kMaxTraceRank + 1;
+    event.dimensions = base::kMaxTraceDimensions + 1;
     recorder.record(event);
     auto step = std::make_shared<base::StepTemplate>();
     step->events = {base::CounterEvent{}};

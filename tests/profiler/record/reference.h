@@ -47,8 +47,8 @@ inline RandomRun makeRun(std::uint64_t seed, const RunShape& shape = {}) {
         event.space =
             shape.hostMemory && pick(6) == 0 ? static_cast<base::MemorySpace>(1 + pick(2)) : base::MemorySpace::Device;
         event.dtype = static_cast<std::uint8_t>(pick(4));
-        event.rank = static_cast<std::uint8_t>(pick(base::kMaxTraceRank + 1));
-        for (std::size_t axis = 0; axis < event.rank; ++axis) {
+        event.dimensions = static_cast<std::uint8_t>(pick(base::kMaxTraceDimensions + 1));
+        for (std::size_t axis = 0; axis < event.dimensions; ++axis) {
             event.shape[axis] = static_cast<std::int64_t>(pick(100));
         }
         return event;

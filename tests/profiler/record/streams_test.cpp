@@ -31,10 +31,10 @@ EventBatch fullBatch() {
     block.category = base::MemoryCategory::KvCache;
     block.space = base::MemorySpace::PinnedHost;
     block.dtype = 3;
-    block.rank = 2;
+    block.dimensions = 2;
     block.shape = {4, -1};
     batch.allocations = {{0, block}};
-    block.rank = 0;
+    block.dimensions = 0;
     block.shape = {};
     block.bytes = 0;
     batch.allocations.push_back({3, block});
@@ -73,7 +73,7 @@ std::string printed(const EventBatch& batch) {
     const auto block = [&out](const base::AllocationEvent& e) {
         out << "A " << e.time << ' ' << e.id << ' ' << e.address << ' ' << e.bytes << ' ' << e.scope.value << ' '
             << e.name.value << ' ' << static_cast<int>(e.category) << static_cast<int>(e.space) << ' ' << +e.dtype
-            << ' ' << +e.rank;
+            << ' ' << +e.dimensions;
         for (const std::int64_t dim : e.shape) {
             out << ' ' << dim;
         }

@@ -118,7 +118,7 @@ void expectRows(const RunTimeline& timeline, const Reference& reference) {
         EXPECT_EQ(row.category, event.category);
         EXPECT_EQ(row.space, event.space);
         EXPECT_EQ(row.dtype, event.dtype);
-        EXPECT_EQ(row.rank, event.rank);
+        EXPECT_EQ(row.dimensions, event.dimensions);
         EXPECT_EQ(row.shape, event.shape);
         if (i % (1 + rows.size() / 500) == 0) {
             EXPECT_EQ(timeline.memory().findAllocation(row.id), i);
@@ -382,7 +382,7 @@ TEST(RunTimeline, APeakOfOneInstantCounts) {
     EXPECT_EQ(timeline->memory().peaks(3), std::vector<base::TimeNs>{5});
 }
 
-TEST(RunTimeline, ADeathToldBeforeTheBirthHappensAtTheBirth) {
+TEST(RunTimeline, ADeathReportedBeforeTheBirthHappensAtTheBirth) {
     RandomRun run;
     base::AllocationEvent event;
     event.time = 50;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A run told in any order and in seconds: what was told goes through the recorder and the builder, as that of a real
-// run.
+// A run whose events come in any order and in seconds: what was reported goes through the recorder and the builder, as
+// that of a real run.
 
 #include <algorithm>
 #include <cmath>
@@ -56,8 +56,8 @@ public:
         event.name.value = intern(name);
         event.category = category;
         event.dtype = 1;
-        event.rank = static_cast<std::uint8_t>(std::min<std::size_t>(shape.size(), base::kMaxTraceRank));
-        std::copy_n(shape.begin(), event.rank, event.shape.begin());
+        event.dimensions = static_cast<std::uint8_t>(std::min<std::size_t>(shape.size(), base::kMaxTraceDimensions));
+        std::copy_n(shape.begin(), event.dimensions, event.shape.begin());
         block.freed = freed < 0 ? std::nullopt : std::optional(seconds(freed));
         blocks_.push_back(block);
         return event.id;
@@ -75,7 +75,7 @@ public:
     /// The run goes on until then, though nothing more happens.
     void finish(double end) { end_ = seconds(end); }
 
-    /// Of what was told so far.
+    /// Of what was reported so far.
     std::shared_ptr<const profiler::RunTimeline> timeline() const {
         profiler::Recorder recorder;
         for (const std::string& text : texts_) {
@@ -119,7 +119,7 @@ private:
         std::stable_sort(blocks.begin(), blocks.end(),
                          [](const Block& a, const Block& b) { return a.event.time < b.event.time; });
         placeAddresses(blocks);
-        std::multimap<std::pair<base::TimeNs, bool>, base::TraceEvent> ordered; // by time, then births behind deaths
+        std::multimap<std::pair<base::TimeNs, bool>, base::TraceEvent> ordered; // by time, then births after deaths
         for (const Block& block : blocks) {
             ordered.emplace(std::pair(block.event.time, true), block.event);
             if (block.freed) {

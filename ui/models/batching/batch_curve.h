@@ -16,7 +16,7 @@
 namespace vitrine::ui {
 
 inline constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
-/// Index of the last of ascending places that is not behind `place`; kNoPlace before the first.
+/// Index of the last of ascending places that is not after `place`; kNoPlace before the first.
 std::size_t lastAt(const std::vector<base::TimeNs>& places, base::TimeNs place);
 
 /// An axis cut into columns of pixels, once for all rows that lie on it.

@@ -3,7 +3,7 @@
 #pragma once
 
 // A batch laid along an axis of time or of steps, ready to be asked what each pixel column shows: the costs of an
-// answer are those of its columns, not of the steps, slots and requests behind them. Immutable; any thread.
+// answer are those of its columns, not of the steps, slots and requests that they stand for. Immutable; any thread.
 
 #include <memory>
 #include <optional>
@@ -25,7 +25,7 @@ inline constexpr base::TimeNs kStepLength = 1000;
 struct SlotRun {
     int from = 0, to = 0; ///< columns, `to` not included
     base::SlotState state = base::SlotState::Idle;
-    std::int32_t request = -1; ///< -1: none, or several that are too short to tell apart
+    std::int32_t request = -1; ///< -1: none, or several that are too short to distinguish
     bool several = false;
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which runs of a session are batches, which trace they replay and what tells them apart. Pure functions; any thread.
+// Which runs of a session are batches, which trace they replay and what distinguishes them. Pure functions; any thread.
 
 #include <QString>
 #include <QStringList>
@@ -16,7 +16,7 @@
 
 namespace vitrine::ui {
 
-/// Settings that tell batches of one trace apart, slots included, in the order in which they are said.
+/// Settings that distinguish batches of one trace, slots included, in the order in which they are said.
 std::span<const char* const> batchSettingKeys();
 std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run);
 /// "preemption swap", "16 slots", "KV fp8"
@@ -31,7 +31,7 @@ std::vector<sessions::RunId> batchTraces(const std::vector<sessions::RunInfo>& r
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b);
 /// "uniform, 64 requests, seed 11"
 QString traceText(const sessions::RunInfo& run);
-/// What a batch run did in a few sentences; empty for another run and for what no metric tells.
+/// What a batch run did in a few sentences; empty for another run and for what no metric says.
 QStringList batchSentences(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

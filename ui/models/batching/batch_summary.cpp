@@ -151,14 +151,14 @@ void addOpenEnds(BatchSide& side, std::vector<base::TimeNs>& covered, std::vecto
         }
     }
     if (side.mode == QLatin1String("static") && last.running > 0) {
-        return; // ended requests of the batch step on as padding, which is told later
+        return; // ended requests of the batch step on as padding, which is reported later
     }
     for (std::size_t slot = 0; slot < covered.size(); ++slot) {
         add(slot, SlotState::Idle, -1, last.end, last.index + 1);
     }
 }
 
-/// A slot's stretch is told when it ends: what is under way is known from its request.
+/// A slot's stretch is reported when it ends: what is under way is known from its request.
 void addOpenSpans(BatchSide& side) {
     if (!side.live || side.steps.empty()) {
         return;

@@ -58,7 +58,7 @@ struct BatchLatencies {
 struct BatchSide {
     sessions::RunId run = 0;
     QString mode; ///< "continuous", "static"
-    /// What tells batches of one trace apart, by the experiment's keys; batchSettingText() says them.
+    /// What distinguishes batches of one trace, by the experiment's keys; batchSettingText() says them.
     std::map<std::string, std::string> settings;
     std::int32_t slotCount = 0;
     base::TimeNs origin = 0; ///< of the run's clock

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 constexpr const char* kUnsaid[] = {"slots",   "outputs",    "session",  "repeat",
                                    "profile", "save_trace", "kv_pages", "vitrine"};
 
-bool tells(std::string_view key) {
+bool distinguishes(std::string_view key) {
     // Of settings that are the machine's, a sweep has one.
     return key != "slots" && key != "backend" && key != "device_profile" && key != "kv_pages";
 }
@@ -31,7 +31,7 @@ bool tells(std::string_view key) {
 struct Described {
     const sessions::RunInfo* run;
     std::string rest; ///< of the experiment: equal in one sweep
-    std::map<std::string, std::string> telling;
+    std::map<std::string, std::string> distinguishing;
     Json metrics;
 };
 
@@ -42,8 +42,8 @@ Described described(const sessions::RunInfo& run) {
         spec.erase(key);
     }
     for (const auto& [key, value] : batchSettings(run)) {
-        if (tells(key)) {
-            out.telling[key] = value;
+        if (distinguishes(key)) {
+            out.distinguishing[key] = value;
             spec.erase(key);
         }
     }
@@ -61,8 +61,8 @@ QString seriesName(const Described& of, const std::vector<Described>& all) {
     QStringList parts;
     for (const char* key : batchSettingKeys()) {
         const auto valueOf = [key](const Described& one) {
-            const auto found = one.telling.find(key);
-            return found == one.telling.end() ? std::string() : found->second;
+            const auto found = one.distinguishing.find(key);
+            return found == one.distinguishing.end() ? std::string() : found->second;
         };
         const std::string mine = valueOf(of);
         const bool differs = std::ranges::any_of(all, [&](const Described& other) { return valueOf(other) != mine; });
@@ -126,7 +126,7 @@ Sweep batchSweep(const std::vector<sessions::RunInfo>& runs, sessions::RunId a, 
         if (point.slotCount < 1 || !(point.tokensPerSecond >= 0)) {
             continue;
         }
-        const auto [place, added] = byKind.try_emplace(one.telling, sweep.series.size());
+        const auto [place, added] = byKind.try_emplace(one.distinguishing, sweep.series.size());
         if (added) {
             sweep.series.push_back({seriesName(one, all), {}, false, false});
         }

@@ -14,7 +14,7 @@ namespace {
 constexpr double kGib = 1ULL << 30;
 constexpr QChar kSpace(0x00A0); // a unit stays with its number
 
-// Far above what any device has; a driver that loses one tells all ones.
+// Far above what any device has; a driver that loses one gives all ones.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
 constexpr double kMostWatts = 1e5;
 constexpr double kMostHertz = 1e11;

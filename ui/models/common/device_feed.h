@@ -28,7 +28,7 @@ struct DeviceEntry {
     bool gpu() const { return backend != QLatin1String("cpu"); }
 };
 
-/// Empty: the device or its driver does not tell.
+/// Empty: the device or its driver does not say.
 struct DeviceReading {
     std::optional<std::uint64_t> total, used; ///< bytes; used by everyone
     std::optional<std::uint64_t> own;         ///< bytes, by this program and the runs that it started
@@ -39,9 +39,9 @@ struct DeviceReading {
     QStringList heldBack{};                   ///< why the clock is not higher
 };
 
-/// Without the values that no device can have: what a driver tells while it loses a device is not shown.
+/// Without the values that no device can have: what a driver gives while it loses a device is not shown.
 DeviceReading plausible(DeviceReading reading);
-/// True when the device tells nothing at all: it was taken away, or fell off the bus.
+/// True when the device gives nothing at all: it was taken away, or fell off the bus.
 bool silent(const DeviceReading& reading);
 
 class DeviceFeed : public QObject {

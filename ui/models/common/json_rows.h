@@ -3,7 +3,7 @@
 #pragma once
 
 // JSON values of a run as rows that people read: nested keys joined with dots, numbers with the unit that their name
-// tells.
+// says.
 
 #include <QString>
 #include <string>

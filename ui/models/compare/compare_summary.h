@@ -3,7 +3,7 @@
 #pragma once
 
 // What changed between runs: in settings, in results and at the peak of memory. A is the run one looks at, B
-// the baseline; arrows tell A against B. Pure functions; any thread.
+// the baseline; arrows compare A with B. Pure functions; any thread.
 
 #include <QString>
 #include <optional>

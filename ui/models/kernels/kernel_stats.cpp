@@ -42,10 +42,10 @@ RooflineDot dotOf(const QString& name, std::uint64_t bytes, std::uint64_t flops,
 /// One dot for a kernel whose work is known, and one for an op that launches several kernels.
 std::vector<RooflineDot> dotsOf(const profiler::KernelTable& table, const Ceilings& ceilings) {
     std::vector<RooflineDot> dots;
-    std::set<std::string> told, done;
+    std::set<std::string> known, done;
     for (const KernelRow& row : table.kernels) {
         if (row.bytes > 0 && row.flops > 0 && row.total > 0) {
-            told.insert(row.op);
+            known.insert(row.op);
         }
     }
     for (const KernelRow& row : table.kernels) {
@@ -66,7 +66,7 @@ std::vector<RooflineDot> dotsOf(const profiler::KernelTable& table, const Ceilin
         }
     }
     for (const profiler::KernelOpRow& op : table.ops) {
-        if (!told.contains(op.op) && op.bytes > 0 && op.flops > 0 && op.busy > 0) {
+        if (!known.contains(op.op) && op.bytes > 0 && op.flops > 0 && op.busy > 0) {
             dots.push_back(dotOf(textOf(op.op), op.bytes, op.flops, op.busy, op.share, ceilings));
         }
     }

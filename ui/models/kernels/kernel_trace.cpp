@@ -81,7 +81,7 @@ const LaneKind& laneKind(std::string_view lane) {
     return found == kLanes.end() ? kOtherLane : *found;
 }
 
-/// Where ops and layers of replayed graphs stand. Such a step is told by its template, whose times are those of the
+/// Where ops and layers of replayed graphs stand. Such a step is reported by its template, whose times are those of the
 /// launches when it was captured: a kernel may then run before the op that the template puts later. The ops of these
 /// steps stand at the times of their kernels, up to the next op's first one.
 class Projection {

@@ -19,7 +19,7 @@
 
 namespace vitrine::ui {
 
-/// One compiled specialisation of a variant, as metrics["kernels"] tells.
+/// One compiled specialisation of a variant, as metrics["kernels"] gives it.
 struct VariantUse {
     QString specialization, origin, reason;
     std::uint64_t calls = 0;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How the kernels of a run were launched, as the run's text gpu.kernels tells it. Pure function.
+// How the kernels of a run were launched, as the run's text gpu.kernels gives it. Pure function.
 
 #include <QString>
 #include <cstdint>

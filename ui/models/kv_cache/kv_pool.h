@@ -54,14 +54,14 @@ struct KvPoolBytes {
 
 class KvPool {
 public:
-    /// Null when the run told of no pages.
+    /// Null when the run reported no pages.
     static std::shared_ptr<const KvPool> make(const sessions::RunInfo& run, const profiler::RunTimeline& timeline);
 
     const std::vector<KvPoolGroup>& groups() const { return groups_; }
     /// Pages of each group at `time`.
     std::vector<std::vector<KvPoolPanel>> at(base::TimeNs time) const;
     KvPoolBytes bytesAt(base::TimeNs time) const;
-    /// Nothing for one that the run told nothing of.
+    /// Nothing for one that the run reported nothing about.
     std::optional<KvPoolRequest> requestAt(std::int32_t request, base::TimeNs time) const;
     /// The run says whose sequences are whose: what belongs to no request is padding.
     bool namesRequests() const { return namesRequests_; }
@@ -73,7 +73,7 @@ public:
     /// Instants between which a curve over the whole time is a stair: every change or, where those are many, the first,
     /// least and most of each of a few hundred equal stretches. Ascending.
     const std::vector<base::TimeNs>& moments() const { return moments_; }
-    /// The next change behind `time`, or the one before it; nothing beyond the ends.
+    /// The next change after `time`, or the one before it; nothing beyond the ends.
     std::optional<base::TimeNs> change(base::TimeNs time, int direction) const;
 
     const BatchCurve& used() const { return used_; }
@@ -121,7 +121,7 @@ FlatTreePtr kvPoolTable(const KvPool& pool, base::TimeNs time, std::size_t limit
 FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time);
 /// Who, pages, shared ones, bytes: who holds most comes first. Keys are requests + 1, 0 where none is known.
 FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limit = 64);
-/// Name, value: what a request has and holds at an instant; null for one that the run told nothing of.
+/// Name, value: what a request has and holds at an instant; null for one that the run reported nothing about.
 FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::TimeNs time);
 /// "request 3", "padding"; "sequence 5" where the run does not name requests; `–` for nobody.
 QString kvPoolWho(const KvPool& pool, const KvPoolPanel& page);

@@ -180,8 +180,8 @@ FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limi
 }
 
 FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::TimeNs time) {
-    const auto told = request >= 0 ? pool.requestAt(request, time) : std::nullopt;
-    if (!told) {
+    const auto state = request >= 0 ? pool.requestAt(request, time) : std::nullopt;
+    if (!state) {
         return nullptr;
     }
     auto table = std::make_shared<FlatTree>();
@@ -189,8 +189,8 @@ FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::T
     const auto add = [&](const QString& name, std::int64_t count) {
         table->nodes.push_back(factRow(name, countText(count), QString::number(count)));
     };
-    add(QObject::tr("prompt tokens"), told->prompt);
-    add(QObject::tr("generated so far"), told->generated);
+    add(QObject::tr("prompt tokens"), state->prompt);
+    add(QObject::tr("generated so far"), state->generated);
     const auto pages = pool.at(time);
     std::uint64_t bytes = 0;
     for (std::size_t g = 0; g < pages.size(); ++g) {

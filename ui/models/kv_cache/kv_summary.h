@@ -76,7 +76,7 @@ FlatTreePtr kvSampleTable(const KvSummary& facts, std::size_t limit = 2000);
 struct KvGroupBytes {
     std::uint64_t measured = 0, predicted = 0;
     std::uint64_t all = 0; ///< if they kept every token
-    /// False: an even part of what all layers of its kind hold, which is all that the run tells.
+    /// False: an even part of what all layers of its kind hold, which is all that the run reports.
     bool ownMeasured = true, ownPredicted = true;
 };
 /// Of each group of the geometry; empty without one.

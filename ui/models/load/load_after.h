@@ -20,7 +20,7 @@ struct AfterLoad {
     bool priced = false;                                      ///< on a virtual clock: nothing was measured
     std::optional<double> decode, decode16, prefill, context; ///< tokens/s, with batch 16, tokens/s, tokens
     std::vector<std::int64_t> ids;                            ///< of a greedy run
-    std::string prompt;                                       ///< to tell whether two runs had the same one
+    std::string prompt;                                       ///< to see whether two runs had the same one
     std::int64_t promptTokens = 0;
 };
 /// What done runs of the same model with these weights say; later runs replace earlier ones.

@@ -278,7 +278,7 @@ void MaskLab::count(int index) {
     const base::StopToken stop = work.stopCount.get_token();
     const MaskMapPtr map = side(index).map;
     // Results of a mask that is gone by then are not shown.
-    const auto tell = [this, key = &work, map](const auto& take) {
+    const auto deliver = [this, key = &work, map](const auto& take) {
         const int to = sideOf(key);
         Side& side = sides_[static_cast<std::size_t>(to)];
         if (side.map && side.map->blocks == map->blocks) {
@@ -292,8 +292,8 @@ void MaskLab::count(int index) {
             base::ThreadPool pool;
             return maskBlockSizes(*map, pool, stop);
         },
-        [tell](std::vector<MaskBlockSize> sizes) {
-            tell([&sizes](Side& side) { side.blockSizes = std::move(sizes); });
+        [deliver](std::vector<MaskBlockSize> sizes) {
+            deliver([&sizes](Side& side) { side.blockSizes = std::move(sizes); });
         });
     work.density.start(
         [map, stop] {
@@ -302,8 +302,8 @@ void MaskLab::count(int index) {
             const double density = maskDensity(*map, pool, stop);
             return std::pair(density, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         },
-        [tell](std::pair<double, double> counted) {
-            tell([&counted](Side& side) { std::tie(side.density, side.densitySeconds) = counted; });
+        [deliver](std::pair<double, double> counted) {
+            deliver([&counted](Side& side) { std::tie(side.density, side.densitySeconds) = counted; });
         });
 }
 

@@ -92,7 +92,7 @@ struct MaskMap {
     bool usesBatch = false, usesHead = false; ///< whether the program reads b, h
     std::vector<MaskHead> heads;              ///< of `batch`; one entry when the program ignores h
 
-    std::vector<MaskOperand> parts; ///< at most kMostMaskOperands; those behind are in the last
+    std::vector<MaskOperand> parts; ///< at most kMostMaskOperands; those after them are in the last
     bool alternatives = false;      ///< parts are joined by `|`: each allows; else by `&`: each blocks
     std::vector<MaskStrip> strips;
 

@@ -37,7 +37,7 @@ struct MaskDocument {
     std::int64_t length = 0, first = 0, blocks = 0;
 };
 std::vector<MaskDocument> maskDocuments(const std::vector<std::int64_t>& lengths, std::int64_t block);
-/// Index of the document of a position; -1 without documents; the last one behind the end.
+/// Index of the document of a position; -1 without documents; the last one after the end.
 int documentAt(const std::vector<std::int64_t>& lengths, std::int64_t position);
 
 } // namespace vitrine::ui

@@ -79,13 +79,13 @@ std::string_view nameOfText(std::string_view source, std::size_t begin, std::siz
     const std::size_t newline = begin == 0 ? std::string_view::npos : source.rfind('\n', begin - 1);
     const std::size_t lineBegin = newline == std::string_view::npos ? 0 : newline + 1;
     std::string_view before = trimmed(source.substr(lineBegin, begin - lineBegin));
-    std::string_view behind = source.substr(end, source.find('\n', end) - end);
-    behind = trimmed(behind.substr(0, behind.find('#')));
-    while (!before.empty() && !behind.empty() && before.back() == '(' && behind.front() == ')') {
+    std::string_view after = source.substr(end, source.find('\n', end) - end);
+    after = trimmed(after.substr(0, after.find('#')));
+    while (!before.empty() && !after.empty() && before.back() == '(' && after.front() == ')') {
         before = trimmed(before.substr(0, before.size() - 1));
-        behind = trimmed(behind.substr(1));
+        after = trimmed(after.substr(1));
     }
-    if (!behind.empty()) {
+    if (!after.empty()) {
         return {};
     }
     if (const std::size_t lambda = before.find("lambda"); lambda != std::string_view::npos && before.ends_with(':')) {
@@ -174,7 +174,7 @@ void flatten(const Program& program, std::int32_t index, ProgramOp chain, std::v
         } else if (std::none_of(out.begin(), out.end(), [&](const Leaf& leaf) { return leaf.node == next.node; })) {
             out.push_back(next);
             if (out.size() > static_cast<std::size_t>(kMostMaskOperands)) {
-                return; // what is behind shares the last part
+                return; // what comes after shares the last part
             }
         }
     }

@@ -271,7 +271,7 @@ void MaskRuns::takeLengths(int side, const QString& capture) {
     }
     if (lengths.empty()) {
         emit failed(
-            tr("Run A tells no lengths of sequences. Choose a run that served requests or generated from several "
+            tr("Run A gives no lengths of sequences. Choose a run that served requests or generated from several "
                "prompts, or one of attention with documents."));
         return;
     }

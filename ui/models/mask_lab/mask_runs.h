@@ -37,7 +37,7 @@ public:
     QString whyNotMeasure(int side) const;  ///< empty: the side can be measured now
     std::pair<QString, int> device() const; ///< backend and number of the device that measures
 
-    /// Lengths of the sequences of a run, as its experiment or its metrics tell them; empty when neither does.
+    /// Lengths of the sequences of a run, as its experiment or its metrics give them; empty when neither does.
     std::vector<std::int64_t> lengthsOfRun(sessions::RunId run) const;
     /// Makes the sequences of run A the documents of a capture. Where the run's events have to be read for it, the
     /// capture changes later.

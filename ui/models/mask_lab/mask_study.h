@@ -32,7 +32,7 @@ struct MaskCapture {
     From from = From::Text;
     std::vector<std::int64_t> lengths; ///< of documents that an editor holds
     QString values;                    ///< other numbers that an editor holds
-    bool tooShort = false; ///< of documents: ends before the last position; positions behind belong to the last one
+    bool tooShort = false; ///< of documents: ends before the last position; later positions belong to the last one
 };
 
 /// Why there is no program.

@@ -86,15 +86,15 @@ MaskSizes measuredSizes(const MaskSizes& sizes, bool gpu, QString* said) {
     }
     if (said != nullptr) {
         QStringList smaller;
-        const auto tell = [&smaller](std::int64_t now, std::int64_t asked, const QString& what) {
+        const auto note = [&smaller](std::int64_t now, std::int64_t asked, const QString& what) {
             if (now != asked) {
                 smaller << QObject::tr("%1 of %2 %3").arg(countText(now), countText(asked), what);
             }
         };
-        tell(out.batch, sizes.batch, QObject::tr("sequences"));
-        tell(out.heads, sizes.heads, QObject::tr("heads"));
-        tell(out.queries, sizes.queries, QObject::tr("queries"));
-        tell(out.keys, sizes.keys, QObject::tr("keys"));
+        note(out.batch, sizes.batch, QObject::tr("sequences"));
+        note(out.heads, sizes.heads, QObject::tr("heads"));
+        note(out.queries, sizes.queries, QObject::tr("queries"));
+        note(out.keys, sizes.keys, QObject::tr("keys"));
         *said = smaller.join(QStringLiteral(", "));
     }
     return out;

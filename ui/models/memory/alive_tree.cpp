@@ -112,11 +112,11 @@ QString shortTensorName(std::string_view name) {
 }
 
 QString tensorText(const profiler::AllocationRow& row) {
-    if (row.rank == 0) {
+    if (row.dimensions == 0) {
         return row.dtype == 0 ? QString() : dtypeText(row.dtype);
     }
     QStringList sizes;
-    for (std::size_t i = 0; i < row.rank && i < row.shape.size(); ++i) {
+    for (std::size_t i = 0; i < row.dimensions && i < row.shape.size(); ++i) {
         sizes << QString::number(row.shape[i]);
     }
     return QStringLiteral("(%1) %2").arg(sizes.join(QStringLiteral(", ")), dtypeText(row.dtype));

@@ -85,7 +85,7 @@ std::vector<AllocationLink> allocationLinks(const RunTimeline& timeline, std::si
         if (scope.begin >= stepEnd) {
             break;
         }
-        // What runs inside the maker is the maker; ops inside ops would tell the same thing twice.
+        // What runs inside the maker is the maker; ops inside ops would show the same thing twice.
         const ScopeRow* parent = timeline.scopes().find(scope.parent);
         if (scope.kind == ScopeKind::Op && scope.id != row.scope && !isInside(timeline, scope.id, row.scope) &&
             (parent == nullptr || parent->kind != ScopeKind::Op)) {

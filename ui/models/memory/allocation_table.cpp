@@ -54,7 +54,7 @@ std::vector<std::size_t> chosenRows(const RunTimeline& timeline, TimeRange range
             number = static_cast<double>(row.scope);
             break;
         case AllocationTableModel::Tensor:
-            number = static_cast<double>(row.dtype) * 16 + row.rank;
+            number = static_cast<double>(row.dtype) * 16 + row.dimensions;
             break;
         default:
             break;

@@ -25,7 +25,7 @@ public:
 
     void setSource(TimelinePtr timeline, TimeRange range);
     bool waiting() const { return job_.busy(); }
-    /// Row of the timeline behind a row of the table.
+    /// Row of the timeline that a row of the table shows.
     std::size_t allocation(int row) const { return order_[static_cast<std::size_t>(row)]; }
     int rowOfAllocation(std::size_t allocation) const; ///< -1: not listed
 

@@ -37,7 +37,7 @@ public:
     bool waiting() const { return job_.busy(); }
     std::size_t found() const { return found_; } ///< events in the stretch, also those beyond the limit
     const Row& row(int index) const { return rows_[static_cast<std::size_t>(index)]; }
-    /// Id of the allocation behind a row; 0 for a failure.
+    /// Id of the allocation of a row; 0 for a failure.
     std::uint64_t allocation(int index) const;
 
     int rowCount(const QModelIndex& parent = {}) const override;

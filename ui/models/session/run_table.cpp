@@ -73,7 +73,7 @@ void RunTable::setRuns(const std::vector<sessions::RunInfo>& runs) {
     while (kept < rows_.size() && kept < runs.size() && rows_[kept].run.id == runs[kept].id) {
         ++kept;
     }
-    // Runs are only ever appended or deleted: what stands behind the first difference goes row by row.
+    // Runs are only ever appended or deleted: what stands after the first difference goes row by row.
     for (std::size_t i = rows_.size(); i-- > kept;) {
         const auto still = std::find_if(runs.begin() + static_cast<std::ptrdiff_t>(kept), runs.end(),
                                         [&](const sessions::RunInfo& r) { return r.id == rows_[i].run.id; });

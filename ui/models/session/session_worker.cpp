@@ -133,12 +133,12 @@ void SessionDocument::Worker::readBatch(RunId id, Reader& reader) {
     reader.chunks += got;
     reader.caughtUp = got == 0;
     reader.dirty = reader.dirty || got > 0;
-    reader.toldComplete = reader.toldComplete && !reader.dirty;
+    reader.reportedComplete = reader.reportedComplete && !reader.dirty;
     const auto now = std::chrono::steady_clock::now();
-    if (reader.caughtUp ? !reader.toldComplete : now - reader.published > kPublishEvery) {
+    if (reader.caughtUp ? !reader.reportedComplete : now - reader.published > kPublishEvery) {
         reader.published = now;
         reader.dirty = false;
-        reader.toldComplete = reader.caughtUp;
+        reader.reportedComplete = reader.caughtUp;
         publishTimeline(id, reader, {});
     }
 }

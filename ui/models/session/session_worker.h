@@ -62,7 +62,7 @@ private:
         bool caughtUp = false;
         bool failed = false;
         bool dirty = false; ///< read more than was published
-        bool toldComplete = false;
+        bool reportedComplete = false;
         std::chrono::steady_clock::time_point published{};
     };
 
@@ -84,7 +84,7 @@ private:
     void waitForWork();
     void poll();
     void publishRuns(bool first);
-    /// Reads one batch of the first run that lags behind. False: all are up to date.
+    /// Reads one batch of the first run that is not read to its end. False: all are up to date.
     bool readSome();
     void readBatch(sessions::RunId id, Reader& reader);
     void publishTimeline(sessions::RunId id, Reader& reader, const QString& error);

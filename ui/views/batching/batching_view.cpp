@@ -155,8 +155,8 @@ void BatchingView::take(Built built) {
     // Pictures follow a live run at once; numbers that nobody could read so fast follow a few times a second.
     constexpr int kNumbersMs = 250;
     const bool live = (pair_.a && pair_.a->live) || (pair_.b && pair_.b->live);
-    if (!live || !told_.isValid() || told_.elapsed() >= kNumbersMs) {
-        told_.start();
+    if (!live || !filled_.isValid() || filled_.elapsed() >= kNumbersMs) {
+        filled_.start();
         updateInspector();
         updateSweep();
         updateTwin();
@@ -215,7 +215,7 @@ void BatchingView::updateVisible() {
     }
 }
 
-/// Both runs on one axis, with a little air behind the later end.
+/// Both runs on one axis, with a little air after the later end.
 void BatchingView::updateExtent() {
     base::TimeNs length = 0;
     for (const BatchMapPtr& map : maps_) {

@@ -137,7 +137,7 @@ private:
 
     BatchPanel* panel_ = nullptr;
 
-    QElapsedTimer told_; ///< since the inspector was filled last
+    QElapsedTimer filled_; ///< since the inspector was filled last
     LatestJob<Built> job_;
 };
 

@@ -39,7 +39,8 @@ protected:
     virtual void refresh() = 0;
     /// The runs whose events the view shows: run A, unless the view says otherwise.
     virtual std::vector<sessions::RunId> shownRuns() const;
-    // What the document tells. Unless the view says otherwise, onSession() calls onSelection() and the others reload().
+    // What the document reports. Unless the view says otherwise, onSession() calls onSelection() and the others
+    // reload().
     virtual void onSession();                   ///< a file was opened or closed
     virtual void onSelection();                 ///< other runs are A or B
     virtual void onRuns();                      ///< the list of runs, a status, a metric or a name has changed

@@ -123,7 +123,7 @@ void CompareView::fillPickers() {
             box->addItem(tr("no baseline"), QVariant::fromValue<qlonglong>(0));
         }
         for (const sessions::RunInfo& run : document()->runs()) {
-            // The number tells runs of one name apart; how each ended is in its tool tip and in the words below.
+            // The number distinguishes runs of one name; how each ended is in its tool tip and in the words below.
             box->addItem(
                 tr("%1 %2: %3").arg(first ? QLatin1Char('A') : QLatin1Char('B')).arg(run.id).arg(textOf(run.name)),
                 QVariant::fromValue<qlonglong>(run.id));

@@ -51,14 +51,14 @@ KernelList::KernelList(bool panel, QWidget* parent) : QWidget(parent), job_(this
     stack_->addWidget(empty_);
     column->addWidget(body, 1);
     connect(filter_, &QLineEdit::textChanged, this, &KernelList::refresh);
-    const auto tell = [this](const QModelIndex& index) {
+    const auto announce = [this](const QModelIndex& index) {
         const FlatNode* node = model_->node(index);
         if (node != nullptr && node->key > 0 && stats_ && node->key <= stats_->table.kernels.size()) {
             emit kernelChosen(textOf(stats_->table.kernels[node->key - 1].name));
         }
     };
-    connect(table_, &QTreeView::clicked, this, tell);
-    connect(table_, &QTreeView::activated, this, tell);
+    connect(table_, &QTreeView::clicked, this, announce);
+    connect(table_, &QTreeView::activated, this, announce);
     refresh();
 }
 

@@ -38,7 +38,7 @@ void KernelsView::showPage(Page page) {
     updateReadout();
     updateNote();
     if (page == Variants) {
-        variants_->tellChosen();
+        variants_->announceChosen();
     }
 }
 

@@ -55,7 +55,7 @@ VariantsPanel::VariantsPanel(const ViewServices& context, QWidget* parent) : QWi
     connect(button_, &QPushButton::clicked, this, &VariantsPanel::startComparison);
     connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this] {
         refreshChoice();
-        tellChosen();
+        announceChosen();
     });
     if (context_.runs != nullptr) {
         connect(context_.runs, &RunController::started, this, [this](qint64 run) {
@@ -201,7 +201,7 @@ void VariantsPanel::finishComparison() {
     refreshChoice();
 }
 
-void VariantsPanel::tellChosen() {
+void VariantsPanel::announceChosen() {
     if (const UsedVariant* variant = chosen(); variant != nullptr && !variant->entries.empty()) {
         emit kernelChosen(textOf(variant->entries.front()));
     }

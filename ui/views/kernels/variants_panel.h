@@ -23,8 +23,8 @@ public:
     void setSides(std::optional<VariantSide> a, std::optional<VariantSide> b);
     /// Puts the cursor on the variant that holds this kernel.
     void choose(const QString& kernel);
-    /// Tells which kernel the chosen variant is, for whoever looks at this page now.
-    void tellChosen();
+    /// Announces which kernel the chosen variant is, for whoever looks at this page now.
+    void announceChosen();
     /// Empty: the chosen op can be compared now. Otherwise why not, in one sentence.
     QString whyNot() const;
     void startComparison();

@@ -52,7 +52,7 @@ CaptureEditor::CaptureEditor(const QString& name, QWidget* parent) : QWidget(par
     auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text2, false, this);
     const auto mono = [label] { label->setFont(Theme::instance().monoFont(TypeRole::Table)); };
     mono();
-    connect(&Theme::instance(), &Theme::changed, label, mono); // behind the label's own
+    connect(&Theme::instance(), &Theme::changed, label, mono); // after the label's own
     facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
     facts_->setElide(true);
     facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -119,7 +119,7 @@ void CaptureEditor::setCapture(const MaskCapture& capture, std::int64_t block) {
     block_ = block;
     facts_->setText(fromText(capture));
     facts_->setToolTip(fromText(capture));
-    warning_->setText(tr("The last document takes what lies behind its end."));
+    warning_->setText(tr("The last document takes what lies after its end."));
     warning_->setVisible(capture.tooShort);
     if (capture.from == MaskCapture::From::Editor && capture.lengths.empty() && !values_->hasFocus()) {
         values_->setText(capture.values);

@@ -58,8 +58,8 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
         combo->setMinimumWidth(80);
         setControlHeight(combo, 22);
         row->addWidget(combo, 1);
-        connect(combo, &QComboBox::activated, this, &ProgramPanel::tellChoices);
-        connect(combo->lineEdit(), &QLineEdit::editingFinished, this, &ProgramPanel::tellChoices);
+        connect(combo, &QComboBox::activated, this, &ProgramPanel::announceChoices);
+        connect(combo->lineEdit(), &QLineEdit::editingFinished, this, &ProgramPanel::announceChoices);
         return combo;
     };
     mask_ = choice(tr("mask"), tr("The mask: a function of the program, or an expression that makes one"));
@@ -137,7 +137,7 @@ void ProgramPanel::fillChoice(QComboBox* combo, const QStringList& offers, const
     filling_ = false;
 }
 
-void ProgramPanel::tellChoices() {
+void ProgramPanel::announceChoices() {
     if (filling_) {
         return;
     }

@@ -56,7 +56,7 @@ private:
     void fillCatalogue();
     void fillLayers();
     void fillChoice(QComboBox* combo, const QStringList& offers, const std::string& asked, const std::string& own);
-    void tellChoices();
+    void announceChoices();
 
     std::array<CodeEdit*, 2> editors_{};
     QStackedWidget* stack_;

@@ -127,7 +127,7 @@ void PhasePlot::paintEvent(QPaintEvent*) {
                       height() - kTitleHeight - kFootHeight - 8);
     const std::uint64_t needed = std::max(facts_.event.budget, profiler::totalBytes(facts_.held));
     const ByteGrid unit = byteGrid(needed, 5);
-    // Lines that all lie near the top are told apart by a scale that begins below them, not at zero.
+    // Lines that all lie near the top are distinguished by a scale that begins below them, not at zero.
     const std::uint64_t lowest = lowestValue();
     const bool far = static_cast<double>(lowest) > kFarFromZero * static_cast<double>(needed);
     const std::uint64_t step = far ? roundStep(static_cast<double>(needed - std::min(needed, lowest)) / 3, unit.unit)

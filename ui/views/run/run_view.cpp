@@ -53,7 +53,7 @@ RunView::RunView(const ViewServices& context, QWidget* parent)
     connectRuns();
     if (context.devices != nullptr) {
         connect(context.devices, &DeviceFeed::choiceChanged, this, &RunView::takeDevice);
-        connect(context.devices, &DeviceFeed::devicesChanged, this, &RunView::tellDevice);
+        connect(context.devices, &DeviceFeed::devicesChanged, this, &RunView::showFormsDevice);
     }
     onFormReloaded();
     followDocument();
@@ -176,7 +176,7 @@ void RunView::onFormReloaded() {
                                                     : tr(hint.c_str()));
     command_->setPlainText(commandText());
     updateButtons();
-    tellDevice();
+    showFormsDevice();
     if (isVisible()) {
         fit_->refresh(); // prices are made one at a time: a view that is not seen leaves them to the others
     }
@@ -316,7 +316,7 @@ void RunView::takeDevice() {
     choosing_ = false;
 }
 
-void RunView::tellDevice() {
+void RunView::showFormsDevice() {
     if (context().devices == nullptr || choosing_) {
         return;
     }

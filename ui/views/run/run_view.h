@@ -79,8 +79,8 @@ private:
     void updateNumbers();
     void updateButtons();
     void chooseFile(const QString& key);
-    void takeDevice(); ///< the form follows the device that was chosen
-    void tellDevice(); ///< the choice of device follows the form
+    void takeDevice();      ///< the form follows the device that was chosen
+    void showFormsDevice(); ///< the choice of device follows the form
 
     const std::vector<const engine::Workload*> workloads_; ///< that the form has, in the order of the header's segments
     ExperimentForm form_;

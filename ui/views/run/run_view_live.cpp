@@ -38,7 +38,7 @@ void RunView::connectRuns() {
     });
     connect(runs, &RunController::token, this, [this](const StreamedToken& token) {
         if (liveBatch_) {
-            return; // its numbers tell more than one request's text; they come as metrics
+            return; // its numbers say more than one request's text; they come as metrics
         }
         if (token.request == 0) {
             pending_.push_back(token);
@@ -160,7 +160,7 @@ void RunView::flushTokens() {
             numbers_.firstTokenSeconds = pending_.front().seconds;
         }
         numbers_.tokens = static_cast<std::uint64_t>(pending_.back().index) + 1;
-        if (numbers_.state != tr("running")) { // what was told of the load is over
+        if (numbers_.state != tr("running")) { // what was reported about the load is over
             numbers_.state = tr("running");
             setReadout({});
         }

@@ -110,8 +110,8 @@ void DeviceStrip::refreshDevice() {
     const std::vector<DeviceEntry> known = feed_->devices();
     const int now = feed_->chosen();
     device_ = now >= 0 ? std::optional(known[static_cast<std::size_t>(now)]) : std::nullopt;
-    const auto told = now >= 0 ? feed_->reading(now) : std::nullopt;
-    reading_ = told ? std::optional(plausible(*told)) : std::nullopt;
+    const auto read = now >= 0 ? feed_->reading(now) : std::nullopt;
+    reading_ = read ? std::optional(plausible(*read)) : std::nullopt;
     if (menuOpen_) {
         updateTexts();
     }
@@ -294,8 +294,8 @@ void DeviceStrip::updateTexts() {
             continue;
         }
         const DeviceEntry& device = known[static_cast<std::size_t>(i)];
-        const auto told = feed_->reading(i);
-        const auto reading = told ? std::optional(plausible(*told)) : std::nullopt;
+        const auto read = feed_->reading(i);
+        const auto reading = read ? std::optional(plausible(*read)) : std::nullopt;
         QStringList words;
         words << (device.gpu() ? tr("GPU %1: %2").arg(device.ordinal).arg(device.name) : deviceTitle(device));
         if (reading && silent(*reading)) {

@@ -64,7 +64,7 @@ Drawer::Drawer(const ViewServices& context, QWidget* parent) : QTabWidget(parent
     connect(context_.time, &TimeCursor::measuredChanged, this, &Drawer::refreshEvents);
     connect(this, &QTabWidget::currentChanged, this, &Drawer::refreshEvents);
     connect(kernels_, &KernelList::kernelChosen, this, [this](const QString& name) {
-        // The next launch after the cursor, the first one again behind the last.
+        // The next launch after the cursor, the first one again after the last.
         const TimelinePtr timeline = context_.document->timeline(context_.document->runA()).timeline;
         const base::TimeNs from = context_.time->cursor().value_or(-1);
         const base::SpanEvent* next = nullptr;

@@ -26,7 +26,7 @@ signals:
 
 protected:
     void paintFocus(QPainter& painter) const;
-    /// Tells assistive technology and the status bar.
+    /// Informs assistive technology and the status bar.
     void announce();
     void focusInEvent(QFocusEvent* event) override;
     void focusOutEvent(QFocusEvent* event) override;

@@ -270,7 +270,7 @@ bool Theme::eventFilter(QObject* watched, QEvent* event) {
     const bool hint =
         event->type() == QEvent::ThemeChange || (watched == qApp && event->type() == QEvent::ApplicationPaletteChange);
     if (!applying_ && hint && mode_ == Mode::System) {
-        // Qt 6.4 has no colour scheme: the platform's palette tells. Ours hides it, so it goes for a moment.
+        // Qt 6.4 has no colour scheme: the platform's palette shows it. Ours hides it, so it goes for a moment.
         applying_ = true;
         QApplication::setPalette(QPalette());
         const bool dark = qApp->palette().color(QPalette::Window).lightness() < 128;

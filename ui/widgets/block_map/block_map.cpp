@@ -19,8 +19,8 @@ BlockMap::BlockMap(QWidget* parent) : PlotWidget(tr("Mask map"), parent), impl_(
         impl_->baseDirty = true;
         if (impl_->tiles.complete()) {
             impl_->backdrop = {};
-            if (!impl_->told) {
-                impl_->told = true;
+            if (!impl_->settledSent) {
+                impl_->settledSent = true;
                 emit tilesSettled();
             }
         }

@@ -7,8 +7,8 @@
 // worker threads; painting only copies what is there. GUI thread only.
 //
 // Wheel zooms at the pointer, drag pans, Shift and drag zooms to a box; on a ruler the same for that axis. Arrows move
-// the cell by what can be told apart, an element or a block (Ctrl: by one element; Shift: the range instead), + and -
-// zoom, Home shows all, Enter pins the cell, Escape lets it go.
+// the cell by what can be distinguished, an element or a block (Ctrl: by one element; Shift: the range instead), + and
+// - zoom, Home shows all, Enter pins the cell, Escape lets it go.
 
 #include <memory>
 #include <optional>

@@ -69,7 +69,7 @@ void paintHeatScale(QPainter& painter, const MapPicture& picture) {
     }
 }
 
-/// First run that ends behind a key.
+/// First run that ends after a key.
 std::vector<MaskStripRun>::const_iterator runAt(const MaskStrip& strip, std::int64_t key) {
     return std::upper_bound(strip.runs.begin(), strip.runs.end(), key,
                             [](std::int64_t wanted, const MaskStripRun& run) { return wanted < run.end; });

@@ -13,7 +13,7 @@ constexpr double kLargestElement = 48;  ///< logical pixels
 constexpr double kSeparateBlocks = 4;   ///< device pixels from which a block is a whole number of them
 constexpr double kThinnestContent = 48; ///< logical pixels of a short axis that is linked to a long one
 
-/// Blocks and elements that can be told apart are whole pixels, or their sizes would alternate.
+/// Blocks and elements that can be distinguished are whole pixels, or their sizes would alternate.
 double snapped(double scale, std::int64_t block, bool down) {
     const auto whole = [down](double value) { return down ? std::floor(value + 1e-9) : std::round(value); };
     if (scale >= 1) {

@@ -22,7 +22,7 @@ public:
     bool empty() const { return scene.map == nullptr; }
     /// After another mask, side, content, size or theme: asks for what is to be seen.
     void refresh();
-    /// After the range changed: `refresh`, and tells it.
+    /// After the range changed: `refresh`, and reports it.
     void viewMoved();
     void relayout();
     void resetView();
@@ -94,7 +94,7 @@ public:
     Drag drag = Drag::None;
     bool dragged = false; ///< farther than a click
     bool linked = true;
-    bool told = true; ///< tilesSettled was sent for what is in view
+    bool settledSent = true; ///< tilesSettled was sent for what is in view
     bool pinned = false;
     bool baseDirty = true;
 

@@ -173,10 +173,10 @@ void BlockMap::Impl::refresh() {
         };
         std::stable_sort(wanted.begin(), wanted.end(),
                          [&](const TileId& one, const TileId& two) { return distance(one) < distance(two); });
-        told = false;
+        settledSent = false;
         tiles.want(std::move(wanted));
         if (tiles.complete()) {
-            told = true;
+            settledSent = true;
             backdrop = {};
         }
         askLens();

@@ -62,7 +62,7 @@ ElementSpan elementSpan(std::int64_t length, double scale, std::int64_t begin) {
         static_cast<std::int64_t>(std::floor(static_cast<double>(begin) / scale + 1e-9)), 0, length);
     for (std::int64_t i = span.first;; ++i) {
         const std::int64_t pixel = std::llround(static_cast<double>(i) * scale) - begin;
-        // One pixel too many where an element goes on in the next tile: the gap behind it is drawn there.
+        // One pixel too many where an element goes on in the next tile: the gap after it is drawn there.
         span.pixels.push_back(static_cast<int>(std::min<std::int64_t>(pixel, kMapTile + 1)));
         if (i >= length || pixel >= kMapTile) {
             return span;

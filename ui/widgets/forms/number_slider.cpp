@@ -57,7 +57,7 @@ NumberSlider::NumberSlider(const QString& name, bool whole, QWidget* parent)
     auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text2, false, this);
     const auto mono = [label] { label->setFont(Theme::instance().monoFont(TypeRole::Table)); };
     mono();
-    connect(&Theme::instance(), &Theme::changed, label, mono); // behind the label's own
+    connect(&Theme::instance(), &Theme::changed, label, mono); // after the label's own
     label->setElide(true);
     label->setToolTip(name);
     label_ = label;
@@ -106,7 +106,7 @@ QString NumberSlider::textOfValue() const {
                   : QLocale::c().toString(value_, 'g', 5).replace(QLatin1Char('-'), QChar(0x2212));
 }
 
-void NumberSlider::take(double value, bool tell) {
+void NumberSlider::take(double value, bool notify) {
     const bool other = value != value_;
     value_ = value;
     setting_ = true;
@@ -116,10 +116,10 @@ void NumberSlider::take(double value, bool tell) {
                                        : 0);
     }
     setting_ = false;
-    if (!field_->hasFocus() || tell) {
+    if (!field_->hasFocus() || notify) {
         field_->setText(textOfValue());
     }
-    if (tell && other) {
+    if (notify && other) {
         emit moved(value_);
     }
 }

@@ -33,7 +33,7 @@ signals:
     void moved(double value);
 
 private:
-    void take(double value, bool tell);
+    void take(double value, bool notify);
     QString textOfValue() const;
 
     QString name_;

@@ -3,7 +3,7 @@
 #pragma once
 
 // Rows of 24 px for inspectors: a name, perhaps a mark or a bar on one scale, and up to three values at the right. The
-// pointer and the arrow keys choose a row; a click or Return on it is told.
+// pointer and the arrow keys choose a row; a click or Return on it is reported.
 
 #include <optional>
 #include <vector>
@@ -62,7 +62,7 @@ private:
                   double dpr) const;
     std::vector<FactRow> rows_;
     std::vector<int> widths_;
-    int nameWidth_ = 0; ///< where bars begin; 0: behind the name
+    int nameWidth_ = 0; ///< where bars begin; 0: after the name
 };
 
 } // namespace vitrine::ui

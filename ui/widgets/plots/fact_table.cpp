@@ -66,8 +66,8 @@ protected:
         double left = kPadding;
         for (std::size_t i = 0; i < columns.size(); ++i) {
             // As the cells below: only the last column keeps away from the edge.
-            const auto behind = static_cast<double>(columns.size() - 1 - i);
-            const double right = width() - table_->numberWidth_ * behind - (behind == 0 ? kPadding : 0);
+            const auto following = static_cast<double>(columns.size() - 1 - i);
+            const double right = width() - table_->numberWidth_ * following - (following == 0 ? kPadding : 0);
             const QChar badge =
                 static_cast<qsizetype>(i) < table_->badges_.size() ? table_->badges_[static_cast<int>(i)] : QChar(' ');
             // A badge says its letter already.

@@ -34,7 +34,7 @@ protected:
     virtual int itemBeside(int item, int key) const;
 
     void setCurrentItem(int item);
-    /// For a plot that got other items: nothing is current, nobody is told.
+    /// For a plot that got other items: nothing is current, nothing is reported.
     void forgetCurrentItem() { current_ = -1; }
 
     void keyPressEvent(QKeyEvent* event) override;

@@ -85,7 +85,7 @@ void Minimap::paintEvent(QPaintEvent*) {
     painter.drawImage(QPointF(0, 0), cache_);
     const TimeRange all = time_->extent();
     if (all.length() > 0) {
-        // Without the room that a failed request gets behind the end of the run.
+        // Without the room that a failed request gets after the end of the run.
         const base::TimeNs last = timeline_ ? std::min(all.end, timeline_->end()) : all.end;
         const QString span = all.begin == 0 ? QStringLiteral("0–") + instantText(last)
                                             : instantText(all.begin) + QStringLiteral("–") + instantText(last);

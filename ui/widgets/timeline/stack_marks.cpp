@@ -73,7 +73,7 @@ void drawBudget(QPainter& painter, const StackInput& input, const PlotFrame& fra
     }
     const double width = textWidth(text, font);
     const double boxTop = y - 17 < plot.top() ? y + 2 : y - 17;
-    // At the left, unless the peak's mark stands there: then behind it.
+    // At the left, unless the peak's mark stands there: then after it.
     QRectF box(plot.left() + 1, boxTop, width + 10, 16);
     for (double x = box.left(); !places.take(box) && x + box.width() < plot.right(); x += 12) {
         box.moveLeft(x + 12);

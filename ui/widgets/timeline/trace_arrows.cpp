@@ -96,7 +96,7 @@ std::vector<TraceArrows::Arrow> TraceArrows::arrows() const {
         return arrows;
     }
     std::vector<std::uint64_t> ops;
-    // Where most is too small to see, arrows from the rest would tell nothing.
+    // Where most is too small to see, arrows from the rest would show nothing.
     const bool readable = scopes_->drawn().small <= scopes_->drawn().drawn;
     for (const TraceHit& hit : scopes_->drawn().hits) {
         if (readable && hit.count == 1 && ops.size() <= kMostOps) {

@@ -111,7 +111,7 @@ private:
     void box(const TraceSpan& span, TracePlace place, double a, double b) {
         QRectF area = rect(a, b);
         const Fill fill = fillOf(track_, span, theme_);
-        // A gap of one pixel tells neighbours apart; it never eats a box.
+        // A gap of one pixel separates neighbours; it never eats a box.
         painter_.fillRect(area.width() > 3 ? area.adjusted(0, 0, -1, 0) : area, fill.ground);
         if (fill.edge.isValid() && area.width() > 4) {
             painter_.setPen(fill.edge);

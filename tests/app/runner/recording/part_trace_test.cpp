@@ -84,7 +84,7 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
     EXPECT_EQ(before->requests().events().size(), 7U);
 
     const auto after = timelineOf(*trace.recorder());
-    ASSERT_EQ(after->memory().allocations().size(), 2U) << "what was freed before is not told again";
+    ASSERT_EQ(after->memory().allocations().size(), 2U) << "what was freed before is not reported again";
     EXPECT_EQ(after->memory().allocations()[0].born, 0);
     EXPECT_EQ(after->memory().allocations()[0].freed, 5);
     EXPECT_EQ(after->text(after->memory().allocations()[0].name), "weights");
@@ -135,7 +135,7 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
         trace.record(batch);
         trace.next();
     };
-    const auto told = [](PartTrace& parts) {
+    const auto changesOf = [](PartTrace& parts) {
         std::vector<std::pair<RequestChange, base::TimeNs>> out;
         const auto timeline = timelineOf(*parts.recorder());
         for (const base::RequestEvent& event : timeline->requests().events()) {
@@ -143,7 +143,7 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
         }
         return out;
     };
-    using Told = std::vector<std::pair<RequestChange, base::TimeNs>>;
+    using Changes = std::vector<std::pair<RequestChange, base::TimeNs>>;
     trace.record(base::RequestEvent{10, 0, RequestChange::Arrived, -1, -1, 9, {}});
     cutAt(100, 0);
     trace.record(base::RequestEvent{110, 0, RequestChange::Admitted, 2, 1, 0, {}, 3});
@@ -151,10 +151,10 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
     trace.record(base::RequestEvent{210, 0, RequestChange::FirstToken, -1, 2, 1, {}});
     trace.record(base::RequestEvent{220, 0, RequestChange::Preempted, 2, 2, 3, swap});
     cutAt(300, 2);
-    EXPECT_EQ(told(trace), (Told{{RequestChange::Arrived, -290},
-                                 {RequestChange::Admitted, -190},
-                                 {RequestChange::FirstToken, -90},
-                                 {RequestChange::Preempted, -80}}));
+    EXPECT_EQ(changesOf(trace), (Changes{{RequestChange::Arrived, -290},
+                                         {RequestChange::Admitted, -190},
+                                         {RequestChange::FirstToken, -90},
+                                         {RequestChange::Preempted, -80}}));
     trace.record(base::RequestEvent{310, 0, RequestChange::Resumed, 1, 3, 11, {}, 5});
     cutAt(400, 3);
     const auto timeline = timelineOf(*trace.recorder());
@@ -166,14 +166,14 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
     EXPECT_EQ(requests[4].sequence, 5);
     cutAt(500, 4);
     trace.record(base::RequestEvent{510, 0, RequestChange::Finished, -1, 5, 20, {}});
-    EXPECT_EQ(told(trace), (Told{{RequestChange::Arrived, -490},
-                                 {RequestChange::Admitted, -390},
-                                 {RequestChange::FirstToken, -290},
-                                 {RequestChange::Preempted, -280},
-                                 {RequestChange::Resumed, -190},
-                                 {RequestChange::Finished, 10}}));
+    EXPECT_EQ(changesOf(trace), (Changes{{RequestChange::Arrived, -490},
+                                         {RequestChange::Admitted, -390},
+                                         {RequestChange::FirstToken, -290},
+                                         {RequestChange::Preempted, -280},
+                                         {RequestChange::Resumed, -190},
+                                         {RequestChange::Finished, 10}}));
     cutAt(600, 5);
-    EXPECT_TRUE(told(trace).empty());
+    EXPECT_TRUE(changesOf(trace).empty());
 }
 
 TEST(PartTrace, TemplatesAreKnownInEveryPart) {

@@ -22,7 +22,7 @@ using sessions::SessionFile;
 
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 20;
 
-/// A server's recording, told by the test.
+/// A server's recording, filled by the test.
 class PartsRig {
 public:
     PartsRig() : recording_(SessionFile::open(path(), OpenMode::CreateOrOpen), info(), kLimit) {
@@ -103,19 +103,20 @@ TEST(RunRecording, GoesOnInPartsAndKeepsTheNewest) {
     const json last = json::parse(runs.back().metricsJson);
     EXPECT_EQ(last.at("requests"), 7);
     EXPECT_EQ(last.at("part"), 9);
-    EXPECT_EQ(last.at("dropped_parts"), 9 - static_cast<int>(runs.size())) << "what is gone is told";
+    EXPECT_EQ(last.at("dropped_parts"), 9 - static_cast<int>(runs.size())) << "what is gone is reported";
     EXPECT_GT(last.at("dropped_bytes").get<std::uint64_t>(), kLimit);
     for (std::size_t i = 0; i + 1 < runs.size(); ++i) {
         EXPECT_EQ(runs[i].status, RunStatus::Done);
         const json metrics = json::parse(runs[i].metricsJson);
         EXPECT_EQ(metrics.at("next_run"), runs[i + 1].id);
-        EXPECT_EQ(metrics.at("slots"), 4) << "values of the run are told in every part";
+        EXPECT_EQ(metrics.at("slots"), 4) << "values of the run are reported in every part";
         EXPECT_EQ(metrics.at("ttft").at("p50"), metrics.at("part")) << "those of a part in that part alone";
     }
     const auto session = SessionFile::open(rig.path(), OpenMode::ReadOnly);
     for (const auto& run : runs) {
         const auto streams = session->streams(run.id);
-        EXPECT_NE(std::find(streams.begin(), streams.end(), "allocations"), streams.end()) << "what is alive is told";
+        EXPECT_NE(std::find(streams.begin(), streams.end(), "allocations"), streams.end())
+            << "what is alive is reported";
         EXPECT_TRUE(session->text(run.id, "output.1").has_value() || &run == &runs.back())
             << "requests of a part count from its beginning";
     }
@@ -139,8 +140,8 @@ TEST(RunRecording, KeepsPartsThatSomebodyWroteTo) {
     EXPECT_GT(runs[2].id, 3) << "the third was nobody's";
 }
 
-/// Tells more records at once than a recorder holds.
-void tellMillions(base::TraceSink& trace) {
+/// Records more events at once than a recorder holds.
+void recordMillions(base::TraceSink& trace) {
     const base::StringId name = trace.intern("tokens");
     for (int i = 0; i < 2'500'000; ++i) {
         trace.record(base::CounterEvent{i, name, 1});
@@ -152,7 +153,7 @@ TEST(RunRecording, ARunInVirtualTimeWaitsForTheSession) {
         const test::TempFolder folder{test::TempFolder::Place::Memory};
         RunRecording recording(SessionFile::open(folder.file("one.vitrine"), OpenMode::CreateOrOpen), {}, limit,
                                base::TimeBase::Virtual);
-        tellMillions(recording.trace());
+        recordMillions(recording.trace());
         recording.finish(RunStatus::Done, "{}", {});
         EXPECT_EQ(recording.lostRecords(), 0U) << limit;
         const auto session = SessionFile::open(folder.file("one.vitrine"), OpenMode::ReadOnly);
@@ -168,7 +169,7 @@ TEST(RunRecording, PartsOfARunInVirtualTimeBeginWhileProducersWait) {
                            std::uint64_t{1} << 30, base::TimeBase::Virtual);
     std::atomic<bool> done{false};
     std::thread other([&] {
-        tellMillions(recording.trace());
+        recordMillions(recording.trace());
         done = true;
     });
     while (!done) {
@@ -183,7 +184,7 @@ TEST(RunRecording, PartsOfARunInVirtualTimeBeginWhileProducersWait) {
 TEST(RunRecording, ARunInRealTimeSaysWhatItLostAndWhere) {
     const test::TempFolder folder{test::TempFolder::Place::Memory};
     RunRecording recording(SessionFile::open(folder.file("one.vitrine"), OpenMode::CreateOrOpen), {});
-    tellMillions(recording.trace());
+    recordMillions(recording.trace());
     recording.finish(RunStatus::Done, "{}", {});
     const auto session = SessionFile::open(folder.file("one.vitrine"), OpenMode::ReadOnly);
     EXPECT_EQ(session->runs().at(0).lostRecords, recording.lostRecords());

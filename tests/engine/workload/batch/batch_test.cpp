@@ -164,7 +164,7 @@ TEST_F(WorkloadBatch, MistakesAreNamed) {
     EXPECT_THAT(messageOf({{"trace", "uniform"}, {"prefill_chunk", 3}}), HasSubstr("prefill_chunk: "));
 }
 
-TEST_F(WorkloadBatch, FilesThatCannotBeWrittenAreToldBeforeAnythingRuns) {
+TEST_F(WorkloadBatch, FilesThatCannotBeWrittenFailBeforeAnythingRuns) {
     const std::string trace = file("t.jsonl", "{\"tokens\": [5, 6], \"max_new_tokens\": 2}");
     const auto messageOf = [&](const Json& more) {
         try {
@@ -213,15 +213,15 @@ TEST_F(WorkloadBatch, WhatEndsEarlyLeavesItsAnswers) {
     EXPECT_TRUE(rows[2]["ids"].empty());
 }
 
-/// Whatever the budget: all that the pool can hold is served, or the run is told before its first step what does not
-/// fit.
+/// Whatever the budget: all that the pool can hold is served, or the run fails before its first step and says what does
+/// not fit.
 TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
     constexpr std::uint64_t kContext = std::uint64_t{600} << 20; // what the profile's device takes for itself
     const std::vector<std::pair<std::string, std::string>> policies = {
         {"continuous", "recompute"}, {"continuous", "swap"}, {"continuous", "off"}, {"static", "recompute"}};
     int served = 0;
     int refused = 0;
-    int told = 0;
+    int failed = 0;
     for (int round = 0; round < 240; round += vitrine::test::kCaseStride) {
         const auto& [mode, preemption] = policies[static_cast<std::size_t>(round) % policies.size()];
         const std::uint64_t room = static_cast<std::uint64_t>(round * round * 600 + 300'000);
@@ -254,7 +254,7 @@ TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
             continue;
         }
         if (metrics.contains("out_of_memory")) {
-            ++told;
+            ++failed;
             EXPECT_EQ(metrics.value("steps", 0), 0) << experiment << metrics["out_of_memory"];
             EXPECT_EQ(metrics["out_of_memory"]["budget"], kContext + room);
             continue;
@@ -269,7 +269,7 @@ TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
     }
     EXPECT_GT(served, vitrine::test::moreThan(40));
     EXPECT_TRUE(refused > 0 || vitrine::test::kSanitized);
-    EXPECT_GT(told, vitrine::test::moreThan(5));
+    EXPECT_GT(failed, vitrine::test::moreThan(5));
 }
 
 TEST_F(WorkloadBatch, ASmallBudgetOnTheCpuMeansSmallSteps) {

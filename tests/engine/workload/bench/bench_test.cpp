@@ -148,7 +148,7 @@ TEST(Bench, ExpertsAreCounted) {
     EXPECT_EQ(use.experts, 7 * layers * source.config.expertsPerToken) << "equal tokens choose equal experts";
 }
 
-/// Counts what is turned on, and what it is told.
+/// Counts what is turned on, and what is reported to it.
 class CountingProfiles final : public ProfileSwitch {
 public:
     base::TraceSink& begin(const std::string& level) override {

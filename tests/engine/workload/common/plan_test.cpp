@@ -127,7 +127,7 @@ TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
     EXPECT_EQ(out["out_of_memory"]["what"], "weights");
     EXPECT_EQ(out["out_of_memory"]["budget"], std::uint64_t{12} << 30);
     EXPECT_EQ(out["budget_bytes"], std::uint64_t{12} << 30);
-    EXPECT_EQ(out["peak_by_category"]["weights"], 13'761'264'768U) << "what it needs is told all the same";
+    EXPECT_EQ(out["peak_by_category"]["weights"], 13'761'264'768U) << "what it needs is reported all the same";
     EXPECT_EQ(out["short_by_bytes"].get<std::uint64_t>(),
               out["peak_reserved_bytes"].get<std::uint64_t>() - out["budget_bytes"].get<std::uint64_t>());
     EXPECT_GT(out["step_seconds_estimate"], 0.0);

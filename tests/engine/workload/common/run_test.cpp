@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Whole experiments through runExperiment: the fields that scripts rely on, and what a failed run leaves behind.
+// Whole experiments through runExperiment: the fields that scripts rely on, and what a failed run leaves.
 
 #include <cmath>
 #include <filesystem>

@@ -24,9 +24,9 @@ using Json = nlohmann::json;
 
 struct Listener : RequestListener {
     void token(const GeneratedToken&) override { ++tokens; }
-    void ended(const BatchResult& told) override {
+    void ended(const BatchResult& final) override {
         ++ends;
-        result = told;
+        result = final;
     }
 
     std::int64_t tokens = 0;
@@ -66,7 +66,7 @@ public:
         const bool allEnded =
             std::all_of(listeners.begin(), listeners.end(), [](const auto& one) { return one->ends > 0; });
         work.over =
-            static_cast<int>(listeners.size()) == count_ && allEnded && ++quiet_ > 2; // its pages were told by then
+            static_cast<int>(listeners.size()) == count_ && allEnded && ++quiet_ > 2; // its pages were reported by then
         return work;
     }
     void status(const ServeStatus& status) override { last = status; }
@@ -89,7 +89,7 @@ private:
 /// Whatever the budget: the server says at its start that it is too small, or everybody gets an answer or a reason.
 TEST(WorkloadServe, NoBudgetFailsInTheMiddle) {
     int served = 0;
-    int told = 0;
+    int refused = 0;
     for (unsigned round = 0; round < 60; round += vitrine::test::kCaseStride) {
         const bool rehearses = round % 3 == 2; // a GPU's allocations, on the CPU
         const std::uint64_t untracked = rehearses ? test::testTraits().untrackedBytes : 0;
@@ -125,7 +125,7 @@ TEST(WorkloadServe, NoBudgetFailsInTheMiddle) {
             EXPECT_FALSE(feed.isReady) << error.message() << "\n" << spec;
             EXPECT_TRUE(feed.listeners.empty());
             EXPECT_NE(error.message().find("raise the memory budget"), std::string::npos) << error.message();
-            ++told;
+            ++refused;
             continue;
         }
         EXPECT_EQ(feed.why, "");
@@ -138,7 +138,7 @@ TEST(WorkloadServe, NoBudgetFailsInTheMiddle) {
         }
     }
     EXPECT_GT(served, vitrine::test::moreThan(35));
-    EXPECT_GT(told, vitrine::test::moreThan(3));
+    EXPECT_GT(refused, vitrine::test::moreThan(3));
 }
 
 } // namespace

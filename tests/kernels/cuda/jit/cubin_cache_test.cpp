@@ -142,7 +142,7 @@ TEST(CubinCache, SeveralProcessesShareIt) {
     EXPECT_EQ(files.size(), 5U);
     EXPECT_TRUE(std::all_of(files.begin(), files.end(), [](const CubinCache::File& file) { return file.intact; }));
     for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-        EXPECT_EQ(entry.path().extension(), ".cubin") << "a draft was left behind";
+        EXPECT_EQ(entry.path().extension(), ".cubin") << "a draft was left";
     }
 }
 

@@ -220,7 +220,7 @@ TEST_F(Library, ASourceThatDoesNotCompileShowsTheLog) {
     }
 }
 
-TEST(CompileLog, TellsRegistersSpillsAndWarnings) {
+TEST(CompileLog, GivesRegistersSpillsAndWarnings) {
     CompiledKernel out;
     readCompileLog("ptxas info    : Compiling entry function 'a' for 'sm_90a'\n"
                    "ptxas info    : Function properties for a\n"

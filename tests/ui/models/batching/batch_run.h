@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Batches for tests of views: a small schedule of requests, static or continuous, told as the engine tells its own.
+// Batches for tests of views: a small schedule of requests, static or continuous, recorded as the engine reports its
+// own.
 
 #include <algorithm>
 #include <deque>
@@ -46,7 +47,7 @@ public:
         run();
     }
 
-    /// The run as if it had been stopped there: what later steps told is left out.
+    /// The run as if it had been stopped there: what later steps reported is left out.
     std::shared_ptr<const profiler::RunTimeline> timeline() { return run_.timeline(); }
     int steps() const { return step_; }
     std::int64_t generated() const { return generated_; }
@@ -66,7 +67,7 @@ private:
         if (!reason.empty()) {
             event.reason = run_.word(reason);
         }
-        run_.tell(event);
+        run_.record(event);
     }
 
     int arrived() const {
@@ -95,7 +96,7 @@ private:
               std::int64_t padding) {
         base::SlotSpanEvent& open = slots_[i].open;
         if (open.steps > 0 && (open.state != state || open.request != request)) {
-            run_.tell(open);
+            run_.record(open);
             open.steps = 0;
         }
         if (open.steps == 0) {
@@ -119,36 +120,36 @@ private:
         }
         for (Slot& slot : slots_) {
             if (slot.open.steps > 0) {
-                run_.tell(slot.open);
+                run_.record(slot.open);
             }
         }
     }
 
     void makeStep() {
-        base::BatchStepEvent told;
-        told.begin = ns(now_);
-        told.index = step_;
+        base::BatchStepEvent step;
+        step.begin = ns(now_);
+        step.index = step_;
         std::int64_t longest = 0;
         for (const Slot& slot : slots_) {
             longest = slot.request >= 0 && slot.reads ? std::max<std::int64_t>(longest, prompt(slot.request)) : longest;
         }
         for (const Slot& slot : slots_) {
             if (slot.request >= 0) {
-                ++told.running;
-                slot.done ? ++told.paddingRows : slot.reads ? ++told.prefillRows : ++told.decodeRows;
-                told.prefillTokens += slot.reads ? prompt(slot.request) : 0;
-                told.paddingTokens += slot.done ? 1 : slot.reads && waits_ ? longest - prompt(slot.request) : 0;
-                told.usedPages +=
+                ++step.running;
+                slot.done ? ++step.paddingRows : slot.reads ? ++step.prefillRows : ++step.decodeRows;
+                step.prefillTokens += slot.reads ? prompt(slot.request) : 0;
+                step.paddingTokens += slot.done ? 1 : slot.reads && waits_ ? longest - prompt(slot.request) : 0;
+                step.usedPages +=
                     1 +
                     (prompt(slot.request) + trace_.requests[at(slot.request)].output - left_[at(slot.request)]) / 16;
-                told.sampled += slot.done ? 0 : 1;
+                step.sampled += slot.done ? 0 : 1;
             }
         }
-        told.queued = arrived() - next_;
-        told.freePages = 4096 - told.usedPages;
-        const double end = now_ + 0.002 + 0.0001 * told.running + 0.00001 * static_cast<double>(told.prefillTokens);
-        told.end = ns(end);
-        run_.tell(told);
+        step.queued = arrived() - next_;
+        step.freePages = 4096 - step.usedPages;
+        const double end = now_ + 0.002 + 0.0001 * step.running + 0.00001 * static_cast<double>(step.prefillTokens);
+        step.end = ns(end);
+        run_.record(step);
         for (std::size_t i = 0; i < slots_.size(); ++i) {
             finishCell(i, longest, end);
         }
@@ -177,7 +178,7 @@ private:
         cell(i, slot.reads ? base::SlotState::Prefill : base::SlotState::Decode, request, now_, end,
              slot.reads ? prompt(request) : 1, slot.reads && waits_ ? longest - prompt(request) : 0);
         const int made = trace_.requests[at(request)].output - left_[at(request)] + 1;
-        run_.tell(base::TokenEvent{ns(end), request, prompt(request) + made - 1, request * 1000 + made, 0});
+        run_.record(base::TokenEvent{ns(end), request, prompt(request) + made - 1, request * 1000 + made, 0});
         ++generated_;
         if (slot.reads) {
             border(request, base::RequestChange::FirstToken, end, static_cast<int>(i), step_, 1);

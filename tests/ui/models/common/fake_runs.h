@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs told by scripts, with the RunInfo that goes with them.
+// Runs made by scripts, with the RunInfo that goes with them.
 
 #include <numeric>
 

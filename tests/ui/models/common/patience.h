@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Include it behind <QTest>: QTRY_ macros wait for a minute instead of Qt's five seconds, which a busy disk can take.
+// Include it after <QTest>: QTRY_ macros wait for a minute instead of Qt's five seconds, which a busy disk can take.
 
 #include <QTest>
 

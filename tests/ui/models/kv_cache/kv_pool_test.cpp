@@ -38,8 +38,8 @@ private slots:
             next.owner = kind >= 2 ? static_cast<int>(random % 9) : -1;
             next.sequences = kind >= 2 ? kind - 1 : 0;
             now[group][page] = next;
-            run.tell(base::KvPageEvent{1000 + i * 10, static_cast<int>(group), static_cast<int>(page), next.state,
-                                       next.owner, next.sequences});
+            run.record(base::KvPageEvent{1000 + i * 10, static_cast<int>(group), static_cast<int>(page), next.state,
+                                         next.owner, next.sequences});
             if (i % 500 == 3 || i == 8999) {
                 states.emplace_back(1000 + i * 10, now);
             }
@@ -76,18 +76,18 @@ private slots:
     void poolKeepsWhatTokensNeed() {
         // One request of 100 prompt and 3 answer tokens in two pages of 64: what is kept grows with its tokens.
         test::RecordedRun run;
-        run.tell(base::RequestEvent{10, 0, base::RequestChange::Arrived, -1, -1, 100, {}});
-        run.tell(base::RequestEvent{20, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
-        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
-        run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 0, 1});
-        run.tell(base::TokenEvent{30, 0, 100, 5, 0});
-        run.tell(base::RequestEvent{30, 0, base::RequestChange::FirstToken, 0, 0, 1, {}});
-        run.tell(base::TokenEvent{40, 0, 101, 5, 0});
-        run.tell(base::TokenEvent{50, 0, 102, 5, 0});
-        run.tell(base::RequestEvent{50, 0, base::RequestChange::Finished, 0, 0, 3, {}});
-        run.tell(base::KvPageEvent{50, 1, 0, base::PageState::Free, -1, 0});
-        run.tell(base::KvPageEvent{50, 1, 1, base::PageState::Free, -1, 0});
-        run.tell(base::KvPageEvent{60, 0, 0, base::PageState::Free, -1, 0});
+        run.record(base::RequestEvent{10, 0, base::RequestChange::Arrived, -1, -1, 100, {}});
+        run.record(base::RequestEvent{20, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
+        run.record(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
+        run.record(base::KvPageEvent{20, 1, 1, base::PageState::Used, 0, 1});
+        run.record(base::TokenEvent{30, 0, 100, 5, 0});
+        run.record(base::RequestEvent{30, 0, base::RequestChange::FirstToken, 0, 0, 1, {}});
+        run.record(base::TokenEvent{40, 0, 101, 5, 0});
+        run.record(base::TokenEvent{50, 0, 102, 5, 0});
+        run.record(base::RequestEvent{50, 0, base::RequestChange::Finished, 0, 0, 3, {}});
+        run.record(base::KvPageEvent{50, 1, 0, base::PageState::Free, -1, 0});
+        run.record(base::KvPageEvent{50, 1, 1, base::PageState::Free, -1, 0});
+        run.record(base::KvPageEvent{60, 0, 0, base::PageState::Free, -1, 0});
         const auto timeline = run.timeline();
         const auto pool = ui::KvPool::make(generateRun(true), *timeline);
         QCOMPARE(pool->bytesAt(20).full, 128 * kToken);
@@ -102,8 +102,8 @@ private slots:
     void predictedLiesOnMeasured_data() {
         QTest::addColumn<base::TimeNs>("length"); // of a step; one begins every 10
         QTest::addColumn<base::TimeNs>("commit"); // from a step's begin
-        QTest::addColumn<base::TimeNs>("ahead");  // the same of steps behind another one
-        QTest::addColumn<base::TimeNs>("rest");   // from a step's end to what is told when nothing runs
+        QTest::addColumn<base::TimeNs>("ahead");  // the same of steps after another one
+        QTest::addColumn<base::TimeNs>("rest");   // from a step's end to what is reported when nothing runs
         QTest::newRow("at the end of each step") << static_cast<base::TimeNs>(8) << static_cast<base::TimeNs>(7)
                                                  << static_cast<base::TimeNs>(7) << static_cast<base::TimeNs>(1);
         QTest::newRow("on a virtual clock") << static_cast<base::TimeNs>(10) << static_cast<base::TimeNs>(10)
@@ -112,7 +112,7 @@ private slots:
                                         << static_cast<base::TimeNs>(-7) << static_cast<base::TimeNs>(1);
     }
 
-    /// Pages of one token: what a step holds and what its formula says are the same bytes, whenever the run told of
+    /// Pages of one token: what a step holds and what its formula says are the same bytes, whenever the run reported
     /// them.
     void predictedLiesOnMeasured() {
         QFETCH(base::TimeNs, length);
@@ -123,19 +123,19 @@ private slots:
         test::RecordedRun run;
         const auto begin = [](int step) { return static_cast<base::TimeNs>(100 + step * 10 + (step > 2 ? 50 : 0)); };
         const auto border = [&](base::TimeNs time, int request, RequestChange phase, int step, int tokens) {
-            run.tell(base::RequestEvent{time, request, phase, 0, step, tokens, {}});
+            run.record(base::RequestEvent{time, request, phase, 0, step, tokens, {}});
         };
         const auto cache = [&](base::TimeNs time, int before, int after) {
             run.counter("kv_tokens", static_cast<double>(time) * 1e-9, after);
             for (int page = before; page < after; ++page) {
-                run.tell(base::KvPageEvent{time, 0, page, base::PageState::Used, page, 1});
+                run.record(base::KvPageEvent{time, 0, page, base::PageState::Used, page, 1});
             }
             for (int page = after; page < before; ++page) {
-                run.tell(base::KvPageEvent{time, 0, page, base::PageState::Free, -1, 0});
+                run.record(base::KvPageEvent{time, 0, page, base::PageState::Free, -1, 0});
             }
         };
         const auto sampled = [&](int step, int request) {
-            run.tell(base::TokenEvent{begin(step) + length, request, 0, 5, 0});
+            run.record(base::TokenEvent{begin(step) + length, request, 0, 5, 0});
         };
         // Two requests of 3 and 5 tokens, the second one's prompt cut by the end of step 0; after a rest one of 2.
         border(90, 0, RequestChange::Arrived, -1, 3);
@@ -145,21 +145,21 @@ private slots:
         border(100, 1, RequestChange::Admitted, 0, 0);
         const int held[] = {5, 9, 11, 2};
         for (int step = 0; step < 4; ++step) {
-            const bool behind = step == 1 || step == 2;
-            cache(begin(step) + (behind ? ahead : commit), step == 0 || step == 3 ? 0 : held[step - 1], held[step]);
-            base::BatchStepEvent told;
-            told.begin = begin(step);
-            told.end = begin(step) + length;
-            told.index = step;
-            told.prefillTokens = step == 0 ? 5 : step == 1 ? 3 : step == 3 ? 2 : 0;
-            run.tell(told);
+            const bool later = step == 1 || step == 2;
+            cache(begin(step) + (later ? ahead : commit), step == 0 || step == 3 ? 0 : held[step - 1], held[step]);
+            base::BatchStepEvent event;
+            event.begin = begin(step);
+            event.end = begin(step) + length;
+            event.index = step;
+            event.prefillTokens = step == 0 ? 5 : step == 1 ? 3 : step == 3 ? 2 : 0;
+            run.record(event);
             if (step == 2) {
-                cache(told.end + rest, 11, 0);
+                cache(event.end + rest, 11, 0);
             }
         }
         const auto reads = [&](int step, int steps, int request, int tokens) {
-            run.tell(base::SlotSpanEvent{begin(step), begin(step + steps - 1) + length, step, steps, request, request,
-                                         base::SlotState::Prefill, tokens, 0});
+            run.record(base::SlotSpanEvent{begin(step), begin(step + steps - 1) + length, step, steps, request, request,
+                                           base::SlotState::Prefill, tokens, 0});
         };
         reads(0, 1, 0, 3);
         reads(0, 2, 1, 5);
@@ -204,13 +204,13 @@ private slots:
         QCOMPARE(curve.largest(), 39'535'509'505.0);
 
         test::RecordedRun run;
-        run.tell(base::RequestEvent{10, 0, base::RequestChange::Arrived, -1, -1, 10, {}});
-        run.tell(base::RequestEvent{20, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
-        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
+        run.record(base::RequestEvent{10, 0, base::RequestChange::Arrived, -1, -1, 10, {}});
+        run.record(base::RequestEvent{20, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
+        run.record(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
         for (int i = 0; i < 40; ++i) {
-            run.tell(base::TokenEvent{30 + i, 0, 10 + i, 5, 0});
+            run.record(base::TokenEvent{30 + i, 0, 10 + i, 5, 0});
         }
-        run.tell(base::KvPageEvent{100, 1, 0, base::PageState::Free, -1, 0});
+        run.record(base::KvPageEvent{100, 1, 0, base::PageState::Free, -1, 0});
         const auto timeline = run.timeline();
         const auto pool = ui::KvPool::make(generateRun(true), *timeline);
         for (base::TimeNs at = 20; at < pool->end(); ++at) {
@@ -228,9 +228,9 @@ private slots:
         constexpr int kChanges = 30'000;
         for (int i = 0; i < kChanges; ++i) { // a peak of two pages now and then
             const bool peak = i % 997 == 500;
-            run.tell(base::KvPageEvent{1000 + i * 100, 1, 0, base::PageState::Used, 0, 1});
-            run.tell(base::KvPageEvent{1000 + i * 100, 1, 1, peak ? base::PageState::Used : base::PageState::Free,
-                                       peak ? 0 : -1, peak ? 1 : 0});
+            run.record(base::KvPageEvent{1000 + i * 100, 1, 0, base::PageState::Used, 0, 1});
+            run.record(base::KvPageEvent{1000 + i * 100, 1, 1, peak ? base::PageState::Used : base::PageState::Free,
+                                         peak ? 0 : -1, peak ? 1 : 0});
         }
         const auto timeline = run.timeline();
         const auto pool = ui::KvPool::make(generateRun(true), *timeline);
@@ -250,7 +250,7 @@ private slots:
     void shortCurvesHaveReadableTicks() {
         test::RecordedRun run;
         for (int i = 0; i < 30; ++i) {
-            run.tell(base::KvPageEvent{24'000'000 + i * 1'000'000, 1, i, base::PageState::Used, 0, 1});
+            run.record(base::KvPageEvent{24'000'000 + i * 1'000'000, 1, i, base::PageState::Used, 0, 1});
         }
         const auto timeline = run.timeline();
         const ui::KvCurveChart curve = ui::kvCurveChart(*ui::KvPool::make(generateRun(true), *timeline), {true, true});

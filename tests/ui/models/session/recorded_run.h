@@ -63,8 +63,8 @@ public:
         recorder_.record(event);
     }
 
-    /// An event as the engine tells it.
-    void tell(const base::TraceEvent& event) { recorder_.record(event); }
+    /// An event as the engine reports it.
+    void record(const base::TraceEvent& event) { recorder_.record(event); }
     base::StringId word(const std::string& text) { return recorder_.intern(text); }
 
     std::shared_ptr<const profiler::RunTimeline> timeline() {

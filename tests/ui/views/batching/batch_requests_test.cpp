@@ -148,7 +148,7 @@ private slots:
         QVERIFY(under >= 0);
         QTest::mouseClick(s.lane(0), Qt::LeftButton, {}, place);
         QCOMPARE(s.view.chosenRequest(), under);
-        // Behind the end nobody runs, which is said and painted.
+        // After the end nobody runs, which is said and painted.
         s.view.time()->setCursor(s.view.time()->extent().end);
         QCOMPARE(s.lane(0)->rowCount(), 0);
         QVERIFY(!s.lane(0)->picture(1).isNull());
@@ -162,13 +162,13 @@ private slots:
     void mostThatWaited() {
         test::RecordedRun run;
         for (int i = 0; i < 20; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 3, {}});
+            run.record(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
         for (int i = 0; i < 16; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestChange::Admitted, i, 0, 0, {}});
+            run.record(base::RequestEvent{0, i, base::RequestChange::Admitted, i, 0, 0, {}});
         }
-        run.tell(base::BatchStepEvent{0, 1000, 0, 16});
-        run.tell(base::BatchStepEvent{1000, 2000, 1, 16});
+        run.record(base::BatchStepEvent{0, 1000, 0, 16});
+        run.record(base::BatchStepEvent{1000, 2000, 1, 16});
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "continuous", 16), *timeline);
         for (const auto axis : {ui::BatchAxis::Time, ui::BatchAxis::Steps}) {

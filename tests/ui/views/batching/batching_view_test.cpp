@@ -243,10 +243,10 @@ private slots:
     void otherTokensAreSeen() {
         test::RecordedRun one, two;
         for (test::RecordedRun* run : {&one, &two}) {
-            run->tell(base::BatchStepEvent{0, 1000, 0, 1});
-            run->tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
-            run->tell(base::TokenEvent{500, 0, 3, run == &one ? 17 : 18, 0});
-            run->tell(base::RequestEvent{1000, 0, base::RequestChange::Finished, 0, 0, 1, run->word("length")});
+            run->record(base::BatchStepEvent{0, 1000, 0, 1});
+            run->record(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+            run->record(base::TokenEvent{500, 0, 3, run == &one ? 17 : 18, 0});
+            run->record(base::RequestEvent{1000, 0, base::RequestChange::Finished, 0, 0, 1, run->word("length")});
         }
         const auto first = one.timeline(), second = two.timeline();
         const auto info = test::batchInfo(1, "continuous", 1);
@@ -258,11 +258,11 @@ private slots:
 
     void damagedEvents() {
         test::RecordedRun run;
-        run.tell(base::BatchStepEvent{100, 150, 0, 1});
-        run.tell(base::SlotSpanEvent{100, 150, 0, 1, 2'000'000'000, 3, base::SlotState::Decode, 1, 0});
-        run.tell(base::SlotSpanEvent{100, 200, 0, 1, 1, 900, base::SlotState::Decode, 1, 0});
-        run.tell(base::RequestEvent{100, 2'000'000'000, base::RequestChange::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{100, 1, base::RequestChange::FirstToken, 1, -1, 3, {}});
+        run.record(base::BatchStepEvent{100, 150, 0, 1});
+        run.record(base::SlotSpanEvent{100, 150, 0, 1, 2'000'000'000, 3, base::SlotState::Decode, 1, 0});
+        run.record(base::SlotSpanEvent{100, 200, 0, 1, 1, 900, base::SlotState::Decode, 1, 0});
+        run.record(base::RequestEvent{100, 2'000'000'000, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.record(base::RequestEvent{100, 1, base::RequestChange::FirstToken, 1, -1, 3, {}});
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "continuous", 2), *timeline);
         QCOMPARE(side->slotCount, 2);
@@ -307,7 +307,7 @@ private slots:
                  0);
     }
 
-    /// Two runs of one mode are told apart by what else differs.
+    /// Two runs of one mode are distinguished by what else differs.
     void titlesSayWhatDiffers() {
         Fixture& f = fixture();
         const auto name = [&](const char* a, const char* b) {
@@ -566,12 +566,12 @@ private slots:
 
     void refusedRequestsAreMarked() {
         test::RecordedRun run;
-        run.tell(base::BatchStepEvent{0, 1000, 0, 1});
+        run.record(base::BatchStepEvent{0, 1000, 0, 1});
         for (int i = 0; i < 2; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 3, {}});
+            run.record(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
-        run.tell(base::RequestEvent{0, 1, base::RequestChange::Refused, -1, -1, 0, run.word("too long")});
-        run.tell(base::RequestEvent{1000, 0, base::RequestChange::Finished, 0, 0, 1, run.word("length")});
+        run.record(base::RequestEvent{0, 1, base::RequestChange::Refused, -1, -1, 0, run.word("too long")});
+        run.record(base::RequestEvent{1000, 0, base::RequestChange::Finished, 0, 0, 1, run.word("length")});
         const auto timeline = run.timeline();
         const auto map =
             ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "continuous", 1), *timeline), ui::BatchAxis::Time);
@@ -592,12 +592,12 @@ private slots:
     /// A request that waits in its slot for others of its batch is idle there.
     void gapsInSlotsAreIdle() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{100, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
-        run.tell(base::SlotSpanEvent{100, 200, 0, 1, 0, 0, base::SlotState::Prefill, 3, 0});
-        run.tell(base::SlotSpanEvent{200, 300, 1, 1, 0, -1, base::SlotState::Idle, 0, 0});
-        run.tell(base::SlotSpanEvent{300, 400, 2, 1, 0, 0, base::SlotState::Decode, 1, 0});
-        run.tell(base::RequestEvent{400, 0, base::RequestChange::Finished, 0, 2, 1, run.word("length")});
+        run.record(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.record(base::RequestEvent{100, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
+        run.record(base::SlotSpanEvent{100, 200, 0, 1, 0, 0, base::SlotState::Prefill, 3, 0});
+        run.record(base::SlotSpanEvent{200, 300, 1, 1, 0, -1, base::SlotState::Idle, 0, 0});
+        run.record(base::SlotSpanEvent{300, 400, 2, 1, 0, 0, base::SlotState::Decode, 1, 0});
+        run.record(base::RequestEvent{400, 0, base::RequestChange::Finished, 0, 2, 1, run.word("length")});
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "static", 1), *timeline);
         QCOMPARE(side->pieces.size(), std::size_t(4));
@@ -639,17 +639,17 @@ private slots:
     void liveRunGrows() {
         test::RecordedRun run;
         for (int i = 0; i < 3; ++i) {
-            run.tell(base::RequestEvent{i * 10, i, base::RequestChange::Arrived, -1, -1, 3, {}});
+            run.record(base::RequestEvent{i * 10, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
-        run.tell(base::RequestEvent{100, 0, base::RequestChange::Admitted, 1, 0, 0, {}});
-        run.tell(base::BatchStepEvent{100, 1000, 0, 1});
-        run.tell(base::RequestEvent{1000, 0, base::RequestChange::FirstToken, 1, 0, 1, {}});
-        run.tell(base::BatchStepEvent{1000, 2000, 1, 1});
+        run.record(base::RequestEvent{100, 0, base::RequestChange::Admitted, 1, 0, 0, {}});
+        run.record(base::BatchStepEvent{100, 1000, 0, 1});
+        run.record(base::RequestEvent{1000, 0, base::RequestChange::FirstToken, 1, 0, 1, {}});
+        run.record(base::BatchStepEvent{1000, 2000, 1, 1});
         const auto timeline = run.timeline();
         sessions::RunInfo info = test::batchInfo(1, "continuous", 2);
         info.status = sessions::RunStatus::Running;
         const auto side = ui::batchSide(info, *timeline);
-        // No slot has told anything yet, but its request has; the other one stands empty.
+        // No slot has reported anything yet, but its request has; the other one stands empty.
         QCOMPARE(side->spans.size(), std::size_t(2));
         QCOMPARE(side->spans[0].state, base::SlotState::Idle);
         QCOMPARE(side->spans[1].slot, 1);
@@ -661,16 +661,16 @@ private slots:
         QVERIFY(map->spanAt(0, 500).has_value());
     }
 
-    /// A request has ended and nobody followed: its slot has not told what it did.
+    /// A request has ended and nobody followed: its slot has not reported what it did.
     void liveSlotsEnd() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{100, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
-        run.tell(base::BatchStepEvent{100, 1000, 0, 1});
-        run.tell(base::RequestEvent{1000, 0, base::RequestChange::FirstToken, -1, 0, 1, {}});
-        run.tell(base::BatchStepEvent{1000, 2000, 1, 1});
-        run.tell(base::RequestEvent{2000, 0, base::RequestChange::Finished, -1, 1, 2, {}});
-        run.tell(base::BatchStepEvent{2000, 3000, 2, 0});
+        run.record(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.record(base::RequestEvent{100, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
+        run.record(base::BatchStepEvent{100, 1000, 0, 1});
+        run.record(base::RequestEvent{1000, 0, base::RequestChange::FirstToken, -1, 0, 1, {}});
+        run.record(base::BatchStepEvent{1000, 2000, 1, 1});
+        run.record(base::RequestEvent{2000, 0, base::RequestChange::Finished, -1, 1, 2, {}});
+        run.record(base::BatchStepEvent{2000, 3000, 2, 0});
         const auto timeline = run.timeline();
         sessions::RunInfo info = test::batchInfo(1, "continuous", 1);
         info.status = sessions::RunStatus::Running;

@@ -120,24 +120,24 @@ private slots:
     void pagesNameTheirRequests() {
         test::RecordedRun run;
         const auto admit = [&](int request, base::TimeNs time) {
-            run.tell(base::RequestEvent{time, request, base::RequestChange::Arrived, -1, -1, 100, {}});
+            run.record(base::RequestEvent{time, request, base::RequestChange::Arrived, -1, -1, 100, {}});
             // Sessions of earlier versions have the sequence as the text of the reason.
-            run.tell(request == 12
-                         ? base::RequestEvent{time, request, base::RequestChange::Admitted, 0, 0, 0, run.word("5")}
-                         : base::RequestEvent{time, request, base::RequestChange::Admitted, 0, 0, 0, {}, 5});
+            run.record(request == 12
+                           ? base::RequestEvent{time, request, base::RequestChange::Admitted, 0, 0, 0, run.word("5")}
+                           : base::RequestEvent{time, request, base::RequestChange::Admitted, 0, 0, 0, {}, 5});
         };
         run.counter("kv_tokens", 1.2e-8, 100);
         run.counter("kv_bytes.full", 1.2e-8, 128.0 * kToken);
         admit(12, 10);
-        run.tell(base::KvPageEvent{10, 1, 0, base::PageState::Used, 5, 1});
-        run.tell(base::KvPageEvent{10, 1, 1, base::PageState::Used, 5, 1});
-        run.tell(base::KvPageEvent{15, 1, 0, base::PageState::Used, 5, 2});
-        run.tell(base::RequestEvent{20, 12, base::RequestChange::Finished, 0, 0, 1, {}});
+        run.record(base::KvPageEvent{10, 1, 0, base::PageState::Used, 5, 1});
+        run.record(base::KvPageEvent{10, 1, 1, base::PageState::Used, 5, 1});
+        run.record(base::KvPageEvent{15, 1, 0, base::PageState::Used, 5, 2});
+        run.record(base::RequestEvent{20, 12, base::RequestChange::Finished, 0, 0, 1, {}});
         admit(13, 20);
-        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 5, 1}); // somebody else holds it still
-        run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 5, 1}); // taken anew
-        run.tell(base::KvPageEvent{20, 1, 2, base::PageState::Used, 7, 1}); // of no request, padding for instance
-        run.tell(base::KvPageEvent{40, 0, 0, base::PageState::Free, -1, 0});
+        run.record(base::KvPageEvent{20, 1, 0, base::PageState::Used, 5, 1}); // somebody else holds it still
+        run.record(base::KvPageEvent{20, 1, 1, base::PageState::Used, 5, 1}); // taken anew
+        run.record(base::KvPageEvent{20, 1, 2, base::PageState::Used, 7, 1}); // of no request, padding for instance
+        run.record(base::KvPageEvent{40, 0, 0, base::PageState::Free, -1, 0});
         const auto timeline = run.timeline();
         const auto pool = ui::KvPool::make(generateRun(true), *timeline);
         const auto before = pool->at(15)[1], after = pool->at(20)[1];
@@ -182,9 +182,10 @@ private slots:
         run.counter("kv_tokens", 0.001, 64);
         run.counter("kv_bytes.full", 0.001, 64.0 * kToken);
         for (int i = 0; i < 6; ++i) {
-            run.tell(base::KvPageEvent{test::ns(0.001 * (i + 1)), 1, i, base::PageState::Used, i / 2, i == 3 ? 2 : 1});
+            run.record(
+                base::KvPageEvent{test::ns(0.001 * (i + 1)), 1, i, base::PageState::Used, i / 2, i == 3 ? 2 : 1});
         }
-        run.tell(base::KvPageEvent{test::ns(0.01), 1, 0, base::PageState::Cached, -1, 0});
+        run.record(base::KvPageEvent{test::ns(0.01), 1, 0, base::PageState::Cached, -1, 0});
         const auto timeline = run.timeline();
         ui::SessionDocument document;
         ui::TimeCursor time;
@@ -212,16 +213,16 @@ private slots:
     /// A batch: what layers hold and the curve's table follow the time.
     void layersOfABatch() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{test::ns(0.001), 0, base::RequestChange::Arrived, -1, -1, 100, {}});
-        run.tell(base::RequestEvent{test::ns(0.002), 0, base::RequestChange::Admitted, 0, 0, 0, {}});
+        run.record(base::RequestEvent{test::ns(0.001), 0, base::RequestChange::Arrived, -1, -1, 100, {}});
+        run.record(base::RequestEvent{test::ns(0.002), 0, base::RequestChange::Admitted, 0, 0, 0, {}});
         run.counter("kv_tokens", 0.003, 100);
         run.counter("kv_bytes.full", 0.003, 128.0 * kToken);
-        run.tell(base::KvPageEvent{test::ns(0.002), 1, 0, base::PageState::Used, 0, 1});
-        run.tell(base::KvPageEvent{test::ns(0.002), 1, 1, base::PageState::Used, 0, 1});
-        run.tell(base::KvPageEvent{test::ns(0.002), 0, 0, base::PageState::Used, 0, 1});
-        run.tell(base::RequestEvent{test::ns(0.005), 0, base::RequestChange::Finished, 0, 0, 1, {}});
-        run.tell(base::KvPageEvent{test::ns(0.005), 1, 1, base::PageState::Free, -1, 0});
-        run.tell(base::KvPageEvent{test::ns(0.010), 1, 0, base::PageState::Free, -1, 0});
+        run.record(base::KvPageEvent{test::ns(0.002), 1, 0, base::PageState::Used, 0, 1});
+        run.record(base::KvPageEvent{test::ns(0.002), 1, 1, base::PageState::Used, 0, 1});
+        run.record(base::KvPageEvent{test::ns(0.002), 0, 0, base::PageState::Used, 0, 1});
+        run.record(base::RequestEvent{test::ns(0.005), 0, base::RequestChange::Finished, 0, 0, 1, {}});
+        run.record(base::KvPageEvent{test::ns(0.005), 1, 1, base::PageState::Free, -1, 0});
+        run.record(base::KvPageEvent{test::ns(0.010), 1, 0, base::PageState::Free, -1, 0});
         const auto timeline = run.timeline();
         ui::SessionDocument document;
         ui::TimeCursor time;

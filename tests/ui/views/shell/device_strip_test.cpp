@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The device of the next run in the tool bar: what it shows, when it asks, how it gives way, and what it makes of
-// devices that vanish or tell nonsense.
+// devices that vanish or report nonsense.
 #include "ui/views/shell/device_strip.h"
 
 #include <QMenu>
@@ -270,7 +270,7 @@ private slots:
         QCOMPARE(window.deviceStrip()->shownTexts().size(), 0);
     }
 
-    void withoutAFeedItTellsOfTheRun() {
+    void withoutAFeedItShowsTheRun() {
         MainWindow window(nullptr, {});
         window.show();
         QVERIFY(!window.deviceStrip()->isVisible());

@@ -175,7 +175,7 @@ private slots:
                          interpreter.booleans()[0] != 0 ? scene.colors.full.fill : scene.colors.blockedBy[0].fill);
             }
         }
-        // 300 x 3 = 900 = 3 x 256 + 132: behind the mask is canvas.
+        // 300 x 3 = 900 = 3 x 256 + 132: after the mask is canvas.
         const QImage edge = mapTile(scene, 3, 3);
         QCOMPARE(edge.pixel(140, 140), scene.colors.canvas);
         QVERIFY(edge.pixel(100, 100) != scene.colors.canvas);

@@ -91,7 +91,7 @@ private slots:
         QCOMPARE(edit.extraSelections().size(), 2);
         QCOMPARE(edit.extraSelections()[1].format.underlineStyle(), QTextCharFormat::WaveUnderline);
         QCOMPARE(edit.extraSelections()[1].cursor.selectedText(), QStringLiteral("b"));
-        edit.setProblem(12, 12); // behind the end: its neighbour
+        edit.setProblem(12, 12); // after the end: its neighbour
         QCOMPARE(edit.extraSelections().size(), 2);
         edit.setProblem(0, 0);
         edit.setTintedLine(99, true);

@@ -45,7 +45,7 @@ private slots:
             int lines = 0;
             for (int slot = 0; slot < 8; ++slot) {
                 const int y = static_cast<int>(rows.row(slot, 0, 1).center().y() * 2);
-                // From where the slot is told of to the mark of the run's end.
+                // From where the slot is reported to the mark of the run's end.
                 for (int x =
                          140 +
                          static_cast<int>(
@@ -92,7 +92,7 @@ private slots:
         }
     }
 
-    /// What two decimals cannot tell apart is no gain.
+    /// What two decimals cannot distinguish is no gain.
     void equalRatesAreEqual() {
         Fixture& f = fixture();
         ui::BatchSide a = *ui::batchSide(f.infoA, *f.flow), b = a;
@@ -113,12 +113,12 @@ private slots:
     /// A part of a server's session began with a request under way: the time before it made none of its tokens.
     void partsCountFromTheirBeginning() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{-9'000'000'000, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{-8'000'000'000, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
-        run.tell(base::BatchStepEvent{.begin = 0, .end = 1'000'000'000, .index = 0, .decodeRows = 1, .sampled = 300});
-        run.tell(base::BatchStepEvent{
+        run.record(base::RequestEvent{-9'000'000'000, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.record(base::RequestEvent{-8'000'000'000, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
+        run.record(base::BatchStepEvent{.begin = 0, .end = 1'000'000'000, .index = 0, .decodeRows = 1, .sampled = 300});
+        run.record(base::BatchStepEvent{
             .begin = 1'000'000'000, .end = 2'000'000'000, .index = 1, .decodeRows = 1, .sampled = 100});
-        run.tell(base::RequestEvent{2'000'000'000, 0, base::RequestChange::Finished, 0, 1, 400, run.word("length")});
+        run.record(base::RequestEvent{2'000'000'000, 0, base::RequestChange::Finished, 0, 1, 400, run.word("length")});
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "continuous", 1), *timeline);
         QCOMPARE(side->generated, 400);
@@ -166,11 +166,11 @@ private slots:
     void framesAreThoseInTheRange() {
         constexpr int kPieces = 3000;
         test::RecordedRun run;
-        run.tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.record(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
         for (int i = 0; i < 2 * kPieces; ++i) { // idle every other step, first in slot 1, then in slot 0
-            run.tell(base::SlotSpanEvent{i * 1000, i * 1000 + 400 + i % 7 * 50, i, 1, i < kPieces ? 1 : 0, 0,
-                                         base::SlotState::Decode, 1, 0});
-            run.tell(base::BatchStepEvent{i * 1000, i * 1000 + 1000, i, 1});
+            run.record(base::SlotSpanEvent{i * 1000, i * 1000 + 400 + i % 7 * 50, i, 1, i < kPieces ? 1 : 0, 0,
+                                           base::SlotState::Decode, 1, 0});
+            run.record(base::BatchStepEvent{i * 1000, i * 1000 + 1000, i, 1});
         }
         const auto timeline = run.timeline();
         const auto map =
@@ -229,11 +229,11 @@ private slots:
     void refusedRunsSayWhy() {
         test::RecordedRun run;
         for (int i = 0; i < 3; ++i) {
-            run.tell(base::RequestEvent{1000, i, base::RequestChange::Arrived, -1, -1, 3, {}});
+            run.record(base::RequestEvent{1000, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
         for (int i = 0; i < 3; ++i) {
-            run.tell(base::RequestEvent{4000 + i, i, base::RequestChange::Refused, -1, -1, 0,
-                                        run.word("it needs 9 pages of 1")});
+            run.record(base::RequestEvent{4000 + i, i, base::RequestChange::Refused, -1, -1, 0,
+                                          run.word("it needs 9 pages of 1")});
         }
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "continuous", 4), *timeline);
@@ -251,10 +251,10 @@ private slots:
         // A thousand slots in a hundred pixels, and one slot in the same room.
         for (const int slotCount : {1, 1000}) {
             test::RecordedRun run;
-            run.tell(base::BatchStepEvent{0, 1000, 0, slotCount});
+            run.record(base::BatchStepEvent{0, 1000, 0, slotCount});
             for (int slot = 0; slot < slotCount; ++slot) {
-                run.tell(base::SlotSpanEvent{0, 1000, 0, 1, slot, slot, base::SlotState::Decode, 1, 0});
-                run.tell(base::RequestEvent{0, slot, base::RequestChange::Arrived, -1, -1, 3, {}});
+                run.record(base::SlotSpanEvent{0, 1000, 0, 1, slot, slot, base::SlotState::Decode, 1, 0});
+                run.record(base::RequestEvent{0, slot, base::RequestChange::Arrived, -1, -1, 3, {}});
             }
             const auto timeline = run.timeline();
             const auto map = ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "static", slotCount), *timeline),

@@ -100,13 +100,13 @@ private slots:
             step.index = i;
             step.sampled = kSlots;
             step.usedPages = 500 + i % 97;
-            run.tell(step);
+            run.record(step);
         }
         // Two hundred stretches for each request: many to a column of pixels.
         constexpr int kRounds = kRequests / kSlots + 1, kStretches = 100;
         const int each = std::max(2, steps / kRounds / kStretches);
         for (int i = 0; i < kRequests; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 100, {}});
+            run.record(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 100, {}});
         }
         for (int at = 0; at < kRounds * kStretches; ++at) {
             for (int slot = 0; slot < kSlots; ++slot) {
@@ -115,13 +115,13 @@ private slots:
                     continue;
                 }
                 if (at % kStretches == 0) {
-                    run.tell(
+                    run.record(
                         base::RequestEvent{from * 1000, request, base::RequestChange::Admitted, slot, from, 0, {}});
                 }
-                run.tell(base::SlotSpanEvent{from * 1000, (from + 1) * 1000, from, 1, slot, request,
-                                             base::SlotState::Prefill, 1, 0});
-                run.tell(base::SlotSpanEvent{(from + 1) * 1000, (from + each) * 1000, from + 1, each - 1, slot, request,
-                                             base::SlotState::Decode, each - 1, 0});
+                run.record(base::SlotSpanEvent{from * 1000, (from + 1) * 1000, from, 1, slot, request,
+                                               base::SlotState::Prefill, 1, 0});
+                run.record(base::SlotSpanEvent{(from + 1) * 1000, (from + each) * 1000, from + 1, each - 1, slot,
+                                               request, base::SlotState::Decode, each - 1, 0});
             }
         }
         const auto timeline = run.timeline();
@@ -170,16 +170,16 @@ private slots:
         const double asked = static_cast<double>(clock.nsecsElapsed()) / 1e6;
         QVERIFY(shapes->waiting());
         double longest = 0;
-        QString told;
+        QString stacking;
         while (shapes->waiting()) {
             clock.restart();
             QCoreApplication::processEvents(QEventLoop::AllEvents);
             stack.grab();
             longest = std::max(longest, static_cast<double>(clock.nsecsElapsed()) / 1e6);
-            told = shapes->facts().contains(QStringLiteral("Stacking")) ? shapes->facts() : told;
+            stacking = shapes->facts().contains(QStringLiteral("Stacking")) ? shapes->facts() : stacking;
         }
         qInfo("%llu events: asking %.1f ms, longest turn of the event loop %.1f ms; %s",
-              static_cast<unsigned long long>(timeline->memory().events()), asked, longest, qPrintable(told));
+              static_cast<unsigned long long>(timeline->memory().events()), asked, longest, qPrintable(stacking));
         QCOMPARE(timeline->memory().stackedPart(), 1.0);
         QVERIFY(shapes->drawn().shapes + shapes->drawn().small > 0);
     }

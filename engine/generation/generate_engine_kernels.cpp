@@ -8,14 +8,14 @@
 #include <deque>
 #include <set>
 
-#include "engine/generation/together_run.h"
+#include "engine/generation/generate_engine.h"
 
 namespace vitrine::engine {
 
 /// Batches that decoding may come to: every row that decodes, and what is left of them as rows end. Where only lengths
 /// end rows, those are known; else any number may be left, and beyond some tens of rows kernels are the same for
 /// neighbours.
-std::vector<std::vector<TogetherRun::Row*>> TogetherRun::decodeBatches() const {
+std::vector<std::vector<GenerateEngine::Row*>> GenerateEngine::decodeBatches() const {
     constexpr std::size_t kEveryCount = 64;
     std::vector<Row*> rows;
     bool anyEnd = false;
@@ -40,7 +40,7 @@ std::vector<std::vector<TogetherRun::Row*>> TogetherRun::decodeBatches() const {
 }
 
 /// Kernels of every step that may come are compiled before anything is timed.
-void TogetherRun::prepare(const KvCacheOptions& cacheOptions) {
+void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
     if (!model_.context().can().compilesKernels) {
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/generation/together_run.h"
+#include "engine/generation/generate_engine.h"
 
 #include <algorithm>
 #include <new>
@@ -15,9 +15,9 @@ constexpr std::int64_t kLongestJump = 1024;
 
 } // namespace
 
-TogetherRun::TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer,
-                         const GenerateOptions& options, std::vector<GenerateRequest> requests, GenerateReport& report,
-                         const TokenCallback& onToken)
+GenerateEngine::GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer,
+                               const GenerateOptions& options, std::vector<GenerateRequest> requests,
+                               GenerateReport& report, const TokenCallback& onToken)
     : StepEngine(model), options_(options), report_(report), onToken_(onToken),
       chunk_(prefillChunk(model.context().traits(), options.prefillChunk)) {
     report_ = GenerateReport{};
@@ -34,7 +34,7 @@ TogetherRun::TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& t
 
 /// Room for every request to its end, where the kind of cache wants to know. The last new token is never fed back, so
 /// it needs no place.
-KvCacheOptions TogetherRun::cacheOptions() const {
+KvCacheOptions GenerateEngine::cacheOptions() const {
     KvCacheOptions cache = options_.cache;
     const auto tokensOf = [this](const Row& row) {
         return options_.priorTokens + row.result().promptTokens + row.request().maxNewTokens - 1;
@@ -56,7 +56,7 @@ KvCacheOptions TogetherRun::cacheOptions() const {
     return cache;
 }
 
-void TogetherRun::run() {
+void GenerateEngine::run() {
     const KvCacheOptions cache = cacheOptions();
     try {
         prepare(cache);
@@ -82,7 +82,7 @@ void TogetherRun::run() {
     cache_.reset();
 }
 
-void TogetherRun::abandon(FinishReason reason) {
+void GenerateEngine::abandon(FinishReason reason) {
     drop();
     for (const auto& row : rows_) {
         row->abandon(reason);
@@ -90,12 +90,12 @@ void TogetherRun::abandon(FinishReason reason) {
     cache_.reset();
 }
 
-ActiveRequest* TogetherRun::unended(std::int32_t request) const {
+ActiveRequest* GenerateEngine::unended(std::int32_t request) const {
     Row* const row = request < 0 ? nullptr : rows_[static_cast<std::size_t>(request)].get();
     return row == nullptr || row->done() ? nullptr : row;
 }
 
-std::vector<TogetherRun::Row*> TogetherRun::liveRows() const {
+std::vector<GenerateEngine::Row*> GenerateEngine::liveRows() const {
     std::vector<Row*> rows;
     for (const auto& row : rows_) {
         if (!row->done()) {
@@ -108,7 +108,7 @@ std::vector<TogetherRun::Row*> TogetherRun::liveRows() const {
 // --- schedules
 
 /// As many tokens as a step takes of the first rows that have not had all of theirs.
-StepSchedule TogetherRun::nextPrefill() {
+StepSchedule GenerateEngine::nextPrefill() {
     StepSchedule schedule;
     std::int64_t room = chunk_;
     for (const auto& row : rows_) {
@@ -127,7 +127,7 @@ StepSchedule TogetherRun::nextPrefill() {
 
 /// A token for every row that has not ended. Empty where there is none, and where a row may end with the step under
 /// way: the next one would have other rows.
-StepSchedule TogetherRun::nextDecode() const {
+StepSchedule GenerateEngine::nextDecode() const {
     StepSchedule schedule;
     schedule.index = decodeIndex_;
     const PendingStep* const last = underWay();
@@ -149,13 +149,13 @@ StepSchedule TogetherRun::nextDecode() const {
 
 // --- steps
 
-void TogetherRun::advanceTo(StepSchedule schedule) {
+void GenerateEngine::advanceTo(StepSchedule schedule) {
     auto pending = std::make_unique<PendingStep>();
     pending->schedule = std::move(schedule);
     advance(pending);
 }
 
-void TogetherRun::prefill() {
+void GenerateEngine::prefill() {
     const double begin = seconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
     std::int64_t total = 0;
@@ -176,7 +176,7 @@ void TogetherRun::prefill() {
     }
 }
 
-void TogetherRun::decode() {
+void GenerateEngine::decode() {
     decodeBegin_ = seconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
     for (;;) {
@@ -196,7 +196,7 @@ void TogetherRun::decode() {
     }
 }
 
-void TogetherRun::complete(PendingStep& pending) {
+void GenerateEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
     batch.repeats = true;
     batch.topLogprobs = options_.topLogprobs;
@@ -206,12 +206,12 @@ void TogetherRun::complete(PendingStep& pending) {
 
 /// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if
 /// this one fails.
-bool TogetherRun::launch(const PendingStep& pending) {
+bool GenerateEngine::launch(const PendingStep& pending) {
     if (!pending.decodes || pending.batch.expertUse != nullptr) {
         return false;
     }
     try {
-        return model_.launch(pending.batch, *cache_, underWay() != nullptr ? Launch::GraphOnLast : Launch::Graph);
+        return model_.launch(pending.batch, *cache_, underWay() != nullptr ? Launch::GraphOnPendingIds : Launch::Graph);
     } catch (...) {
         if (underWay() != nullptr) {
             landLast();
@@ -221,7 +221,7 @@ bool TogetherRun::launch(const PendingStep& pending) {
     }
 }
 
-void TogetherRun::entered(const PendingStep&) {
+void GenerateEngine::entered(const PendingStep&) {
     report_.kvBytes = std::max(report_.kvBytes, cache_->usedBytes());
     const std::uint64_t pages = cache_->bytes();
     if (pages > report_.kvPageBytes) {
@@ -233,7 +233,7 @@ void TogetherRun::entered(const PendingStep&) {
     }
 }
 
-void TogetherRun::landed(const PendingStep& pending, base::TimeNs begin) {
+void GenerateEngine::landed(const PendingStep& pending, base::TimeNs begin) {
     const double stepSeconds = static_cast<double>(landedAt_) * 1e-9 - static_cast<double>(begin) * 1e-9;
     if (!pending.decodes) {
         report_.stepSeconds = std::max(report_.stepSeconds, stepSeconds);
@@ -245,8 +245,8 @@ void TogetherRun::landed(const PendingStep& pending, base::TimeNs begin) {
                                            [this](std::int32_t request) { return unended(request) != nullptr; });
 }
 
-void TogetherRun::accept(ActiveRequest& request, std::int32_t id, float logprob,
-                         std::vector<std::pair<std::int32_t, float>> top) {
+void GenerateEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
+                            std::vector<std::pair<std::int32_t, float>> top) {
     TakenToken taken = request.take(model_.context().tracer(), id, logprob, std::move(top));
     taken.token.time = now();
     if (onToken_) {
@@ -261,7 +261,7 @@ void TogetherRun::accept(ActiveRequest& request, std::int32_t id, float logprob,
 }
 
 /// Goes over steps that would repeat the last one: nothing is computed, their time passes.
-void TogetherRun::jump(double stepSeconds) {
+void GenerateEngine::jump(double stepSeconds) {
     std::vector<int> sequences;
     std::int64_t count = kLongestJump;
     const std::vector<Row*> rows = liveRows();

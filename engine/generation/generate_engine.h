@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Requests that begin together, scheduled for the steps of a StepEngine: their prompts are read in chunks, the first
-// ones first, then every request that has not ended gets a token in each step.
+// The step engine for requests that begin together. First it reads the prompts in prefill steps of limited size, one
+// prompt after the other. Then every request that has not ended gets one token in each decode step.
 
 #include <cstdint>
 #include <memory>
@@ -14,22 +14,22 @@
 
 namespace vitrine::engine {
 
-class TogetherRun final : private StepEngine {
+class GenerateEngine final : private StepEngine {
 public:
-    /// The model, the report and the callback must outlive it. Throws BadInput for a prompt without tokens.
-    TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
-                std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
-    ~TogetherRun() override { drop(); }
+    /// The model, the report and the callback must outlive the engine. Throws BadInput for a prompt without tokens.
+    GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
+                   std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
+    ~GenerateEngine() override { drop(); }
 
-    /// Once. On every error the report holds what was done until then, and a request that had not ended reads
-    /// Cancelled, OutOfMemory or Failed.
+    /// Generates all answers. Call it once. When it throws, the report holds what was done until then. A request that
+    /// had not ended has the finish reason Cancelled, OutOfMemory or Failed.
     void run();
 
 private:
     struct Row : ActiveRequest {
         using ActiveRequest::ActiveRequest;
 
-        int sequence = -1;          ///< of the cache; -1: not in it
+        int sequence = -1;          ///< its number in the cache; -1: not in the cache
         std::int64_t prefilled = 0; ///< tokens of its prompt that were scheduled
     };
 
@@ -53,7 +53,7 @@ private:
     std::vector<Row*> liveRows() const;
     void jump(double stepSeconds);
     double seconds() const { return static_cast<double>(now()) * 1e-9; }
-    // What is compiled before the first step (together_kernels.cpp):
+    // Compiles kernels before the first step (generate_engine_kernels.cpp):
     void prepare(const KvCacheOptions& cache);
     std::vector<std::vector<Row*>> decodeBatches() const;
 
