@@ -41,6 +41,10 @@ find_program(VITRINE_MOLD mold)
 if(VITRINE_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_link_options(-fuse-ld=mold)
 endif()
+# A bundle of tools/gpu-bundle has the libraries in lib/ beside bin/. The older of the two kinds of search path also holds
+# for libraries that a library needs.
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+add_link_options(-Wl,--disable-new-dtags)
 
 add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
 if(VITRINE_WERROR)

@@ -91,15 +91,13 @@ function(vitrine_test folder)
   string(REPLACE "/" "_" stem ${folder})
   set(name ${stem}_tests)
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE
+    ${ARG_DEPENDS} ${ARG_LIBRARIES} vitrine_test_paths GTest::gtest GTest::gmock GTest::gtest_main)
   vitrine_precompile(${name} test)
   vitrine_unity(${name})
   if(NOT ARG_OPTIMIZE)
     target_compile_options(${name} PRIVATE ${VITRINE_TEST_OPTIONS})
   endif()
-  target_compile_definitions(${name} PRIVATE
-    VITRINE_FIXTURES="${CMAKE_SOURCE_DIR}/tests/fixtures" VITRINE_RESOURCES="${CMAKE_SOURCE_DIR}/resources"
-    VITRINE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX ${stem}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${stem})
 endfunction()

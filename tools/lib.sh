@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: The Vitrine authors
 # SPDX-License-Identifier: GPL-3.0-only
 # What the scripts of this folder share; source it, it runs nothing by itself.
-# After sourcing, the current folder is the root of the tree, $root.
+# After sourcing, the current folder is the root of the tree, $root. Sourcing it comes first in a script, because it
+# remembers the script's file and the folder that the script was called from.
 set -euo pipefail
+script=$(realpath -- "$0")
+origin=$PWD
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
@@ -28,6 +31,63 @@ say() { printf '%s\n' "$*"; }
 fail() {
     printf 'vitrine: error: %s\n' "$*" >&2
     exit 1
+}
+
+# misuse SENTENCE: the last line of a script that was called wrongly.
+misuse() {
+    printf 'vitrine: error: %s: %s\n' "${script#"$root"/}" "$*" >&2
+    exit 2
+}
+
+# usage: the comment at the head of the script, without the licence.
+usage() {
+    sed -n '/^#!/d; /^# SPDX/d; /^#/!q; s/^# \{0,1\}//p' "$script"
+}
+
+# take_arguments LEAST MOST [OPTION...] -- ARGUMENT...: reads the script's arguments. Options come first; each that was
+# given sets the variable of its name to true, the others are false: $verbose for --verbose. The array $operands gets
+# what follows, from LEAST to MOST of them. An option that ends in "...", like --quick..., takes all that follows it.
+# --help and -h print the usage.
+take_arguments() {
+    local least=$1 most=$2 option known=(--help -h)
+    shift 2
+    while [[ $1 != -- ]]; do
+        known+=("${1%...}")
+        [[ $1 != *... ]] || local rest=$1
+        declare -g "$(option_variable "${1%...}")=false"
+        shift
+    done
+    shift
+    while [[ ${1:-} == -* ]]; do
+        option=$1
+        case "$option" in
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        esac
+        [[ " ${known[*]} " == *" $option "* ]] || misuse "unknown option $option; there are: ${known[*]}"
+        declare -g "$(option_variable "$option")=true"
+        shift
+        if [[ ${rest:-} == "$option..." ]]; then
+            most=$#
+            break
+        fi
+    done
+    operands=("$@")
+    (($# >= least)) || misuse "too few arguments; --help says what it takes"
+    (($# <= most)) || misuse "${operands[most]}: one argument too many; --help says what it takes"
+}
+
+# option_variable --OPTION: the name of its variable.
+option_variable() {
+    local name=${1#--}
+    say "${name//-/_}"
+}
+
+# from_origin PATH: the absolute path of what the caller of the script named.
+from_origin() {
+    (cd -- "$origin" && realpath -m -- "$1")
 }
 
 # stage NAME COMMAND...: runs the command under a headline and prints how long it took. Its status is the command's.
@@ -92,7 +152,7 @@ slowest() {
     say "The slowest files of $folder, in seconds:"
     # Columns of Ninja's log: begin and end in ms, time stamp, output, hash of the command. The last line of a file counts.
     awk -F '\t' '$4 ~ /[.](o|gch)$/ { time[$4] = ($2 - $1) / 1000 } END { for (f in time) printf "%8.1f  %s\n", time[f], f }' \
-        "$folder/.ninja_log" | sort -rn | head -n "$count" | sed -E 's#CMakeFiles/[^/]+[.]dir/##'
+        "$folder/.ninja_log" | sort -rn | sed -E "$((count + 1)),\$d; s#CMakeFiles/[^/]+[.]dir/##"
 }
 
 # run_tests FOLDER [CTEST ARGS]: the tests of a build. A few that fail beside others get a second run, alone: a machine that

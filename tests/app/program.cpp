@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/fixture_paths.h"
+
 namespace vitrine::test {
 
 namespace {
@@ -27,7 +29,7 @@ std::array<int, 2> makePipe() {
 
 } // namespace
 
-Program::Program(const std::vector<std::string>& arguments) : Program(VITRINE_BINARY_DIR "/app/vitrine", arguments) {}
+Program::Program(const std::vector<std::string>& arguments) : Program(vitrineProgram(), arguments) {}
 
 Program::Program(const std::string& program, const std::vector<std::string>& arguments) {
     const auto out = makePipe();

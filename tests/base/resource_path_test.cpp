@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(ResourcePath, FindsTheSourceTree) {
-    EXPECT_EQ(resourcePath("CMakeLists.txt"), std::string(VITRINE_RESOURCES) + "/CMakeLists.txt");
+    EXPECT_EQ(resourcePath("CMakeLists.txt"), VITRINE_SOURCE_RESOURCES "/CMakeLists.txt");
 }
 
 TEST(ResourcePath, TheEnvironmentWins) {
@@ -29,7 +29,7 @@ TEST(ResourcePath, TheEnvironmentWins) {
     unsetenv("VITRINE_RESOURCES");
     fs::remove_all(folder);
     EXPECT_EQ(found, (folder / "CMakeLists.txt").string());
-    EXPECT_EQ(fallback, std::string(VITRINE_RESOURCES) + "/CMakeLists.txt");
+    EXPECT_EQ(fallback, VITRINE_SOURCE_RESOURCES "/CMakeLists.txt");
 }
 
 TEST(ResourcePath, RefusesPathsOutside) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/resource_path.h"
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
 #include "kernels/cuda/jit/kernel_library.h"
@@ -49,7 +50,7 @@ TEST_F(KernelPacksGpu, TheSimplePackAgreesWithTheBuiltinKernels) {
     const ModelSource source = openModel("synthetic:gpt-oss-20b", {{"num_hidden_layers", "1"}, {"vocab_size", "512"}});
     const auto builtin = contextWith({});
     const std::vector<float> expected = logitsOf(*builtin, source);
-    const auto packed = contextWith({VITRINE_RESOURCES "/kernel-packs/simple-moe"});
+    const auto packed = contextWith({base::resourcePath("kernel-packs/simple-moe")});
     const std::vector<float> found = logitsOf(*packed, source);
     const auto uses = packed->cuda()->library().uses();
     EXPECT_TRUE(std::any_of(uses.begin(), uses.end(), [](const kernels::KernelUse& use) {

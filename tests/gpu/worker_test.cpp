@@ -6,16 +6,17 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "app/runner/host/run_host.h"
 #include "base/error.h"
+#include "base/resource_path.h"
 #include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/runner/host/worker_testing.h"
+#include "tests/fixture_paths.h"
 #include "tests/gpu/context_testing.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -24,22 +25,16 @@ namespace {
 
 using nlohmann::json;
 
-/// The program beside this one, where both were carried to another machine; else the one that was built.
-std::string workerProgram() {
-    const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "vitrine";
-    return std::filesystem::exists(beside) ? beside.string() : test::kWorkerProgram;
-}
-
 class WorkerGpu : public gpu::GpuTest {
 protected:
     void SetUp() override {
         GpuTest::SetUp();
         if (!IsSkipped()) {
-            host_ = RunHost::inWorker(workerProgram());
+            host_ = RunHost::inWorker(test::kWorkerProgram);
         }
     }
     static json experiment(const json& more = json::object()) {
-        json out = {{"vitrine", 1},        {"workload", "generate"}, {"model", VITRINE_FIXTURES "/gpt-oss-mxfp4"},
+        json out = {{"vitrine", 1},        {"workload", "generate"}, {"model", test::fixture("gpt-oss-mxfp4")},
                     {"backend", "cuda"},   {"tokens", {1, 2, 3}},    {"ignore_eos", true},
                     {"max_new_tokens", 24}};
         out.update(more);
@@ -71,7 +66,7 @@ protected:
     std::vector<std::string> notices_;
 };
 
-const std::string kWildPack = VITRINE_FIXTURES "/kernel-packs/out-of-bounds";
+const std::string kWildPack = test::fixture("kernel-packs/out-of-bounds");
 
 TEST_F(WorkerGpu, AKernelThatWritesOutOfBoundsEndsItsRunAlone) {
     const json expected = done(experiment());
@@ -113,7 +108,7 @@ TEST_F(WorkerGpu, TheNextRunTakesWeightsAndKernelsOver) {
 
 TEST_F(WorkerGpu, OtherPacksAndOtherWeightsStartAfresh) {
     const json builtin = done(experiment());
-    const std::string pack = VITRINE_RESOURCES "/kernel-packs/simple-moe";
+    const std::string pack = base::resourcePath("kernel-packs/simple-moe");
     EXPECT_FALSE(kept(done(experiment({{"kernel_pack", {pack}}}))));
     EXPECT_TRUE(kept(done(experiment({{"kernel_pack", {pack}}}))));
     EXPECT_FALSE(kept(done(experiment({{"weights", "dequantized"}}))));

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/host_run_controller.h"
+#include "base/resource_path.h"
 #include "kernels/context/context.h"
 #include "tests/ui/views/run/run_window.h"
 #include "ui/models/session/run_table.h"
@@ -36,7 +37,7 @@ constexpr int kLimitMs = 60'000;
 QString longDemoModel(const QString& folder) {
     QDir(folder).mkpath(QStringLiteral("model"));
     const QString copy = folder + QStringLiteral("/model/");
-    const QDir model(QStringLiteral(VITRINE_RESOURCES "/models/vitrine-demo"));
+    const QDir model(QString::fromStdString(base::resourcePath("models/vitrine-demo")));
     for (const QString& name : model.entryList(QDir::Files)) {
         QFile::copy(model.filePath(name), copy + name);
     }

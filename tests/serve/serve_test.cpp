@@ -13,9 +13,11 @@
 #include <sys/socket.h>
 
 #include "app/runner/runs/run_compare.h"
+#include "base/resource_path.h"
 #include "engine/workload/batch/batch.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
+#include "tests/fixture_paths.h"
 #include "tests/serve/server_rig.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -34,7 +36,7 @@ ServerRig::Options with(const json& more) {
 
 ServerRig::Options demoModel(const json& more = json::object()) {
     ServerRig::Options options = with(more);
-    options.model = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+    options.model = base::resourcePath("models/vitrine-demo");
     return options;
 }
 
@@ -89,7 +91,7 @@ TEST(Serve, AnAnswerEndsWithTheContext) {
 
 TEST(Serve, WithoutATokenizerTextIsRefusedOrBytes) {
     ServerRig::Options options;
-    options.model = std::string(VITRINE_FIXTURES) + "/llama";
+    options.model = test::fixture("llama");
     {
         ServerRig folder(options);
         const HttpReply refused = folder.complete(folder.body("text", 3));

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/resource_path.h"
 #include "tests/repetitions.h"
 #include "tests/serve/server_rig.h"
 
@@ -25,7 +26,7 @@ class ServeText : public testing::Test {
 protected:
     static void SetUpTestSuite() {
         ServerRig::Options options;
-        options.model = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+        options.model = base::resourcePath("models/vitrine-demo");
         sharedRig = std::make_unique<ServerRig>(options);
     }
     static void TearDownTestSuite() { sharedRig.reset(); }

@@ -12,6 +12,7 @@
 
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
+#include "tests/fixture_paths.h"
 #include "tests/kernels/ops/attention/flex_fixture.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -134,7 +135,7 @@ void expectRows(const FlexFixture& actual, const FlexFixture& expected, const st
 
 TEST_F(AttentionCommand, ReferenceProgramsFromText) {
     for (const Case& c : cases()) {
-        const std::string tensors = std::string(VITRINE_FIXTURES) + "/" + c.fixture + "/flex.safetensors";
+        const std::string tensors = test::fixture(std::string(c.fixture) + "/flex.safetensors");
         std::vector<std::string> arguments{"attention", "--tensors", tensors, "--backward", "--backend",
                                            "cpu",       "--repeat",  "1",     "--output",   file("out.safetensors")};
         for (const auto& [flag, text] : {std::pair{"--score", c.score}, std::pair{"--mask", c.mask}}) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/app/program.h"
+#include "tests/fixture_paths.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine {
@@ -209,8 +210,8 @@ TEST(CommandLine, BadSpecFilesNameFileAndKey) {
 
 TEST(CommandLine, CompletionWorksInBash) {
     const auto complete = [](const std::string& words, int index) {
-        const std::string script = "source <(" VITRINE_BINARY_DIR "/app/vitrine completion bash); COMP_WORDS=(" +
-                                   words + "); COMP_CWORD=" + std::to_string(index) +
+        const std::string script = "source <(" + test::vitrineProgram() + " completion bash); COMP_WORDS=(" + words +
+                                   "); COMP_CWORD=" + std::to_string(index) +
                                    "; cd /; _vitrine; echo \"${COMPREPLY[*]}\"";
         return test::Program("/bin/bash", {"--norc", "-c", script}).wait();
     };

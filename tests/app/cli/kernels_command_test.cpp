@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/resource_path.h"
 #include "kernels/cuda/jit/cubin_cache.h"
 #include "tests/app/program.h"
 #include "tests/sessions/temp_folder.h"
@@ -23,7 +24,7 @@ using test::ProgramResult;
 using test::TempFolder;
 using testing::HasSubstr;
 
-const std::string kPack = VITRINE_RESOURCES "/kernel-packs/simple-moe";
+const std::string kPack = base::resourcePath("kernel-packs/simple-moe");
 
 json jsonOf(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "kernels");

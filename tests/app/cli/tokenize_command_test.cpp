@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/app/program.h"
+#include "tests/fixture_paths.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine {
@@ -14,7 +15,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-const std::string kTokenizer = VITRINE_FIXTURES "/tokenizers/qwen-style.tokenizer.json";
+const std::string kTokenizer = test::fixture("tokenizers/qwen-style.tokenizer.json");
 
 TEST(TokenizeCommand, TurnsRowsIntoIdsAndBack) {
     const test::TempFolder folder;

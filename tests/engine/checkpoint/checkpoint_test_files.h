@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine::test {
 
@@ -65,8 +66,7 @@ inline std::string safetensorsBytes(const std::string& header, std::size_t dataB
 
 /// A model folder's copy, to be damaged.
 inline void copyFixture(const std::string& name, const TempFolder& to) {
-    std::filesystem::copy(std::filesystem::path(VITRINE_FIXTURES) / name, to.path(),
-                          std::filesystem::copy_options::recursive);
+    std::filesystem::copy(vitrine::test::fixture(name), to.path(), std::filesystem::copy_options::recursive);
     std::filesystem::remove(to.file("expected.safetensors"));
 }
 

@@ -5,12 +5,13 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine {
 namespace {
 
 ModelSource fixture(const std::string& name) {
-    return openModel(std::string(VITRINE_FIXTURES) + "/" + name);
+    return openModel(vitrine::test::fixture(name));
 }
 
 std::vector<std::int64_t> windows(const ModelConfig& config) {

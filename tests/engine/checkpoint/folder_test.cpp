@@ -7,6 +7,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine {
 namespace {
@@ -26,7 +27,7 @@ std::string openFailure(const std::string& model) {
 }
 
 TEST(Checkpoint, ShardsAreOneModel) {
-    const auto checkpoint = Checkpoint::open(std::string(VITRINE_FIXTURES) + "/gpt-oss-bf16");
+    const auto checkpoint = Checkpoint::open(vitrine::test::fixture("gpt-oss-bf16"));
     const auto* location = checkpoint->find("model.layers.3.mlp.experts.down_proj");
     ASSERT_NE(location, nullptr);
     EXPECT_EQ(location->entry->shape, (std::vector<std::int64_t>{4, 64, 64}));
@@ -187,7 +188,7 @@ TEST(OpenModel, FindsModelsInTheHuggingFaceCache) {
     fs::create_directories(model / "snapshots" / "0123abcd");
     fs::create_directories(model / "blobs");
     for (const char* file : {"config.json", "model.safetensors"}) {
-        fs::copy_file(fs::path(VITRINE_FIXTURES) / "llama" / file, model / "blobs" / file);
+        fs::copy_file(fs::path(vitrine::test::fixture("llama")) / file, model / "blobs" / file);
         fs::create_symlink(fs::path("../../blobs") / file, model / "snapshots" / "0123abcd" / file);
     }
     std::ofstream(model / "refs" / "main") << "0123abcd";

@@ -7,6 +7,7 @@
 
 #include "engine/checkpoint/synthesize.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine {
 namespace {
@@ -44,7 +45,7 @@ TEST(Synthetic, RefusesUnknownNamesAndFields) {
                 HasSubstr("num_hidden_layers: must be an integer"));
     EXPECT_THAT(failure([] { openModel("synthetic:tiny-llama", {{"num_hidden_layers", "-4"}}); }),
                 HasSubstr("num_hidden_layers: must be from 1"));
-    EXPECT_THAT(failure([] { openModel(std::string(VITRINE_FIXTURES) + "/llama", {{"num_hidden_layers", "1"}}); }),
+    EXPECT_THAT(failure([] { openModel(vitrine::test::fixture("llama"), {{"num_hidden_layers", "1"}}); }),
                 HasSubstr("for synthetic models only"));
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 #include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::engine {
@@ -48,7 +49,7 @@ GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t
 }
 
 std::string demoModel() {
-    return std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+    return base::resourcePath("models/vitrine-demo");
 }
 
 class GeneratorOfFamily : public ::testing::TestWithParam<const char*> {};

@@ -16,12 +16,11 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/model.h"
 #include "kernels/context/context.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine::test {
 
-inline std::string fixture(const std::string& name) {
-    return std::string(VITRINE_FIXTURES) + "/" + name;
-}
+using vitrine::test::fixture;
 
 /// Every model fixture.
 inline std::vector<std::string> modelFixtures() {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/fixture_paths.h"
 #include "tests/repetitions.h"
 
 namespace vitrine::engine {
@@ -221,7 +222,7 @@ void tryText(const std::string& text, int& accepted) {
 }
 
 std::string readFixture(const std::string& name) {
-    std::ifstream in(fs::path(VITRINE_FIXTURES) / "tokenizers" / (name + ".tokenizer.json"));
+    std::ifstream in(vitrine::test::fixture("tokenizers/" + name + ".tokenizer.json"));
     std::stringstream text;
     text << in.rdbuf();
     return text.str();

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine {
 namespace {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 std::vector<std::string> fixtureNames() {
     std::vector<std::string> names;
     const std::string ending = ".expected.json";
-    for (const auto& entry : fs::directory_iterator(fs::path(VITRINE_FIXTURES) / "tokenizers")) {
+    for (const auto& entry : fs::directory_iterator(vitrine::test::fixture("tokenizers"))) {
         const std::string file = entry.path().filename().string();
         if (file.ends_with(ending)) {
             names.push_back(file.substr(0, file.size() - ending.size()));
@@ -33,7 +34,7 @@ std::vector<std::string> fixtureNames() {
 class TokenizerFixture : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
-        const fs::path folder = fs::path(VITRINE_FIXTURES) / "tokenizers";
+        const fs::path folder = vitrine::test::fixture("tokenizers");
         tokenizer_ = Tokenizer::load((folder / (GetParam() + ".tokenizer.json")).string());
         std::ifstream in(folder / (GetParam() + ".expected.json"));
         rows_ = nlohmann::json::parse(in);

@@ -20,6 +20,7 @@
 #include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/runner/host/worker_testing.h"
+#include "tests/fixture_paths.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::app {
@@ -32,7 +33,7 @@ using namespace std::chrono_literals;
 class KeptWeights : public testing::Test {
 protected:
     KeptWeights() {
-        std::filesystem::copy(VITRINE_FIXTURES "/gpt-oss-mxfp4", model());
+        std::filesystem::copy(test::fixture("gpt-oss-mxfp4"), model());
         host_ = RunHost::inWorker(kWorkerProgram);
     }
 

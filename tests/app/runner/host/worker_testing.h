@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "tests/base/eventually.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::test {
 
-inline const std::string kWorkerProgram = VITRINE_BINARY_DIR "/app/vitrine";
+inline const std::string kWorkerProgram = vitrineProgram();
 
 /// The child of this thread's process whose name is vitrine; -1 when none appears within a minute.
 inline pid_t workerPid() {

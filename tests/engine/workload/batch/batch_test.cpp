@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 #include "engine/workload/batch/batch_ceiling.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/fixture_paths.h"
 #include "tests/repetitions.h"
 
 namespace vitrine::engine {
@@ -116,8 +118,7 @@ TEST_F(WorkloadBatch, StaticUsesTheShareOfItsSlotsThatTheLengthsGive) {
 TEST_F(WorkloadBatch, TextPromptsGiveText) {
     const std::string trace = "{\"id\": 1, \"prompt\": \"Hello\", \"max_new_tokens\": 8}\n"
                               "{\"id\": 2, \"tokens\": [5, 6], \"max_new_tokens\": 8}\n";
-    const Json out =
-        batch({{"model", std::string(VITRINE_RESOURCES) + "/models/vitrine-demo"}, {"trace", file("t.jsonl", trace)}});
+    const Json out = batch({{"model", base::resourcePath("models/vitrine-demo")}, {"trace", file("t.jsonl", trace)}});
     EXPECT_EQ(out["finished_requests"], 2);
     EXPECT_TRUE(outputs()[0].contains("text"));
 }
@@ -291,7 +292,7 @@ TEST_F(WorkloadBatch, APlanAnswersNothing) {
 }
 
 TEST_F(WorkloadBatch, StopTextsNeedATextInAnyRow) {
-    const std::string demo = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+    const std::string demo = base::resourcePath("models/vitrine-demo");
     const std::string stops = "{\"id\": 1, \"tokens\": [5, 6], \"max_new_tokens\": 4, \"stop\": [\"x\"]}\n";
     const std::string text = "{\"id\": 2, \"prompt\": \"Hello\", \"max_new_tokens\": 4}\n";
     const auto messageOf = [&](const Json& more) {

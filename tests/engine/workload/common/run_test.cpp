@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/model/model_test_support.h"
 #include "tests/engine/workload/common/sum_of_bytes.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::engine {
 namespace {
@@ -142,7 +144,7 @@ TEST_F(WorkloadRun, ABatchListsItsRequestsAndATokensFileIsABatch) {
 }
 
 TEST_F(WorkloadRun, ChatAndRawTextGiveText) {
-    const std::string model = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+    const std::string model = base::resourcePath("models/vitrine-demo");
     std::string streamed;
     WorkloadSinks sinks;
     sinks.token = [&](const StreamedToken& token) { streamed += token.text; };
@@ -301,7 +303,7 @@ TEST_F(WorkloadRun, SimdIsWhatWasAsked) {
 
 TEST_F(WorkloadRun, TokenizeGoesThereAndBack) {
     std::ofstream(path("rows.jsonl")) << "{\"text\": \"Hello world\"}\n\n{\"text\": \"\"}\n";
-    const std::string tokenizer = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo/tokenizer.json";
+    const std::string tokenizer = base::resourcePath("models/vitrine-demo/tokenizer.json");
     const Json out = run({{"workload", "tokenize"}, {"tokenizer", tokenizer}, {"jsonl", path("rows.jsonl")}});
     ASSERT_EQ(out["rows"].size(), 2U);
     EXPECT_EQ(out["rows"][0]["decoded"], "Hello world");
@@ -383,7 +385,7 @@ TEST_F(WorkloadRun, MistakesAreNamed) {
     EXPECT_THAT(with({{"tokens", {1}}, {"top_p", 1e-60}}), HasSubstr("top_p"));
     std::ofstream(path("chat.json")) << R"([{"role": "tool", "content": "x"}])";
     EXPECT_THAT(messageOf({{"workload", "generate"},
-                           {"model", std::string(VITRINE_RESOURCES) + "/models/vitrine-demo"},
+                           {"model", base::resourcePath("models/vitrine-demo")},
                            {"chat", path("chat.json")}}),
                 HasSubstr("chat.json: messages"));
     const std::vector<TensorSpec> entries = {{"input_ids", kernels::DType::I32, {1, 2}}};

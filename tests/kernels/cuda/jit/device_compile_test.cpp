@@ -3,19 +3,24 @@
 
 // Compiles every example of every variant of the built-in pack and of the packs that come with the program, for every
 // arch that its manifest names; needs NVRTC, no GPU. One test for each kernel family: kernels_tests
-// --gtest_filter='*DeviceCompile*/rms_norm'. Results stay in the build folder, so that only what changed is compiled
+// --gtest_filter='*DeviceCompile*/rms_norm'. Results stay beside the program, so that only what changed is compiled
 // again.
 
 #include <algorithm>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 #include "base/thread_pool.h"
 #include "kernels/cuda/jit/variant_compiler.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::kernels {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Job {
     const KernelPack* pack = nullptr;
@@ -122,7 +127,8 @@ std::string problemOf(const Job& job, CubinCache& cache) {
 class DeviceCompile : public testing::TestWithParam<std::string> {};
 
 void compileAll(std::vector<Job> jobs) {
-    CubinCache cache(VITRINE_BINARY_DIR "/cubins", std::uint64_t{1} << 30);
+    const fs::path program = fs::read_symlink("/proc/self/exe");
+    CubinCache cache((program.parent_path() / "cubins").string(), std::uint64_t{1} << 30);
     EXPECT_FALSE(jobs.empty()) << "the family has no examples";
     base::ThreadPool pool;
     pool.parallelFor(static_cast<std::int64_t>(jobs.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
@@ -154,7 +160,7 @@ TEST(DeviceCompilePacks, simple_moe) {
     if (Nvrtc::find() == nullptr) {
         GTEST_SKIP() << Nvrtc::whyMissing();
     }
-    compilePack(VITRINE_RESOURCES "/kernel-packs/simple-moe");
+    compilePack(base::resourcePath("kernel-packs/simple-moe"));
 }
 
 // It compiles everywhere: what is wrong with it shows on a device.
@@ -162,7 +168,7 @@ TEST(DeviceCompilePacks, out_of_bounds) {
     if (Nvrtc::find() == nullptr) {
         GTEST_SKIP() << Nvrtc::whyMissing();
     }
-    compilePack(VITRINE_FIXTURES "/kernel-packs/out-of-bounds");
+    compilePack(vitrine::test::fixture("kernel-packs/out-of-bounds"));
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceCompile);

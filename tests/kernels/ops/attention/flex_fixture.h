@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernels/core/tensor.h"
+#include "tests/fixture_paths.h"
 
 namespace vitrine::kernels::testing {
 
@@ -25,7 +26,7 @@ inline constexpr std::int64_t kKeptRowStep = 6;
 class FlexFixture {
 public:
     explicit FlexFixture(const std::string& name)
-        : FlexFixture(std::in_place, std::string(VITRINE_FIXTURES) + "/" + name + "/flex.safetensors") {}
+        : FlexFixture(std::in_place, vitrine::test::fixture(name + "/flex.safetensors")) {}
     /// Any other file of F32 and I32 tensors.
     static FlexFixture read(const std::string& path) { return {std::in_place, path}; }
 

@@ -14,6 +14,7 @@
 #include <QTreeView>
 #include <nlohmann/json.hpp>
 
+#include "tests/fixture_paths.h"
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/kernels/kernel_run.h"
 #include "ui/views/kernels/kernel_list.h"
@@ -364,7 +365,7 @@ private slots:
         // A session that is open is written to: a copy.
         const QTemporaryDir folder;
         const QString path = folder.filePath(QStringLiteral("kernels-h200.vitrine"));
-        QVERIFY(QFile::copy(QStringLiteral(VITRINE_FIXTURES "/sessions/kernels-h200.vitrine"), path));
+        QVERIFY(QFile::copy(QString::fromStdString(test::fixture("sessions/kernels-h200.vitrine")), path));
         window_->document()->open(path);
         QTRY_VERIFY(window_->document()->runs().size() == 2 && view()->settled() && view()->trace() != nullptr &&
                     view()->trace()->kernels > 0);

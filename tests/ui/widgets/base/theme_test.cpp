@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 
 using namespace vitrine;
 using ui::contrastRatio;
@@ -16,7 +17,7 @@ class ThemeTest final : public QObject {
     Q_OBJECT
 
     static ui::ThemeTokens tokens(const QString& name) {
-        QFile file(QStringLiteral(VITRINE_RESOURCES "/themes/%1.json").arg(name));
+        QFile file(QString::fromStdString(base::resourcePath("themes/" + name.toStdString() + ".json")));
         [&] { QVERIFY(file.open(QIODevice::ReadOnly)); }();
         return ui::parseThemeTokens(file.readAll(), file.fileName());
     }
