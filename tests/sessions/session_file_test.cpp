@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "sessions/metric_difference.h"
 #include "sessions/sqlite/database.h"
 #include "tests/sessions/temp_folder.h"
 

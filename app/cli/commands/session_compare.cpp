@@ -9,6 +9,7 @@
 #include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "engine/workload/common/result_text.h"
+#include "sessions/metric_difference.h"
 
 namespace vitrine::app {
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/analysis/timeline_align.h"
+#include "sessions/metric_difference.h"
 
 namespace vitrine::app {
 

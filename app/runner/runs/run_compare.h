@@ -12,6 +12,7 @@
 
 #include "engine/workload/experiment/experiment.h"
 #include "profiler/timeline/run_timeline.h"
+#include "sessions/metric_difference.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {

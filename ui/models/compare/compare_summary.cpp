@@ -13,6 +13,7 @@
 #include "engine/workload/experiment/experiment.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/metric_names.h"
+#include "sessions/metric_difference.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_text.h"
 #include "ui/models/load/load_tables.h"

@@ -5,7 +5,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "sessions/owner.h"
-#include "sessions/sqlite/sqlite_session.h"
+#include "sessions/session_file.h"
+#include "sessions/sqlite/database.h"
 
 namespace vitrine::sessions {
 
@@ -17,13 +18,13 @@ Owner ownerOf(const Statement& row) {
 
 } // namespace
 
-void SqliteSession::requireWritable() const {
+void SessionFile::requireWritable() const {
     if (!writable_) {
         throw base::BadInput(fmt::format("{}: opened for reading only", path_));
     }
 }
 
-void SqliteSession::requireRun(RunId run) const {
+void SessionFile::requireRun(RunId run) const {
     Statement find(*database_, "SELECT 1 FROM runs WHERE id = ?");
     if (!find.bind(run).step()) {
         throw base::BadInput(
@@ -31,13 +32,13 @@ void SqliteSession::requireRun(RunId run) const {
     }
 }
 
-void SqliteSession::requireChange(RunId run) const {
+void SessionFile::requireChange(RunId run) const {
     if (database_->changes() == 0) {
         requireRun(run);
     }
 }
 
-void SqliteSession::settleAbandonedRuns() {
+void SessionFile::settleAbandonedRuns() {
     std::vector<std::pair<RunId, std::int64_t>> gone;
     Statement running(*database_, "SELECT id, owner_machine, owner_pid, owner_start, heartbeat_ms FROM runs "
                                   "WHERE status = 'running'");
@@ -58,7 +59,7 @@ void SqliteSession::settleAbandonedRuns() {
     transaction.commit();
 }
 
-RunId SqliteSession::insertRun(const RunInfo& info, bool owned) {
+RunId SessionFile::insertRun(const RunInfo& info, bool owned) {
     const Owner owner = owned ? thisProcess() : Owner{};
     Statement insert(
         *database_,
@@ -79,7 +80,7 @@ RunId SqliteSession::insertRun(const RunInfo& info, bool owned) {
     return run;
 }
 
-void SqliteSession::insertTags(RunId run, const std::vector<std::string>& tags) {
+void SessionFile::insertTags(RunId run, const std::vector<std::string>& tags) {
     Statement insert(*database_, "INSERT OR IGNORE INTO tags (run, position, tag) VALUES (?, ?, ?)");
     std::int64_t position = 0;
     for (const std::string& tag : tags) {
@@ -89,7 +90,7 @@ void SqliteSession::insertTags(RunId run, const std::vector<std::string>& tags) 
     }
 }
 
-RunId SqliteSession::createRun(const RunInfo& info) {
+RunId SessionFile::createRun(const RunInfo& info) {
     requireWritable();
     RunInfo started = info;
     started.status = RunStatus::Running;
@@ -101,7 +102,7 @@ RunId SqliteSession::createRun(const RunInfo& info) {
     return run;
 }
 
-void SqliteSession::appendChunks(RunId run, const std::vector<base::ColumnChunk>& chunks) {
+void SessionFile::appendChunks(RunId run, const std::vector<base::ColumnChunk>& chunks) {
     requireWritable();
     if (insertChunk_ == nullptr) {
         insertChunk_ = std::make_unique<Statement>(
@@ -120,23 +121,23 @@ void SqliteSession::appendChunks(RunId run, const std::vector<base::ColumnChunk>
     transaction.commit();
 }
 
-void SqliteSession::heartbeat(RunId run) {
+void SessionFile::heartbeat(RunId run) {
     appendChunks(run, {});
 }
 
-void SqliteSession::setMetrics(RunId run, const std::string& metricsJson) {
+void SessionFile::setMetrics(RunId run, const std::string& metricsJson) {
     requireWritable();
     Statement(*database_, "UPDATE runs SET metrics = ? WHERE id = ?").bind(metricsJson, run).run();
     requireChange(run);
 }
 
-void SqliteSession::setLostRecords(RunId run, std::uint64_t count) {
+void SessionFile::setLostRecords(RunId run, std::uint64_t count) {
     requireWritable();
     Statement(*database_, "UPDATE runs SET lost_records = ? WHERE id = ?").bind(count, run).run();
     requireChange(run);
 }
 
-void SqliteSession::finishRun(RunId run, RunStatus status, const std::string& metricsJson, const std::string& error) {
+void SessionFile::finishRun(RunId run, RunStatus status, const std::string& metricsJson, const std::string& error) {
     requireWritable();
     const std::int64_t now = base::wallClockMs();
     Statement(*database_,
@@ -146,7 +147,7 @@ void SqliteSession::finishRun(RunId run, RunStatus status, const std::string& me
     requireChange(run);
 }
 
-void SqliteSession::putText(RunId run, const RunText& text) {
+void SessionFile::putText(RunId run, const RunText& text) {
     requireWritable();
     requireRun(run);
     Statement(*database_, "INSERT OR REPLACE INTO texts (run, kind, body) VALUES (?, ?, ?)")
@@ -154,13 +155,13 @@ void SqliteSession::putText(RunId run, const RunText& text) {
         .run();
 }
 
-void SqliteSession::renameRun(RunId run, const std::string& name) {
+void SessionFile::renameRun(RunId run, const std::string& name) {
     requireWritable();
     Statement(*database_, "UPDATE runs SET name = ? WHERE id = ?").bind(name, run).run();
     requireChange(run);
 }
 
-void SqliteSession::setNote(RunId run, const std::string& note) {
+void SessionFile::setNote(RunId run, const std::string& note) {
     requireWritable();
     requireRun(run);
     if (note.empty()) {
@@ -170,7 +171,7 @@ void SqliteSession::setNote(RunId run, const std::string& note) {
     }
 }
 
-void SqliteSession::setTags(RunId run, const std::vector<std::string>& tags) {
+void SessionFile::setTags(RunId run, const std::vector<std::string>& tags) {
     requireWritable();
     requireRun(run);
     Transaction transaction(*database_);
@@ -179,7 +180,7 @@ void SqliteSession::setTags(RunId run, const std::vector<std::string>& tags) {
     transaction.commit();
 }
 
-std::int64_t SqliteSession::addTimelineNote(RunId run, const TimelineNote& note) {
+std::int64_t SessionFile::addTimelineNote(RunId run, const TimelineNote& note) {
     requireWritable();
     requireRun(run);
     Statement(*database_, "INSERT INTO timeline_notes (run, time_begin, time_end, body) VALUES (?, ?, ?, ?)")
@@ -188,7 +189,7 @@ std::int64_t SqliteSession::addTimelineNote(RunId run, const TimelineNote& note)
     return database_->lastInsertId();
 }
 
-void SqliteSession::updateTimelineNote(const TimelineNote& note) {
+void SessionFile::updateTimelineNote(const TimelineNote& note) {
     requireWritable();
     Statement(*database_, "UPDATE timeline_notes SET time_begin = ?, time_end = ?, body = ? WHERE id = ?")
         .bind(note.timeBegin, note.timeEnd, note.body, note.id)
@@ -198,19 +199,19 @@ void SqliteSession::updateTimelineNote(const TimelineNote& note) {
     }
 }
 
-void SqliteSession::deleteTimelineNote(std::int64_t id) {
+void SessionFile::deleteTimelineNote(std::int64_t id) {
     requireWritable();
     Statement(*database_, "DELETE FROM timeline_notes WHERE id = ?").bind(id).run();
 }
 
-void SqliteSession::deleteRun(RunId run) {
+void SessionFile::deleteRun(RunId run) {
     requireWritable();
     requireRun(run);
     Statement(*database_, "DELETE FROM runs WHERE id = ?").bind(run).run();
     Statement(*database_, "PRAGMA incremental_vacuum").run();
 }
 
-void SqliteSession::putImage(RunId run, const std::string& name, const std::string& pngBytes) {
+void SessionFile::putImage(RunId run, const std::string& name, const std::string& pngBytes) {
     requireWritable();
     requireRun(run);
     Statement(*database_, "INSERT OR REPLACE INTO images (run, name, png) VALUES (?, ?, ?)")

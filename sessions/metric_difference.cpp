@@ -1,20 +1,16 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "sessions/session_file.h"
+#include "sessions/metric_difference.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sessions/sqlite/sqlite_session.h"
+#include "sessions/run_info.h"
 
 namespace vitrine::sessions {
 
 namespace {
-
-constexpr std::array<std::string_view, 6> kStatusNames{"running",       "done",      "failed",
-                                                       "out_of_memory", "cancelled", "interrupted"};
 
 /// The name of a row of a table in the metrics: its own name where it has one, so that rows of two runs are compared
 /// even where their order differs.
@@ -52,16 +48,6 @@ std::map<std::string, double> numbers(const std::string& metricsJson) {
 }
 
 } // namespace
-
-std::string_view runStatusName(RunStatus status) {
-    return kStatusNames.at(static_cast<std::size_t>(status));
-}
-
-RunStatus runStatusFromName(std::string_view name) {
-    const auto* found = std::find(kStatusNames.begin(), kStatusNames.end(), name);
-    return found == kStatusNames.end() ? RunStatus::Interrupted
-                                       : static_cast<RunStatus>(std::distance(kStatusNames.begin(), found));
-}
 
 std::vector<MetricDifference> compareMetrics(const RunInfo& a, const RunInfo& b) {
     const std::map<std::string, double> left = numbers(a.metricsJson);

@@ -15,9 +15,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/passing_file.h"
+#include "sessions/session_file.h"
+#include "sessions/sqlite/database.h"
 #include "sessions/sqlite/file_check.h"
 #include "sessions/sqlite/migrations.h"
-#include "sessions/sqlite/sqlite_session.h"
 
 namespace vitrine::sessions {
 
@@ -177,7 +178,7 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
                 fmt::format("{}: session format {} is older than this program's ({}); open it once for writing", path,
                             facts.version, formatVersion()));
         }
-        return std::make_unique<SqliteSession>(path, std::move(reader), false);
+        return std::unique_ptr<SessionFile>(new SessionFile(path, std::move(reader), false));
     }
     reader.reset();
     if (::access(path.c_str(), W_OK) != 0) {
@@ -188,15 +189,15 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
     auto database = std::make_unique<Database>(path, Database::Access::ReadWrite);
     enterWal(*database);
     migrate(*database, migrations());
-    auto session = std::make_unique<SqliteSession>(path, std::move(database), true);
+    std::unique_ptr<SessionFile> session(new SessionFile(path, std::move(database), true));
     session->settleAbandonedRuns();
     return session;
 }
 
-SqliteSession::SqliteSession(std::string path, std::unique_ptr<Database> database, bool writable)
+SessionFile::SessionFile(std::string path, std::unique_ptr<Database> database, bool writable)
     : path_(std::move(path)), database_(std::move(database)), writable_(writable) {}
 
-SqliteSession::~SqliteSession() {
+SessionFile::~SessionFile() {
     insertChunk_.reset();
     beat_.reset();
     dataVersion_.reset();

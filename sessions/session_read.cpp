@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "sessions/owner.h"
-#include "sessions/sqlite/sqlite_session.h"
+#include "sessions/session_file.h"
+#include "sessions/sqlite/database.h"
 
 namespace vitrine::sessions {
 
@@ -23,7 +24,7 @@ std::string toText(std::span<const std::byte> bytes) {
 
 } // namespace
 
-RunInfo SqliteSession::readRun(const Statement& row) const {
+RunInfo SessionFile::readRun(const Statement& row) const {
     RunInfo info;
     info.id = row.integer(0);
     info.name = row.text(5);
@@ -45,7 +46,7 @@ RunInfo SqliteSession::readRun(const Statement& row) const {
     return info;
 }
 
-void SqliteSession::readTagsAndNote(RunInfo& info) const {
+void SessionFile::readTagsAndNote(RunInfo& info) const {
     Statement tags(*database_, "SELECT tag FROM tags WHERE run = ? ORDER BY position, tag");
     tags.bind(info.id);
     while (tags.step()) {
@@ -57,7 +58,7 @@ void SqliteSession::readTagsAndNote(RunInfo& info) const {
     }
 }
 
-std::vector<RunInfo> SqliteSession::runs() const {
+std::vector<RunInfo> SessionFile::runs() const {
     const ReadTransaction oneState(*database_);
     std::vector<RunInfo> result;
     Statement rows(*database_, std::string(kRunColumns) + "ORDER BY id");
@@ -70,7 +71,7 @@ std::vector<RunInfo> SqliteSession::runs() const {
     return result;
 }
 
-RunInfo SqliteSession::run(RunId run) const {
+RunInfo SessionFile::run(RunId run) const {
     const ReadTransaction oneState(*database_);
     Statement rows(*database_, std::string(kRunColumns) + "WHERE id = ?");
     if (!rows.bind(run).step()) {
@@ -81,7 +82,7 @@ RunInfo SqliteSession::run(RunId run) const {
     return info;
 }
 
-std::optional<std::string> SqliteSession::text(RunId run, std::string_view kind) const {
+std::optional<std::string> SessionFile::text(RunId run, std::string_view kind) const {
     Statement rows(*database_, "SELECT body FROM texts WHERE run = ? AND kind = ?");
     if (!rows.bind(run, kind).step()) {
         return std::nullopt;
@@ -89,7 +90,7 @@ std::optional<std::string> SqliteSession::text(RunId run, std::string_view kind)
     return rows.text(0);
 }
 
-std::vector<RunText> SqliteSession::texts(RunId run) const {
+std::vector<RunText> SessionFile::texts(RunId run) const {
     std::vector<RunText> result;
     Statement rows(*database_, "SELECT kind, body FROM texts WHERE run = ? ORDER BY kind");
     rows.bind(run);
@@ -99,7 +100,7 @@ std::vector<RunText> SqliteSession::texts(RunId run) const {
     return result;
 }
 
-std::vector<std::string> SqliteSession::images(RunId run) const {
+std::vector<std::string> SessionFile::images(RunId run) const {
     std::vector<std::string> result;
     Statement rows(*database_, "SELECT name FROM images WHERE run = ? ORDER BY name");
     rows.bind(run);
@@ -109,7 +110,7 @@ std::vector<std::string> SqliteSession::images(RunId run) const {
     return result;
 }
 
-std::optional<std::string> SqliteSession::image(RunId run, std::string_view name) const {
+std::optional<std::string> SessionFile::image(RunId run, std::string_view name) const {
     Statement rows(*database_, "SELECT png FROM images WHERE run = ? AND name = ?");
     if (!rows.bind(run, name).step()) {
         return std::nullopt;
@@ -117,7 +118,7 @@ std::optional<std::string> SqliteSession::image(RunId run, std::string_view name
     return toText(rows.blob(0));
 }
 
-std::vector<TimelineNote> SqliteSession::timelineNotes(RunId run) const {
+std::vector<TimelineNote> SessionFile::timelineNotes(RunId run) const {
     std::vector<TimelineNote> result;
     Statement rows(*database_,
                    "SELECT id, time_begin, time_end, body FROM timeline_notes WHERE run = ? ORDER BY time_begin, id");
@@ -128,7 +129,7 @@ std::vector<TimelineNote> SqliteSession::timelineNotes(RunId run) const {
     return result;
 }
 
-std::vector<std::string> SqliteSession::streams(RunId run) const {
+std::vector<std::string> SessionFile::streams(RunId run) const {
     std::vector<std::string> result;
     Statement rows(*database_, "SELECT DISTINCT stream FROM chunks WHERE run = ? ORDER BY stream");
     rows.bind(run);
@@ -138,8 +139,8 @@ std::vector<std::string> SqliteSession::streams(RunId run) const {
     return result;
 }
 
-std::vector<base::ColumnChunk> SqliteSession::chunks(RunId run, std::string_view stream, std::uint64_t firstSequence,
-                                                     std::size_t maxChunks) const {
+std::vector<base::ColumnChunk> SessionFile::chunks(RunId run, std::string_view stream, std::uint64_t firstSequence,
+                                                   std::size_t maxChunks) const {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     std::vector<base::ColumnChunk> result;
     Statement rows(*database_, "SELECT sequence, rows, data FROM chunks WHERE run = ? AND stream = ? AND sequence >= ? "
@@ -161,7 +162,7 @@ std::vector<base::ColumnChunk> SqliteSession::chunks(RunId run, std::string_view
     return result;
 }
 
-std::uint64_t SqliteSession::changeCounter() const {
+std::uint64_t SessionFile::changeCounter() const {
     if (dataVersion_ == nullptr) {
         dataVersion_ = std::make_unique<Statement>(*database_, "PRAGMA data_version");
     }
@@ -175,34 +176,30 @@ std::uint64_t SqliteSession::changeCounter() const {
     return (others << kOwnBits) + static_cast<std::uint64_t>(database_->totalChanges());
 }
 
-RunId SqliteSession::copyRunTo(RunId run, SessionFile& target) const {
+RunId SessionFile::copyRunTo(RunId run, SessionFile& target) const {
     constexpr std::size_t kBatch = 64;
-    auto* sqlite = dynamic_cast<SqliteSession*>(&target);
-    if (sqlite == nullptr) {
-        throw base::Internal("a run can only be copied into another session file");
-    }
-    sqlite->requireWritable();
+    target.requireWritable();
     RunInfo info = this->run(run);
     // The copy has no owner: it holds what was there when it was made.
     info.status = info.status == RunStatus::Running ? RunStatus::Interrupted : info.status;
     // Within one file the reader's snapshot would forbid the writes.
     std::optional<ReadTransaction> oneState;
-    if (sqlite != this) {
+    if (&target != this) {
         oneState.emplace(*database_);
     }
-    Transaction transaction(*sqlite->database_);
-    const RunId copy = sqlite->insertRun(info, false);
+    Transaction transaction(*target.database_);
+    const RunId copy = target.insertRun(info, false);
     for (const RunText& text : texts(run)) {
-        sqlite->putText(copy, text);
+        target.putText(copy, text);
     }
     for (const std::string& name : images(run)) {
-        sqlite->putImage(copy, name, image(run, name).value_or(std::string()));
+        target.putImage(copy, name, image(run, name).value_or(std::string()));
     }
     for (const TimelineNote& note : timelineNotes(run)) {
-        sqlite->addTimelineNote(copy, note);
+        target.addTimelineNote(copy, note);
     }
-    Statement insert(*sqlite->database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "
-                                         "VALUES (?, ?, ?, ?, ?, ?, ?)");
+    Statement insert(*target.database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "
+                                        "VALUES (?, ?, ?, ?, ?, ?, ?)");
     for (const std::string& stream : streams(run)) {
         std::uint64_t next = 0;
         for (auto batch = chunks(run, stream, next, kBatch); !batch.empty();
