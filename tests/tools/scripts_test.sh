@@ -44,7 +44,7 @@ program() {
 }
 
 # The tree: the scripts as they are, and a built folder.
-mkdir -p "$tree"/{tests/fixtures/llama,resources/{device-profiles,kernel-packs,mods,synthetic},build/lint} \
+mkdir -p "$tree"/{tests/fixtures/llama,resources/{device-profiles,kernel-packs,mods,synthetic},build/alone} \
     "$tree"/build/full/{app,tests/sanitize/lib64}
 cp -r "$root/tools" "$tree/tools"
 for name in cmake apt-get clang-format-19 clang-tidy-19 compute-sanitizer; do
@@ -61,7 +61,7 @@ touch "$tree/tests/fixtures/llama/config.json" "$tree/build/full/tests/sanitize/
 awk 'BEGIN { for (i = 1; i <= 5000; ++i) printf "0\t%d\t0\tengine/CMakeFiles/vitrine_engine.dir/a_folder/source_%d.cpp.o\tff\n", i, i }' \
     >"$tree/build/full/.ninja_log"
 printf 'int a;\n' >"$tree/a.cpp"
-printf '[{"file": "%s/a.cpp"}]\n' "$tree" >"$tree/build/lint/compile_commands.json"
+printf '[{"file": "%s/a.cpp"}]\n' "$tree" >"$tree/build/alone/compile_commands.json"
 printf 'build\n' >"$tree/.gitignore"
 export PATH=$scratch/bin:$PATH GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
@@ -113,13 +113,26 @@ script_setup() {
 
 script_lint() {
     expect 0 tools/lint
-    says "$out" "clang-tidy-19 -p build/lint" lint
+    says "$out" "clang-tidy-19 -p build/alone" lint
     expect 0 tools/lint HEAD
     says "$out" "0 sources changed" "lint HEAD"
     expect 0 tools/lint --fix
     says "$out" "clang-format-19 -i a.cpp" "lint --fix"
     ran --fix
     expect 2 tools/lint no-such-commit
+}
+
+script_header_costs() {
+    # Two objects, the second with a header that the first has not.
+    printf '0\t1500\t0\ta.o\tff\n0\t2000\t0\tb.o\tff\n' >"$tree/build/alone/.ninja_log"
+    program "$scratch/bin/ninja" 'printf "a.o: #deps 1, deps mtime 1 (VALID)\n    ../../base/x.h\n\nb.o: #deps 2, deps mtime 1 (VALID)\n    ../../base/x.h\n    '"$tree"'/ui/y.h\n"'
+    expect 0 tools/header-costs build/alone
+    says "$out" "       2      3.5  base/x.h" header-costs
+    says "$out" "       1      2.0  ui/y.h" header-costs
+    expect 0 tools/header-costs build/alone 1
+    (($(wc -l <"$out") == 2)) || problem "header-costs: not one row"
+    expect 2 tools/header-costs build/alone many
+    expect 2 tools/header-costs build/nowhere
 }
 
 script_gpu_bundle() {
