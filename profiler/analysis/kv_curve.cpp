@@ -23,8 +23,8 @@ double valueAt(const Samples& samples, base::TimeNs time) {
 bool isKnee(const KvPoint& before, const KvPoint& point, const KvPoint& next) {
     for (std::size_t group = 0; group < point.bytes.size(); ++group) {
         const bool grewBefore = point.bytes[group] > before.bytes[group];
-        const bool growsBehind = next.bytes[group] > point.bytes[group];
-        if (grewBefore != growsBehind) {
+        const bool growsAfter = next.bytes[group] > point.bytes[group];
+        if (grewBefore != growsAfter) {
             return true;
         }
     }

@@ -16,14 +16,14 @@ constexpr std::uint64_t kStandOutShare = 64;
 std::vector<std::uint64_t> valleysBefore(const std::vector<CurvePiece>& curve) {
     struct Higher {
         std::uint64_t max = 0;
-        std::uint64_t lowestBehind = 0; ///< lowest point between the one below it on the stack and it
+        std::uint64_t lowestAfter = 0; ///< lowest point between the one below it on the stack and it
     };
     std::vector<Higher> stack;
     std::vector<std::uint64_t> valleys(curve.size(), 0);
     for (std::size_t i = 0; i < curve.size(); ++i) {
         std::uint64_t lowest = i == 0 ? curve[i].min : std::min(curve[i].min, curve[i - 1].min);
         while (!stack.empty() && stack.back().max < curve[i].max) {
-            lowest = std::min(lowest, stack.back().lowestBehind);
+            lowest = std::min(lowest, stack.back().lowestAfter);
             stack.pop_back();
         }
         valleys[i] = stack.empty() ? 0 : lowest;

@@ -65,7 +65,7 @@ std::vector<AttentionCase> manyRows() {
     return cases;
 }
 
-std::vector<AttentionCase> piecesBehindPages() {
+std::vector<AttentionCase> piecesAfterPages() {
     std::vector<AttentionCase> cases;
     for (const DType type : {DType::I8, DType::F8E4M3}) {
         std::mt19937 random(std::random_device{}());
@@ -179,7 +179,7 @@ TEST_P(AttentionOfBytesGpu, AsOnTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(SingleRows, AttentionOfBytesGpu, ::testing::ValuesIn(singleRowsOfBytes()), testing::testName);
 INSTANTIATE_TEST_SUITE_P(ManyRows, AttentionOfBytesGpu, ::testing::ValuesIn(manyRows()), testing::testName);
-INSTANTIATE_TEST_SUITE_P(PiecesBehindPages, AttentionOfBytesGpu, ::testing::ValuesIn(piecesBehindPages()),
+INSTANTIATE_TEST_SUITE_P(PiecesAfterPages, AttentionOfBytesGpu, ::testing::ValuesIn(piecesAfterPages()),
                          testing::testName);
 INSTANTIATE_TEST_SUITE_P(Rings, AttentionOfBytesGpu, ::testing::ValuesIn(rings()), testing::testName);
 INSTANTIATE_TEST_SUITE_P(WithoutTensorCores, AttentionOfBytesGpu, ::testing::ValuesIn(bytesWithoutTensorCores()),

@@ -162,7 +162,7 @@ TEST_F(Cuda, OutOfMemoryIsAnErrorOfThisRunAlone) {
     EXPECT_EQ(x.read(), ramp(10));
 }
 
-TEST_F(Cuda, GuardBytesShowAWriteBehindTheEnd) {
+TEST_F(Cuda, GuardBytesShowAWriteAfterTheEnd) {
     ContextOptions options;
     options.backend = Backend::Cuda;
     options.memory.guardBytes = true;

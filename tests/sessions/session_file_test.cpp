@@ -153,7 +153,7 @@ TEST(SessionFile, EditsNamesTagsNotesAndDeletes) {
     EXPECT_THROW(session->appendChunks(second, {makeChunk("s", 1, {1})}), base::Error);
 }
 
-TEST(SessionFile, AFailedAppendLeavesNothingBehind) {
+TEST(SessionFile, AFailedAppendLeavesNothing) {
     const TempFolder folder;
     auto session = SessionFile::open(folder.file("a.vitrine"), OpenMode::CreateOrOpen);
     const RunId run = session->createRun(makeRun("first"));

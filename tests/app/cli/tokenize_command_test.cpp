@@ -32,7 +32,7 @@ TEST(TokenizeCommand, TurnsRowsIntoIdsAndBack) {
     EXPECT_EQ(value["rows"][2]["decoded"], "caf\u00e9 \U0001F600");
 }
 
-TEST(TokenizeCommand, TakesOneTextBehindAnyOption) {
+TEST(TokenizeCommand, TakesOneTextAfterAnyOption) {
     const auto first = test::vitrine({"tokenize", "--tokenizer", kTokenizer, "Hello world"});
     ASSERT_EQ(first.exitCode, 0) << first.err;
     EXPECT_THAT(first.out, HasSubstr("\t\"Hello world\"\n"));

@@ -313,7 +313,7 @@ TEST(PagedKvCache, MemoryAheadIsHadOrNot) {
     EXPECT_THROW(cache.reserve({&all, 1}), base::OutOfMemory) << "the sliding layers have no memory";
 }
 
-TEST(KvCache, GrowsWhereItLiesAndGivesBackWhatLiesBehind) {
+TEST(KvCache, GrowsWhereItLiesAndGivesBackWhatLiesAfter) {
     for (const KvCacheKind kind : {KvCacheKind::Dynamic, KvCacheKind::Static}) {
         for (const kernels::Backend backend : {kernels::Backend::Meta, kernels::Backend::Cpu}) {
             const kernels::DeviceTraits traits = test::testTraits();

@@ -256,7 +256,7 @@ TEST(PageBook, PagesOfTheGoneStayUntilPagesAreShort) {
     expectSound(book);
 }
 
-TEST(PageBook, WhatIsWrittenBehindATrimIsNotWhatWasKnown) {
+TEST(PageBook, WhatIsWrittenAfterATrimIsNotWhatWasKnown) {
     PageBook book({{4, 0, 8}}, true);
     const auto prompt = tokensFrom(1, 8);
     const int a = book.addSequence();

@@ -122,7 +122,7 @@ void takeRequests(BatchSide& side, const profiler::RunTimeline& timeline) {
 /// Of slots that nobody runs in: the end of who ran in them last, then nothing.
 void addOpenEnds(BatchSide& side, std::vector<base::TimeNs>& covered, std::vector<std::int64_t>& steps) {
     const base::BatchStepEvent last = side.steps.back();
-    const auto stepBehind = [&](base::TimeNs time) {
+    const auto stepAfter = [&](base::TimeNs time) {
         const base::BatchStepEvent* step = side.stepAt(time - 1);
         return step != nullptr ? step->index + 1 : std::int64_t{0};
     };
@@ -147,7 +147,7 @@ void addOpenEnds(BatchSide& side, std::vector<base::TimeNs>& covered, std::vecto
             request.end > covered[static_cast<std::size_t>(request.slot)]) {
             add(static_cast<std::size_t>(request.slot),
                 request.firstToken >= 0 ? SlotState::Decode : SlotState::Prefill, request.number,
-                std::min(request.end, last.end), stepBehind(std::min(request.end, last.end)));
+                std::min(request.end, last.end), stepAfter(std::min(request.end, last.end)));
         }
     }
     if (side.mode == QLatin1String("static") && last.running > 0) {

@@ -156,7 +156,7 @@ TEST(CubinCache, AFolderThatCannotBeWrittenIsNoError) {
 }
 
 // A process of its own, whose files may not grow beyond a few hundred bytes.
-TEST(CubinCache, AFullDiskIsNoErrorAndLeavesNothingBehind) {
+TEST(CubinCache, AFullDiskIsNoErrorAndLeavesNothing) {
     const TestFolder folder;
     const pid_t child = ::fork();
     if (child == 0) {
