@@ -6,9 +6,9 @@
 
 namespace vitrine::engine {
 
-/// Plans the workload "generate" and fills run.metrics. A cancelled plan leaves the metrics that it had by then, without
-/// "fits". The metric "step_seconds_estimate" is the time of the last decode step. When max_new_tokens is 1, there is no
-/// decode step, and it is the time of the longest prefill step.
+/// Plans the workload "generate" and fills run.metrics. A cancelled plan leaves the metrics that it had by then,
+/// without "fits". The metric "step_seconds_estimate" is the time of the last decode step. When max_new_tokens is 1,
+/// there is no decode step, and it is the time of the longest prefill step.
 void planGenerate(const Run& run);
 
 } // namespace vitrine::engine
