@@ -65,7 +65,7 @@ QRectF LayerPlot::rowRect(std::size_t row, const QSizeF& size) const {
     const double height =
         std::clamp(std::floor((size.height() - kLayerTop - kLayerBottom) / count), kSmallestRow, kLargestRow);
     return {kLayerGutter, kLayerTop + height * static_cast<double>(row),
-            std::max(20.0, size.width() - kGutter - kLayerRight), height};
+            std::max(20.0, size.width() - kLayerGutter - kLayerRight), height};
 }
 
 QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
