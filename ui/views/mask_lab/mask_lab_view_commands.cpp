@@ -3,6 +3,7 @@
 // Commands, search and focus of the Mask Lab.
 #include <QClipboard>
 #include <QGuiApplication>
+#include <QPushButton>
 #include <QRegularExpression>
 #include <QTextDocument>
 #include <QToolButton>
