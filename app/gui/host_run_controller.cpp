@@ -14,6 +14,7 @@
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/saved_tokens.h"

@@ -18,6 +18,7 @@
 #include "app/gui/machine_device_feed.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/batching/batch_summary.h"
 #include "ui/models/session/session_document.h"
 #include "ui/views/kernels/kernels_view.h"

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/clock.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 /// Device time by step type, layer, op and kernel; of the ops' own times where no kernels were recorded.
 struct FlameNode {

@@ -7,6 +7,9 @@
 #include <unordered_map>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 
 namespace vitrine::profiler {
 

@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/clock.h"
+#include "base/trace.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 /// All launches of one kernel for one op.
 struct KernelRow {

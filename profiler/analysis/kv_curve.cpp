@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/run_timeline.h"
+
 namespace vitrine::profiler {
 
 namespace {

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/clock.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 struct KvPoint {
     double tokens = 0;

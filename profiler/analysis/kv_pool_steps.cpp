@@ -6,6 +6,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/page_facet.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/token_facet.h"
+
 namespace vitrine::profiler {
 
 using base::RequestChange;

@@ -7,13 +7,16 @@
 // reported when the step has ended. Here both stand where the step begins, so that a pool and its formula change
 // together. Any thread; what the timeline holds must outlive a KvPoolSteps.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/trace.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 class KvPoolSteps {
 public:

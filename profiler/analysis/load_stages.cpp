@@ -6,6 +6,9 @@
 #include <map>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 

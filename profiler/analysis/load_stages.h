@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "profiler/analysis/memory_groups.h"
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 struct LoadStage {
     std::string name; ///< the spans' lane: "Read", "Copy", "Expand"

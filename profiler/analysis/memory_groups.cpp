@@ -11,6 +11,8 @@
 
 #include "kernels/core/dtype.h"
 #include "kernels/formats/weight_formats.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 

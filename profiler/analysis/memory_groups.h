@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "profiler/analysis/scope_places.h"
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 /// Sorts allocations into groups: "layer 11", "ExpertMlp", "bfloat16", "weights". Remembers what it looked up, so that
 /// millions of rows cost little. One thread.

@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "profiler/timeline/memory_totals.h"
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 /// What somebody looks for: text, a size (">64MiB", "<1GiB", "64MiB..1GiB") or an address ("0x7f..").
 class AllocationQuery {

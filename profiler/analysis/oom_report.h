@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "profiler/analysis/memory_groups.h"
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 struct OomReport {
     base::OutOfMemoryEvent event;

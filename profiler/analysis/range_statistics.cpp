@@ -4,7 +4,10 @@
 
 #include <utility>
 
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/memory_totals.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
 

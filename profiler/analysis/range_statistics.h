@@ -6,9 +6,11 @@
 
 #include <cstdint>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/clock.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 struct RangeStatistics {
     base::TimeNs begin = 0, end = 0;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
+#include "profiler/timeline/timeline_rows.h"
+
 // Where in a run a scope stands: its phase, step, layer and op.
 
 #include <cstdint>
@@ -10,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
-
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 struct ScopePlace {
     std::int32_t step = -1;                      ///< number of the step, -1: none

@@ -7,6 +7,8 @@
 
 #include "base/units.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
+#include "profiler/timeline/timeline_rows.h"
+
 // Two runs on one axis, so that their memory can be laid over each other: by phase, by step or by time.
 //
 // The axis is a row of segments. A segment is a stretch of A, of B or of both; it is as long as the longer of the two,
@@ -13,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
-
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 enum class AlignBy : std::uint8_t { Phase, Step, Time };
 

@@ -14,6 +14,14 @@
 #include "profiler/analysis/scope_places.h"
 #include "profiler/export/export_names.h"
 #include "profiler/gpu/device_work.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/gap_facet.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/token_facet.h"
 
 namespace vitrine::profiler {
 

@@ -18,9 +18,10 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
-#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 struct ChromeTraceOptions {
     std::string runName;

@@ -8,6 +8,16 @@
 #include "kernels/core/dtype.h"
 #include "profiler/analysis/kernel_table.h"
 #include "profiler/export/export_names.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/counter_index.h"
+#include "profiler/timeline/gap_facet.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/page_facet.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
 

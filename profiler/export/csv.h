@@ -7,9 +7,9 @@
 
 #include <ostream>
 
-#include "profiler/timeline/run_timeline.h"
-
 namespace vitrine::profiler {
+
+class RunTimeline;
 
 /// id, name, category, space, bytes, address, born_ns, freed_ns, dtype, shape, scope, path
 void writeAllocationsCsv(const RunTimeline& timeline, std::ostream& out);

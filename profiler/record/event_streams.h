@@ -3,7 +3,8 @@
 #pragma once
 
 // Streams of events that need nothing but a place: recorder, chunks and readers carry them by their type alone. A new
-// kind of event is a struct in base/trace.h and a stream here; RunTimeline::events (profiler/timeline) has it then.
+// kind of event is a struct in base/trace.h and a stream here; events<Event>() of profiler/timeline/run_events.h finds
+// it then.
 //
 // A stream has the Event, its kName in the session, write() for the columns of a chunk and read(), which adds the rows
 // of a chunk and throws BadInput for what write() would not write. docs/event-streams.md lists the columns.

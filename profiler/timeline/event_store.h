@@ -3,7 +3,7 @@
 #pragma once
 
 // Events in the order of their begin. EventStore keeps every kind of EventStreams by its type alone, so a new kind is
-// found in RunTimeline::events without a line here. Snapshots are immutable; any thread may read them.
+// found by events<Event>() of run_events.h without a line here. Snapshots are immutable; any thread may read them.
 
 #include <algorithm>
 #include <span>

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "profiler/record/recorder.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 
 namespace vitrine::profiler {
 namespace {

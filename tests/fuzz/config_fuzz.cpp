@@ -11,6 +11,7 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/model_config.h"
+#include "kernels/core/dtype.h"
 
 namespace base = vitrine::base;
 namespace engine = vitrine::engine;

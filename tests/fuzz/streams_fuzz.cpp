@@ -16,7 +16,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace base = vitrine::base;
 namespace profiler = vitrine::profiler;
@@ -34,7 +39,7 @@ std::vector<base::ColumnChunk> wellFormed() {
     block.bytes = 4096;
     block.scope.value = 3;
     block.name.value = 1;
-    block.rank = 2;
+    block.device = 2;
     block.shape = {4, 8};
     auto step = std::make_shared<base::StepTemplate>();
     step->id = 2;
@@ -65,7 +70,7 @@ std::vector<base::ColumnChunk> wellFormed() {
     node.maxTotal = 8192;
     node.maxTime = 10;
     node.atMax[3] = 8192;
-    profiler::encodePyramid(std::vector<profiler::PyramidNode>{node}, 0, numbers, chunks);
+    profiler::encodePyramid(std::vector<profiler::PyramidNode>{node}, 0, 0, numbers, chunks);
     return chunks;
 }
 

@@ -15,7 +15,10 @@
 #include "profiler/analysis/scope_places.h"
 #include "profiler/gpu/readiness.h"
 #include "profiler/record/recorder.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/kernel_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 
 namespace vitrine::profiler {
 namespace {

@@ -16,6 +16,8 @@
 #include "app/gui/host_run_controller.h"
 #include "base/resource_path.h"
 #include "kernels/context/context.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "tests/ui/views/run/run_window.h"
 #include "ui/models/session/run_table.h"
 #include "ui/views/batching/batching_view.h"

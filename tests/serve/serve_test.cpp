@@ -15,6 +15,8 @@
 #include "app/runner/runs/run_compare.h"
 #include "base/resource_path.h"
 #include "engine/workload/batch/batch.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/fixture_paths.h"

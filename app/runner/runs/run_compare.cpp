@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/analysis/timeline_align.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 #include "sessions/metric_difference.h"
 
 namespace vitrine::app {

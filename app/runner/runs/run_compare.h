@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "engine/workload/experiment/experiment.h"
-#include "profiler/timeline/run_timeline.h"
 #include "sessions/metric_difference.h"
 #include "sessions/session_file.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::app {
 

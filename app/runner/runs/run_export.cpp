@@ -16,6 +16,8 @@
 #include "base/passing_file.h"
 #include "profiler/export/chrome_trace.h"
 #include "profiler/export/csv.h"
+#include "profiler/timeline/gap_facet.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::app {
 

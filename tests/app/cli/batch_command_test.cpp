@@ -13,6 +13,9 @@
 #include <regex>
 
 #include "app/runner/runs/run_compare.h"
+#include "base/trace.h"
+#include "profiler/timeline/page_facet.h"
+#include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/app/program.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "profiler/record/recorder.h"
+#include "profiler/timeline/run_timeline_builder.h"
 
 namespace vitrine::profiler {
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "profiler/timeline/scope_facet.h"
 #include "tests/profiler/timeline/timeline_script.h"
 
 namespace vitrine::profiler {

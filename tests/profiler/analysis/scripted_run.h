@@ -11,6 +11,7 @@
 #include "kernels/core/dtype.h"
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 #include "tests/bytes.h"
 
 namespace vitrine::profiler::testing {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "profiler/timeline/memory_facet.h"
 #include "tests/profiler/analysis/scripted_run.h"
 #include "tests/profiler/record/reference.h"
 

@@ -17,7 +17,12 @@
 #include "profiler/gpu/readiness.h"
 #include "profiler/gpu/trace_window.h"
 #include "profiler/record/recorder.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
 
 namespace vitrine::profiler {
 namespace {

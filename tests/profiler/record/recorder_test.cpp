@@ -9,7 +9,13 @@
 #include <thread>
 
 #include "profiler/record/streams.h"
+#include "profiler/timeline/gap_facet.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
 namespace {

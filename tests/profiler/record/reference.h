@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler::testing {
 

@@ -9,8 +9,11 @@
 #include "base/error.h"
 #include "profiler/record/recorder.h"
 #include "profiler/record/stream_writer.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/pyramid.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
 #include "tests/profiler/record/reference.h"
 #include "tests/repetitions.h"
 

@@ -6,7 +6,9 @@
 #include <random>
 
 #include "profiler/record/recorder.h"
+#include "profiler/timeline/counter_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 
 namespace vitrine::profiler {
 namespace {

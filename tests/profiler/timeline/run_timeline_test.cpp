@@ -6,6 +6,12 @@
 #include <numeric>
 #include <set>
 
+#include "profiler/record/streams.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/token_facet.h"
 #include "tests/profiler/record/reference.h"
 #include "tests/repetitions.h"
 

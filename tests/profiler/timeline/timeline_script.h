@@ -15,6 +15,7 @@
 
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 #include "tests/bytes.h"
 
 namespace vitrine::test {

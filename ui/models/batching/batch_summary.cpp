@@ -10,6 +10,9 @@
 #include <unordered_map>
 
 #include "base/json_values.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/token_facet.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
 

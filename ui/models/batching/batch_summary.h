@@ -16,9 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/trace.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "sessions/session_file.h"
 #include "ui/models/batching/batch_runs.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

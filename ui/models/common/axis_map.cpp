@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+
 namespace vitrine::ui {
 
 AxisMap AxisMap::ofTime(TimeRange range, double width) {

@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

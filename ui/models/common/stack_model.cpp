@@ -8,6 +8,8 @@
 
 #include "kernels/core/dtype.h"
 #include "profiler/analysis/memory_groups.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

@@ -13,6 +13,8 @@
 #include "engine/workload/experiment/experiment.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/metric_names.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/metric_difference.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_text.h"

@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "profiler/analysis/timeline_align.h"
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -10,6 +10,9 @@
 
 #include "profiler/analysis/kernel_table.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

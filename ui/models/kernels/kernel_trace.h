@@ -10,8 +10,11 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/time_cursor.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -5,6 +5,10 @@
 #include <QObject>
 #include <algorithm>
 
+#include "base/trace.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

@@ -11,6 +11,10 @@
 
 #include "base/json_values.h"
 #include "profiler/analysis/kv_pool_steps.h"
+#include "profiler/timeline/page_facet.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/token_facet.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/trace.h"
 #include "profiler/analysis/kv_curve.h"
 #include "ui/models/common/format.h"
 

@@ -10,9 +10,12 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -11,6 +11,9 @@
 #include "base/json_values.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
 

@@ -11,11 +11,16 @@
 #include <optional>
 #include <vector>
 
+#include "base/trace.h"
 #include "profiler/analysis/load_stages.h"
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/stack_model.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -7,7 +7,10 @@
 #include <span>
 
 #include "base/json_values.h"
+#include "base/trace.h"
 #include "engine/workload/experiment/workload_table.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/mask_lab/mask_catalogue.h"
 
 namespace vitrine::ui {

@@ -7,6 +7,9 @@
 #include <algorithm>
 
 #include "profiler/analysis/oom_report.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/stack_model.h"
 

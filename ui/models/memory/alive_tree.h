@@ -5,8 +5,12 @@
 // "Alive at 10.93 s": what holds the memory at one instant, as a tree of groups, their parts and single
 // blocks: profiler/analysis/memory_groups.h in words and cells.
 
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/common/flat_tree.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

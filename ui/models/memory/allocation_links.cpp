@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

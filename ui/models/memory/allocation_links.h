@@ -7,10 +7,15 @@
 // and rows.
 
 #include <QString>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
+#include "base/clock.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -8,7 +8,9 @@
 #include <cmath>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/memory_totals.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/axis_map.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"

@@ -7,8 +7,11 @@
 #include <QString>
 #include <QStringList>
 
-#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/json_values.h"
+#include "profiler/timeline/run_timeline_builder.h"
 #include "ui/models/session/session_worker.h"
 
 namespace vitrine::ui {

@@ -16,8 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "profiler/timeline/run_timeline_builder.h"
+
 namespace vitrine::ui {
 
 using sessions::RunId;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "profiler/timeline/run_timeline_builder.h"
 #include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {

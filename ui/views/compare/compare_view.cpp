@@ -9,6 +9,8 @@
 #include <QPushButton>
 #include <QTableView>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_text.h"
 #include "ui/widgets/base/style.h"

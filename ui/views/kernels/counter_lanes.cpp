@@ -5,6 +5,8 @@
 #include <QObject>
 #include <algorithm>
 
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/timeline/lanes.h"
 

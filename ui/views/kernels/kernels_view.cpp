@@ -7,6 +7,7 @@
 #include <QTreeView>
 
 #include "base/json_values.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/views/kernels/kernel_list.h"

@@ -6,6 +6,8 @@
 #include <QTreeView>
 #include <algorithm>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"

@@ -5,6 +5,7 @@
 #include <QObject>
 #include <algorithm>
 
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

@@ -11,6 +11,8 @@
 #include <algorithm>
 
 #include "engine/workload/experiment/workload_table.h"
+#include "profiler/timeline/request_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kv_cache/kv_pages.h"

@@ -15,6 +15,9 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/stack_model.h"
 #include "ui/models/memory/alive_tree.h"

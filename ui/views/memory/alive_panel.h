@@ -6,6 +6,7 @@
 
 #include <QWidget>
 
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/latest_job.h"
 #include "ui/models/common/time_cursor.h"

@@ -7,6 +7,10 @@
 #include <QStackedWidget>
 #include <QTreeView>
 
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/oom_panel.h"

@@ -9,6 +9,9 @@
 #include <cmath>
 
 #include "profiler/analysis/range_statistics.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
 #include "ui/models/session/run_summary.h"

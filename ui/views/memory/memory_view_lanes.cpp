@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/gap_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/oom_summary.h"
 #include "ui/models/session/run_summary.h"

@@ -14,6 +14,8 @@
 #include <QVBoxLayout>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
 #include "ui/views/memory/fit_panel.h"

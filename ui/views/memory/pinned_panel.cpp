@@ -11,6 +11,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
 #include "ui/widgets/base/icons.h"

@@ -7,6 +7,7 @@
 #include <QWidget>
 #include <vector>
 
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/memory/allocation_links.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/base/controls.h"

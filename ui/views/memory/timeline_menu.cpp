@@ -5,6 +5,7 @@
 #include <QMenu>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

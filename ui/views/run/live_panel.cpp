@@ -9,6 +9,8 @@
 #include <QTreeView>
 #include <cmath>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_filter.h"
 #include "ui/models/session/run_summary.h"

@@ -11,6 +11,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kernels/kernel_stats.h"

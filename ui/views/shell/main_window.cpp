@@ -13,6 +13,8 @@
 #include <QPlainTextEdit>
 #include <algorithm>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/stack_model.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/device_strip.h"

@@ -6,6 +6,8 @@
 #include <QMessageBox>
 #include <set>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/session_commands.h"

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
 #include "ui/widgets/timeline/lanes.h"

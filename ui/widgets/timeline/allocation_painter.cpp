@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
 

@@ -8,9 +8,13 @@
 #include <optional>
 #include <set>
 
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/plots/plot_frame.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

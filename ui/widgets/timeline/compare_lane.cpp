@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

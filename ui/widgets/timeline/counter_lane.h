@@ -5,6 +5,7 @@
 // Counters of a run over time: the mean of each column as a line, the span from its least to its largest value as a
 // band.
 
+#include "profiler/timeline/counter_index.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/lane.h"
 

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "profiler/timeline/gap_facet.h"
+#include "profiler/timeline/run_timeline.h"
+
 namespace vitrine::ui {
 
 LaneStack::LaneStack(TimeCursor* time, int strips, QWidget* parent) : QWidget(parent), time_(time) {

@@ -6,12 +6,16 @@
 
 #include <QTimer>
 
-#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "ui/models/common/latest_job.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/allocation_painter.h"
 #include "ui/widgets/timeline/lane.h"
 #include "ui/widgets/timeline/stack_painter.h"
+
+namespace vitrine::profiler {
+class RunTimeline;
+} // namespace vitrine::profiler
 
 namespace vitrine::ui {
 

@@ -6,7 +6,10 @@
 
 #include "profiler/analysis/range_statistics.h"
 #include "profiler/analysis/timeline_align.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/memory_totals.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/timeline/lanes.h"
 

@@ -11,6 +11,9 @@
 #include <cmath>
 
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/lazy_rows.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

@@ -7,6 +7,9 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

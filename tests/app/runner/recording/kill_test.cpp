@@ -17,6 +17,8 @@
 
 #include "app/runner/recording/run_recording.h"
 #include "app/runner/runs/run_compare.h"
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
 #include "tests/sessions/temp_folder.h"

@@ -4,7 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/page_facet.h"
+#include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/token_facet.h"
 
 namespace vitrine::app {
 namespace {

@@ -9,6 +9,8 @@
 #include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "profiler/import/importer.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::app {

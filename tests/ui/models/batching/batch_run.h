@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/timeline/run_timeline_builder.h"
 #include "tests/ui/models/session/recorded_run.h"
 
 namespace vitrine::test {

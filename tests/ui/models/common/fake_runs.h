@@ -6,6 +6,10 @@
 
 #include <numeric>
 
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline_builder.h"
+#include "profiler/timeline/scope_facet.h"
+#include "profiler/timeline/timeline_rows.h"
 #include "sessions/session_file.h"
 #include "tests/profiler/timeline/timeline_script.h"
 

@@ -5,6 +5,8 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/scope_facet.h"
 #include "tests/profiler/timeline/timeline_script.h"
 #include "tests/ui/models/kernels/kernel_run.h"
 #include "ui/models/common/format.h"

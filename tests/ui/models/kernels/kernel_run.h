@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profiler/timeline/run_timeline_builder.h"
 #include "tests/ui/models/session/recorded_run.h"
 
 namespace vitrine::test {

@@ -10,6 +10,7 @@
 
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/run_timeline_builder.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::test {

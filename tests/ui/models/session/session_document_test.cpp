@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "profiler/record/recorder.h"
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "tests/ui/models/common/patience.h"
 
 using namespace vitrine;

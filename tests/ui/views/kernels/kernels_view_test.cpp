@@ -14,6 +14,7 @@
 #include <QTreeView>
 #include <nlohmann/json.hpp>
 
+#include "profiler/timeline/memory_facet.h"
 #include "tests/fixture_paths.h"
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/kernels/kernel_run.h"
