@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/attention/device_blocks.h"
 
+#include "kernels/memory/memory.h"
+#include "kernels/memory/resource.h"
 #include "kernels/ops/attention/block_counts.h"
 #include "kernels/program/emitter.h"
 

@@ -25,6 +25,8 @@
 
 #include "engine/cache/kv_cache.h"
 #include "kernels/context/side_stream.h"
+#include "kernels/memory/memory.h"
+#include "kernels/memory/resource.h"
 
 namespace vitrine::engine {
 

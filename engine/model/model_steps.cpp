@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/model/model.h"
 #include "engine/model/step.h"
+#include "kernels/context/context_options.h"
 
 namespace vitrine::engine {
 namespace {

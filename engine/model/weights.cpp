@@ -12,7 +12,9 @@
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_layout.h"
 #include "engine/model/weight_mover.h"
+#include "kernels/cuda/kept_state.h"
 #include "kernels/formats/weight_formats.h"
+#include "kernels/memory/handover.h"
 #include "kernels/ops/linear/weights.h"
 
 namespace vitrine::engine {

@@ -5,110 +5,39 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 #include <thread>
 
 #include "base/error.h"
+#include "kernels/context/context_options.h"
+#include "kernels/context/cpu_context.h"
+#include "kernels/context/meta_context.h"
+#include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/jit/kernel_library.h"
+#include "kernels/cuda/kept_state.h"
+#include "kernels/memory/memory.h"
 #include "kernels/memory/physical.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-SimdLevel machineSimd() {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq")) {
-        return SimdLevel::Avx512;
+std::unique_ptr<MetaContext> makeMeta(const ContextOptions& options) {
+    if (options.backend != Backend::Meta) {
+        return nullptr;
     }
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::Avx2 : SimdLevel::Scalar;
-}
-
-base::TimeNs nanoseconds(double seconds) {
-    return static_cast<base::TimeNs>(std::llround(seconds * 1e9));
-}
-
-} // namespace
-
-double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
-    const double memory = traits.memoryBandwidth > 0 ? static_cast<double>(cost.bytes()) / traits.memoryBandwidth : 0;
-    const double flops = traits.flops(cost.computeType) * cost.share;
-    const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
-    return std::max(memory, compute) + cost.launches * traits.launchSeconds;
-}
-
-std::string_view simdName(SimdLevel level) {
-    switch (level) {
-    case SimdLevel::Avx512:
-        return "avx512";
-    case SimdLevel::Avx2:
-        return "avx2";
-    case SimdLevel::Scalar:
-        break;
+    if (options.traits.id.empty()) {
+        throw base::Internal("a Meta context needs a device profile");
     }
-    return "scalar";
+    return std::make_unique<MetaContext>(options.traits);
 }
 
-CpuContext::CpuContext(int threads) : pool_(std::make_unique<base::ThreadPool>(threads)), simd_(machineSimd()) {}
-
-void CpuContext::setSimd(SimdLevel level) {
-    if (level > machineSimd()) {
-        throw base::BadInput(fmt::format("simd: {}: this machine's processor has {} at most; use that or auto",
-                                         simdName(level), simdName(machineSimd())));
+std::unique_ptr<CudaContext> makeCuda(const ContextOptions& options) {
+    if (options.backend != Backend::Cuda) {
+        return nullptr;
     }
-    simd_ = level;
-}
-
-void MetaContext::addCompute(double seconds) {
-    compute_ += nanoseconds(seconds);
-}
-
-void MetaContext::addCopy(double seconds) {
-    copy_ += nanoseconds(seconds);
-}
-
-void MetaContext::joinStreams() {
-    compute_ = copy_ = std::max(compute_, copy_);
-}
-
-void throwNoCuda(std::string_view op) {
-    throw base::Unsupported(
-        fmt::format("backend: {} does not run on CUDA in this build; use --backend cpu or --backend meta", op));
-}
-
-std::string_view backendName(Backend backend) {
-    switch (backend) {
-    case Backend::Cpu:
-        return "cpu";
-    case Backend::Meta:
-        return "meta";
-    case Backend::Cuda:
-        return "cuda";
-    }
-    return "";
-}
-
-namespace {
-
-std::variant<CpuContext, MetaContext, CudaContext> makeBackend(const ContextOptions& options) {
-    using Variant = std::variant<CpuContext, MetaContext, CudaContext>;
-    switch (options.backend) {
-    case Backend::Cpu:
-        return Variant(std::in_place_type<CpuContext>, options.threads);
-    case Backend::Meta:
-        if (options.traits.id.empty()) {
-            throw base::Internal("a Meta context needs a device profile");
-        }
-        return Variant(std::in_place_type<MetaContext>, options.traits);
-    case Backend::Cuda:
-        break;
-    }
-    if (options.kept != nullptr) {
-        return options.kept->takeCuda(options.cuda);
-    }
-    return Variant(std::in_place_type<CudaContext>, options.cuda);
+    return options.kept != nullptr ? std::make_unique<CudaContext>(options.kept->takeCuda(options.cuda))
+                                   : std::make_unique<CudaContext>(options.cuda);
 }
 
 Capabilities capabilitiesOf(Backend backend) {
@@ -130,8 +59,9 @@ DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
 } // namespace
 
 Context::Context(const ContextOptions& options)
-    : backend_(makeBackend(options)), capabilities_(capabilitiesOf(backend())), traits_(traitsOf(options, cuda())),
-      stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
+    : cpu_(options.backend == Backend::Cpu ? std::make_unique<CpuContext>(options.threads) : nullptr),
+      meta_(makeMeta(options)), cuda_(makeCuda(options)), capabilities_(capabilitiesOf(backend())),
+      traits_(traitsOf(options, cuda())), stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
     if (cpu() != nullptr && options.simd) {
         cpu()->setSimd(*options.simd);
     }
@@ -189,11 +119,18 @@ Context::~Context() {
 }
 
 Backend Context::backend() const {
-    return static_cast<Backend>(backend_.index());
+    if (cuda_ != nullptr) {
+        return Backend::Cuda;
+    }
+    return meta_ != nullptr ? Backend::Meta : Backend::Cpu;
 }
 
-MetaContext* Context::meta() {
-    return std::get_if<MetaContext>(&backend_);
+base::ThreadPool& Context::hostPool() {
+    return cpu_->pool();
+}
+
+SimdLevel Context::simd() {
+    return cpu_->simd();
 }
 
 void Context::upload(const void* host, void* device, std::uint64_t bytes) {
@@ -252,7 +189,7 @@ double Mark::secondsSince(const Mark& earlier) const {
 Mark Context::mark() {
     Mark out;
     if (CudaContext* gpu = cuda()) {
-        out.event_ = gpu->record();
+        out.event_ = std::make_shared<const CudaEvent>(gpu->record());
     } else {
         out.time_ = clock_->now();
     }
@@ -320,6 +257,30 @@ void Context::chargeMeta(const Cost& cost) {
     if (MetaContext* virtualDevice = meta()) {
         virtualDevice->addCompute(rooflineSeconds(cost, traits_));
     }
+}
+
+Prefetch::Prefetch(Context& context) : gpu_(context.cuda()) {
+    if (gpu_ != nullptr) {
+        gpu_->setPrefetching(true);
+    }
+}
+
+Prefetch::~Prefetch() {
+    if (gpu_ != nullptr) {
+        gpu_->setPrefetching(false);
+    }
+}
+
+GraphCapture::GraphCapture(Context& context) : gpu_(*context.cuda()) {
+    gpu_.beginCapture();
+}
+
+GraphCapture::~GraphCapture() {
+    gpu_.abortCapture();
+}
+
+CudaGraph GraphCapture::end() {
+    return gpu_.endCapture();
 }
 
 } // namespace vitrine::kernels

@@ -10,78 +10,25 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
-#include <variant>
 
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
+#include "kernels/core/backend.h"
 #include "kernels/core/device_traits.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tracer.h"
-#include "kernels/cuda/cuda_context.h"
-#include "kernels/cuda/kept_state.h"
-#include "kernels/memory/memory.h"
 
 namespace vitrine::kernels {
 
-/// What an op moves and computes.
-struct Cost {
-    std::uint64_t bytesRead = 0;
-    std::uint64_t bytesWritten = 0;
-    std::uint64_t flops = 0;
-    std::uint32_t launches = 1;
-    DType computeType = DType::F32;
-    double share = 1; ///< share of the device's rate of dense products that the FLOPs can reach
-
-    std::uint64_t bytes() const { return bytesRead + bytesWritten; }
-};
-
-/// Roofline time of a cost on a device, seconds: the larger of memory and compute time, plus launches.
-double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
-
-enum class SimdLevel : std::uint8_t { Scalar, Avx2, Avx512 };
-/// "scalar", "avx2", "avx512"
-std::string_view simdName(SimdLevel level);
-
-/// The reference backend and the embedded default.
-class CpuContext {
-public:
-    explicit CpuContext(int threads = 0);
-    base::ThreadPool& pool() { return *pool_; }
-    SimdLevel simd() const { return simd_; }
-    void setSimd(SimdLevel level); ///< for measurements and tests; throws BadInput above what the machine has
-
-private:
-    std::unique_ptr<base::ThreadPool> pool_;
-    SimdLevel simd_;
-};
-
-/// Has virtual addresses and virtual time. Each stream is a clock, and an op adds its roofline time to the clock of its
-/// stream.
-class MetaContext final : public base::Clock {
-public:
-    explicit MetaContext(const DeviceTraits& traits) : traits_(traits) {}
-    base::TimeNs now() const override { return compute_ > copy_ ? compute_ : copy_; }
-    base::TimeBase timeBase() const override { return base::TimeBase::Virtual; }
-
-    void addCompute(double seconds);
-    void addCopy(double seconds);
-    void joinStreams(); ///< both streams wait for the later one
-    base::TimeNs opsEnd() const { return compute_; }
-    void holdOps(base::TimeNs until) {
-        compute_ = compute_ > until ? compute_ : until;
-    } ///< ops begin then at the earliest
-    const DeviceTraits& traits() const { return traits_; }
-
-private:
-    DeviceTraits traits_;
-    base::TimeNs compute_ = 0;
-    base::TimeNs copy_ = 0;
-};
-
-enum class Backend : std::uint8_t { Cpu, Meta, Cuda };
-std::string_view backendName(Backend backend);
+class CudaEvent;
+class CudaGraph;
+class KernelLibrary;
+class KeptState;
+class Memory;
+struct ContextOptions;
+enum class SimdLevel : std::uint8_t;
 
 /// What a context can do. Code above the kernels asks here for what it needs; it never asks which backend it has. What
 /// a kind of device does is in the traits instead (DeviceFeatures), because Meta can have the traits of another device.
@@ -103,32 +50,9 @@ public:
 
 private:
     friend class Context;
-    std::optional<CudaEvent> event_; ///< of a context that runs ahead
-    base::TimeNs time_ = 0;          ///< of the others
+    std::shared_ptr<const CudaEvent> event_; ///< of a context that runs ahead
+    base::TimeNs time_ = 0;                  ///< of the others
 };
-
-struct ContextOptions {
-    Backend backend = Backend::Cpu;
-    int threads = 0;
-    std::optional<SimdLevel> simd; ///< CPU: instead of the best level of this machine; a higher level is BadInput
-    DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations.
-                         ///< CUDA: what the device says, whatever stands here
-    CudaOptions cuda;
-    MemoryOptions memory;
-    ProfileLevel profile = ProfileLevel::Light;
-    bool foldSteps = false;             ///< see Tracer
-    base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
-    const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
-    base::StopToken stop;
-    /// State that an earlier context kept, and that this one keeps for the next; null: nothing is kept.
-    KeptState* kept = nullptr;
-};
-
-/// Meta computes nothing: check and cost have done everything. Sample has an overload of its own.
-template <class Op> void execute(MetaContext&, const Op&) {}
-
-/// Unsupported: `op` has no CUDA form in this build.
-[[noreturn]] void throwNoCuda(std::string_view op);
 
 class Context {
 public:
@@ -154,7 +78,13 @@ public:
         const Cost opCost = cost(op, traits_);
         const base::ScopeId scope = beginOp(Op::kName);
         try {
-            std::visit([&](auto& backend) { execute(backend, op); }, backend_);
+            if (cuda_ != nullptr) {
+                execute(*cuda_, op);
+            } else if (meta_ != nullptr) {
+                execute(*meta_, op);
+            } else {
+                execute(*cpu_, op);
+            }
         } catch (...) {
             endOp(scope, opCost);
             throw;
@@ -187,24 +117,27 @@ public:
     void waitUntil(base::TimeNs time);
 
     /// The threads that run the ops, and the level of their SIMD instructions. REQUIRES can().runsOnHost.
-    base::ThreadPool& hostPool() { return cpu()->pool(); }
-    SimdLevel simd() { return cpu()->simd(); }
+    base::ThreadPool& hostPool();
+    SimdLevel simd();
     /// Null where no kernels are compiled.
     KernelLibrary* kernelLibrary();
     /// Waits for what Prefetch started. Reports progress "Compiling kernels"; `progress` may be null.
     void waitForKernels(base::ProgressSink* progress);
 
     // For kernels and their tests.
-    CpuContext* cpu() { return std::get_if<CpuContext>(&backend_); }
-    MetaContext* meta();
-    CudaContext* cuda() { return std::get_if<CudaContext>(&backend_); }
+    CpuContext* cpu() { return cpu_.get(); }
+    MetaContext* meta() { return meta_.get(); }
+    CudaContext* cuda() { return cuda_.get(); }
 
 private:
     base::ScopeId beginOp(std::string_view name);
     void endOp(base::ScopeId scope, const Cost& cost);
     void chargeMeta(const Cost& cost);
 
-    std::variant<CpuContext, MetaContext, CudaContext> backend_; // first: Meta is the clock of all below
+    // One of the three is there. They stand first: Meta is the clock of all below.
+    std::unique_ptr<CpuContext> cpu_;
+    std::unique_ptr<MetaContext> meta_;
+    std::unique_ptr<CudaContext> cuda_;
     Capabilities capabilities_;
     DeviceTraits traits_;
     std::unique_ptr<base::Clock> ownClock_;
@@ -220,16 +153,8 @@ private:
 /// tensors need not exist. The context must not be used for anything else meanwhile.
 class Prefetch {
 public:
-    explicit Prefetch(Context& context) : gpu_(context.cuda()) {
-        if (gpu_ != nullptr) {
-            gpu_->setPrefetching(true);
-        }
-    }
-    ~Prefetch() {
-        if (gpu_ != nullptr) {
-            gpu_->setPrefetching(false);
-        }
-    }
+    explicit Prefetch(Context& context);
+    ~Prefetch();
     Prefetch(const Prefetch&) = delete; // one begin, one end
     Prefetch& operator=(const Prefetch&) = delete;
 
@@ -248,11 +173,11 @@ private:
 /// can().replaysGraphs.
 class GraphCapture {
 public:
-    explicit GraphCapture(Context& context) : gpu_(*context.cuda()) { gpu_.beginCapture(); }
-    ~GraphCapture() { gpu_.abortCapture(); }
+    explicit GraphCapture(Context& context);
+    ~GraphCapture();
     GraphCapture(const GraphCapture&) = delete; // one begin, one end
     GraphCapture& operator=(const GraphCapture&) = delete;
-    CudaGraph end() { return gpu_.endCapture(); }
+    CudaGraph end();
 
 private:
     CudaContext& gpu_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/context/meta_context.h"
+
 namespace vitrine::kernels {
 
 SideStream::SideStream(Context& context) : context_(context) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "kernels/cuda/cuda_upload.h"
+#include "kernels/memory/memory.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -16,6 +16,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "kernels/context/cpu_context.h"
 
 namespace vitrine::kernels {
 

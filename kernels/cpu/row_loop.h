@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/context/context.h"
+#include "kernels/context/cpu_context.h"
 
 namespace vitrine::kernels {
 

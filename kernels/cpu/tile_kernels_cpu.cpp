@@ -8,6 +8,8 @@
 
 #include <immintrin.h>
 
+#include "kernels/context/cpu_context.h"
+
 #define VITRINE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")))
 #define VITRINE_AVX2 __attribute__((target("avx2,fma")))
 

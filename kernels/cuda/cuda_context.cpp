@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/cuda_options.h"
 #include "kernels/cuda/jit/cublaslt.h"
 #include "kernels/cuda/jit/kernel_library.h"
 #include "kernels/cuda/jit/nvrtc.h"

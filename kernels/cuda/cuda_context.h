@@ -15,15 +15,17 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "kernels/core/device_traits.h"
-#include "kernels/cuda/jit/kernel_call.h"
-#include "kernels/memory/resource.h"
 
 namespace vitrine::kernels {
 
 class CudaDevice;
 class KernelLibrary;
+struct CudaOptions;
+struct KernelCall;
 struct KernelLibraryOptions;
+class MemoryResource;
 
 struct CudaDeviceInfo {
     int ordinal = 0;
@@ -40,17 +42,6 @@ struct CudaDeviceInfo {
 std::vector<CudaDeviceInfo> cudaDevices();
 /// One sentence: why this machine runs nothing on CUDA (no driver, device or compiler); empty where it does.
 std::string whyNoCuda();
-
-struct CudaOptions {
-    int device = 0;
-    std::vector<std::string> kernelPacks;
-    std::vector<std::pair<std::string, std::string>> kernelOverrides;
-    std::string cacheFolder;
-    bool dependentLaunch = true; ///< programmatic dependent launch where the device has it
-    /// For tests: the driver acts as if memory were exhausted from this request on (memory, pinned memory, programs,
-    /// graphs). 1 is the first request; 0: never.
-    std::uint64_t failFrom = 0;
-};
 
 /// A captured stretch of work. Replayed on the compute stream.
 class CudaGraph {

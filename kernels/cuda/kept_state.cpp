@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "kernels/cuda/cuda_options.h"
 #include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::kernels {

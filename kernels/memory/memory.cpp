@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "kernels/memory/arenas.h"
 #include "kernels/memory/caching_allocator.h"
+#include "kernels/memory/growing.h"
+#include "kernels/memory/handover.h"
 #include "kernels/memory/ledger.h"
 #include "kernels/memory/policies.h"
 

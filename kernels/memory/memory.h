@@ -10,16 +10,17 @@
 // are in both.
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "base/trace.h"
 #include "kernels/core/tracer.h"
-#include "kernels/memory/growing.h"
-#include "kernels/memory/handover.h"
 #include "kernels/memory/resource.h"
 
 namespace vitrine::kernels {
+
+class GrowingRange;
+class KeptReservation;
+struct MemoryOptions;
 
 struct MemoryStatistics {
     std::uint64_t current = 0;
@@ -39,23 +40,6 @@ struct StepMemory {
     base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`
     base::CategoryBytes maxByCategory{};
     std::uint64_t allocations = 0;
-};
-
-/// How the bytes of device memory are written and read from the host; empty functions: it is host memory.
-struct ByteAccess {
-    std::function<void(void* device, std::uint8_t value, std::uint64_t bytes)> fill;
-    std::function<void(const void* device, void* host, std::uint64_t bytes)> read;
-};
-
-struct MemoryOptions {
-    std::uint64_t deviceBudget = 0; ///< bytes, 0 = the device's memory
-    std::uint64_t hostBudget = 0;   ///< bytes, 0 = no limit
-    std::uint64_t untracked = 0;    ///< counted from the start
-    bool guardBytes = false;        ///< patterns around every allocation, checked on free (tests)
-    ByteAccess guardAccess;         ///< for guard bytes
-    std::uint64_t failFrom = 0;     ///< refuses device reservations from this one on, 1 is the first; 0: none (tests)
-    std::uint64_t mapUnit = std::uint64_t{2} << 20;    ///< bytes: growing ranges are backed in multiples of it
-    std::function<void(std::uint64_t bytes)> onMapped; ///< called when a range grew; may be empty
 };
 
 /// A reservation that gives out pieces in order and takes them back together. Weights use it: its size follows from the

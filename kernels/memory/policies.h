@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kernels/memory/ledger.h"
+#include "kernels/memory/memory_options.h"
 #include "kernels/memory/resource.h"
 
 namespace vitrine::kernels {

@@ -12,7 +12,9 @@
 
 #include "base/error.h"
 #include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/cuda_options.h"
 #include "kernels/formats/weight_formats.h"
+#include "kernels/memory/resource.h"
 #include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/linear/weights.h"
 

@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 #include <vector>
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/cpu/read_bandwidth.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/experts/moe.h"

@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "engine/attention/device_blocks.h"
+#include "kernels/context/context_options.h"
 #include "kernels/cuda/jit/kernel_library.h"
+#include "kernels/memory/memory.h"
 #include "kernels/program/emitter.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/kernels/ops/attention/block_counts_testing.h"

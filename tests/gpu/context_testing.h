@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "kernels/context/context.h"
+#include "kernels/context/context_options.h"
+#include "kernels/cuda/cuda_context.h"
 #include "kernels/memory/memory.h"
 
 namespace vitrine::gpu {

@@ -10,7 +10,11 @@
 #include <map>
 
 #include "kernels/context/context.h"
+#include "kernels/context/context_options.h"
 #include "kernels/core/tensor.h"
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/memory/memory.h"
+#include "kernels/memory/resource.h"
 #include "profiler/analysis/kernel_table.h"
 #include "profiler/analysis/scope_places.h"
 #include "profiler/gpu/readiness.h"

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/cuda_options.h"
 #include "tests/kernels/ops/common/op_testing.h"
 
 namespace vitrine::kernels::testing {

@@ -11,6 +11,9 @@
 #include "engine/attention/block_mask_cache.h"
 #include "engine/attention/block_mask_file.h"
 #include "engine/attention/device_blocks.h"
+#include "kernels/context/context_options.h"
+#include "kernels/memory/memory.h"
+#include "kernels/memory/resource.h"
 #include "kernels/program/emitter.h"
 #include "kernels/program/interval_analysis.h"
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/workload/roofline/measured_ceilings.h"
+#include "kernels/context/context_options.h"
 #include "kernels/cpu/read_bandwidth.h"
 
 namespace vitrine::engine {

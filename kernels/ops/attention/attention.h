@@ -13,7 +13,7 @@
 // Captured tensors are inputs of the step: no op that runs in the step before this one writes them, because kernels
 // read them early.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 #include "kernels/ops/attention/kv_view.h"
 #include "kernels/program/attention_program.h"

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
 #include "kernels/ops/attention/flex_rows.h"
 #include "kernels/ops/attention/kv_pages.h"

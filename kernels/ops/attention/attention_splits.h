@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/device/abi/attention.h"
+#include "kernels/memory/resource.h"
 #include "kernels/ops/attention/attention.h"
 
 namespace vitrine::kernels {

@@ -5,7 +5,7 @@
 // Elements of blocks of a mask that interval analysis leaves undecided (kernels/program/block_mask.h), many blocks at
 // once.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/ops/attention/flex_attention.h"
 #include "kernels/program/block_mask.h"
 

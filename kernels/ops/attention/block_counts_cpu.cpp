@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/attention/block_counts.h"
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/program/box_walk.h"
 
 namespace vitrine::kernels {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 #include "kernels/program/attention_program.h"
 #include "kernels/program/block_mask.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_kernels.h"
 #include "kernels/ops/attention/flex_rows.h"

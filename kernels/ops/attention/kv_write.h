@@ -8,7 +8,7 @@
 // beside the cache (Attention::newK); with `rounds` the tensors then hold what a reader of the cache will find, so that
 // a token's answer does not depend on how steps are cut. Rounding twice changes nothing in float32.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 #include "kernels/ops/attention/kv_view.h"
 

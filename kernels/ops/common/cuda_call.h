@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "kernels/core/tensor.h"
 #include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/jit/kernel_call.h"
 
 namespace vitrine::kernels {
 

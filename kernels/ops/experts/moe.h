@@ -5,7 +5,7 @@
 // Mixture of experts: routing, expert products, the weighted sum. Sums run in top-k order, so results do not depend on
 // the batch.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {

@@ -6,7 +6,7 @@
 // the "unfused" variant); CUDA adds fused variants. The engine passes tensors for every intermediate through `scratch`.
 // Inference uses block ops; training uses the primitives.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/kv_view.h"

@@ -14,6 +14,7 @@
 
 #include <cstring>
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/ops/linear/gemv_rows.h"
 
 namespace vitrine::kernels {

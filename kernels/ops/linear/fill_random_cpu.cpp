@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
 #include "kernels/ops/linear/weights.h"

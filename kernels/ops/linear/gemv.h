@@ -6,6 +6,7 @@
 // both forms: few rows straight from the stored weights, and tiles of many rows over weights expanded once for all of
 // them. So a row's result is the same to the last bit whatever rows stand beside it.
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/ops/linear/weight_product.h"
 
 namespace vitrine::kernels {

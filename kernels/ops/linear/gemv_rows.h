@@ -15,6 +15,7 @@
 
 #include <cstring>
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/formats/mxfp4_format.h"
 #include "kernels/ops/linear/gemv.h"
 

@@ -4,7 +4,7 @@
 
 // Products with weights of any format: out = x W^T + bias (+ residual).
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {

@@ -9,7 +9,7 @@
 // Products are summed in float32 (in double when gradOut is F64) and rounded once. On the CPU results do not depend on
 // the number of threads.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {

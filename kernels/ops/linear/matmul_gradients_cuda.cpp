@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernels/cuda/cuda_context.h"
 #include "kernels/ops/linear/input_gradient.h"
 #include "kernels/ops/linear/vendor_product.h"
 

@@ -11,7 +11,8 @@
 
 #include <cstdint>
 
-#include "kernels/context/context.h"
+#include "kernels/context/cpu_context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {

@@ -4,7 +4,7 @@
 
 // Packed weights to dense ones, random weights for synthetic models, transposed copies.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {

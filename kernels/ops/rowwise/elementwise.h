@@ -4,7 +4,7 @@
 
 // Small row-wise pieces: addition, soft cap, casts.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {

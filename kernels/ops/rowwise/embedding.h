@@ -4,7 +4,7 @@
 
 // Embedding lookup: out[t] = scale * table[ids[t]].
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {

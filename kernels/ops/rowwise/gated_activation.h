@@ -4,7 +4,7 @@
 
 // Gated activations between the two products of an MLP.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {

@@ -4,7 +4,7 @@
 
 // RMSNorm (Zhang and Sennrich 2019): y = x * rsqrt(mean(x^2) + eps) in float32, then the weight in one of three orders.
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {

@@ -4,7 +4,7 @@
 
 // Rotary position embedding, half-split (NeoX) form: the pair is (x[i], x[i + d/2]).
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {

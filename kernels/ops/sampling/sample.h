@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/context/context.h"
+#include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/philox.h"
+#include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
 #include "kernels/ops/sampling/sample_scratch.h"
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "kernels/context/meta_context.h"
 #include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::engine {

@@ -16,6 +16,9 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/model.h"
 #include "kernels/context/context.h"
+#include "kernels/context/context_options.h"
+#include "kernels/memory/growing.h"
+#include "kernels/memory/resource.h"
 #include "tests/fixture_paths.h"
 
 namespace vitrine::engine::test {

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "kernels/context/context_options.h"
+#include "kernels/memory/memory.h"
 #include "tests/kernels/core/recording_sink.h"
 
 namespace vitrine::kernels {

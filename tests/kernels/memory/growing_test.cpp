@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "kernels/memory/memory.h"
+#include "kernels/memory/memory_options.h"
 #include "tests/bytes.h"
 #include "tests/kernels/memory/memory_testing.h"
 

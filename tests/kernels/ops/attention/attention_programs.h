@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/program/attention_program.h"
 #include "kernels/program/interpreter.h"
 #include "tests/kernels/ops/common/op_testing.h"

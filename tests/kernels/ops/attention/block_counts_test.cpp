@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "kernels/context/cpu_context.h"
 #include "kernels/program/emitter.h"
 #include "tests/kernels/ops/attention/block_counts_testing.h"
 

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "kernels/context/context.h"
+#include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
 #include "kernels/core/tensor.h"
 #include "kernels/memory/resource.h"

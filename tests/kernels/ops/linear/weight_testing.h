@@ -4,6 +4,7 @@
 
 // Random weights for tests of products, with their values for references.
 
+#include "kernels/context/cpu_context.h"
 #include "kernels/formats/weight_formats.h"
 #include "tests/kernels/ops/common/op_testing.h"
 

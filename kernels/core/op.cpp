@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/core/op.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace vitrine::kernels {
+
+double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
+    const double memory = traits.memoryBandwidth > 0 ? static_cast<double>(cost.bytes()) / traits.memoryBandwidth : 0;
+    const double flops = traits.flops(cost.computeType) * cost.share;
+    const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
+    return std::max(memory, compute) + cost.launches * traits.launchSeconds;
+}
+
+void throwNoCuda(std::string_view op) {
+    throw base::Unsupported(
+        fmt::format("backend: {} does not run on CUDA in this build; use --backend cpu or --backend meta", op));
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the header of an op needs: what an op costs, and the names of the contexts that run it. The header of an op
+// declares check, cost, scratch and an overload of execute for CpuContext and for CudaContext; execute on MetaContext
+// stands here for all ops. Context::run (kernels/context/context.h) calls them.
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/core/device_traits.h"
+#include "kernels/core/dtype.h"
+
+namespace vitrine::kernels {
+
+class Context;
+class CpuContext;
+class CudaContext;
+class MetaContext;
+
+/// What an op moves and computes.
+struct Cost {
+    std::uint64_t bytesRead = 0;
+    std::uint64_t bytesWritten = 0;
+    std::uint64_t flops = 0;
+    std::uint32_t launches = 1;
+    DType computeType = DType::F32;
+    double share = 1; ///< share of the device's rate of dense products that the FLOPs can reach
+
+    std::uint64_t bytes() const { return bytesRead + bytesWritten; }
+};
+
+/// Roofline time of a cost on a device, seconds: the larger of memory and compute time, plus launches.
+double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
+
+/// Meta computes nothing: check and cost have done everything. Sample has an overload of its own.
+template <class Op> void execute(MetaContext&, const Op&) {}
+
+/// Unsupported: `op` has no CUDA form in this build.
+[[noreturn]] void throwNoCuda(std::string_view op);
+
+} // namespace vitrine::kernels
