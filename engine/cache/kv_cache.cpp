@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "kernels/context/context.h"
+#include "kernels/core/tracer.h"
 
 namespace vitrine::engine {
 

@@ -45,10 +45,13 @@
 
 #include "engine/cache/page_book.h"
 #include "engine/checkpoint/model_config.h"
-#include "kernels/context/context.h"
 #include "kernels/memory/growing.h"
 #include "kernels/memory/resource.h"
 #include "kernels/ops/attention/kv_view.h"
+
+namespace vitrine::kernels {
+class Context;
+} // namespace vitrine::kernels
 
 namespace vitrine::engine {
 

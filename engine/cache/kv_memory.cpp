@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/cache/kv_cache.h"
+#include "kernels/context/context.h"
 #include "kernels/memory/memory.h"
 
 namespace vitrine::engine {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "engine/cache/kv_cache.h"
+#include "kernels/context/context.h"
 #include "kernels/ops/attention/kv_rows.h"
 #include "kernels/ops/linear/weights.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {

@@ -14,10 +14,8 @@
 #include <vector>
 
 #include "kernels/core/dtype.h"
+#include "kernels/core/layer_forms.h"
 #include "kernels/core/weight_view.h"
-#include "kernels/ops/experts/moe.h"
-#include "kernels/ops/rowwise/gated_activation.h"
-#include "kernels/ops/rowwise/rms_norm.h"
 
 namespace vitrine::engine {
 

@@ -7,6 +7,7 @@
 
 #include "base/integers.h"
 #include "engine/cache/kv_swap.h"
+#include "kernels/context/context.h"
 #include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::engine {

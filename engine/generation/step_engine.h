@@ -21,6 +21,7 @@
 #include "engine/generation/batch_trace.h"
 #include "engine/generation/scheduler.h"
 #include "engine/model/model.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 

@@ -32,8 +32,11 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/decoder.h"
 #include "engine/model/weights.h"
-#include "kernels/context/context.h"
 #include "kernels/ops/sampling/sample.h"
+
+namespace vitrine::kernels {
+class Context;
+} // namespace vitrine::kernels
 
 namespace vitrine::engine {
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
+#include "kernels/context/context.h"
 #include "kernels/cuda/cuda_context.h"
 
 namespace vitrine::engine {

@@ -30,9 +30,12 @@
 
 #include "base/stop.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "kernels/context/context.h"
 #include "kernels/core/weight_view.h"
 #include "kernels/memory/memory.h"
+
+namespace vitrine::kernels {
+class Context;
+} // namespace vitrine::kernels
 
 namespace vitrine::engine {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/context/context.h"
 #include "kernels/context/meta_context.h"
 
 namespace vitrine::kernels {

@@ -10,10 +10,11 @@
 #include <limits>
 #include <memory>
 
-#include "kernels/context/context.h"
 #include "kernels/cuda/cuda_side_stream.h"
 
 namespace vitrine::kernels {
+
+class Context;
 
 class SideStream {
 public:

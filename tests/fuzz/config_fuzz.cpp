@@ -31,7 +31,7 @@ void useConfig(const engine::ModelConfig& config) {
             }
         }
     }
-    config.kvBytes(std::int64_t{1} << 30, kernels::DType::BF16);
+    config.kvBytes(std::int64_t{1} << 30, vitrine::kernels::DType::BF16);
     const bool small = config.layers.size() * static_cast<std::size_t>(config.experts + 1) < 2000;
     if (small) {
         for (const engine::TensorSpec& spec : engine::expectedTensors(config)) {

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kernels/context/context.h"
+
 namespace vitrine::engine {
 
 using Json = nlohmann::json;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/workload/experiment/workload_table.h"
+#include "kernels/context/context.h"
 #include "kernels/context/context_options.h"
 #include "kernels/context/cpu_context.h"
 #include "kernels/cuda/cuda_options.h"

@@ -19,7 +19,11 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
-#include "kernels/context/context.h"
+#include "kernels/core/backend.h"
+
+namespace vitrine::kernels {
+class Context;
+} // namespace vitrine::kernels
 
 namespace vitrine::engine {
 

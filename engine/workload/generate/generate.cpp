@@ -9,6 +9,7 @@
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/generate/generate_plan.h"
 #include "engine/workload/roofline/decode_roofline.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {

@@ -14,6 +14,7 @@
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/roofline/decode_roofline.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {

@@ -7,6 +7,7 @@
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/load/after_load.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {

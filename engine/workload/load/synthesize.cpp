@@ -8,6 +8,7 @@
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workloads.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {

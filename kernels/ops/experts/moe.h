@@ -5,16 +5,11 @@
 // Mixture of experts: routing, expert products, the weighted sum. Sums run in top-k order, so results do not depend on
 // the batch.
 
+#include "kernels/core/layer_forms.h"
 #include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
-
-enum class RouterOrder : std::uint8_t {
-    TopKThenSoftmax, ///< gpt-oss: softmax over the chosen logits only
-    SoftmaxThenTopK, ///< Qwen3-MoE: softmax over all in float32, then the top k, then divided by their sum if
-                     ///< `normalize`
-};
 
 /// Ties go to the lower expert number. ids and weights hold the choice, largest first.
 struct RouterTopK {

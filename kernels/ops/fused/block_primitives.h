@@ -13,6 +13,7 @@
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/rowwise/elementwise.h"
 #include "kernels/ops/rowwise/embedding.h"
+#include "kernels/ops/rowwise/rms_norm.h"
 
 namespace vitrine::kernels {
 

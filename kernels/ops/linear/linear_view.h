@@ -4,8 +4,8 @@
 
 // What products of a layer take: a weight with its bias, and the weights of a norm that may be fused in front of them.
 
+#include "kernels/core/layer_forms.h"
 #include "kernels/core/weight_view.h"
-#include "kernels/ops/rowwise/rms_norm.h"
 
 namespace vitrine::kernels {
 

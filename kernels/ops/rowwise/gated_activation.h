@@ -4,21 +4,11 @@
 
 // Gated activations between the two products of an MLP.
 
+#include "kernels/core/layer_forms.h"
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {
-
-enum class Activation : std::uint8_t {
-    Silu,          ///< silu(gate) * up
-    GeluTanh,      ///< gelu_tanh(gate) * up: Gemma
-    ClampedSwiglu, ///< gpt-oss: gate = min(gate, limit), up = clamp(up, -limit, limit), (up + 1) * gate * sigmoid(alpha
-                   ///< * gate)
-};
-enum class GateLayout : std::uint8_t {
-    Halves,      ///< row = gate (n) then up (n)
-    Interleaved, ///< row = gate, up, gate, up, ...
-};
 
 struct GatedActivation {
     static constexpr std::string_view kName = "GatedActivation";

@@ -4,16 +4,11 @@
 
 // RMSNorm (Zhang and Sennrich 2019): y = x * rsqrt(mean(x^2) + eps) in float32, then the weight in one of three orders.
 
+#include "kernels/core/layer_forms.h"
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {
-
-enum class RmsNormOrder : std::uint8_t {
-    CastThenScale, ///< cast(y) * w: Llama, Mistral, Qwen
-    ScaleThenCast, ///< cast(w32 * y): gpt-oss
-    OnePlusWeight, ///< cast(y * (1 + w32)): Gemma
-};
 
 /// Normalises rows of the last dimension; x and out may be the same memory.
 struct RmsNorm {
