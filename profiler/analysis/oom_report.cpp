@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "profiler/analysis/scope_places.h"
-#include "profiler/timeline/lazy_rows.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/memory_totals.h"
 #include "profiler/timeline/run_timeline.h"

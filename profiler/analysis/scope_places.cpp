@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "profiler/analysis/number_text.h"
-#include "profiler/timeline/lazy_rows.h"
 #include "profiler/timeline/run_timeline.h"
 #include "profiler/timeline/scope_facet.h"
 

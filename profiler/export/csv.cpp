@@ -9,7 +9,6 @@
 #include "profiler/analysis/kernel_table.h"
 #include "profiler/export/export_names.h"
 #include "profiler/timeline/counter_facet.h"
-#include "profiler/timeline/counter_index.h"
 #include "profiler/timeline/gap_facet.h"
 #include "profiler/timeline/kernel_facet.h"
 #include "profiler/timeline/memory_facet.h"

@@ -11,7 +11,6 @@
 #include <cmath>
 
 #include "profiler/analysis/scope_places.h"
-#include "profiler/timeline/lazy_rows.h"
 #include "profiler/timeline/run_timeline.h"
 #include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
