@@ -5,8 +5,8 @@
 // Contexts are backends. Engine code takes Context& and is never templated on a backend.
 //
 // ctx.run(op) calls check(op), opens a trace scope with cost(op, traits), and calls the overload execute(XContext&,
-// const Op&) of its backend. The header of an op declares check, cost, scratch and its three overloads of execute; a
-// backend without an overload does not compile. A context and everything made with it belong to one thread.
+// const Op&) of its backend. The header of an op declares what kernels/core/op.h says; a backend without an overload
+// does not compile. A context and everything made with it belong to one thread.
 
 #include <cstdint>
 #include <memory>

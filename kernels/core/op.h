@@ -4,7 +4,8 @@
 
 // What the header of an op needs: what an op costs, and the names of the contexts that run it. The header of an op
 // declares check, cost, scratch and an overload of execute for CpuContext and for CudaContext; execute on MetaContext
-// stands here for all ops. Context::run (kernels/context/context.h) calls them.
+// stands here for all ops but Sample, which has an overload of its own. Context::run (kernels/context/context.h) calls
+// them.
 
 #include <cstdint>
 #include <string_view>
