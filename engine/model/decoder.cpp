@@ -129,7 +129,8 @@ private:
 
 } // namespace
 
-Decoder::Decoder(const ModelConfig& config, const WeightStore& weights) {
+Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale)
+    : rope_(rope), embeddingScale_(embeddingScale) {
     Binder binder(config, weights, parameters_);
     embedding_ = binder.tensor("model.embed_tokens.weight", ParameterRole::Embedding, kVocabulary);
     for (std::size_t i = 0; i < config.layers.size(); ++i) {

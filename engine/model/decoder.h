@@ -14,9 +14,16 @@
 
 namespace vitrine::engine {
 
+/// Rotary embeddings of a model whose frequencies do not depend on the length.
+struct RopeValues {
+    kernels::TensorView inverseFrequency; ///< (headDim / 2) F32; empty: they do (dynamic scaling)
+    float scale = 1;                      ///< of cos and sin
+};
+
 class Decoder {
 public:
-    Decoder(const ModelConfig& config, const WeightStore& weights);
+    /// `rope` and the scale of the embedding depend on the type that the model computes in.
+    Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale);
     Decoder(const Decoder&) = delete; // layers point at its programs
     Decoder& operator=(const Decoder&) = delete;
     ~Decoder() = default;
@@ -24,6 +31,9 @@ public:
     const std::vector<DecoderLayer>& layers() const { return layers_; }
     /// (vocab, hidden)
     const kernels::TensorView& embedding() const { return embedding_; }
+    /// What the rows of the embedding are multiplied by.
+    float embeddingScale() const { return embeddingScale_; }
+    const RopeValues& rope() const { return rope_; }
     const kernels::NormWeights& finalNorm() const { return finalNorm_; }
     /// (vocab, hidden). A model with tied weights has the embedding here too.
     const kernels::LinearView& head() const { return head_; }
@@ -35,6 +45,8 @@ private:
 
     std::vector<DecoderLayer> layers_;
     std::deque<kernels::KnownProgram> programs_; ///< of attention; layers point at them
+    RopeValues rope_;
+    float embeddingScale_;
     kernels::TensorView embedding_;
     kernels::NormWeights finalNorm_;
     kernels::LinearView head_;

@@ -33,8 +33,7 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
                                     kept ? "weights kept from the run before" : "load");
     weights_ = std::make_unique<WeightStore>(context, source, load, progress);
     context.joinStreams(); // nothing computes before the weights are there
-    embeddingScale_ = embeddingScale(config_, options_.computeDType);
-    decoder_ = std::make_unique<Decoder>(config_, *weights_);
+    RopeValues rope;
     if (config_.rope.type != RopeType::Dynamic) {
         const RopeTable table = makeRopeTable(config_, config_.maxPositions);
         const kernels::Shape shape{static_cast<std::int64_t>(table.inverseFrequency.size())};
@@ -43,8 +42,9 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
         ropeFrequencies_ = kernels::Tensor(*ropeArena_, base::MemoryCategory::Other, "rope.inverse_frequency",
                                            kernels::DType::F32, shape);
         context.upload(table.inverseFrequency.data(), ropeFrequencies_.view().data, ropeFrequencies_.view().bytes());
-        ropeScale_ = static_cast<float>(table.attentionScale);
+        rope = {ropeFrequencies_.view(), static_cast<float>(table.attentionScale)};
     }
+    decoder_ = std::make_unique<Decoder>(config_, *weights_, rope, embeddingScale(config_, options_.computeDType));
 }
 
 Model::~Model() {

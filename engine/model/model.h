@@ -186,9 +186,6 @@ public:
     WeightBytes weightBytes() const;
 
 private:
-    friend class StepRunner;
-    friend struct StepInputs;
-
     std::uint64_t arenaBytes(const StepInputs& stepInputs, const KvCache* cache);
     kernels::Context& dryContext();
     std::uint64_t dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile);
@@ -212,8 +209,6 @@ private:
     std::unique_ptr<kernels::Arena> ropeArena_;
     /// (headDim / 2) F32; empty for dynamic frequencies, which change with the length.
     kernels::Tensor ropeFrequencies_;
-    float ropeScale_ = 1;
-    float embeddingScale_ = 1;
     std::unique_ptr<kernels::Context> dryContext_;
     kernels::Buffer dryGap_;
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by the signature of the step

@@ -11,7 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "engine/model/layer_forward.h"
 #include "engine/model/model.h"
+#include "engine/model/op_runner.h"
 #include "kernels/context/context.h"
 #include "kernels/cuda/cuda_context.h"
 
@@ -45,6 +47,7 @@ struct StepInputs {
     std::vector<KvAppend> appends;
     std::vector<std::int32_t> inputs; ///< all I32 arrays of the step, uploaded in one copy
     Slice ids, positions, sequence, offsets, rowIds;
+    Slice zeros;                     ///< one for each sequence; empty with a cache
     Slice sampling;                  ///< packed SampleParameters; empty when every row is plainly greedy
     std::vector<GroupSlices> groups; ///< of the cache; empty without one
     std::vector<RopeSpan> ropeSpans;
@@ -118,34 +121,23 @@ class StepRunner {
 public:
     StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,
                const StepRunOptions& options)
-        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), options_(options) {}
+        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context),
+          runner_(context, context.memory().step(), model.options().computeDType, options.compile), options_(options) {}
 
     StepOutput run();
 
 private:
-    kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
-                         const kernels::Shape& shape);
-    kernels::Tensor activation(std::string_view name, const kernels::Shape& shape);
-    template <class Op> void execute(const Op& op);
-    template <class Op> kernels::Tensor takeScratch(Op& op);
-    template <class Op> void runWithScratch(Op op);
     void upload(const void* host, const kernels::TensorView& device);
 
     kernels::TensorView input(const StepInputs::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
-    void attention(int index, const kernels::TensorView& x);
-    void attendCache(int index, const kernels::KvView& view, const kernels::TensorView& q, const kernels::TensorView& k,
-                     const kernels::TensorView& v, const kernels::TensorView& out);
-    void attendOwn(const DecoderLayer& layer, const kernels::TensorView& q, const kernels::TensorView& k,
-                   const kernels::TensorView& v, const kernels::TensorView& out);
+    void runLayers(const kernels::TensorView& x);
+    LayerTokens layerTokens() const;
+    LayerCache layerCache(int index) const;
     kernels::DType newKeyType(const kernels::KvView& view) const;
-    void project(int index, const kernels::KvView& view, const kernels::TensorView& x, const kernels::TensorView& q,
-                 const kernels::TensorView& k, const kernels::TensorView& v);
     bool writesBeforeAttention(int index) const;
     kernels::KvView viewAfter(int index, kernels::KvView view) const;
     void writeRing(const kernels::KvView& after, const kernels::TensorView& k, const kernels::TensorView& v);
-    void mlp(const DecoderLayer& layer, const kernels::TensorView& x);
-    void experts(const DecoderLayer& layer, const kernels::TensorView& x);
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);
@@ -155,6 +147,7 @@ private:
     const StepInputs& stepInputs_;
     const KvCache* cache_; ///< null: the step has no cache
     kernels::Context& context_;
+    OpRunner runner_;
     const StepRunOptions& options_;
     kernels::GraphCapture* capture_ = nullptr; ///< while one is open
     kernels::Tensor inputs_;

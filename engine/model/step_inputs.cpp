@@ -45,6 +45,9 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
         groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),
                           append(tables.lengthsAfter), tables.columns, tables.totalTokens});
     }
+    if (cache == nullptr) {
+        zeros = append(std::vector<std::int32_t>(appends.size(), 0));
+    }
     addRope(model, cache);
     // After all else: histories grow, and the other arrays should stay where they are.
     if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
@@ -59,8 +62,9 @@ StepInputs::Slice StepInputs::append(const std::vector<std::int32_t>& values) {
 }
 
 void StepInputs::addRope(const Model& model, const KvCache* cache) {
-    if (!model.ropeFrequencies_.empty()) {
-        ropeSpans.push_back({0, tokens, 0, model.ropeScale_});
+    const RopeValues& own = model.decoder().rope();
+    if (!own.inverseFrequency.empty()) {
+        ropeSpans.push_back({0, tokens, 0, own.scale});
         return;
     }
     // Dynamic frequencies follow the length of their own sequence, so that a result does not depend on the batch.

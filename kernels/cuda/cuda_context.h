@@ -125,7 +125,8 @@ public:
         bool transposedX = false;      ///< x is (k, m)
         bool transposedWeight = false; ///< weight is (k, n)
         const void* bias = nullptr;    ///< (n) of outType, or null
-        float beta = 0;                ///< out = product + beta * out
+        float alpha = 1;               ///< out = alpha * product + bias + beta * out
+        float beta = 0;
     };
     void multiply(const DenseProduct& product);
 

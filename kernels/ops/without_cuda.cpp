@@ -5,6 +5,8 @@
 
 #include "kernels/ops/attention/block_counts.h"
 #include "kernels/ops/attention/flex_attention.h"
+#include "kernels/ops/experts/group_pairs.h"
+#include "kernels/ops/experts/grouped_matmul.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"
@@ -29,7 +31,15 @@ VITRINE_WITHOUT_CUDA(Matmul)
 VITRINE_WITHOUT_CUDA(MatmulInputGradient)
 VITRINE_WITHOUT_CUDA(MatmulWeightGradient)
 VITRINE_WITHOUT_CUDA(RouterTopK)
+VITRINE_WITHOUT_CUDA(RouterTopKBackward)
 VITRINE_WITHOUT_CUDA(ExpertMatmul)
+VITRINE_WITHOUT_CUDA(GroupPairs)
+VITRINE_WITHOUT_CUDA(GatherPairs)
+VITRINE_WITHOUT_CUDA(GroupedMatmul)
+VITRINE_WITHOUT_CUDA(GroupedInputGradient)
+VITRINE_WITHOUT_CUDA(GroupedWeightGradient)
+VITRINE_WITHOUT_CUDA(GroupedBiasGradient)
+VITRINE_WITHOUT_CUDA(GroupedDots)
 VITRINE_WITHOUT_CUDA(MoeCombine)
 VITRINE_WITHOUT_CUDA(RmsNorm)
 VITRINE_WITHOUT_CUDA(Rope)

@@ -207,9 +207,10 @@ TEST_P(PiecesOfBytesGpu, OfAPromptGiveTheSameBits) {
             testing::OnDevice device(context);
             Attention op = scene(device);
             op.offsets = device(offsets);
-            for (TensorView* rows : {&op.q, &op.positions, &op.newK, &op.newV, &op.out, &op.lse}) {
+            for (TensorView* rows : {&op.q, &op.positions, &op.newK, &op.newV, &op.out}) {
                 *rows = sliceRows(*rows, begin, 700);
             }
+            op.lse = {};
             device.run(op);
             device.download(scene.out);
             return scene.out.values();

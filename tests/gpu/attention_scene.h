@@ -117,7 +117,7 @@ public:
             sinks = normal(DType::BF16, Shape{item.heads}, random);
         }
         out = TestTensor(item.outType, Shape{tokens, item.heads, item.dim}, item.heads * item.dim + 8);
-        lse = TestTensor(DType::F32, Shape{tokens, item.heads});
+        lse = TestTensor(DType::F32, Shape{item.heads, tokens});
     }
 
     template <class At> Attention operator()(At&& at) const {

@@ -365,7 +365,7 @@ TEST(AttentionGpuRows, RowsDoNotDependOnTheBatch) {
             op.cache.lengths = sliceRows(op.cache.lengths, 1, 2);
             op.offsets = sliceRows(op.offsets, 0, 2);
             op.out = sliceRows(op.out, 1, 2);
-            op.lse = sliceRows(op.lse, 1, 2);
+            op.lse = {};
         }
         device.run(op);
         device.download(scene.out);

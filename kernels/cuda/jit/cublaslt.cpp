@@ -246,11 +246,10 @@ void CublasLt::multiply(const CudaContext::DenseProduct& product, CUstream strea
     if (product.bias != nullptr) {
         plan->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     }
-    const float one = 1;
-    const double wideOne = 1;
+    const double wideAlpha = product.alpha;
     const double wideBeta = product.beta;
     const bool wide = product.outType == DType::F64;
-    const void* alpha = wide ? static_cast<const void*>(&wideOne) : &one;
+    const void* alpha = wide ? static_cast<const void*>(&wideAlpha) : &product.alpha;
     const void* beta = wide ? static_cast<const void*>(&wideBeta) : &product.beta;
     check(cublasLt().cublasLtMatmul(state_->handle, plan->descriptor.get(), alpha, product.weight, plan->weight.get(),
                                     product.x, plan->x.get(), beta, product.out, plan->out.get(), product.out,

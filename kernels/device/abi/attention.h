@@ -23,7 +23,7 @@ struct AttentionParams {
     const void* newV;
     const void* sinks; ///< (heads) or null
     void* out;
-    float* lse;           ///< (tokens, heads) or null
+    float* lse;           ///< (heads, tokens) or null
     const int* offsets;   ///< (sequences + 1)
     const int* positions; ///< (tokens)
     float* partials;      ///< split results: see attention_decode.cuh

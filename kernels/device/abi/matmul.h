@@ -4,9 +4,9 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kMatmulAbi = 1;
+constexpr int kMatmulAbi = 2;
 
-/// out = x W^T + bias (+ residual), in float32 arithmetic, for any dtypes and both storage orders.
+/// out = scale x W^T + bias (+ residual), in float32 arithmetic, for any dtypes and both storage orders.
 struct MatmulParams {
     const void* x;      ///< (rows, in)
     const void* blocks; ///< MXFP4 (out, in / 32, 16), or null
@@ -17,6 +17,7 @@ struct MatmulParams {
     void* result;         ///< (rows, out)
     long long xStride, weightStride, residualStride, resultStride;
     int rows, in, out;
+    float scale;
 };
 
 } // namespace vitrine::kernels::abi

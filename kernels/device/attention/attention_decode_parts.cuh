@@ -80,7 +80,7 @@ __device__ __forceinline__ void writeResult(const AttentionParams& p, const Head
     storePair(out, sums[0] * inverse, sums[1] * inverse);
     storePair(out + 2, sums[2] * inverse, sums[3] * inverse);
     if (p.lse != nullptr && item * 4 % kDim == 0) {
-        p.lse[static_cast<i64>(heads.row) * p.heads + head] = naturalLse(maximum, total);
+        p.lse[static_cast<i64>(head) * p.tokens + heads.row] = naturalLse(maximum, total);
     }
 }
 

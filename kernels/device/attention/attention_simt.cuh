@@ -108,7 +108,7 @@ __device__ __forceinline__ void writeRow(const AttentionParams& p, int row, int 
         static_cast<Out*>(p.out)[row * p.outStride + static_cast<i64>(head) * kDim + d] = fromFloat<Out>(value);
     }
     if (p.lse != nullptr && threadIdx.x == 0) {
-        p.lse[static_cast<i64>(row) * p.heads + head] = naturalLse(maximum, total);
+        p.lse[static_cast<i64>(head) * p.tokens + row] = naturalLse(maximum, total);
     }
 }
 

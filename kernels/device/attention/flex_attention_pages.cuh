@@ -115,7 +115,7 @@ struct RowPlace {
         return static_cast<Out*>(p.out) + row(half) * p.outStride + static_cast<i64>(head(half)) * kDim;
     }
     __device__ __forceinline__ i64 lseAt(const Params& p, int half) const {
-        return static_cast<i64>(row(half)) * p.heads + head(half);
+        return static_cast<i64>(head(half)) * p.tokens + row(half);
     }
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The weighted sum of a token's experts in top-k order, then the residual. A thread makes VT_VECTOR outputs.
+// The weighted sum of the rows of a token's experts in top-k order, then the residual. A thread makes VT_VECTOR outputs.
 
 #include "device/abi/moe_combine.h"
 #include "device/lib/pdl.cuh"
@@ -24,13 +24,14 @@ extern "C" __global__ void __launch_bounds__(256)
     }
     const i64 token = index / pieces;
     const i64 at = index % pieces * VT_VECTOR;
-    const X* x = static_cast<const X*>(p.x) + token * p.k * p.xStride + at;
-    const float* weights = p.weights + token * p.k;
+    const X* x = static_cast<const X*>(p.x) + at;
+    const i64 firstPair = token * p.k;
     float sums[VT_VECTOR] = {};
     for (int j = 0; j < p.k; ++j) {
         float values[VT_VECTOR];
-        loadPiece(x + j * p.xStride, values);
-        const float weight = weights[j];
+        const i64 row = p.places == nullptr ? firstPair + j : p.places[firstPair + j];
+        loadPiece(x + row * p.xStride, values);
+        const float weight = p.weights == nullptr ? 1.0F : p.weights[firstPair + j];
 #pragma unroll
         for (int i = 0; i < VT_VECTOR; ++i) {
             sums[i] += weight * values[i];

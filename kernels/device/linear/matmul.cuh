@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(float_tiles::kThreads)
         if (row >= p.rows || out >= p.out) {
             continue;
         }
-        float value = sums[i / 4][i % 4];
+        float value = p.scale * sums[i / 4][i % 4];
 #if VT_BIAS_DTYPE
         value += toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(p.bias)[out]);
 #endif

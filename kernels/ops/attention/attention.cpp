@@ -100,7 +100,7 @@ void check(const Attention& op) {
     rule.rowsContiguous(op.out, "out");
     rule.disjoint(op.out, "out", op.q, "q");
     if (!op.lse.empty()) {
-        rule.shape(op.lse, "lse", {tokens, heads});
+        rule.shape(op.lse, "lse", {heads, tokens});
         rule.dtype(op.lse, "lse", DType::F32);
         rule.contiguous(op.lse, "lse");
     }

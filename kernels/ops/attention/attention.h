@@ -38,7 +38,7 @@ struct Attention {
     BoundProgram score, mask;
     float scale = 1;
     TensorView out; ///< (tokens, heads, headDim)
-    TensorView lse; ///< (tokens, heads) F32 or empty: natural logarithm
+    TensorView lse; ///< (heads, tokens) F32 or empty: natural logarithm, in the order that FlexAttentionBackward reads
     TensorView scratch;
 };
 

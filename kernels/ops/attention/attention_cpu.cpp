@@ -225,7 +225,7 @@ private:
         storeFloats(op_.out.dtype, query.softmax.out, dim, op_.out.data,
                     query.row * op_.out.stride0() + query.at.head * dim);
         if (!op_.lse.empty()) {
-            op_.lse.template as<float>()[query.row * op_.q.shape[1] + query.at.head] = static_cast<float>(lse);
+            op_.lse.template as<float>()[query.at.head * op_.q.shape[0] + query.row] = static_cast<float>(lse);
         }
     }
 

@@ -19,26 +19,26 @@ ExpertScratch::ExpertScratch(const ExpertMatmul& op, ScratchLayout layout) {
     bytes = layout.bytes();
 }
 
-void groupPairs(const ExpertMatmul& op, const ExpertScratch& scratch) {
-    const auto experts = static_cast<std::int32_t>(op.weight.experts());
-    const std::int64_t count = op.ids.shape.count();
-    const std::int32_t* ids = op.ids.as<const std::int32_t>();
-    std::int32_t* starts = scratch.starts.as<std::int32_t>();
+void groupPairs(const TensorView& ids, const TensorView& startsOut, const TensorView& pairsOut) {
+    const auto experts = static_cast<std::int32_t>(startsOut.shape[0] - 1);
+    const std::int64_t count = ids.shape.count();
+    const std::int32_t* chosen = ids.as<const std::int32_t>();
+    std::int32_t* starts = startsOut.as<std::int32_t>();
     std::fill(starts, starts + experts + 1, 0);
     for (std::int64_t i = 0; i < count; ++i) {
-        if (ids[i] < 0 || ids[i] >= experts) {
-            throw base::Internal(fmt::format("ExpertMatmul: ids: {} of {} experts", ids[i], experts));
+        if (chosen[i] < 0 || chosen[i] >= experts) {
+            throw base::Internal(fmt::format("ids: expert {} of {}", chosen[i], experts));
         }
-        ++starts[ids[i] + 1];
+        ++starts[chosen[i] + 1];
     }
     for (std::int32_t expert = 0; expert < experts; ++expert) {
         starts[expert + 1] += starts[expert];
     }
-    std::int32_t* pairs = scratch.pairs.as<std::int32_t>();
+    std::int32_t* pairs = pairsOut.as<std::int32_t>();
     std::int32_t cursor[kMaxExperts];
     std::copy(starts, starts + experts, cursor);
     for (std::int64_t i = 0; i < count; ++i) {
-        pairs[cursor[ids[i]]++] = static_cast<std::int32_t>(i);
+        pairs[cursor[chosen[i]]++] = static_cast<std::int32_t>(i);
     }
 }
 

@@ -24,7 +24,8 @@ struct ExpertScratch {
     std::uint64_t bytes = 0;
 };
 
-/// Sorts the pairs by expert. Throws Internal for an expert number that cannot be.
-void groupPairs(const ExpertMatmul& op, const ExpertScratch& scratch);
+/// Sorts the numbers of the pairs of `ids` (tokens, k) by expert, ascending inside: fills `starts` (experts + 1) and
+/// `pairs` (tokens * k), both I32. Throws Internal for an expert number that cannot be.
+void groupPairs(const TensorView& ids, const TensorView& starts, const TensorView& pairs);
 
 } // namespace vitrine::kernels

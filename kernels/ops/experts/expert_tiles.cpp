@@ -48,7 +48,7 @@ ExpertMatmulTiles::ExpertMatmulTiles(const ExpertMatmul& op, bool gather, Scratc
 }
 
 bool ExpertMatmulTiles::gathers(const ExpertMatmul& op) {
-    return narrow(op.x) && narrow(op.out) && multipliesInTiles({op.weight, op.bias}) && op.x.stride0() % 8 == 0 &&
+    return narrow(op.x) && narrow(op.out) && multipliesInTiles({op.weight, op.bias, {}}) && op.x.stride0() % 8 == 0 &&
            op.out.stride0() % 8 == 0;
 }
 

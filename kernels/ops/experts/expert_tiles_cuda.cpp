@@ -71,7 +71,7 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     const std::int64_t pairsPerRow = op.xPerToken ? op.ids.shape[1] : 1;
     if (ExpertMatmulTiles::gathers(op)) {
         const ExpertMatmulTiles scratch(op, true, ScratchLayout(op.scratch.data));
-        const TileProduct product(scratch.tiles, scratch.gathered, {op.weight, op.bias}, op.out, nullptr);
+        const TileProduct product(scratch.tiles, scratch.gathered, {op.weight, op.bias, {}}, op.out, nullptr);
         if (scratch.bytes <= op.scratch.bytes() && context.fits(product.call())) {
             sortPairs(context, op.ids, scratch.tiles);
             gatherRows(context, op.x, pairsPerRow, scratch.tiles, scratch.gathered);

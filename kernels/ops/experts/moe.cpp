@@ -36,6 +36,34 @@ std::uint64_t scratch(const RouterTopK&, const DeviceTraits&) {
     return 0;
 }
 
+void check(const RouterTopKBackward& op) {
+    check(op.forward);
+    const OpCheck rule(RouterTopKBackward::kName);
+    const TensorView& logits = op.forward.logits;
+    rule.shape(op.gradWeights, "gradWeights", {logits.shape[0], op.forward.ids.shape[1]});
+    rule.require(op.gradWeights.dtype == DType::F32 || op.gradWeights.dtype == DType::F64, "gradWeights",
+                 "neither float32 nor float64");
+    rule.contiguous(op.gradWeights, "gradWeights");
+    if (!op.gradProbabilities.empty()) {
+        rule.shape(op.gradProbabilities, "gradProbabilities", {logits.shape[1]});
+        rule.dtype(op.gradProbabilities, "gradProbabilities", DType::F32);
+    }
+    rule.shape(op.gradLogits, "gradLogits", {logits.shape[0], logits.shape[1]});
+    rule.floating(op.gradLogits, "gradLogits");
+    rule.rowsContiguous(op.gradLogits, "gradLogits");
+    rule.disjoint(op.gradLogits, "gradLogits", logits, "logits");
+}
+
+Cost cost(const RouterTopKBackward& op, const DeviceTraits&) {
+    return streamingCost(op.forward.logits.bytes() + op.forward.ids.bytes() + 2 * op.gradWeights.bytes(),
+                         op.gradLogits.bytes(), 6 * static_cast<std::uint64_t>(op.gradLogits.shape.count()),
+                         DType::F32);
+}
+
+std::uint64_t scratch(const RouterTopKBackward&, const DeviceTraits&) {
+    return 0;
+}
+
 void check(const ExpertMatmul& op) {
     const OpCheck rule(ExpertMatmul::kName);
     checkWeight(rule, op.weight, "weight");
@@ -87,18 +115,28 @@ std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits& traits) {
 
 void check(const MoeCombine& op) {
     const OpCheck rule(MoeCombine::kName);
-    rule.shape(op.weights, "weights", {OpCheck::kAny, OpCheck::kAny});
-    rule.dtype(op.weights, "weights", DType::F32);
-    rule.contiguous(op.weights, "weights");
-    rule.shape(op.x, "x", {op.weights.shape.count(), OpCheck::kAny});
+    rule.shape(op.x, "x", {OpCheck::kAny, OpCheck::kAny});
     rule.floating(op.x, "x");
     rule.rowsContiguous(op.x, "x");
-    rule.shape(op.out, "out", {op.weights.shape[0], op.x.shape[1]});
+    rule.shape(op.out, "out", {OpCheck::kAny, op.x.shape[1]});
+    const std::int64_t tokens = op.out.shape[0];
+    const std::int64_t pairs = op.x.shape[0];
+    rule.require(tokens > 0 ? pairs % tokens == 0 : pairs == 0, "x", "not as many rows for each token");
+    if (!op.weights.empty()) {
+        rule.shape(op.weights, "weights", {tokens, tokens > 0 ? pairs / tokens : OpCheck::kAny});
+        rule.dtype(op.weights, "weights", DType::F32);
+        rule.contiguous(op.weights, "weights");
+    }
+    if (!op.places.empty()) {
+        rule.shape(op.places, "places", {pairs});
+        rule.dtype(op.places, "places", DType::I32);
+        rule.contiguous(op.places, "places");
+    }
     rule.floating(op.out, "out");
     rule.rowsContiguous(op.out, "out");
     rule.disjoint(op.out, "out", op.x, "x");
     if (!op.residual.empty()) {
-        rule.shape(op.residual, "residual", {op.weights.shape[0], op.x.shape[1]});
+        rule.shape(op.residual, "residual", {tokens, op.x.shape[1]});
         rule.floating(op.residual, "residual");
         rule.rowsContiguous(op.residual, "residual");
         rule.sameOrDisjoint(op.out, "out", op.residual, "residual");
@@ -107,7 +145,8 @@ void check(const MoeCombine& op) {
 
 Cost cost(const MoeCombine& op, const DeviceTraits&) {
     const std::uint64_t residual = op.residual.empty() ? 0 : op.residual.bytes();
-    return streamingCost(op.x.bytes() + op.weights.bytes() + residual, op.out.bytes(),
+    const std::uint64_t weights = op.weights.empty() ? 0 : op.weights.bytes();
+    return streamingCost(op.x.bytes() + weights + residual, op.out.bytes(),
                          2 * static_cast<std::uint64_t>(op.x.shape.count()), op.out.dtype);
 }
 

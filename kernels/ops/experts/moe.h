@@ -33,13 +33,26 @@ struct ExpertMatmul {
     TensorView scratch;
 };
 
-/// out[t] = residual[t] + sum_j weights[t, j] * x[t * k + j].
+/// The gradient of RouterTopK's logits from that of its weights. The choice itself has none.
+struct RouterTopKBackward {
+    static constexpr std::string_view kName = "RouterTopKBackward";
+    RouterTopK forward;     ///< with the ids and weights that it gave
+    TensorView gradWeights; ///< (tokens, k) F32 or F64
+    /// (experts) F32, or empty: the gradient of each token's probability of each expert (softmax over all of them) by
+    /// the load-balancing loss.
+    TensorView gradProbabilities;
+    TensorView gradLogits; ///< (tokens, experts) of any float dtype, written
+};
+
+/// out[t] = residual[t] + sum_j weights[t, j] * x[t * k + j], or x[places[t, j]] where there are places. Without
+/// weights the rows are summed as they are: the gradient of GatherPairs.
 struct MoeCombine {
     static constexpr std::string_view kName = "MoeCombine";
     TensorView x;        ///< (tokens * k, hidden)
-    TensorView weights;  ///< (tokens, k) F32
+    TensorView weights;  ///< (tokens, k) F32, or empty
     TensorView residual; ///< (tokens, hidden) or empty
     TensorView out;      ///< (tokens, hidden)
+    TensorView places;   ///< (tokens * k) I32: the row of each pair (GroupPairs), or empty: rows lie in this order
 };
 
 void check(const RouterTopK& op);
@@ -48,6 +61,13 @@ Cost cost(const RouterTopK& op, const DeviceTraits& traits);
 std::uint64_t scratch(const RouterTopK& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const RouterTopK& op);
 void execute(CudaContext& context, const RouterTopK& op);
+
+void check(const RouterTopKBackward& op);
+Cost cost(const RouterTopKBackward& op, const DeviceTraits& traits);
+/// 0: the op needs no scratch.
+std::uint64_t scratch(const RouterTopKBackward& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const RouterTopKBackward& op);
+void execute(CudaContext& context, const RouterTopKBackward& op);
 
 void check(const ExpertMatmul& op);
 Cost cost(const ExpertMatmul& op, const DeviceTraits& traits);

@@ -31,9 +31,9 @@ void chooseLargest(const float* values, std::int64_t count, std::int64_t k, std:
     }
 }
 
-void softmaxInPlace(float* values, std::int64_t count) {
-    const float maximum = *std::max_element(values, values + count);
-    float sum = 0;
+template <class C> void softmaxInPlace(C* values, std::int64_t count) {
+    const C maximum = *std::max_element(values, values + count);
+    C sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         values[i] = std::exp(values[i] - maximum);
         sum += values[i];
@@ -141,15 +141,17 @@ void multiplyByTiles(CpuContext& context, const ExpertMatmul& op, const ExpertSc
 }
 
 template <class C> void combineRow(const MoeCombine& op, std::int64_t token) {
-    const std::int64_t k = op.weights.shape[1];
-    const float* weights = op.weights.as<const float>() + token * k;
+    const std::int64_t k = op.x.shape[0] / op.out.shape[0];
+    const float* weights = op.weights.empty() ? nullptr : op.weights.as<const float>() + token * k;
+    const std::int32_t* places = op.places.empty() ? nullptr : op.places.as<const std::int32_t>() + token * k;
     C sums[kRowPiece];
     C values[kRowPiece];
     forPieces(op.out.shape[1], [&](std::int64_t begin, std::int64_t count) {
         std::fill(sums, sums + count, C(0));
         for (std::int64_t j = 0; j < k; ++j) {
-            loadFloats(op.x.dtype, op.x.data, (token * k + j) * op.x.stride0() + begin, count, values);
-            const C weight = static_cast<C>(weights[j]);
+            const std::int64_t row = places == nullptr ? token * k + j : places[j];
+            loadFloats(op.x.dtype, op.x.data, row * op.x.stride0() + begin, count, values);
+            const C weight = weights == nullptr ? C(1) : static_cast<C>(weights[j]);
             for (std::int64_t i = 0; i < count; ++i) {
                 sums[i] += weight * values[i];
             }
@@ -164,6 +166,71 @@ template <class C> void combineRow(const MoeCombine& op, std::int64_t token) {
     });
 }
 
+/// Gradients of the probabilities of one token that its weights are made of, of all experts.
+template <class C>
+void probabilityGradients(const RouterTopKBackward& op, std::int64_t row, const C* probabilities, C* gradients) {
+    const RouterTopK& forward = op.forward;
+    const std::int64_t k = forward.ids.shape[1];
+    const std::int64_t experts = forward.logits.shape[1];
+    const std::int32_t* ids = forward.ids.as<const std::int32_t>() + row * k;
+    C chosen[kMaxExperts];
+    loadFloats(op.gradWeights.dtype, op.gradWeights.data, row * k, k, chosen);
+    if (op.gradProbabilities.empty()) {
+        std::fill(gradients, gradients + experts, C(0));
+    } else {
+        loadFloats(DType::F32, op.gradProbabilities.data, 0, experts, gradients);
+    }
+    if (forward.order == RouterOrder::SoftmaxThenTopK) {
+        C sum = 0;
+        C mean = 0;
+        for (std::int64_t j = 0; j < k; ++j) {
+            sum += probabilities[ids[j]];
+            mean += probabilities[ids[j]] * chosen[j];
+        }
+        for (std::int64_t j = 0; j < k; ++j) {
+            gradients[ids[j]] += forward.normalize ? (chosen[j] - mean / sum) / sum : chosen[j];
+        }
+    }
+}
+
+/// `gradients` become those of the logits whose softmax the probabilities are.
+template <class C> void softmaxGradient(const C* probabilities, std::int64_t count, C* gradients) {
+    C mean = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        mean += probabilities[i] * gradients[i];
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        gradients[i] = probabilities[i] * (gradients[i] - mean);
+    }
+}
+
+template <class C> void routeRowBackward(const RouterTopKBackward& op, std::int64_t row) {
+    const RouterTopK& forward = op.forward;
+    const std::int64_t k = forward.ids.shape[1];
+    const std::int64_t experts = forward.logits.shape[1];
+    C probabilities[kMaxExperts];
+    C gradients[kMaxExperts];
+    loadFloats(forward.logits.dtype, forward.logits.data, row * forward.logits.stride0(), experts, probabilities);
+    C chosen[kMaxExperts]; // the weights anew: those of the forward pass are float32
+    const std::int32_t* ids = forward.ids.as<const std::int32_t>() + row * k;
+    for (std::int64_t j = 0; j < k; ++j) {
+        chosen[j] = probabilities[ids[j]];
+    }
+    softmaxInPlace(probabilities, experts);
+    probabilityGradients(op, row, probabilities, gradients);
+    softmaxGradient(probabilities, experts, gradients);
+    if (forward.order == RouterOrder::TopKThenSoftmax) {
+        C byWeight[kMaxExperts];
+        loadFloats(op.gradWeights.dtype, op.gradWeights.data, row * k, k, byWeight);
+        softmaxInPlace(chosen, k);
+        softmaxGradient(chosen, k, byWeight);
+        for (std::int64_t j = 0; j < k; ++j) {
+            gradients[ids[j]] += byWeight[j];
+        }
+    }
+    storeFloats(op.gradLogits.dtype, gradients, experts, op.gradLogits.data, row * op.gradLogits.stride0());
+}
+
 } // namespace
 
 void execute(CpuContext& context, const RouterTopK& op) {
@@ -171,12 +238,23 @@ void execute(CpuContext& context, const RouterTopK& op) {
             [&](std::int64_t row) { routeRow(op, row); });
 }
 
+void execute(CpuContext& context, const RouterTopKBackward& op) {
+    const std::int64_t experts = op.forward.logits.shape[1];
+    forRows(context, op.forward.logits.shape[0], experts * 8, [&](std::int64_t row) {
+        if (op.gradLogits.dtype == DType::F64) {
+            routeRowBackward<double>(op, row);
+        } else {
+            routeRowBackward<float>(op, row);
+        }
+    });
+}
+
 void execute(CpuContext& context, const ExpertMatmul& op) {
     if (op.ids.shape.count() == 0) {
         return;
     }
     const ExpertScratch scratch(op, ScratchLayout(op.scratch.data));
-    groupPairs(op, scratch);
+    groupPairs(op.ids, scratch.starts, scratch.pairs);
     if (!scratch.prepared.empty() && op.x.dtype != DType::F64) {
         multiplyByDots(context, op, scratch);
     } else {
@@ -185,7 +263,10 @@ void execute(CpuContext& context, const ExpertMatmul& op) {
 }
 
 void execute(CpuContext& context, const MoeCombine& op) {
-    forRows(context, op.weights.shape[0], op.x.shape[1] * (op.weights.shape[1] + 1), [&](std::int64_t token) {
+    if (op.out.shape[0] == 0) {
+        return;
+    }
+    forRows(context, op.out.shape[0], op.x.shape.count() / op.out.shape[0] + op.x.shape[1], [&](std::int64_t token) {
         if (op.x.dtype == DType::F64) {
             combineRow<double>(op, token);
         } else {

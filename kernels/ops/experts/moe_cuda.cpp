@@ -24,11 +24,19 @@ void execute(CudaContext& context, const RouterTopK& op) {
                   {"tokens", op.logits.shape[0]}});
 }
 
+void execute(CudaContext&, const RouterTopKBackward&) {
+    throwNoCuda(RouterTopKBackward::kName);
+}
+
 void execute(CudaContext& context, const MoeCombine& op) {
+    if (op.out.shape.count() == 0) {
+        return;
+    }
     const std::int64_t hidden = op.out.shape[1];
     abi::MoeCombineParams parameters{};
     parameters.x = op.x.data;
     parameters.weights = op.weights.as<const float>();
+    parameters.places = op.places.as<const int>();
     parameters.residual = op.residual.data;
     parameters.out = op.out.data;
     parameters.xStride = op.x.stride0();
@@ -36,7 +44,7 @@ void execute(CudaContext& context, const MoeCombine& op) {
     parameters.outStride = op.out.stride0();
     parameters.tokens = op.out.shape[0];
     parameters.hidden = hidden;
-    parameters.k = toInt(op.weights.shape[1], MoeCombine::kName, "weights");
+    parameters.k = toInt(op.x.shape[0] / op.out.shape[0], MoeCombine::kName, "x");
     launchFamily(context, "moe_combine", abi::kMoeCombineAbi, parameters,
                  {{"x_dtype", dtypeNumber(op.x)},
                   {"residual_dtype", dtypeNumber(op.residual.empty() ? op.out : op.residual)},

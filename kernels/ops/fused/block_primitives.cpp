@@ -32,8 +32,14 @@ Matmul productOf(const LinearView& linear, const TensorView& x, const TensorView
     product.x = x;
     product.weight = linear.weight;
     product.bias = linear.bias;
+    product.adapter = linear.adapter;
     product.out = out;
     return product;
+}
+
+/// What the caller keeps, or a piece of scratch.
+TensorView keptOr(const TensorView& kept, ScratchLayout& layout, DType dtype, const Shape& shape) {
+    return kept.empty() ? layout.take(dtype, shape) : kept;
 }
 
 /// One piece of scratch for products that run one after the other.
@@ -51,18 +57,20 @@ template <class... Products> void shareScratch(ScratchLayout& layout, Products&.
 QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout) {
     TensorView x = op.x;
     if (!op.norm.weight.empty()) {
-        x = layout.take(op.x.dtype, op.x.shape);
+        x = keptOr(op.normed, layout, op.x.dtype, op.x.shape);
         norm = normOf(op.norm, op.x, x);
     }
-    q = productOf(op.q, x, flatRows(op.outQ));
-    k = productOf(op.k, x, flatRows(op.outK));
+    const TensorView rawQ = op.rawQ.empty() ? op.outQ : op.rawQ;
+    const TensorView rawK = op.rawK.empty() ? op.outK : op.rawK;
+    q = productOf(op.q, x, flatRows(rawQ));
+    k = productOf(op.k, x, flatRows(rawK));
     v = productOf(op.v, x, flatRows(op.outV));
     shareScratch(layout, q, k, v);
     if (!op.qNorm.weight.empty()) {
-        qNorm = normOf(op.qNorm, headRows(op.outQ), headRows(op.outQ));
+        qNorm = normOf(op.qNorm, headRows(rawQ), headRows(op.outQ));
     }
     if (!op.kNorm.weight.empty()) {
-        kNorm = normOf(op.kNorm, headRows(op.outK), headRows(op.outK));
+        kNorm = normOf(op.kNorm, headRows(rawK), headRows(op.outK));
     }
     ropeQ = Rope{op.outQ, op.positions, op.inverseFrequency, op.ropeScale};
     ropeK = Rope{op.outK, op.positions, op.inverseFrequency, op.ropeScale};
@@ -78,10 +86,11 @@ OutProjectPrimitives::OutProjectPrimitives(const OutProject& op, ScratchLayout l
     if (op.postNorm.weight.empty()) {
         product.residual = op.residual;
     } else {
-        const TensorView branch = layout.take(op.out.dtype, op.out.shape);
+        const TensorView branch = keptOr(op.branch, layout, op.out.dtype, op.out.shape);
+        const TensorView normed = op.branch.empty() ? branch : layout.take(op.out.dtype, op.out.shape);
         product.out = branch;
-        norm = normOf(op.postNorm, branch, branch);
-        add = Add{op.residual, branch, op.out};
+        norm = normOf(op.postNorm, branch, normed);
+        add = Add{op.residual, normed, op.out};
     }
     shareScratch(layout, product);
     bytes = layout.bytes();
@@ -90,12 +99,12 @@ OutProjectPrimitives::OutProjectPrimitives(const OutProject& op, ScratchLayout l
 DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout) {
     TensorView x = op.x;
     if (!op.norm.weight.empty()) {
-        x = layout.take(op.x.dtype, op.x.shape);
+        x = keptOr(op.normed, layout, op.x.dtype, op.x.shape);
         norm = normOf(op.norm, op.x, x);
     }
     const std::int64_t tokens = op.x.shape[0];
     const std::int64_t width = op.gate.weight.outFeatures();
-    const TensorView both = layout.take(op.x.dtype, Shape{tokens, 2 * width});
+    const TensorView both = keptOr(op.gateUp, layout, op.x.dtype, Shape{tokens, 2 * width});
     const TensorView active = layout.take(op.x.dtype, Shape{tokens, width});
     TensorView gateOut = both;
     gateOut.shape = Shape{tokens, width};
@@ -109,10 +118,11 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
     if (op.postNorm.weight.empty()) {
         down.residual = op.x;
     } else {
-        const TensorView branch = layout.take(op.out.dtype, op.out.shape);
+        const TensorView branch = keptOr(op.branch, layout, op.out.dtype, op.out.shape);
+        const TensorView normed = op.branch.empty() ? branch : layout.take(op.out.dtype, op.out.shape);
         down.out = branch;
-        postNorm = normOf(op.postNorm, branch, branch);
-        add = Add{op.x, branch, op.out};
+        postNorm = normOf(op.postNorm, branch, normed);
+        add = Add{op.x, normed, op.out};
     }
     shareScratch(layout, gate, up, down);
     bytes = layout.bytes();
@@ -120,7 +130,8 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
 
 RoutePrimitives::RoutePrimitives(const Route& op, ScratchLayout layout) {
     norm = normOf(op.norm, op.x, op.normed);
-    const TensorView logits = layout.take(DType::F32, Shape{op.x.shape[0], op.router.weight.outFeatures()});
+    const TensorView logits =
+        keptOr(op.logits, layout, DType::F32, Shape{op.x.shape[0], op.router.weight.outFeatures()});
     router = productOf(op.router, op.normed, logits);
     topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize};
     shareScratch(layout, router);
@@ -145,7 +156,35 @@ ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layo
     down.weight = op.down.weight;
     down.bias = op.down.bias;
     down.out = results;
-    combine = MoeCombine{results, op.weights, op.residual, op.out};
+    combine = MoeCombine{results, op.weights, op.residual, op.out, {}};
+    shareScratch(layout, gateUp, down);
+    bytes = layout.bytes();
+}
+
+GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout) {
+    const std::int64_t pairs = op.ids.shape.count();
+    const std::int64_t experts = op.gateUp.weight.experts();
+    const std::int64_t both = op.gateUp.weight.outFeatures();
+    ExpertRows rows = op.kept;
+    if (rows.empty()) {
+        rows = {layout.take(DType::I32, Shape{experts + 1}), layout.take(DType::I32, Shape{pairs}),
+                layout.take(DType::I32, Shape{pairs}), layout.take(op.x.dtype, Shape{pairs, op.x.shape[1]}),
+                layout.take(op.x.dtype, Shape{pairs, both})};
+    }
+    const TensorView active = layout.take(op.x.dtype, Shape{pairs, both / 2});
+    const TensorView results = layout.take(op.x.dtype, Shape{pairs, op.down.weight.outFeatures()});
+    group = GroupPairs{op.ids, rows.starts, rows.pairs, rows.places};
+    gather = GatherPairs{op.x, rows.pairs, rows.x};
+    gateUp.x = rows.x;
+    gateUp.starts = rows.starts;
+    gateUp.linear = op.gateUp;
+    gateUp.out = rows.gateUp;
+    activation = GatedActivation{rows.gateUp, active, op.activation, op.layout, op.alpha, op.limit};
+    down.x = active;
+    down.starts = rows.starts;
+    down.linear = op.down;
+    down.out = results;
+    combine = MoeCombine{results, op.weights, op.residual, op.out, rows.places};
     shareScratch(layout, gateUp, down);
     bytes = layout.bytes();
 }

@@ -9,6 +9,8 @@
 
 #include "kernels/ops/attention/kv_write.h"
 #include "kernels/ops/common/scratch_layout.h"
+#include "kernels/ops/experts/group_pairs.h"
+#include "kernels/ops/experts/grouped_matmul.h"
 #include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/rowwise/elementwise.h"
@@ -109,6 +111,26 @@ struct ExpertMlpPrimitives {
     }
 
     ExpertMatmul gateUp, down;
+    GatedActivation activation;
+    MoeCombine combine;
+    std::uint64_t bytes = 0;
+};
+
+/// The same over rows expert by expert.
+struct GroupedExpertPrimitives {
+    GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        visit(group);
+        visit(gather);
+        visit(gateUp);
+        visit(activation);
+        visit(down);
+        visit(combine);
+    }
+
+    GroupPairs group;
+    GatherPairs gather;
+    GroupedMatmul gateUp, down;
     GatedActivation activation;
     MoeCombine combine;
     std::uint64_t bytes = 0;

@@ -113,14 +113,22 @@ void check(const ExpertMlp& op) {
     const OpCheck rule(ExpertMlp::kName);
     matrix(rule, op.x, "x");
     rule.shape(op.ids, "ids", {op.x.shape[0], OpCheck::kAny});
-    checkPrimitives<ExpertMlpPrimitives>(rule, op);
+    if (op.grouped()) {
+        checkPrimitives<GroupedExpertPrimitives>(rule, op);
+    } else {
+        checkPrimitives<ExpertMlpPrimitives>(rule, op);
+    }
 }
 
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
-    return primitiveCost<ExpertMlpPrimitives>(op, traits);
+    return op.grouped() ? primitiveCost<GroupedExpertPrimitives>(op, traits)
+                        : primitiveCost<ExpertMlpPrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {
+    if (op.grouped()) {
+        return primitiveBytes<GroupedExpertPrimitives>(op);
+    }
     const std::uint64_t primitives = primitiveBytes<ExpertMlpPrimitives>(op);
     const bool tiles = traits.features.kernelScratch && ExpertMlpTiles::fits(op);
     return tiles ? std::max(primitives, ExpertMlpTiles(op, ScratchLayout()).bytes) : primitives;

@@ -3,8 +3,9 @@
 #pragma once
 
 // Block ops: what a layer of a decoder does, as values. Each has a default composed of primitives (the CPU reference,
-// the "unfused" variant); CUDA adds fused variants. The engine passes tensors for every intermediate through `scratch`.
-// Inference uses block ops; training uses the primitives.
+// the "unfused" variant); CUDA adds fused variants. Intermediates lie in `scratch`. Training gives tensors for those
+// that its backward pass reads (the fields "kept"); then, and for linears with adapters, the primitives run on every
+// backend.
 
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
@@ -34,7 +35,13 @@ struct QkvProject {
     TensorView outQ;        ///< (tokens, heads, headDim)
     TensorView outK;        ///< (tokens, kvHeads, headDim)
     TensorView outV;
+    TensorView normed;     ///< kept: (tokens, hidden), or empty
+    TensorView rawQ, rawK; ///< kept: as outQ and outK, before their norms; or empty
     TensorView scratch;
+
+    bool fusible() const {
+        return normed.empty() && rawQ.empty() && q.adapter.empty() && k.adapter.empty() && v.adapter.empty();
+    }
 };
 
 /// out = residual + postNorm(o(x)).
@@ -44,7 +51,8 @@ struct OutProject {
     LinearView o;
     NormWeights postNorm; ///< Gemma2, or empty
     TensorView residual;
-    TensorView out; ///< (tokens, hidden); may be residual
+    TensorView out;    ///< (tokens, hidden); may be residual
+    TensorView branch; ///< kept: (tokens, hidden) before the norm, or empty
     TensorView scratch;
 };
 
@@ -55,8 +63,13 @@ struct DenseMlp {
     NormWeights norm, postNorm;
     LinearView gate, up, down;
     Activation activation = Activation::Silu;
-    TensorView out; ///< (tokens, hidden); may be x
+    TensorView out;    ///< (tokens, hidden); may be x
+    TensorView normed; ///< kept: (tokens, hidden), or empty
+    TensorView gateUp; ///< kept: (tokens, 2 n), gates, then ups; or empty
+    TensorView branch; ///< kept: (tokens, hidden) before the second norm, or empty
     TensorView scratch;
+
+    bool fusible() const { return normed.empty() && gateUp.empty() && gate.adapter.empty() && up.adapter.empty(); }
 };
 
 /// norm and router.
@@ -70,7 +83,20 @@ struct Route {
     TensorView normed;  ///< (tokens, hidden) out: what the experts read
     TensorView ids;     ///< (tokens, k) I32 out
     TensorView weights; ///< (tokens, k) F32 out
+    TensorView logits;  ///< kept: (tokens, experts) F32, or empty
     TensorView scratch;
+
+    bool fusible() const { return logits.empty() && router.adapter.empty(); }
+};
+
+/// What an ExpertMlp keeps: its rows, expert by expert (kernels/ops/experts/group_pairs.h).
+struct ExpertRows {
+    TensorView starts;        ///< (experts + 1) I32
+    TensorView pairs, places; ///< (tokens * k) I32
+    TensorView x;             ///< (tokens * k, hidden)
+    TensorView gateUp;        ///< (tokens * k, 2 n)
+
+    bool empty() const { return starts.empty(); }
 };
 
 /// expert products, activation, weighted sum, residual.
@@ -85,8 +111,12 @@ struct ExpertMlp {
     float alpha = 1.702F;
     float limit = 7.0F;
     TensorView residual;
-    TensorView out; ///< (tokens, hidden); may be residual
+    TensorView out;  ///< (tokens, hidden); may be residual
+    ExpertRows kept; ///< or empty
     TensorView scratch;
+
+    /// Whether the products run over rows expert by expert, as those of training do.
+    bool grouped() const { return !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty(); }
 };
 
 /// final norm of the chosen rows, head product, soft cap.

@@ -23,7 +23,11 @@ void execute(CpuContext& context, const Route& op) {
 }
 
 void execute(CpuContext& context, const ExpertMlp& op) {
-    executePrimitives<ExpertMlpPrimitives>(context, op);
+    if (op.grouped()) {
+        executePrimitives<GroupedExpertPrimitives>(context, op);
+    } else {
+        executePrimitives<ExpertMlpPrimitives>(context, op);
+    }
 }
 
 void execute(CpuContext& context, const LmHead& op) {

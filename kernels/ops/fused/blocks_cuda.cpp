@@ -61,7 +61,7 @@ bool rotateAndWrite(CudaContext& context, const QkvProject& op, bool writes) {
 
 void execute(CudaContext& context, const QkvProject& op) {
     const QkvProjectPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
-    if (projectFewTokens(context, op, primitives)) {
+    if (op.fusible() && projectFewTokens(context, op, primitives)) {
         return;
     }
     const bool rounds = primitives.write && primitives.write->rounds; // a row's scale is known when all of it is
@@ -84,7 +84,7 @@ void execute(CudaContext& context, const OutProject& op) {
 
 void execute(CudaContext& context, const DenseMlp& op) {
     const DenseMlpPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
-    const bool activated = activateFewTokens(context, op, primitives.activation.out);
+    const bool activated = op.fusible() && activateFewTokens(context, op, primitives.activation.out);
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
         const bool done = at == &primitives.gate || at == &primitives.up || at == &primitives.activation ||
@@ -96,20 +96,22 @@ void execute(CudaContext& context, const DenseMlp& op) {
 }
 
 void execute(CudaContext& context, const Route& op) {
-    if (!routeTokens(context, op)) {
+    if (!op.fusible() || !routeTokens(context, op)) {
         executePrimitives<RoutePrimitives>(context, op);
     }
 }
 
 void execute(CudaContext& context, const ExpertMlp& op) {
-    if (!runExpertsOfFewTokens(context, op) && !multiplyInTiles(context, op)) {
+    if (op.grouped()) {
+        executePrimitives<GroupedExpertPrimitives>(context, op);
+    } else if (!runExpertsOfFewTokens(context, op) && !multiplyInTiles(context, op)) {
         executePrimitives<ExpertMlpPrimitives>(context, op);
     }
 }
 
 void execute(CudaContext& context, const LmHead& op) {
     const FewRowsProduct product{op.x, op.rows, op.norm, op.head, {}, op.logits, op.softCap};
-    if (!multiplyFewRows(context, product)) {
+    if (!op.head.adapter.empty() || !multiplyFewRows(context, product)) {
         executePrimitives<LmHeadPrimitives>(context, op);
     }
 }

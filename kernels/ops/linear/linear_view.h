@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What products of a layer take: a weight with its bias, and the weights of a norm that may be fused in front of them.
+// What products of a layer take: a weight with its bias and its adapter, and the weights of a norm that may be fused in
+// front of them.
 
 #include "kernels/core/layer_forms.h"
 #include "kernels/core/weight_view.h"
+#include "kernels/ops/linear/adapter_view.h"
 
 namespace vitrine::kernels {
 
@@ -17,7 +19,8 @@ struct NormWeights {
 
 struct LinearView {
     WeightView weight;
-    TensorView bias; ///< (out) or empty
+    TensorView bias;     ///< (out) or empty
+    AdapterView adapter; ///< or empty
 };
 
 } // namespace vitrine::kernels

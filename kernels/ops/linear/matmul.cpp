@@ -2,11 +2,28 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/matmul.h"
 
+#include <utility>
+
+#include "kernels/cpu/row_loop.h"
 #include "kernels/ops/common/op_check.h"
+#include "kernels/ops/linear/adapter_products.h"
 #include "kernels/ops/linear/weight_check.h"
 #include "kernels/ops/linear/weight_product.h"
 
 namespace vitrine::kernels {
+
+namespace {
+
+void checkAdapter(const OpCheck& rule, const AdapterView& adapter, const WeightView& weight) {
+    rule.shape(adapter.a, "adapter.a", {OpCheck::kAny, weight.inFeatures()});
+    rule.shape(adapter.b, "adapter.b", {weight.outFeatures(), adapter.rank()});
+    for (const auto& [matrix, field] : {std::pair{&adapter.a, "adapter.a"}, std::pair{&adapter.b, "adapter.b"}}) {
+        rule.floating(*matrix, field);
+        rule.rowsContiguous(*matrix, field);
+    }
+}
+
+} // namespace
 
 void check(const Matmul& op) {
     const OpCheck rule(Matmul::kName);
@@ -15,6 +32,9 @@ void check(const Matmul& op) {
     rule.shape(op.x, "x", {OpCheck::kAny, op.weight.inFeatures()});
     rule.floating(op.x, "x");
     rule.rowsContiguous(op.x, "x");
+    if (!op.adapter.empty()) {
+        checkAdapter(rule, op.adapter, op.weight);
+    }
     const std::int64_t rows = op.x.shape[0];
     const std::int64_t out = op.weight.outFeatures();
     if (!op.bias.empty()) {
@@ -36,8 +56,16 @@ void check(const Matmul& op) {
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 
-Cost cost(const Matmul& op, const DeviceTraits&) {
+Cost cost(const Matmul& op, const DeviceTraits& traits) {
     Cost cost;
+    if (!op.adapter.empty()) {
+        cost.launches = 0;
+        cost.computeType = op.x.dtype;
+        AdapterProducts(op, ScratchLayout()).forEach([&](const Matmul& part) {
+            addCost(cost, kernels::cost(part, traits));
+        });
+        return cost;
+    }
     cost.bytesRead = op.x.bytes() + op.weight.bytes() + (op.bias.empty() ? 0 : op.bias.bytes()) +
                      (op.residual.empty() ? 0 : op.residual.bytes());
     cost.bytesWritten = op.out.bytes();
@@ -48,6 +76,9 @@ Cost cost(const Matmul& op, const DeviceTraits&) {
 }
 
 std::uint64_t scratch(const Matmul& op, const DeviceTraits&) {
+    if (!op.adapter.empty()) {
+        return AdapterProducts(op, ScratchLayout()).bytes;
+    }
     const std::int64_t rows = op.x.shape[0];
     return rows <= kGemvRows ? bytesOf(DType::F32, rows * preparedSize(op.x.shape[1])) : 0;
 }

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Products with weights of any format: out = x W^T + bias (+ residual).
+// Products with weights of any format: out = scale x W^T + bias (+ residual).
 
 #include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
+#include "kernels/ops/linear/adapter_view.h"
 
 namespace vitrine::kernels {
 
@@ -17,6 +18,8 @@ struct Matmul {
     TensorView residual; ///< (rows, out) or empty; may be the same memory as out
     TensorView out;      ///< (rows, out), may have a row stride
     TensorView scratch;
+    AdapterView adapter; ///< or empty: adds adapter.scale (x A^T) B^T, rounded to the type of x in between
+    float scale = 1;     ///< of x W^T; the adapter has a scale of its own
 };
 
 void check(const Matmul& op);

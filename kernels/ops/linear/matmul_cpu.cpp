@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/row_loop.h"
+#include "kernels/ops/linear/adapter_products.h"
 #include "kernels/ops/linear/weight_product.h"
 
 namespace vitrine::kernels {
@@ -26,12 +27,19 @@ void multiplyByDots(CpuContext& context, const Product& product, float* prepared
 } // namespace
 
 void execute(CpuContext& context, const Matmul& op) {
+    if (!op.adapter.empty()) {
+        AdapterProducts(op, ScratchLayout(op.scratch.data)).forEach([&](const Matmul& part) {
+            execute(context, part);
+        });
+        return;
+    }
     Product product;
     product.matrix = matrixOf(op.weight, 0);
     product.x = op.x;
     product.out = op.out;
     product.bias = op.bias;
     product.residual = op.residual;
+    product.scale = op.scale;
     product.rows = op.x.shape[0];
     if (product.rows == 0) {
         return;

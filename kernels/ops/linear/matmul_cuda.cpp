@@ -5,6 +5,7 @@
 #include "kernels/device/abi/bias_residual.h"
 #include "kernels/device/abi/matmul.h"
 #include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/linear/adapter_products.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
 #include "kernels/ops/linear/vendor_product.h"
 
@@ -52,6 +53,7 @@ void multiplyByVendor(CudaContext& context, const Matmul& op) {
     product.outStride = op.out.stride0();
     product.transposedWeight = op.weight.transposed;
     product.bias = biasInside ? op.bias.data : nullptr;
+    product.alpha = op.scale;
     product.beta = inPlace ? 1.0F : 0.0F;
     context.multiply(product);
     const TensorView bias = biasInside ? TensorView{} : op.bias;
@@ -79,6 +81,7 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     params.rows = static_cast<int>(op.x.shape[0]);
     params.in = static_cast<int>(op.x.shape[1]);
     params.out = static_cast<int>(op.out.shape[1]);
+    params.scale = op.scale;
     launchFamily(context, "matmul", abi::kMatmulAbi, params,
                  {{"x_dtype", optionalDtype(op.x)},
                   {"w_dtype", dtypeNumber(op.weight.data)},
@@ -94,10 +97,17 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
 } // namespace
 
 void execute(CudaContext& context, const Matmul& op) {
+    if (!op.adapter.empty()) {
+        AdapterProducts(op, ScratchLayout(op.scratch.data)).forEach([&](const Matmul& part) {
+            execute(context, part);
+        });
+        return;
+    }
     if (op.out.shape.count() == 0) {
         return;
     }
-    if (multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias}, op.residual, op.out, 0})) {
+    if (op.scale == 1 &&
+        multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias, {}}, op.residual, op.out, 0})) {
         return;
     }
     if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.data.dtype, op.out.dtype)) {

@@ -36,6 +36,7 @@ Matmul asMatmul(const MatmulInputGradient& op) {
     product.weight = denseWeight(op.weight.data, !op.weight.transposed);
     product.residual = op.accumulate ? op.gradX : TensorView{};
     product.out = op.gradX;
+    product.scale = op.scale;
     product.scratch = op.scratch;
     return product;
 }

@@ -14,7 +14,7 @@
 
 namespace vitrine::kernels {
 
-/// gradX = gradOut W, or gradX += gradOut W.
+/// gradX = scale gradOut W, or gradX += scale gradOut W.
 struct MatmulInputGradient {
     static constexpr std::string_view kName = "MatmulInputGradient";
     TensorView gradOut;      ///< (rows, out), may have a row stride
@@ -22,6 +22,7 @@ struct MatmulInputGradient {
     TensorView gradX;        ///< (rows, in), may have a row stride
     bool accumulate = false; ///< add to gradX
     TensorView scratch;
+    float scale = 1;
 };
 
 void check(const MatmulInputGradient& op);

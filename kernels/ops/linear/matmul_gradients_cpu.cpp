@@ -21,25 +21,13 @@ void execute(CpuContext& context, const MatmulInputGradient& op) {
     product.x = op.gradOut;
     product.out = op.gradX;
     product.residual = op.accumulate ? op.gradX : TensorView{};
+    product.scale = op.scale;
     product.rows = op.gradOut.shape[0];
     multiplyByTiles(context, product);
 }
 
 void execute(CpuContext& context, const MatmulWeightGradient& op) {
-    // x is a matrix that leads from the batch's rows to its columns: stored (in, out) as a transposed weight is.
-    Product product;
-    product.matrix.dtype = op.x.dtype;
-    product.matrix.data = op.x.data;
-    product.matrix.out = op.x.shape[1];
-    product.matrix.in = op.x.shape[0];
-    product.matrix.stride = op.x.stride0();
-    product.matrix.transposed = true;
-    product.x = op.gradOut;
-    product.transposedX = true;
-    product.out = op.gradWeight;
-    product.residual = op.accumulate ? op.gradWeight : TensorView{};
-    product.rows = op.gradOut.shape[1];
-    multiplyByTiles(context, product);
+    multiplyByTiles(context, weightGradientProduct(op.x, op.gradOut, op.gradWeight, op.accumulate));
 }
 
 } // namespace vitrine::kernels

@@ -52,6 +52,7 @@ struct Product {
     const std::int32_t* pairs = nullptr; ///< rows of out, or null: 0, 1, 2, ...
     std::int64_t pairsPerX = 1;          ///< neighbouring pairs that share a row of x
     std::int64_t rows = 0;
+    float scale = 1; ///< of the product, before bias and residual
 
     std::int64_t outRow(std::int64_t i) const { return pairs == nullptr ? i : pairs[i]; }
     std::int64_t xRow(std::int64_t i) const { return outRow(i) / pairsPerX; }
@@ -78,6 +79,10 @@ void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t 
 
 /// The whole product by tiles, which are shared out over the pool: in double when x is F64, else in float32.
 void multiplyByTiles(CpuContext& context, const Product& product);
+
+/// gradWeight = gradOut^T x (+ gradWeight) as a product: rows of gradWeight are its rows.
+Product weightGradientProduct(const TensorView& x, const TensorView& gradOut, const TensorView& gradWeight,
+                              bool accumulate);
 
 /// Elements [begin, begin + count) of a stored row, as float32: along in, or along out when the matrix is transposed.
 void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out);

@@ -22,10 +22,13 @@ const std::byte* bytesAt(const void* data, DType dtype, std::int64_t element) {
     return static_cast<const std::byte*>(data) + bytesOf(dtype, element);
 }
 
-/// Adds bias and residual to finished sums and writes them, rounded once.
+/// Scales finished sums, adds bias and residual and writes them, rounded once.
 template <class C>
 void finishRow(const Product& product, std::int64_t row, std::int64_t outBegin, std::int64_t outCount, C* sums) {
     C addend[kGemvOutputs];
+    if (product.scale != 1) {
+        std::for_each(sums, sums + outCount, [&](C& sum) { sum *= static_cast<C>(product.scale); });
+    }
     if (!product.bias.empty()) {
         loadFloats(product.bias.dtype, product.bias.data, outBegin, outCount, addend);
         for (std::int64_t o = 0; o < outCount; ++o) {
@@ -234,6 +237,24 @@ void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, 
     } else {
         loadFloats(matrix.dtype, matrix.data, row * matrix.stride + begin, count, out);
     }
+}
+
+Product weightGradientProduct(const TensorView& x, const TensorView& gradOut, const TensorView& gradWeight,
+                              bool accumulate) {
+    // x is a matrix that leads from the batch's rows to its columns: stored (in, out) as a transposed weight is.
+    Product product;
+    product.matrix.dtype = x.dtype;
+    product.matrix.data = x.data;
+    product.matrix.out = x.shape[1];
+    product.matrix.in = x.shape[0];
+    product.matrix.stride = x.stride0();
+    product.matrix.transposed = true;
+    product.x = gradOut;
+    product.transposedX = true;
+    product.out = gradWeight;
+    product.residual = accumulate ? gradWeight : TensorView{};
+    product.rows = gradOut.shape[1];
+    return product;
 }
 
 std::int64_t preparedSize(std::int64_t in) {

@@ -72,15 +72,8 @@ class StepWithoutCache : public ::testing::TestWithParam<std::string> {};
 TEST_P(StepWithoutCache, LogitsAreThoseOfAStepWithOne) {
     const std::vector<float> expected = forward(GetParam(), Backend::Cpu, DType::F32, true).logits;
     const std::vector<float> found = forward(GetParam(), Backend::Cpu, DType::F32, false).logits;
-    ASSERT_EQ(found.size(), expected.size());
-    float largest = 0;
-    float difference = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        ASSERT_TRUE(std::isfinite(found[i]));
-        largest = std::max(largest, std::abs(expected[i]));
-        difference = std::max(difference, std::abs(expected[i] - found[i]));
-    }
-    EXPECT_LE(difference, 1e-4F * largest);
+    EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](float logit) { return std::isfinite(logit); }));
+    EXPECT_EQ(found, expected); // to the last bit: training has the forward pass of inference
 }
 
 TEST_P(StepWithoutCache, MetaAllocatesAsTheCpuDoes) {

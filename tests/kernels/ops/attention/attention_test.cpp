@@ -95,7 +95,7 @@ public:
         addedV_ = testing::asCached(c.cacheType, v.values(), c.dim);
         sinkTensor = normal(DType::BF16, Shape{c.heads}, random);
         out = TestTensor(c.type, Shape{tokens, c.heads, c.dim});
-        lse = TestTensor(DType::F32, Shape{tokens, c.heads});
+        lse = TestTensor(DType::F32, Shape{c.heads, tokens});
         view = KvView{keys, values, blockTable, firstTensor, lengthTensor, 0, c.ring, keyScales, valueScales};
         writePast(random);
     }
@@ -136,7 +136,8 @@ public:
     KvWrite write() const { return {k, v, sequenceTensor, positionTensor, view, true, !c_.ring}; }
 
     void expectReference() const {
-        std::vector<double> expected, expectedLse;
+        std::vector<double> expected;
+        std::vector<double> expectedLse(static_cast<std::size_t>(c_.heads * tokens));
         std::int64_t row = 0;
         for (std::size_t b = 0; b < c_.sequences.size(); ++b) {
             for (std::int64_t i = 0; i < c_.sequences[b].added; ++i, ++row) {
@@ -236,7 +237,7 @@ private:
         for (const double sum : sums) {
             expected.push_back(total == 0 ? 0 : sum / total);
         }
-        expectedLse.push_back(std::log(total));
+        expectedLse[static_cast<std::size_t>(h * tokens + row)] = std::log(total);
     }
 
     Case c_;

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/linear/adapter_products.h"
+
+#include <algorithm>
+
+namespace vitrine::kernels {
+
+AdapterProducts::AdapterProducts(const Matmul& op, ScratchLayout layout) {
+    base = op;
+    base.adapter = {};
+    const TensorView hidden = layout.take(op.x.dtype, Shape{op.x.shape[0], op.adapter.rank()});
+    down.x = op.x;
+    down.weight = denseWeight(op.adapter.a);
+    down.scale = op.adapter.scale;
+    down.out = hidden;
+    up.x = hidden;
+    up.weight = denseWeight(op.adapter.b);
+    up.residual = op.out;
+    up.out = op.out;
+    const std::uint64_t shared =
+        std::max({scratch(base, DeviceTraits{}), scratch(down, DeviceTraits{}), scratch(up, DeviceTraits{})});
+    if (shared > 0) {
+        const TensorView piece = layout.takeBytes(shared);
+        base.scratch = piece;
+        down.scratch = piece;
+        up.scratch = piece;
+    }
+    bytes = layout.bytes();
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A Matmul with an adapter as three without: the product with the weight, the one down to the adapter's rank, and the
+// one up again, which adds to the first. The same list serves sizing, costs and every backend.
+
+#include "kernels/ops/common/scratch_layout.h"
+#include "kernels/ops/linear/matmul.h"
+
+namespace vitrine::kernels {
+
+struct AdapterProducts {
+    AdapterProducts(const Matmul& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        visit(base);
+        visit(down);
+        visit(up);
+    }
+
+    Matmul base, down, up;
+    std::uint64_t bytes = 0;
+};
+
+} // namespace vitrine::kernels
