@@ -4,9 +4,12 @@
 
 // What tests of gradients share: central finite differences in float64, and copies in another dtype.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <random>
 #include <vector>
 
 #include "tests/kernels/ops/common/op_testing.h"
