@@ -16,8 +16,16 @@ namespace vt {
 inline constexpr int kNormBackThreads = VT_ROW_THREADS < 256 ? 256 : VT_ROW_THREADS;
 inline constexpr int kNormBackStep = VT_ROW_THREADS * VT_VECTOR;
 inline constexpr int kNormBackPieces = ceilDiv(VT_DIM, kNormBackStep);
-/// Whether registers hold x and gradOut of a row; a block of 1024 threads reads them again, from the cache.
-inline constexpr bool kNormBackHeld = VT_ROW_THREADS < 1024;
+/// Whether registers hold x and gradOut of a row; of wider rows they hold only the sums, and read x and gradOut again,
+/// from the cache.
+inline constexpr bool kNormBackHeld = kNormBackPieces * VT_VECTOR <= 16;
+
+/// Keeps the compiler from loading more pieces at a time than the registers hold.
+template <bool kApart> __device__ __forceinline__ void betweenPieces() {
+    if constexpr (kApart) {
+        asm volatile("" ::: "memory");
+    }
+}
 
 /// gradOut times the weight as it multiplies.
 __device__ __forceinline__ void weighPiece(const float (&grad)[VT_VECTOR], const void* weight, int at,
@@ -43,11 +51,15 @@ extern "C" __global__ void __launch_bounds__(kNormBackThreads)
     for (i64 row = part * p.partRows; row < end; ++row) {
         const auto* xRow = static_cast<const StorageOf<VT_X_DTYPE>*>(p.x) + row * p.xStride;
         const auto* gradRow = static_cast<const StorageOf<VT_GRAD_DTYPE>*>(p.gradOut) + row * p.gradOutStride;
+        // Opaque in each row, so that the compiler keeps one address for each tensor and not one for each piece.
+        int first = lane * VT_VECTOR;
+        asm volatile("" : "+r"(first));
         float totals[2] = {}; // of squares, of gradOut * weight * x
 #pragma unroll
         for (int i = 0; i < kNormBackPieces; ++i) {
-            const int at = i * kNormBackStep + lane * VT_VECTOR;
+            const int at = i * kNormBackStep + first;
             const int slot = kNormBackHeld ? i : 0;
+            betweenPieces<!kNormBackHeld>();
             if (at < VT_DIM) {
                 loadPiece(xRow + at, x[slot]);
                 loadPiece(gradRow + at, grad[slot]);
@@ -74,8 +86,9 @@ extern "C" __global__ void __launch_bounds__(kNormBackThreads)
             static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(p.gradResidual) + row * p.gradResidualStride;
 #pragma unroll
         for (int i = 0; i < kNormBackPieces; ++i) {
-            const int at = i * kNormBackStep + lane * VT_VECTOR;
+            const int at = i * kNormBackStep + first;
             const int slot = kNormBackHeld ? i : 0;
+            betweenPieces<!kNormBackHeld || (kNormBackPieces > 4)>();
             if (at < VT_DIM) {
                 float out[VT_VECTOR] = {};
                 if constexpr (!kNormBackHeld) {

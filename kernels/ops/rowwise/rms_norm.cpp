@@ -95,7 +95,7 @@ RmsNormParts partsOf(const RmsNormBackward& op) {
         return parts;
     }
     // As many as a large GPU runs at a time: narrow rows have a warp for a part, wide ones a block.
-    const std::int64_t most = dim <= 1024 ? 2048 : dim <= 8192 ? 512 : 256;
+    const std::int64_t most = dim <= 512 ? 2048 : dim <= 8192 ? 512 : 256;
     parts.rows = std::max<std::int64_t>(1, (rows + most - 1) / most);
     parts.count = (rows + parts.rows - 1) / parts.rows;
     ScratchLayout layout = op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data);

@@ -12,11 +12,11 @@ namespace {
 
 /// Threads that share the rows of a part: a warp or a block, as long as their registers hold a row and its sums.
 std::int64_t threadsOfPart(std::int64_t dim) {
-    if (dim <= 1024) {
+    constexpr std::int64_t kPerThread = 16; ///< elements; of rows of more than 8192 twice as many
+    if (dim <= 32 * kPerThread) {
         return 32;
     }
-    constexpr std::int64_t kPerThread = 16; ///< elements
-    return dim <= 256 * kPerThread ? 256 : dim <= 512 * kPerThread ? 512 : 1024;
+    return dim <= 256 * kPerThread ? 256 : 512;
 }
 
 } // namespace
