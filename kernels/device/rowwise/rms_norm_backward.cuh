@@ -18,11 +18,11 @@ inline constexpr int kNormBackStep = VT_ROW_THREADS * VT_VECTOR;
 inline constexpr int kNormBackPieces = ceilDiv(VT_DIM, kNormBackStep);
 /// Whether registers hold x and gradOut of a row; of wider rows they hold only the sums, and read x and gradOut again,
 /// from the cache.
-inline constexpr bool kNormBackHeld = kNormBackPieces * VT_VECTOR <= 16;
+inline constexpr bool kNormBackHeld = kNormBackPieces * VT_VECTOR <= (VT_VECTOR > 1 ? 16 : 8);
 
-/// Keeps the compiler from loading more pieces at a time than the registers hold.
-template <bool kApart> __device__ __forceinline__ void betweenPieces() {
-    if constexpr (kApart) {
+/// Keeps the compiler from loading more elements at a time than the registers have room for.
+__device__ __forceinline__ void beforePiece(int piece) {
+    if (!kNormBackHeld && (VT_VECTOR > 1 || piece % 4 == 0)) {
         asm volatile("" ::: "memory");
     }
 }
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(kNormBackThreads)
         for (int i = 0; i < kNormBackPieces; ++i) {
             const int at = i * kNormBackStep + first;
             const int slot = kNormBackHeld ? i : 0;
-            betweenPieces<!kNormBackHeld>();
+            beforePiece(i);
             if (at < VT_DIM) {
                 loadPiece(xRow + at, x[slot]);
                 loadPiece(gradRow + at, grad[slot]);
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(kNormBackThreads)
         for (int i = 0; i < kNormBackPieces; ++i) {
             const int at = i * kNormBackStep + first;
             const int slot = kNormBackHeld ? i : 0;
-            betweenPieces<!kNormBackHeld || (kNormBackPieces > 4)>();
+            beforePiece(i);
             if (at < VT_DIM) {
                 float out[VT_VECTOR] = {};
                 if constexpr (!kNormBackHeld) {
