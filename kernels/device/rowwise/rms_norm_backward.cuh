@@ -37,6 +37,17 @@ __device__ __forceinline__ void weighPiece(const float (&grad)[VT_VECTOR], const
     }
 }
 
+/// A part's sums for the weight's gradient; each thread has its columns of them.
+__device__ __forceinline__ void storeSums(const float (&sums)[kNormBackPieces][VT_VECTOR], int lane, float* to) {
+#pragma unroll
+    for (int i = 0; i < kNormBackPieces; ++i) {
+        const int at = i * kNormBackStep + lane * VT_VECTOR;
+        if (at < VT_DIM) {
+            storePiece(sums[i], to + at);
+        }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(kNormBackThreads)
     rms_norm_backward(const __grid_constant__ vitrine::kernels::abi::RmsNormBackwardParams p) {
     constexpr int kSlots = kNormBackHeld ? kNormBackPieces : 1;
@@ -108,15 +119,8 @@ extern "C" __global__ void __launch_bounds__(kNormBackThreads)
             }
         }
     }
-    if (p.partials == nullptr || part * p.partRows >= p.rows) {
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < kNormBackPieces; ++i) {
-        const int at = i * kNormBackStep + lane * VT_VECTOR;
-        if (at < VT_DIM) {
-            storePiece(sums[i], p.partials + part * VT_DIM + at);
-        }
+    if (p.partials != nullptr && part * p.partRows < p.rows) {
+        storeSums(sums, lane, p.partials + part * VT_DIM);
     }
 }
 
