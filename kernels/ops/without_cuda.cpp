@@ -10,6 +10,8 @@
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"
+#include "kernels/ops/rowwise/dropout.h"
+#include "kernels/ops/rowwise/sum_rows.h"
 #include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::kernels {
@@ -24,8 +26,13 @@ VITRINE_WITHOUT_CUDA(Attention)
 VITRINE_WITHOUT_CUDA(Add)
 VITRINE_WITHOUT_CUDA(SoftCap)
 VITRINE_WITHOUT_CUDA(Cast)
+VITRINE_WITHOUT_CUDA(ScaleRows)
+VITRINE_WITHOUT_CUDA(SumRows)
+VITRINE_WITHOUT_CUDA(Dropout)
 VITRINE_WITHOUT_CUDA(Embedding)
+VITRINE_WITHOUT_CUDA(EmbeddingGradient)
 VITRINE_WITHOUT_CUDA(GatedActivation)
+VITRINE_WITHOUT_CUDA(GatedActivationBackward)
 VITRINE_WITHOUT_CUDA(KvWrite)
 VITRINE_WITHOUT_CUDA(Matmul)
 VITRINE_WITHOUT_CUDA(MatmulInputGradient)
@@ -42,6 +49,7 @@ VITRINE_WITHOUT_CUDA(GroupedBiasGradient)
 VITRINE_WITHOUT_CUDA(GroupedDots)
 VITRINE_WITHOUT_CUDA(MoeCombine)
 VITRINE_WITHOUT_CUDA(RmsNorm)
+VITRINE_WITHOUT_CUDA(RmsNormBackward)
 VITRINE_WITHOUT_CUDA(Rope)
 VITRINE_WITHOUT_CUDA(Sample)
 VITRINE_WITHOUT_CUDA(Dequantize)

@@ -37,5 +37,20 @@ TEST(ElementwiseGpu, SoftCapAndCasts) {
     testing::expectSameOnGpu(*testing::gpu(), [&](auto&& at) { return SoftCap{at(x), 30}; }, {&x}, 1e-6);
 }
 
+TEST(ElementwiseGpu, RowsTimesTheirWeights) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(12);
+    for (const auto& [type, width, extra] :
+         {std::tuple{DType::BF16, 64, 8}, std::tuple{DType::F32, 33, 0}, std::tuple{DType::BF16, 64, 0}}) {
+        TestTensor x(type, Shape{5, width}, width + extra), weights(DType::F32, Shape{5}), out(type, Shape{5, width});
+        x.fillNormal(random);
+        weights.fillNormal(random);
+        testing::expectSameOnGpu(
+            *testing::gpu(), [&](auto&& at) { return ScaleRows{at(x), at(weights), at(out)}; }, {&out}, 0);
+        testing::expectSameOnGpu(
+            *testing::gpu(), [&](auto&& at) { return ScaleRows{at(x), at(weights), at(x)}; }, {&x}, 0);
+    }
+}
+
 } // namespace
 } // namespace vitrine::kernels

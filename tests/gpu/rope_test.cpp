@@ -24,9 +24,11 @@ TEST(RopeGpu, AsOnTheCpuFarIntoTheContext) {
             inverse.push_back(std::pow(150000.0, -2.0 * i / dim));
         }
         frequencies.fill(inverse);
-        testing::expectSameOnGpu(
-            *testing::gpu(), [&](auto&& at) { return Rope{at(x), at(positions), at(frequencies), 1.3F}; }, {&x},
-            type == DType::F32 ? 1e-6 : 2e-3);
+        for (const bool back : {false, true}) {
+            testing::expectSameOnGpu(
+                *testing::gpu(), [&](auto&& at) { return Rope{at(x), at(positions), at(frequencies), 1.3F, back}; },
+                {&x}, type == DType::F32 ? 1e-6 : 2e-3);
+        }
     }
 }
 

@@ -6,7 +6,8 @@ namespace vitrine::kernels::abi {
 
 constexpr int kElementwiseAbi = 1;
 
-/// VT_KIND 0: out = a + b. 1: out = cap * tanh(a / cap). 2: out = a. Rows of `size` elements; strides in elements.
+/// VT_KIND 0: out = a + b. 1: out = cap * tanh(a / cap). 2: out = a. 3: out = a * b, where b
+/// holds a float for each row. Rows of `size` elements; strides in elements.
 struct ElementwiseParams {
     const void* a;
     const void* b;

@@ -4,7 +4,7 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kRopeAbi = 1;
+constexpr int kRopeAbi = 2;
 
 /// In place over (tokens, heads, VT_HEAD_DIM); `stride` elements between tokens.
 struct RopeParams {
@@ -14,6 +14,7 @@ struct RopeParams {
     long long stride;
     int tokens, heads;
     float attentionScale;
+    int inverse; ///< 1: turns back
 };
 
 } // namespace vitrine::kernels::abi

@@ -26,20 +26,36 @@ __device__ __forceinline__ float warpMax(float x) {
     return x;
 }
 
-/// Sum over the block; every thread gets it. `slots` holds at least blockDim.x / 32 floats; blocks of whole warps.
-__device__ __forceinline__ float blockSum(float x, float* slots) {
+/// Sums over the block, each of them given to every thread. `slots` holds kCount * 32 floats (blockDim.x / 32 are
+/// enough for a single sum); blocks of whole warps.
+template <int kCount> __device__ __forceinline__ void blockSums(float (&x)[kCount], float* slots) {
     const int warps = static_cast<int>(blockDim.x) / 32;
-    x = warpSum(x);
+#pragma unroll
+    for (float& value : x) {
+        value = warpSum(value);
+    }
     __syncthreads();
     if (threadIdx.x % 32 == 0) {
-        slots[threadIdx.x / 32] = x;
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) {
+            slots[k * 32 + threadIdx.x / 32] = x[k];
+        }
     }
     __syncthreads();
-    float sum = 0;
-    for (int i = 0; i < warps; ++i) {
-        sum += slots[i];
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+        x[k] = 0;
+        for (int i = 0; i < warps; ++i) {
+            x[k] += slots[k * 32 + i];
+        }
     }
-    return sum;
+}
+
+/// Sum over the block; every thread gets it. `slots` holds at least blockDim.x / 32 floats; blocks of whole warps.
+__device__ __forceinline__ float blockSum(float x, float* slots) {
+    float sums[1] = {x};
+    blockSums(sums, slots);
+    return sums[0];
 }
 
 } // namespace vt

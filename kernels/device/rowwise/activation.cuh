@@ -27,4 +27,29 @@ __device__ __forceinline__ float gatedActivation(float gate, float up, float alp
     }
 }
 
+/// The activation and its slopes in gate and up.
+struct GatedSlopes {
+    float out, gate, up;
+};
+
+/// What was clamped has the slope 0; the limits themselves have the inner one.
+template <int kActivation>
+__device__ __forceinline__ GatedSlopes gatedSlopes(float gate, float up, float alpha, float limit) {
+    static_assert(kActivation >= 0 && kActivation <= 2, "an Activation");
+    if constexpr (kActivation == 0) {
+        const float s = sigmoid(gate);
+        return {gate * s * up, up * (s + gate * s * (1.0F - s)), gate * s};
+    } else if constexpr (kActivation == 1) {
+        const float s = sigmoid(1.5957691216057308F * (gate + 0.044715F * gate * gate * gate));
+        const float inner = 1.5957691216057308F * (1.0F + 0.134145F * gate * gate);
+        return {gate * s * up, up * (s + gate * s * (1.0F - s) * inner), gate * s};
+    } else {
+        const float g = gate > limit ? limit : gate;
+        const float u = up > limit ? limit : up < -limit ? -limit : up;
+        const float s = sigmoid(alpha * g);
+        return {(u + 1.0F) * (g * s), gate > limit ? 0.0F : (u + 1.0F) * (s + alpha * g * s * (1.0F - s)),
+                up > limit || up < -limit ? 0.0F : g * s};
+    }
+}
+
 } // namespace vt

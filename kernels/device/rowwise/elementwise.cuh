@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Addition, soft cap, cast (VT_KIND 0, 1, 2). A thread takes a piece of VT_VECTOR elements; out may be an input.
+// Addition, soft cap, cast, rows times weights (VT_KIND 0, 1, 2, 3). A thread takes a piece of VT_VECTOR elements; out
+// may be an input.
 
 #include "device/abi/elementwise.h"
 #include "device/lib/pdl.cuh"
@@ -36,6 +37,12 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
         for (float& value : values) {
             value = p.cap * tanhf(value / p.cap);
+        }
+    } else if constexpr (VT_KIND == 3) {
+        const float weight = static_cast<const float*>(p.b)[row];
+#pragma unroll
+        for (float& value : values) {
+            value *= weight;
         }
     }
     storePiece(values, static_cast<Out*>(p.out) + row * p.outStride + at);

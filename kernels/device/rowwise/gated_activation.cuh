@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Gated activation between the two products of an MLP. VT_ACTIVATION as in activation.cuh; VT_LAYOUT 0: gates, then
-// ups; 1: gate, up, gate, up. A thread makes VT_VECTOR outputs.
+// Gated activation between the two products of an MLP. VT_ACTIVATION as in activation.cuh, VT_LAYOUT as in
+// gate_pieces.cuh. A thread makes VT_VECTOR outputs.
 
 #include "device/abi/gated_activation.h"
 #include "device/lib/pdl.cuh"
 #include "device/lib/vector.cuh"
 #include "device/rowwise/activation.cuh"
+#include "device/rowwise/gate_pieces.cuh"
 
 namespace vt {
 
@@ -26,24 +27,11 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 row = index / pieces;
     const i64 at = index % pieces * VT_VECTOR;
     const X* x = static_cast<const X*>(p.gateUp) + row * p.gateUpStride;
-    float first[VT_VECTOR], second[VT_VECTOR], out[VT_VECTOR];
-    if constexpr (VT_LAYOUT == 0) {
-        loadPiece(x + at, first);
-        loadPiece(x + p.n + at, second);
-    } else {
-        loadPiece(x + 2 * at, first);
-        loadPiece(x + 2 * at + VT_VECTOR, second);
-    }
+    float gate[VT_VECTOR], up[VT_VECTOR], out[VT_VECTOR];
+    loadGates<VT_LAYOUT>(x, p.n, at, gate, up);
 #pragma unroll
     for (int i = 0; i < VT_VECTOR; ++i) {
-        float gate = first[i];
-        float up = second[i];
-        if constexpr (VT_LAYOUT == 1) {
-            constexpr int kPiece = VT_VECTOR;
-            gate = 2 * i < kPiece ? first[2 * i % kPiece] : second[2 * i % kPiece];
-            up = 2 * i + 1 < kPiece ? first[(2 * i + 1) % kPiece] : second[(2 * i + 1) % kPiece];
-        }
-        out[i] = gatedActivation<VT_ACTIVATION>(gate, up, p.alpha, p.limit);
+        out[i] = gatedActivation<VT_ACTIVATION>(gate[i], up[i], p.alpha, p.limit);
     }
     storePiece(out, static_cast<Out*>(p.out) + row * p.outStride + at);
 }

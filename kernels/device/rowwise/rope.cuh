@@ -19,7 +19,8 @@ extern "C" __global__ void __launch_bounds__(128) rope(const __grid_constant__ v
     const i64 token = blockIdx.x;
     pdl::wait();
     pdl::launchDependents();
-    table.fill<X>(p.positions[token], p.inverseFrequency, p.attentionScale);
+    const int position = p.positions[token];
+    table.fill<X>(p.inverse != 0 ? -position : position, p.inverseFrequency, p.attentionScale);
     __syncthreads();
     X* row = static_cast<X*>(p.x) + token * p.stride;
     for (int index = static_cast<int>(threadIdx.x); index < p.heads * kPieces; index += 128) {

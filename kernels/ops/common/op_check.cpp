@@ -107,6 +107,12 @@ void OpCheck::floating(const TensorView& tensor, std::string_view field) const {
     }
 }
 
+void OpCheck::wideFloating(const TensorView& tensor, std::string_view field) const {
+    if (tensor.dtype != DType::F32 && tensor.dtype != DType::F64) {
+        fail(field, fmt::format("dtype {} where F32 or F64 is needed", dtypeName(tensor.dtype)));
+    }
+}
+
 void OpCheck::contiguous(const TensorView& tensor, std::string_view field) const {
     if (tensor.shape.count() != 0 && !tensor.contiguous()) {
         fail(field, fmt::format("row stride {} where contiguous rows are needed", tensor.stride0()));
@@ -125,6 +131,12 @@ void OpCheck::rowsContiguous(const TensorView& tensor, std::string_view field) c
     if (tensor.shape[0] > 1 && tensor.stride0() < row.stride0()) {
         fail(field, fmt::format("row stride {} is shorter than a row", tensor.stride0()));
     }
+}
+
+void OpCheck::matrix(const TensorView& tensor, std::string_view field, std::int64_t rows, std::int64_t columns) const {
+    shape(tensor, field, {rows, columns});
+    floating(tensor, field);
+    rowsContiguous(tensor, field);
 }
 
 void OpCheck::lastContiguous(const TensorView& tensor, std::string_view field) const {

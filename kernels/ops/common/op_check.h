@@ -29,9 +29,12 @@ public:
     /// Present, of this rank, with these dimensions.
     void shape(const TensorView& tensor, std::string_view field, std::initializer_list<std::int64_t> dims) const;
     void dtype(const TensorView& tensor, std::string_view field, DType expected) const;
-    void floating(const TensorView& tensor, std::string_view field) const; ///< F32, BF16, F16 or F64
+    void floating(const TensorView& tensor, std::string_view field) const;     ///< F32, BF16, F16 or F64
+    void wideFloating(const TensorView& tensor, std::string_view field) const; ///< F32 or F64
     void contiguous(const TensorView& tensor, std::string_view field) const;
     void rowsContiguous(const TensorView& tensor, std::string_view field) const; ///< stride 0 not below a row's size
+    /// A matrix of floats of this shape, whose rows may have a stride.
+    void matrix(const TensorView& tensor, std::string_view field, std::int64_t rows, std::int64_t columns) const;
     /// Elements of the last dimension are neighbours; the others may have any strides.
     void lastContiguous(const TensorView& tensor, std::string_view field) const;
     /// The two share no byte.

@@ -10,14 +10,6 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// A matrix of floats of this shape, whose rows may have a stride.
-void checkMatrix(const OpCheck& rule, const TensorView& matrix, std::string_view field, std::int64_t rows,
-                 std::int64_t columns) {
-    rule.shape(matrix, field, {rows, columns});
-    rule.floating(matrix, field);
-    rule.rowsContiguous(matrix, field);
-}
-
 /// A product that reads `inputBytes` and writes `out`, with `depth` products to each sum.
 Cost productCost(std::uint64_t inputBytes, const TensorView& out, bool accumulate, std::int64_t depth, DType type) {
     Cost cost;
@@ -45,10 +37,10 @@ void check(const MatmulInputGradient& op) {
     const OpCheck rule(MatmulInputGradient::kName);
     checkWeight(rule, op.weight, "weight");
     rule.require(op.weight.shape.rank() == 2, "weight", "a stack of matrices where a single one is needed");
-    checkMatrix(rule, op.gradOut, "gradOut", OpCheck::kAny, op.weight.outFeatures());
+    rule.matrix(op.gradOut, "gradOut", OpCheck::kAny, op.weight.outFeatures());
     rule.require(!op.weight.quantized() || op.gradOut.dtype != DType::F64, "gradOut",
                  "an MXFP4 weight is multiplied in float32, and gradOut is float64");
-    checkMatrix(rule, op.gradX, "gradX", op.gradOut.shape[0], op.weight.inFeatures());
+    rule.matrix(op.gradX, "gradX", op.gradOut.shape[0], op.weight.inFeatures());
     rule.disjoint(op.gradX, "gradX", op.gradOut, "gradOut");
     rule.disjoint(op.gradX, "gradX", op.weight.data, "weight");
     rule.disjoint(op.gradX, "gradX", op.weight.scales, "weight");
@@ -66,9 +58,9 @@ std::uint64_t scratch(const MatmulInputGradient& op, const DeviceTraits& traits)
 
 void check(const MatmulWeightGradient& op) {
     const OpCheck rule(MatmulWeightGradient::kName);
-    checkMatrix(rule, op.x, "x", OpCheck::kAny, OpCheck::kAny);
-    checkMatrix(rule, op.gradOut, "gradOut", op.x.shape[0], OpCheck::kAny);
-    checkMatrix(rule, op.gradWeight, "gradWeight", op.gradOut.shape[1], op.x.shape[1]);
+    rule.matrix(op.x, "x", OpCheck::kAny, OpCheck::kAny);
+    rule.matrix(op.gradOut, "gradOut", op.x.shape[0], OpCheck::kAny);
+    rule.matrix(op.gradWeight, "gradWeight", op.gradOut.shape[1], op.x.shape[1]);
     rule.disjoint(op.gradWeight, "gradWeight", op.x, "x");
     rule.disjoint(op.gradWeight, "gradWeight", op.gradOut, "gradOut");
 }

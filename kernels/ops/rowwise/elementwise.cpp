@@ -74,4 +74,23 @@ std::uint64_t scratch(const Cast&, const DeviceTraits&) {
     return 0;
 }
 
+void check(const ScaleRows& op) {
+    const OpCheck rule(ScaleRows::kName);
+    rule.matrix(op.x, "x", OpCheck::kAny, OpCheck::kAny);
+    rule.shape(op.weights, "weights", {op.x.shape[0]});
+    rule.dtype(op.weights, "weights", DType::F32);
+    rule.contiguous(op.weights, "weights");
+    rule.matrix(op.out, "out", op.x.shape[0], op.x.shape[1]);
+    rule.sameOrDisjoint(op.out, "out", op.x, "x");
+    rule.disjoint(op.out, "out", op.weights, "weights");
+}
+
+Cost cost(const ScaleRows& op, const DeviceTraits&) {
+    return streamingCost(op.x.bytes() + op.weights.bytes(), op.out.bytes(), elements(op.out), op.out.dtype);
+}
+
+std::uint64_t scratch(const ScaleRows&, const DeviceTraits&) {
+    return 0;
+}
+
 } // namespace vitrine::kernels

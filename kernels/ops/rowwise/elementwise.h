@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Small row-wise pieces: addition, soft cap, casts.
+// Small row-wise pieces: addition, soft cap, casts, rows times weights.
 
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
@@ -31,6 +31,14 @@ struct Cast {
     TensorView out;
 };
 
+/// out = x, each row times its weight.
+struct ScaleRows {
+    static constexpr std::string_view kName = "ScaleRows";
+    TensorView x;       ///< (rows, n); rows may have a stride
+    TensorView weights; ///< (rows) F32
+    TensorView out;     ///< (rows, n); may be x
+};
+
 void check(const Add& op);
 Cost cost(const Add& op, const DeviceTraits& traits);
 /// 0: the op needs no scratch.
@@ -51,5 +59,12 @@ Cost cost(const Cast& op, const DeviceTraits& traits);
 std::uint64_t scratch(const Cast& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Cast& op);
 void execute(CudaContext& context, const Cast& op);
+
+void check(const ScaleRows& op);
+Cost cost(const ScaleRows& op, const DeviceTraits& traits);
+/// 0: the op needs no scratch.
+std::uint64_t scratch(const ScaleRows& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const ScaleRows& op);
+void execute(CudaContext& context, const ScaleRows& op);
 
 } // namespace vitrine::kernels

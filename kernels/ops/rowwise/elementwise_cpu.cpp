@@ -72,6 +72,18 @@ template <class C> void castTensor(CpuContext& context, const Cast& op) {
     });
 }
 
+template <class C> void scaleRows(CpuContext& context, const ScaleRows& op) {
+    forAllPieces(context, op.out, [&](std::int64_t row, std::int64_t begin, std::int64_t count) {
+        const C weight = static_cast<C>(op.weights.as<const float>()[row]);
+        C x[kRowPiece];
+        loadFloats(op.x.dtype, op.x.data, row * op.x.stride0() + begin, count, x);
+        for (std::int64_t i = 0; i < count; ++i) {
+            x[i] *= weight;
+        }
+        storeFloats(op.out.dtype, x, count, op.out.data, row * op.out.stride0() + begin);
+    });
+}
+
 } // namespace
 
 void execute(CpuContext& context, const Add& op) {
@@ -95,6 +107,14 @@ void execute(CpuContext& context, const Cast& op) {
         castTensor<double>(context, op);
     } else {
         castTensor<float>(context, op);
+    }
+}
+
+void execute(CpuContext& context, const ScaleRows& op) {
+    if (op.x.dtype == DType::F64) {
+        scaleRows<double>(context, op);
+    } else {
+        scaleRows<float>(context, op);
     }
 }
 

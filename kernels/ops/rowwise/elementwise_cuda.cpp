@@ -14,14 +14,15 @@ bool isContiguous(const TensorView& tensor) {
            tensor.stride0() == tensor.shape.count() / tensor.shape[0];
 }
 
-enum class Kind : std::uint8_t { Add = 0, SoftCap = 1, Cast = 2 };
+enum class Kind : std::uint8_t { Add = 0, SoftCap = 1, Cast = 2, ScaleRows = 3 };
 
-/// `b` is `a` where there is no second operand.
+/// `b` is `a` where there is no second operand; ScaleRows has its weights there.
 void run(CudaContext& context, Kind kind, const TensorView& a, const TensorView& b, const TensorView& out, float cap) {
     if (out.shape.count() == 0) {
         return;
     }
-    const bool one = isContiguous(a) && isContiguous(b) && isContiguous(out);
+    const bool scales = kind == Kind::ScaleRows;
+    const bool one = !scales && isContiguous(a) && isContiguous(b) && isContiguous(out);
     const std::int64_t rows = one ? 1 : out.shape[0];
     const std::int64_t size = out.shape.count() / rows;
     abi::ElementwiseParams parameters{};
@@ -29,7 +30,7 @@ void run(CudaContext& context, Kind kind, const TensorView& a, const TensorView&
     parameters.b = b.data;
     parameters.out = out.data;
     parameters.aStride = one ? 0 : a.stride0();
-    parameters.bStride = one ? 0 : b.stride0();
+    parameters.bStride = one || scales ? 0 : b.stride0();
     parameters.outStride = one ? 0 : out.stride0();
     parameters.rows = rows;
     parameters.size = size;
@@ -39,7 +40,7 @@ void run(CudaContext& context, Kind kind, const TensorView& a, const TensorView&
         view.shape = one ? Shape{size} : view.shape;
         return view;
     };
-    const TensorView flatA = flat(a), flatB = flat(b), flatOut = flat(out);
+    const TensorView flatA = flat(a), flatB = scales ? a : flat(b), flatOut = flat(out);
     launchFamily(context, "elementwise", abi::kElementwiseAbi, parameters,
                  {{"kind", static_cast<std::int64_t>(kind)},
                   {"a_dtype", dtypeNumber(a)},
@@ -62,6 +63,10 @@ void execute(CudaContext& context, const SoftCap& op) {
 
 void execute(CudaContext& context, const Cast& op) {
     run(context, Kind::Cast, op.x, op.x, op.out, 0);
+}
+
+void execute(CudaContext& context, const ScaleRows& op) {
+    run(context, Kind::ScaleRows, op.x, op.weights, op.out, 0);
 }
 
 } // namespace vitrine::kernels

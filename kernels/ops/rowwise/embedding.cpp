@@ -32,4 +32,32 @@ std::uint64_t scratch(const Embedding&, const DeviceTraits&) {
     return 0;
 }
 
+void check(const EmbeddingGradient& op) {
+    const OpCheck rule(EmbeddingGradient::kName);
+    rule.shape(op.ids, "ids", {OpCheck::kAny});
+    rule.dtype(op.ids, "ids", DType::I32);
+    rule.contiguous(op.ids, "ids");
+    rule.shape(op.order, "order", {op.ids.shape[0]});
+    rule.dtype(op.order, "order", DType::I32);
+    rule.contiguous(op.order, "order");
+    rule.matrix(op.gradOut, "gradOut", op.ids.shape[0], OpCheck::kAny);
+    rule.matrix(op.gradTable, "gradTable", OpCheck::kAny, op.gradOut.shape[1]);
+    rule.wideFloating(op.gradTable, "gradTable");
+    rule.disjoint(op.gradTable, "gradTable", op.gradOut, "gradOut");
+    rule.disjoint(op.gradTable, "gradTable", op.ids, "ids");
+    rule.disjoint(op.gradTable, "gradTable", op.order, "order");
+}
+
+/// As if every token had an id of its own.
+Cost cost(const EmbeddingGradient& op, const DeviceTraits&) {
+    const std::int64_t elements = op.gradOut.shape.count();
+    const std::uint64_t touched = bytesOf(op.gradTable.dtype, elements);
+    return streamingCost(op.ids.bytes() + op.order.bytes() + op.gradOut.bytes() + touched, touched,
+                         2 * static_cast<std::uint64_t>(elements), op.gradTable.dtype);
+}
+
+std::uint64_t scratch(const EmbeddingGradient&, const DeviceTraits&) {
+    return 0;
+}
+
 } // namespace vitrine::kernels

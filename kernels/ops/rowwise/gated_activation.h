@@ -27,4 +27,22 @@ std::uint64_t scratch(const GatedActivation& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const GatedActivation& op);
 void execute(CudaContext& context, const GatedActivation& op);
 
+/// The gradient of gateUp. What was clamped has the gradient 0; the limits themselves pass theirs on.
+struct GatedActivationBackward {
+    static constexpr std::string_view kName = "GatedActivationBackward";
+    GatedActivation forward; ///< gateUp and the constants; its out, unless empty, is written: the activation anew
+    TensorView gradOut;      ///< (rows, n), the gradient of out; rows may have a stride
+    TensorView rowWeights;   ///< (rows) F32 or empty: a row's gradOut is multiplied by it (weights of experts)
+    TensorView rowDots;      ///< (rows) F32 or F64, or empty. Written: sum of out * gradOut, without rowWeights
+    TensorView gradGateUp;   ///< (rows, 2 n); may be the same memory as forward.gateUp
+};
+
+void check(const GatedActivationBackward& op);
+Cost cost(const GatedActivationBackward& op, const DeviceTraits& traits);
+/// 0: the op needs no scratch.
+std::uint64_t scratch(const GatedActivationBackward& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const GatedActivationBackward& op);
+/// Throws Unsupported for F64.
+void execute(CudaContext& context, const GatedActivationBackward& op);
+
 } // namespace vitrine::kernels

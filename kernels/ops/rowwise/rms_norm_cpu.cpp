@@ -6,33 +6,20 @@
 
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
+#include "kernels/ops/rowwise/lane_sum.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-/// Sum of squares in sixteen fixed partial sums: vectorises, and is the same for every row count.
 template <class C> C sumOfSquares(const RmsNorm& op, std::int64_t row) {
-    constexpr std::int64_t kLanes = 16;
-    C lanes[kLanes] = {};
+    LaneSum<C> sum;
     C values[kRowPiece];
     forPieces(op.x.shape[1], [&](std::int64_t begin, std::int64_t count) {
         loadFloats(op.x.dtype, op.x.data, row * op.x.stride0() + begin, count, values);
-        std::int64_t i = 0;
-        for (; i + kLanes <= count; i += kLanes) {
-            for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-                lanes[lane] += values[i + lane] * values[i + lane];
-            }
-        }
-        for (; i < count; ++i) {
-            lanes[0] += values[i] * values[i];
-        }
+        sum.add(values, values, count);
     });
-    C sum = 0;
-    for (const C lane : lanes) {
-        sum += lane;
-    }
-    return sum;
+    return sum.total();
 }
 
 template <class C> void normRow(const RmsNorm& op, std::int64_t row) {

@@ -17,6 +17,7 @@ struct Rope {
     TensorView positions;        ///< (tokens) I32
     TensorView inverseFrequency; ///< (headDim / 2) F32
     float attentionScale = 1;
+    bool inverse = false; ///< turns back, times the same scale: so does the gradient of the rotated vector
 };
 
 void check(const Rope& op);

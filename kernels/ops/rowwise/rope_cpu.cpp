@@ -49,7 +49,8 @@ void rotatePiece(const Rope& op, std::int64_t token, float position, std::int64_
 void execute(CpuContext& context, const Rope& op) {
     const std::int32_t* positions = op.positions.as<const std::int32_t>();
     forRows(context, op.x.shape[0], op.x.shape[1] * op.x.shape[2] * 2, [&](std::int64_t token) {
-        const auto position = static_cast<float>(positions[token]);
+        // The rotation by the negative angle is the transposed one.
+        const auto position = static_cast<float>(positions[token]) * (op.inverse ? -1.0F : 1.0F);
         forPieces(op.x.shape[2] / 2, [&](std::int64_t begin, std::int64_t count) {
             if (op.x.dtype == DType::F64) {
                 rotatePiece<double>(op, token, position, begin, count);

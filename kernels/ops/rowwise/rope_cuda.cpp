@@ -17,6 +17,7 @@ void execute(CudaContext& context, const Rope& op) {
     parameters.tokens = toInt(op.x.shape[0], Rope::kName, "x");
     parameters.heads = toInt(op.x.shape[1], Rope::kName, "x");
     parameters.attentionScale = op.attentionScale;
+    parameters.inverse = op.inverse ? 1 : 0;
     launchFamily(context, "rope", abi::kRopeAbi, parameters,
                  {{"x_dtype", dtypeNumber(op.x)},
                   {"vector", pieceOf(headDim / 2, {&op.x})},

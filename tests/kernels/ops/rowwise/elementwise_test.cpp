@@ -175,5 +175,37 @@ TEST(GatedActivation, CheckNamesTheField) {
     testing::expectCheckNames(op, "out");
 }
 
+TEST(ScaleRows, RowsTimesTheirWeights) {
+    std::mt19937 random(21);
+    CpuContext context(2);
+    for (const DType type : {DType::F32, DType::BF16, DType::F64}) {
+        for (const auto& [rows, n] : {std::pair{1, 1}, {5, 700}, {0, 3}}) {
+            TestTensor x(type, Shape{rows, n}, n + 3), weights(DType::F32, Shape{rows}), out(type, Shape{rows, n});
+            x.fillNormal(random);
+            weights.fillNormal(random);
+            std::vector<double> expected = x.values();
+            const std::vector<double> factors = weights.values();
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                expected[i] *= factors[i / static_cast<std::size_t>(n)];
+            }
+            testing::runOp(context, ScaleRows{x, weights, out});
+            testing::expectNear(out, expected, 1e-12);
+            testing::runOp(context, ScaleRows{x, weights, x});
+            EXPECT_EQ(x.values(), out.values());
+        }
+    }
+}
+
+TEST(ScaleRows, CheckNamesTheField) {
+    TestTensor x(DType::F32, Shape{3, 8}), weights(DType::F32, Shape{3});
+    ScaleRows op{x, weights, x};
+    check(op);
+    op.weights.shape = Shape{2};
+    testing::expectCheckNames(op, "weights");
+    op = ScaleRows{x, weights, x};
+    op.out.shape = Shape{3, 7};
+    testing::expectCheckNames(op, "out");
+}
+
 } // namespace
 } // namespace vitrine::kernels

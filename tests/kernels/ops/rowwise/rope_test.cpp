@@ -53,6 +53,36 @@ TEST(Rope, HalvesRotateAgainstDouble) {
     }
 }
 
+TEST(Rope, InverseIsTheTransposedRotation) {
+    std::mt19937 random(4);
+    CpuContext context(2);
+    TestTensor x(DType::F64, Shape{5, 3, 10}), y(DType::F64, Shape{5, 3, 10});
+    TestTensor positions(DType::I32, Shape{5}), inverse(DType::F32, Shape{5});
+    x.fillNormal(random);
+    y.fillNormal(random);
+    positions.fillInts({0, 1, 7, 1000, 99999});
+    inverse.fill({1, 0.3, 0.1, 0.03, 0.01});
+    const std::vector<double> before = x.values(), other = y.values();
+    testing::runOp(context, Rope{x, positions, inverse, 1.25F});
+    testing::runOp(context, Rope{y, positions, inverse, 1.25F, true});
+    // (R x) . y = x . (R^T y) in every head.
+    const std::vector<double> turned = x.values(), back = y.values();
+    for (std::size_t head = 0; head < 15; ++head) {
+        double first = 0, second = 0;
+        for (std::size_t i = head * 10; i < head * 10 + 10; ++i) {
+            first += turned[i] * other[i];
+            second += before[i] * back[i];
+        }
+        EXPECT_NEAR(first, second, 1e-12);
+    }
+    testing::runOp(context, Rope{x, positions, inverse, 1.25F, true});
+    std::vector<double> expected = before;
+    for (double& value : expected) {
+        value *= 1.25 * 1.25;
+    }
+    testing::expectNear(x, expected, 1e-6);
+}
+
 TEST(Rope, PositionZeroKeepsTheVectorTimesTheScale) {
     CpuContext context(1);
     TestTensor x(DType::F32, Shape{1, 1, 4});
