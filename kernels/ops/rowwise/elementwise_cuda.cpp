@@ -64,4 +64,11 @@ void execute(CudaContext& context, const Cast& op) {
     run(context, Kind::Cast, op.x, op.x, op.out, 0);
 }
 
+void execute(CudaContext& context, const SetZero& op) {
+    const std::uint64_t bytes = op.out.bytes();
+    if (bytes > 0) {
+        context.fill(op.out.data, 0, bytes);
+    }
+}
+
 } // namespace vitrine::kernels
