@@ -65,10 +65,7 @@ void execute(CudaContext& context, const Cast& op) {
 }
 
 void execute(CudaContext& context, const SetZero& op) {
-    const std::uint64_t bytes = op.out.bytes();
-    if (bytes > 0) {
-        context.fill(op.out.data, 0, bytes);
-    }
+    context.fill(op.out.data, 0, op.out.bytes());
 }
 
 } // namespace vitrine::kernels
