@@ -64,19 +64,14 @@ __device__ __forceinline__ void loadStep(const X* logits, int base, int vocab, f
         const int at = base + i * kThreadStep + static_cast<int>(threadIdx.x) * VT_VECTOR;
         if (at < vocab) {
             loadPiece(logits + at, y[i]);
+#pragma unroll
+            for (float& value : y[i]) {
+                value = capped(value, cap);
+            }
         } else {
 #pragma unroll
             for (float& value : y[i]) {
                 value = kLowest;
-            }
-        }
-    }
-    if constexpr (VT_CAPPED) {
-#pragma unroll
-        for (auto& piece : y) {
-#pragma unroll
-            for (float& value : piece) {
-                value = value == kLowest ? kLowest : capped(value, cap);
             }
         }
     }

@@ -76,7 +76,8 @@ TEST(AdamW, FiveStepsAsTorch) {
             testing::runOp(context, op);
             torchStep(op, gradient.values(), item.scaled ? 0.375 : 1, p, m, v);
             const bool wide = item.parameter == DType::F64;
-            testing::expectNear(updated, p, wide ? 1e-14 : 4e-7, wide ? 4 : 1.01);
+            // Float32 is rounded about twice a step, and the roundings of all steps add up.
+            testing::expectNear(updated, p, wide ? 1e-14 : 4e-7, updated.view().dtype == DType::F32 ? 4 : 1.01);
             testing::expectNear(moment1, m, wide ? 1e-14 : 1e-6, 4);
             testing::expectNear(moment2, v, wide ? 1e-14 : 1e-6, 4);
         }
