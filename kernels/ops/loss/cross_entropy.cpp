@@ -53,10 +53,11 @@ void check(const CrossEntropy& op) {
     }
 }
 
+/// The gradient reads the logits again, mostly from a cache: once counts.
 Cost cost(const CrossEntropy& op, const DeviceTraits&) {
     const auto elements = static_cast<std::uint64_t>(op.logits.shape.count());
     const bool gradient = !op.gradLogits.empty();
-    return streamingCost((gradient ? 2 : 1) * op.logits.bytes() + op.targets.bytes(),
+    return streamingCost(op.logits.bytes() + op.targets.bytes(),
                          op.losses.bytes() + (gradient ? op.gradLogits.bytes() : 0), (gradient ? 8 : 4) * elements,
                          op.logits.dtype);
 }

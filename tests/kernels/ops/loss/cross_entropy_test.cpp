@@ -233,6 +233,15 @@ TEST(CrossEntropy, CheckNamesTheField) {
     testing::expectCheckNames(op, "gradLogits");
 }
 
+TEST(CrossEntropy, CostIsWhatItMoves) {
+    TestTensor logits(DType::F32, Shape{3, 8}), targets(DType::I32, Shape{3}), losses(DType::F32, Shape{3});
+    TestTensor gradients(DType::BF16, Shape{3, 8});
+    const Cost whole = cost(CrossEntropy{logits, targets, 0, losses, gradients, 1, {}}, DeviceTraits{});
+    EXPECT_EQ(whole.bytesRead, 3U * (8 * 4 + 4));
+    EXPECT_EQ(whole.bytesWritten, 3U * (8 * 2 + 4));
+    EXPECT_EQ(cost(CrossEntropy{logits, targets, 0, losses, {}, 1, {}}, DeviceTraits{}).bytesWritten, 3U * 4);
+}
+
 TEST(SumLosses, InDoubleAndOnTop) {
     std::mt19937 random(5);
     CpuContext context(2);
