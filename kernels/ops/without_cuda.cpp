@@ -10,7 +10,12 @@
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"
+#include "kernels/ops/loss/cross_entropy.h"
+#include "kernels/ops/optimizer/adamw.h"
+#include "kernels/ops/optimizer/adamw_8bit.h"
+#include "kernels/ops/optimizer/gradient_norm.h"
 #include "kernels/ops/rowwise/dropout.h"
+#include "kernels/ops/rowwise/elementwise.h"
 #include "kernels/ops/rowwise/sum_rows.h"
 #include "kernels/ops/sampling/sample.h"
 
@@ -29,6 +34,7 @@ VITRINE_WITHOUT_CUDA(Cast)
 VITRINE_WITHOUT_CUDA(ScaleRows)
 VITRINE_WITHOUT_CUDA(SumRows)
 VITRINE_WITHOUT_CUDA(Dropout)
+VITRINE_WITHOUT_CUDA(SetZero)
 VITRINE_WITHOUT_CUDA(Embedding)
 VITRINE_WITHOUT_CUDA(EmbeddingGradient)
 VITRINE_WITHOUT_CUDA(GatedActivation)
@@ -64,6 +70,12 @@ VITRINE_WITHOUT_CUDA(DenseMlp)
 VITRINE_WITHOUT_CUDA(Route)
 VITRINE_WITHOUT_CUDA(ExpertMlp)
 VITRINE_WITHOUT_CUDA(LmHead)
+VITRINE_WITHOUT_CUDA(CrossEntropy)
+VITRINE_WITHOUT_CUDA(SumLosses)
+VITRINE_WITHOUT_CUDA(AdamW)
+VITRINE_WITHOUT_CUDA(AdamW8Bit)
+VITRINE_WITHOUT_CUDA(SquaredNorm)
+VITRINE_WITHOUT_CUDA(ClipScale)
 
 #undef VITRINE_WITHOUT_CUDA
 

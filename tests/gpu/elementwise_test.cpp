@@ -52,5 +52,16 @@ TEST(ElementwiseGpu, RowsTimesTheirWeights) {
     }
 }
 
+TEST(ElementwiseGpu, SetZero) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(12);
+    TestTensor bytes(DType::U8, Shape{1003}), floats(DType::BF16, Shape{3, 50}), none(DType::F32, Shape{0});
+    bytes.fillBytes(random, 1, 255);
+    floats.fillNormal(random);
+    for (TestTensor* tensor : {&bytes, &floats, &none}) {
+        testing::expectSameOnGpu(*testing::gpu(), [&](auto&& at) { return SetZero{at(*tensor)}; }, {tensor}, 0);
+    }
+}
+
 } // namespace
 } // namespace vitrine::kernels

@@ -93,4 +93,19 @@ std::uint64_t scratch(const ScaleRows&, const DeviceTraits&) {
     return 0;
 }
 
+void check(const SetZero& op) {
+    const OpCheck rule(SetZero::kName);
+    rule.require(op.out.dtype != DType::None, "out", "it has no dtype");
+    rule.present(op.out, "out");
+    rule.contiguous(op.out, "out");
+}
+
+Cost cost(const SetZero& op, const DeviceTraits&) {
+    return streamingCost(0, op.out.bytes(), 0, op.out.dtype);
+}
+
+std::uint64_t scratch(const SetZero&, const DeviceTraits&) {
+    return 0;
+}
+
 } // namespace vitrine::kernels

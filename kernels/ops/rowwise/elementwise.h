@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Small row-wise pieces: addition, soft cap, casts, rows times weights.
+// Small row-wise pieces: addition, soft cap, casts, rows times weights, zeros.
 
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
@@ -39,6 +39,12 @@ struct ScaleRows {
     TensorView out;     ///< (rows, n); may be x
 };
 
+/// Zero bytes in a contiguous tensor of any dtype.
+struct SetZero {
+    static constexpr std::string_view kName = "SetZero";
+    TensorView out;
+};
+
 void check(const Add& op);
 Cost cost(const Add& op, const DeviceTraits& traits);
 /// 0: the op needs no scratch.
@@ -66,5 +72,12 @@ Cost cost(const ScaleRows& op, const DeviceTraits& traits);
 std::uint64_t scratch(const ScaleRows& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const ScaleRows& op);
 void execute(CudaContext& context, const ScaleRows& op);
+
+void check(const SetZero& op);
+Cost cost(const SetZero& op, const DeviceTraits& traits);
+/// 0: the op needs no scratch.
+std::uint64_t scratch(const SetZero& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const SetZero& op);
+void execute(CudaContext& context, const SetZero& op);
 
 } // namespace vitrine::kernels

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/rowwise/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
@@ -116,6 +119,15 @@ void execute(CpuContext& context, const ScaleRows& op) {
     } else {
         scaleRows<float>(context, op);
     }
+}
+
+void execute(CpuContext& context, const SetZero& op) {
+    constexpr std::int64_t kPiece = std::int64_t{1} << 18; ///< bytes
+    const auto bytes = static_cast<std::int64_t>(op.out.bytes());
+    forRows(context, (bytes + kPiece - 1) / kPiece, kPiece, [&](std::int64_t piece) {
+        const std::int64_t begin = piece * kPiece;
+        std::memset(op.out.as<std::byte>() + begin, 0, static_cast<std::size_t>(std::min(kPiece, bytes - begin)));
+    });
 }
 
 } // namespace vitrine::kernels

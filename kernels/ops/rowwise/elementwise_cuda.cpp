@@ -69,4 +69,8 @@ void execute(CudaContext& context, const ScaleRows& op) {
     run(context, Kind::ScaleRows, op.x, op.weights, op.out, 0);
 }
 
+void execute(CudaContext& context, const SetZero& op) {
+    context.fill(op.out.data, 0, op.out.bytes());
+}
+
 } // namespace vitrine::kernels

@@ -63,6 +63,24 @@ TEST(Cast, RoundsToNearestEvenOnce) {
     EXPECT_EQ(values[5], 0);
 }
 
+TEST(SetZero, EveryByteAndNoOther) {
+    std::mt19937 random(6);
+    CpuContext context(2);
+    for (const std::int64_t n : {0, 1, 1000003}) {
+        TestTensor bytes(DType::U8, Shape{n}), floats(DType::BF16, Shape{3, n});
+        bytes.fillBytes(random, 1, 255);
+        floats.fillNormal(random);
+        testing::runOp(context, SetZero{bytes});
+        testing::runOp(context, SetZero{floats});
+        EXPECT_EQ(bytes.values(), std::vector<double>(static_cast<std::size_t>(n), 0));
+        EXPECT_EQ(floats.values(), std::vector<double>(static_cast<std::size_t>(3 * n), 0));
+        EXPECT_TRUE(bytes.guardsIntact() && floats.guardsIntact());
+        EXPECT_EQ(cost(SetZero{floats}, DeviceTraits{}).bytesWritten, static_cast<std::uint64_t>(6 * n));
+    }
+    TestTensor apart(DType::F32, Shape{3, 4}, 5);
+    testing::expectCheckNames(SetZero{apart}, "out");
+}
+
 TEST(Floats, EveryHalfSurvivesTheRoundTrip) {
     for (std::uint32_t bits = 0; bits < 65536; ++bits) {
         const float value = f16ToFloat(static_cast<std::uint16_t>(bits));
