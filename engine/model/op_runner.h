@@ -5,7 +5,7 @@
 // Runs ops on a context and makes the tensors that they take, from one memory resource: the step arena of inference,
 // or the caching allocator of training.
 
-#include <fmt/format.h>
+#include <string>
 #include <string_view>
 
 #include "kernels/context/context.h"
@@ -41,14 +41,16 @@ public:
 
     /// Makes the scratch of `op`; it must live as long as the op runs.
     template <class Op> kernels::Tensor takeScratch(Op& op) const {
-        const std::uint64_t bytes = scratch(op, context_.traits());
-        if (bytes == 0) {
-            return {};
+        if constexpr (requires { op.scratch; }) {
+            const std::uint64_t bytes = scratch(op, context_.traits());
+            if (bytes > 0) {
+                kernels::Tensor space = make(base::MemoryCategory::Workspace, std::string(Op::kName) + ".scratch",
+                                             kernels::DType::U8, kernels::Shape{static_cast<std::int64_t>(bytes)});
+                op.scratch = space.view();
+                return space;
+            }
         }
-        kernels::Tensor space = make(base::MemoryCategory::Workspace, fmt::format("{}.scratch", Op::kName),
-                                     kernels::DType::U8, kernels::Shape{static_cast<std::int64_t>(bytes)});
-        op.scratch = space.view();
-        return space;
+        return {};
     }
 
     /// Runs an op as it is.
