@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/error.h"
 #include "kernels/program/program_builder.h"
 
 namespace vitrine::engine {
@@ -143,6 +144,51 @@ Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const Ro
         head_.weight = kernels::denseWeight(binder.tensor("lm_head.weight", ParameterRole::Head, kVocabulary));
     }
     bindPrograms(config);
+}
+
+/// The linear that the parameter is the weight of; null where it is none.
+kernels::LinearView* Decoder::linearOf(const Parameter& parameter) {
+    if (parameter.role == ParameterRole::Head) {
+        return &head_;
+    }
+    if (parameter.bias || parameter.layer < 0) {
+        return nullptr;
+    }
+    DecoderLayer& layer = layers_[static_cast<std::size_t>(parameter.layer)];
+    switch (parameter.role) {
+    case ParameterRole::Query:
+        return &layer.q;
+    case ParameterRole::Key:
+        return &layer.k;
+    case ParameterRole::Value:
+        return &layer.v;
+    case ParameterRole::AttentionOut:
+        return &layer.o;
+    case ParameterRole::Router:
+        return &layer.router;
+    case ParameterRole::Gate:
+        return &layer.gate;
+    case ParameterRole::Up:
+        return &layer.up;
+    case ParameterRole::ExpertGateUp:
+        return &layer.gateUp;
+    case ParameterRole::Down:
+    case ParameterRole::ExpertDown:
+        return &layer.down;
+    default:
+        return nullptr;
+    }
+}
+
+void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
+    for (const Parameter& parameter : parameters_) {
+        kernels::LinearView* linear = parameter.name == weight ? linearOf(parameter) : nullptr;
+        if (linear != nullptr) {
+            linear->adapter = adapter;
+            return;
+        }
+    }
+    throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));
 }
 
 /// Layers with equal windows share a program, and so its kernels.

@@ -39,8 +39,12 @@ public:
     const kernels::LinearView& head() const { return head_; }
     /// All weights, each one once, in the order embedding, layers, head.
     const std::vector<Parameter>& parameters() const { return parameters_; }
+    /// Adds an adapter to the linear whose weight has this name, or takes it away (an empty view). Throws Internal
+    /// where there is no such linear. The caller owns the adapter's memory.
+    void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
 
 private:
+    kernels::LinearView* linearOf(const Parameter& parameter);
     void bindPrograms(const ModelConfig& config);
 
     std::vector<DecoderLayer> layers_;

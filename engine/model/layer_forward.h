@@ -91,7 +91,8 @@ using RouterObserver = std::function<void(const kernels::TensorView& ids)>;
 void attentionForward(const OpRunner& runner, const LayerPass& pass, const kernels::TensorView& x,
                       const kernels::TensorView& out, AttentionActivations* keep);
 
-/// out = x + mlp(norm(x)); rows of x are independent. `out` may be x where the input is not kept. `keep` as above.
+/// out = x + mlp(norm(x)); rows of x are independent. `out` may be x where the input is not kept. `keep` as above. An
+/// empty `out`: only `keep` is wanted, and what follows it is not computed.
 void mlpForward(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer,
                 const kernels::TensorView& x, const kernels::TensorView& out, MlpActivations* keep,
                 const RouterObserver* observer = nullptr);

@@ -51,6 +51,13 @@ Model::~Model() {
     dropLaunched();
 }
 
+void Model::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
+    requireNoneLaunched();
+    decoder_->setAdapter(weight, adapter);
+    arenaSizes_.clear();
+    graphs_.clear();
+}
+
 WeightBytes Model::weightBytes() const {
     WeightBytes out;
     const kernels::TensorView& embedding = decoder_->embedding();

@@ -148,6 +148,8 @@ public:
     std::span<const Parameter> parameters() const { return decoder_->parameters(); }
     /// The layers and parameters with the embedding, the final norm and the head.
     const Decoder& decoder() const { return *decoder_; }
+    /// See Decoder::setAdapter. Forgets the captured graphs and the sizes of steps. REQUIRES that no step is pending.
+    void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
 
     /// Adds the pages that the step needs to the cache, runs the step and advances the cache. Throws OutOfMemory before
     /// the first kernel, Cancelled between layers (the sequences in the cache then keep their lengths), BadInput for a

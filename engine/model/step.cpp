@@ -20,10 +20,7 @@ void StepRunner::upload(const void* host, const TensorView& device) {
 }
 
 TensorView StepRunner::input(const StepInputs::Slice& slice) const {
-    TensorView view = inputs_.view();
-    view.data = view.as<std::int32_t>() + slice.offset;
-    view.shape = Shape{slice.count};
-    return view;
+    return inputOf(inputs_.view(), slice);
 }
 
 kernels::KvView StepRunner::kvView(int layer) const {
@@ -66,7 +63,7 @@ StepOutput StepRunner::run() {
 }
 
 void StepRunner::runLayers(const TensorView& x) {
-    const LayerTokens tokens = layerTokens();
+    const LayerTokens tokens = layerTokens(model_, stepInputs_, inputs_.view(), frequencies_.view());
     const RouterObserver countExpertsOf = [&](const TensorView& ids) { countExperts(ids); };
     const bool counts = stepInputs_.batch.expertUse != nullptr && context_.can().computesValues;
     for (std::size_t i = 0; i < model_.layers().size(); ++i) {
@@ -81,25 +78,6 @@ void StepRunner::runLayers(const TensorView& x) {
         attentionForward(runner_, {model_.config(), layer, tokens, cache ? &*cache : nullptr}, x, x, nullptr);
         mlpForward(runner_, model_.config(), layer, x, x, nullptr, counts ? &countExpertsOf : nullptr);
     }
-}
-
-LayerTokens StepRunner::layerTokens() const {
-    LayerTokens out;
-    out.positions = input(stepInputs_.positions);
-    out.sequence = input(stepInputs_.sequence);
-    out.offsets = input(stepInputs_.offsets);
-    if (cache_ == nullptr) {
-        out.zeros = input(stepInputs_.zeros);
-    }
-    const TensorView& ownTable = model_.decoder().rope().inverseFrequency;
-    const std::int64_t half = model_.config().headDim / 2;
-    for (const RopeSpan& span : stepInputs_.ropeSpans) {
-        const TensorView table = stepInputs_.frequencies.empty()
-                                     ? ownTable
-                                     : kernels::sliceRows(frequencies_.view(), span.offset, span.offset + half);
-        out.rope.push_back({span.begin, span.end, table, span.scale});
-    }
-    return out;
 }
 
 LayerCache StepRunner::layerCache(int index) const {

@@ -61,6 +61,13 @@ private:
     void addRope(const Model& model, const KvCache* cache);
 };
 
+/// One of the step's arrays inside the uploaded `inputs`.
+kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs::Slice& slice);
+
+/// The step's tokens as the layers take them. `frequencies` are StepInputs::frequencies on the device, or empty.
+LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
+                        const kernels::TensorView& frequencies);
+
 /// Copies the ids of StepBatch::carried on the device into the step's uploaded inputs.
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs);
 
@@ -132,12 +139,10 @@ private:
     kernels::TensorView input(const StepInputs::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
     void runLayers(const kernels::TensorView& x);
-    LayerTokens layerTokens() const;
     LayerCache layerCache(int index) const;
     kernels::DType newKeyType(const kernels::KvView& view) const;
     bool writesBeforeAttention(int index) const;
     kernels::KvView viewAfter(int index, kernels::KvView view) const;
-    void writeRing(const kernels::KvView& after, const kernels::TensorView& k, const kernels::TensorView& v);
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);

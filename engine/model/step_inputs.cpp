@@ -95,6 +95,29 @@ std::vector<std::int64_t> StepInputs::signature() const {
     return out;
 }
 
+kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs::Slice& slice) {
+    return {inputs.as<std::int32_t>() + slice.offset, inputs.dtype, kernels::Shape{slice.count}, {}};
+}
+
+LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
+                        const kernels::TensorView& frequencies) {
+    LayerTokens out;
+    out.positions = inputOf(inputs, stepInputs.positions);
+    out.sequence = inputOf(inputs, stepInputs.sequence);
+    out.offsets = inputOf(inputs, stepInputs.offsets);
+    if (stepInputs.zeros.count > 0) {
+        out.zeros = inputOf(inputs, stepInputs.zeros);
+    }
+    const kernels::TensorView& ownTable = model.decoder().rope().inverseFrequency;
+    const std::int64_t half = model.config().headDim / 2;
+    for (const RopeSpan& span : stepInputs.ropeSpans) {
+        const kernels::TensorView table =
+            frequencies.empty() ? ownTable : kernels::sliceRows(frequencies, span.offset, span.offset + half);
+        out.rope.push_back({span.begin, span.end, table, span.scale});
+    }
+    return out;
+}
+
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs) {
     for (const CarriedIds& part : stepInputs.batch.carried) {
         context.copy(part.ids, inputs.as<std::int32_t>() + stepInputs.ids.offset + part.token,

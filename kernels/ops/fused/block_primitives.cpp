@@ -105,7 +105,8 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
     const std::int64_t tokens = op.x.shape[0];
     const std::int64_t width = op.gate.weight.outFeatures();
     const TensorView both = keptOr(op.gateUp, layout, op.x.dtype, Shape{tokens, 2 * width});
-    const TensorView active = layout.take(op.x.dtype, Shape{tokens, width});
+    const bool whole = !op.out.empty() || !op.branch.empty();
+    const TensorView active = whole ? layout.take(op.x.dtype, Shape{tokens, width}) : TensorView{};
     TensorView gateOut = both;
     gateOut.shape = Shape{tokens, width};
     gateOut.strides[0] = 2 * width;
@@ -117,6 +118,8 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
     down = productOf(op.down, active, op.out);
     if (op.postNorm.weight.empty()) {
         down.residual = op.x;
+    } else if (op.out.empty()) {
+        down.out = op.branch;
     } else {
         const TensorView branch = keptOr(op.branch, layout, op.out.dtype, op.out.shape);
         const TensorView normed = op.branch.empty() ? branch : layout.take(op.out.dtype, op.out.shape);
@@ -124,7 +127,11 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
         postNorm = normOf(op.postNorm, branch, normed);
         add = Add{op.x, normed, op.out};
     }
-    shareScratch(layout, gate, up, down);
+    if (whole) {
+        shareScratch(layout, gate, up, down);
+    } else {
+        shareScratch(layout, gate, up);
+    }
     bytes = layout.bytes();
 }
 
@@ -171,14 +178,19 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
                 layout.take(DType::I32, Shape{pairs}), layout.take(op.x.dtype, Shape{pairs, op.x.shape[1]}),
                 layout.take(op.x.dtype, Shape{pairs, both})};
     }
-    const TensorView active = layout.take(op.x.dtype, Shape{pairs, both / 2});
-    const TensorView results = layout.take(op.x.dtype, Shape{pairs, op.down.weight.outFeatures()});
     group = GroupPairs{op.ids, rows.starts, rows.pairs, rows.places};
     gather = GatherPairs{op.x, rows.pairs, rows.x};
     gateUp.x = rows.x;
     gateUp.starts = rows.starts;
     gateUp.linear = op.gateUp;
     gateUp.out = rows.gateUp;
+    if (op.out.empty()) {
+        shareScratch(layout, gateUp);
+        bytes = layout.bytes();
+        return;
+    }
+    const TensorView active = layout.take(op.x.dtype, Shape{pairs, both / 2});
+    const TensorView results = layout.take(op.x.dtype, Shape{pairs, op.down.weight.outFeatures()});
     activation = GatedActivation{rows.gateUp, active, op.activation, op.layout, op.alpha, op.limit};
     down.x = active;
     down.starts = rows.starts;

@@ -72,6 +72,9 @@ struct DenseMlpPrimitives {
         }
         visit(gate);
         visit(up);
+        if (down.out.empty()) {
+            return;
+        }
         visit(activation);
         visit(down);
         if (postNorm) {
@@ -123,6 +126,9 @@ struct GroupedExpertPrimitives {
         visit(group);
         visit(gather);
         visit(gateUp);
+        if (combine.out.empty()) {
+            return;
+        }
         visit(activation);
         visit(down);
         visit(combine);

@@ -63,7 +63,7 @@ struct DenseMlp {
     NormWeights norm, postNorm;
     LinearView gate, up, down;
     Activation activation = Activation::Silu;
-    TensorView out;    ///< (tokens, hidden); may be x
+    TensorView out;    ///< (tokens, hidden); may be x; empty: only what is kept is computed
     TensorView normed; ///< kept: (tokens, hidden), or empty
     TensorView gateUp; ///< kept: (tokens, 2 n), gates, then ups; or empty
     TensorView branch; ///< kept: (tokens, hidden) before the second norm, or empty
@@ -111,7 +111,7 @@ struct ExpertMlp {
     float alpha = 1.702F;
     float limit = 7.0F;
     TensorView residual;
-    TensorView out;  ///< (tokens, hidden); may be residual
+    TensorView out;  ///< (tokens, hidden); may be residual; empty: only what is kept is computed
     ExpertRows kept; ///< or empty
     TensorView scratch;
 

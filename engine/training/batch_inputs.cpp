@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/batch_inputs.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+
+using base::MemoryCategory;
+using kernels::DType;
+using kernels::Shape;
+using kernels::Tensor;
+
+namespace {
+
+void checkTargets(const TrainingBatch& batch, std::int64_t vocab) {
+    const std::int64_t sum = std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0});
+    if (sum != static_cast<std::int64_t>(batch.tokens.size()) || batch.targets.size() != batch.tokens.size()) {
+        throw base::Internal("a training batch has lengths or targets that do not fit its tokens");
+    }
+    for (const std::int32_t target : batch.targets) {
+        if (target >= vocab) {
+            throw base::BadInput(fmt::format("targets: id {} is outside the vocabulary of {}", target, vocab));
+        }
+    }
+}
+
+StepBatch documentsOf(const TrainingBatch& batch) {
+    StepBatch step;
+    step.name = "train";
+    std::size_t begin = 0;
+    for (const std::int32_t length : batch.lengths) {
+        StepSequence document;
+        document.tokens = std::span(batch.tokens).subspan(begin, static_cast<std::size_t>(length));
+        step.sequences.push_back(document);
+        begin += static_cast<std::size_t>(length);
+    }
+    return step;
+}
+
+std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens) {
+    std::vector<std::int32_t> order(tokens.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+        return tokens[static_cast<std::size_t>(a)] < tokens[static_cast<std::size_t>(b)];
+    });
+    return order;
+}
+
+std::vector<std::int32_t> startsOf(const TrainingBatch& batch) {
+    std::vector<std::int32_t> starts;
+    starts.reserve(batch.tokens.size());
+    for (const std::int32_t length : batch.lengths) {
+        starts.insert(starts.end(), static_cast<std::size_t>(length), static_cast<std::int32_t>(starts.size()));
+    }
+    return starts;
+}
+
+} // namespace
+
+BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const TrainingBatch& batch) {
+    checkTargets(batch, model.config().vocab);
+    const StepBatch documents = documentsOf(batch);
+    const StepInputs step(model, documents, nullptr);
+    std::vector<std::int32_t> values = step.inputs;
+    const auto append = [&](const std::vector<std::int32_t>& more) {
+        const StepInputs::Slice slice{static_cast<std::int64_t>(values.size()), static_cast<std::int64_t>(more.size())};
+        values.insert(values.end(), more.begin(), more.end());
+        return slice;
+    };
+    const StepInputs::Slice targets = append(batch.targets);
+    const StepInputs::Slice order = append(orderById(batch.tokens));
+    const StepInputs::Slice starts = batch.lengths.size() > 1 ? append(startsOf(batch)) : StepInputs::Slice{};
+    const auto uploaded = [&](std::string_view name, DType dtype, const auto& host) {
+        Tensor tensor =
+            runner.make(MemoryCategory::Activations, name, dtype, Shape{static_cast<std::int64_t>(host.size())});
+        runner.context().upload(host.data(), tensor.view().data, tensor.view().bytes());
+        return tensor;
+    };
+    inputs_ = uploaded("batch.inputs", DType::I32, values);
+    if (!step.frequencies.empty()) {
+        frequencies_ = uploaded("rope.inverse_frequency", DType::F32, step.frequencies);
+    }
+    tokens_ = layerTokens(model, step, inputs_.view(), frequencies_.view());
+    ids_ = inputOf(inputs_.view(), step.ids);
+    targets_ = inputOf(inputs_.view(), targets);
+    order_ = inputOf(inputs_.view(), order);
+    if (starts.count > 0) {
+        starts_ = inputOf(inputs_.view(), starts);
+    }
+}
+
+} // namespace vitrine::engine

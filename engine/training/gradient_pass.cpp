@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/gradient_pass.h"
+
+#include <utility>
+
+#include "engine/training/batch_inputs.h"
+#include "engine/training/head_loss.h"
+#include "engine/training/layer_stack.h"
+#include "kernels/ops/rowwise/embedding.h"
+
+namespace vitrine::engine {
+
+using kernels::Shape;
+using kernels::Tensor;
+using kernels::TensorView;
+
+GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques)
+    : model_(model), techniques_(techniques), store_(model.context()) {}
+
+void GradientPass::run(const TrainingBatch& batch, const GradientMap& gradients, float gradScale,
+                       const TensorView& lossSum) {
+    pass(batch, &gradients, gradScale, lossSum);
+}
+
+void GradientPass::evaluate(const TrainingBatch& batch, const TensorView& lossSum) {
+    pass(batch, nullptr, 1, lossSum);
+}
+
+void GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients, float gradScale,
+                        const TensorView& lossSum) {
+    kernels::Context& context = model_.context();
+    const OpRunner runner(context, context.memory().general(), model_.options().computeDType);
+    const Decoder& decoder = model_.decoder();
+    store_.begin();
+    const BatchInputs inputs(runner, model_, batch);
+    Tensor x = runner.activation("hidden", Shape{inputs.ids().shape[0], model_.config().hidden});
+    runner.run(kernels::Embedding{inputs.ids(), decoder.embedding(), x.view(), decoder.embeddingScale()});
+    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_);
+    x = layers.forward(std::move(x), gradients != nullptr);
+    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), lossSum, gradScale,
+                         techniques_.lossChunk});
+    if (gradients == nullptr) {
+        return;
+    }
+    layers.backward(*gradients, x.view());
+    const TensorView table = gradients->of(decoder.embedding());
+    if (!table.empty()) {
+        runner.run(kernels::EmbeddingGradient{inputs.order(), inputs.ids(), x.view(), table, decoder.embeddingScale()});
+    }
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Tensors of floats in and out of host memory as float32.
+
+#include <span>
+#include <vector>
+
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+class Context;
+} // namespace vitrine::kernels
+
+namespace vitrine::engine {
+
+/// `values` in the tensor's order; `to` is contiguous and has as many elements.
+void uploadFloats(kernels::Context& context, std::span<const float> values, const kernels::TensorView& to);
+/// Waits for the tensor. Zeros on Meta.
+std::vector<float> downloadFloats(kernels::Context& context, const kernels::TensorView& from);
+
+} // namespace vitrine::engine

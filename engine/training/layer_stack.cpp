@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/layer_stack.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine::engine {
+
+using base::MemoryCategory;
+using kernels::Tensor;
+using kernels::TensorView;
+
+namespace {
+
+/// Calls `visit` with the bounds of each tile of rows.
+template <class Visit> void forTiles(std::int64_t rows, std::int64_t tile, const Visit& visit) {
+    const std::int64_t step = tile > 0 ? tile : rows;
+    for (std::int64_t begin = 0; begin < rows; begin += step) {
+        visit(begin, std::min(begin + step, rows));
+    }
+}
+
+} // namespace
+
+LayerPass LayerStack::pass(const DecoderLayer& layer) const {
+    return {model_.config(), layer, inputs_.tokens(), nullptr};
+}
+
+bool LayerStack::repeatsMlp() const {
+    const std::int64_t tile = techniques_.mlpTile;
+    return techniques_.checkpointing != Checkpointing::None || (tile > 0 && tile < inputs_.tokens().tokens());
+}
+
+void LayerStack::mlp(const DecoderLayer& layer, const TensorView& x, const TensorView& out,
+                     MlpActivations* keep) const {
+    if (keep != nullptr) {
+        mlpForward(runner_, model_.config(), layer, x, out, keep);
+        return;
+    }
+    forTiles(x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
+        mlpForward(runner_, model_.config(), layer, kernels::sliceRows(x, begin, end),
+                   kernels::sliceRows(out, begin, end), nullptr);
+    });
+}
+
+Tensor LayerStack::forward(Tensor x, bool keep) {
+    const bool whole = keep && techniques_.checkpointing == Checkpointing::None;
+    const bool offload = techniques_.checkpointing == Checkpointing::Offload;
+    kept_.clear();
+    kept_.resize(model_.layers().size());
+    for (std::size_t i = 0; i < model_.layers().size(); ++i) {
+        runner_.context().throwIfStopped();
+        const kernels::TraceScope scope(runner_.context().tracer(), base::ScopeKind::Layer, "forward layer",
+                                        static_cast<std::int32_t>(i));
+        const DecoderLayer& layer = model_.layers()[i];
+        if (!keep) {
+            attentionForward(runner_, pass(layer), x.view(), x.view(), nullptr);
+            mlp(layer, x.view(), x.view(), nullptr);
+            continue;
+        }
+        Tensor middle = runner_.activation("hidden", x.view().shape);
+        attentionForward(runner_, pass(layer), x.view(), middle.view(), whole ? &kept_[i].attention : nullptr);
+        store_.put(i, std::move(x), offload);
+        if (!whole) {
+            mlp(layer, middle.view(), middle.view(), nullptr);
+            x = std::move(middle);
+            continue;
+        }
+        x = runner_.activation("hidden", middle.view().shape);
+        mlp(layer, middle.view(), x.view(), repeatsMlp() ? nullptr : &kept_[i].mlp);
+        kept_[i].middle = std::move(middle);
+    }
+    return x;
+}
+
+void LayerStack::backward(const GradientMap& gradients, const TensorView& gradient) {
+    for (std::size_t i = model_.layers().size(); i-- > 0;) {
+        runner_.context().throwIfStopped();
+        layerBackward(i, gradients, gradient);
+        kept_[i] = {};
+    }
+    store_.clear();
+}
+
+void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, const TensorView& gradient) {
+    const DecoderLayer& layer = model_.layers()[index];
+    kernels::Tracer& tracer = runner_.context().tracer();
+    const auto number = static_cast<std::int32_t>(index);
+    const Tensor input = store_.take(runner_, index);
+    if (index > 0) {
+        store_.prefetch(runner_, index - 1);
+    }
+    Kept& kept = kept_[index];
+    if (kept.middle.empty()) {
+        const kernels::TraceScope scope(tracer, base::ScopeKind::Layer, "recompute", number);
+        kept.middle = runner_.activation("hidden", input.view().shape);
+        attentionForward(runner_, pass(layer), input.view(), kept.middle.view(), &kept.attention);
+    }
+    const kernels::TraceScope scope(tracer, base::ScopeKind::Layer, "backward layer", number);
+    const ModelConfig& config = model_.config();
+    if (repeatsMlp()) {
+        forTiles(gradient.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
+            const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
+            const TensorView rows = kernels::sliceRows(gradient, begin, end);
+            MlpActivations again;
+            mlpForward(runner_, config, layer, x, {}, &again);
+            mlpBackward(runner_, config, layer, gradients, x, again, rows, rows);
+        });
+    } else {
+        mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient);
+    }
+    kept.middle.reset();
+    attentionBackward(runner_, pass(layer), {masks_.of(layer, inputs_.starts())}, gradients, input.view(),
+                      kept.attention, gradient, gradient);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What one forward and backward pass trains on.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace vitrine::engine {
+
+/// Documents, one after the other. The positions of each begin at 0, and none sees another.
+struct TrainingBatch {
+    std::vector<std::int32_t> tokens;
+    std::vector<std::int32_t> targets; ///< for each token the next one of its document; -1: its loss does not count
+    std::vector<std::int32_t> lengths; ///< of the documents; their sum is tokens.size()
+
+    /// Tokens whose loss counts.
+    std::int64_t predicted() const {
+        return std::count_if(targets.begin(), targets.end(), [](std::int32_t target) { return target >= 0; });
+    }
+    /// Adds one document. Every token but the last one predicts the next.
+    void addDocument(const std::vector<std::int32_t>& document) {
+        tokens.insert(tokens.end(), document.begin(), document.end());
+        if (!document.empty()) {
+            targets.insert(targets.end(), document.begin() + 1, document.end());
+            targets.push_back(-1);
+            lengths.push_back(static_cast<std::int32_t>(document.size()));
+        }
+    }
+};
+
+} // namespace vitrine::engine

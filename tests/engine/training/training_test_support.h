@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What tests of training share.
+
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/training/adapter.h"
+#include "engine/training/gradient_pass.h"
+#include "engine/training/host_floats.h"
+#include "engine/training/trained_state.h"
+#include "tests/engine/model/model_test_support.h"
+
+namespace vitrine::engine::test {
+
+/// A fixture's model on a context of its own.
+struct TrainedModel {
+    explicit TrainedModel(const std::string& name, kernels::DType compute = kernels::DType::F32,
+                          kernels::Backend backend = kernels::Backend::Cpu)
+        : context(makeContext(backend)) {
+        const ModelSource source = openModel(fixture(name));
+        ModelOptions options;
+        options.computeDType = compute;
+        model = std::make_unique<Model>(*context, source, options, nullptr);
+    }
+
+    std::unique_ptr<kernels::Context> context;
+    std::unique_ptr<Model> model;
+};
+
+/// Each row of input_ids as a document.
+inline TrainingBatch batchOf(const std::string& path, std::int64_t length) {
+    const std::vector<std::int32_t> ids = readIds(path, "input_ids");
+    TrainingBatch batch;
+    for (std::size_t begin = 0; begin < ids.size(); begin += static_cast<std::size_t>(length)) {
+        batch.addDocument({ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                           ids.begin() + static_cast<std::ptrdiff_t>(begin) + length});
+    }
+    return batch;
+}
+
+/// Every parameter that can be trained.
+inline std::vector<TrainedTensor> allTensors(const Model& model) {
+    std::vector<TrainedTensor> out;
+    for (const Parameter& parameter : model.parameters()) {
+        if (parameter.trainable) {
+            out.push_back({parameter.name, parameter.view.data});
+        }
+    }
+    return out;
+}
+
+/// Mean loss, and the gradients of one pass in a state that was zeroed.
+class PassRunner {
+public:
+    PassRunner(TrainedModel& trained, TrainedState& state, const MemoryTechniques& techniques = {})
+        : context_(*trained.context), state_(state), pass_(*trained.model, techniques),
+          sum_(context_.memory().general(), base::MemoryCategory::Other, "loss", kernels::DType::F64,
+               kernels::Shape{1}),
+          norm_(context_.memory().general(), base::MemoryCategory::Other, "norm", kernels::DType::F32,
+                kernels::Shape{1}) {}
+
+    double gradients(const TrainingBatch& batch) {
+        state_.zeroGradients();
+        clearSum();
+        const auto predicted = static_cast<double>(batch.predicted());
+        pass_.run(batch, state_.gradients(), static_cast<float>(1 / predicted), sum_.view());
+        return sum() / predicted;
+    }
+    double loss(const TrainingBatch& batch) {
+        clearSum();
+        pass_.evaluate(batch, sum_.view());
+        return sum() / static_cast<double>(batch.predicted());
+    }
+    /// The norm of the gradients.
+    float update(double rate, std::int64_t step) {
+        state_.update(rate, step, norm_.view());
+        return downloadFloats(context_, norm_.view()).front();
+    }
+
+private:
+    void clearSum() {
+        const double zero = 0;
+        context_.upload(&zero, sum_.view().data, sizeof(zero));
+    }
+    double sum() {
+        double value = 0;
+        context_.download(sum_.view().data, &value, sizeof(value));
+        return value;
+    }
+
+    kernels::Context& context_;
+    TrainedState& state_;
+    GradientPass pass_;
+    kernels::Tensor sum_, norm_;
+};
+
+/// The largest difference over the largest absolute value of `expected`.
+inline double relativeError(const std::vector<float>& actual, const std::vector<float>& expected) {
+    EXPECT_EQ(actual.size(), expected.size());
+    double difference = 0;
+    double largest = 1e-30;
+    for (std::size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
+        difference = std::max(difference, std::abs(static_cast<double>(actual[i]) - expected[i]));
+        largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+    }
+    return difference / largest;
+}
+
+inline std::vector<float> gradientOf(kernels::Context& context, const TrainedState& state,
+                                     const TrainedTensor& tensor) {
+    return downloadFloats(context, state.gradients().of(tensor.value));
+}
+
+inline std::vector<double> numbersOf(const std::string& path, const char* field) {
+    return nlohmann::json::parse(std::ifstream(path)).at(field).get<std::vector<double>>();
+}
+
+} // namespace vitrine::engine::test
