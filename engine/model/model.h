@@ -44,6 +44,7 @@ struct ModelOptions {
     bool dequantize = false;
     kernels::DType computeDType = kernels::DType::F32; ///< F32 or BF16
     std::uint64_t seed = 0;                            ///< of synthetic weights
+    bool widen = false;                                ///< dense weights narrower than float32 become float32
 };
 
 struct StepGraph;
@@ -148,6 +149,8 @@ public:
     std::span<const Parameter> parameters() const { return decoder_->parameters(); }
     /// The layers and parameters with the embedding, the final norm and the head.
     const Decoder& decoder() const { return *decoder_; }
+    /// Someone is about to write to the weights; see WeightStore::markChanged.
+    void markWeightsChanged() { weights_->markChanged(); }
     /// See Decoder::setAdapter. Forgets the captured graphs and the sizes of steps. REQUIRES that no step is pending.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
 

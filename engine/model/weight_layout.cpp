@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "engine/checkpoint/synthesize.h"
+#include "engine/model/weights.h"
 #include "kernels/memory/resource.h"
 
 namespace vitrine::engine {
@@ -21,12 +22,15 @@ constexpr std::uint64_t kStagingTarget = std::uint64_t{32} << 20; ///< of one ha
 
 class LayoutBuilder {
 public:
-    LayoutBuilder(const ModelSource& source, bool dequantize) : source_(source), dequantize_(dequantize) {}
+    LayoutBuilder(const ModelSource& source, const LoadOptions& options) : source_(source), options_(options) {}
 
     WeightLayout build() {
         const std::vector<TensorSpec> specs = expectedTensors(source_.config);
         for (std::size_t i = 0; i < specs.size(); ++i) {
             take(specs[i], static_cast<std::uint32_t>(i));
+        }
+        if (options_.widen) {
+            widenPieces();
         }
         for (const WeightPiece& piece : layout_.pieces) {
             layout_.arenaBytes +=
@@ -35,7 +39,7 @@ public:
             for (const WeightSource& source : piece.sources) {
                 layout_.sourceBytes += source.bytes;
             }
-            if (piece.expand) {
+            if (piece.expand || piece.widen) {
                 layout_.stagingBytes = std::max(layout_.stagingBytes, 2 * stagingOf(piece));
             }
         }
@@ -43,7 +47,22 @@ public:
     }
 
 private:
-    static std::uint64_t stagingOf(const WeightPiece& piece) {
+    void widenPieces() {
+        for (WeightPiece& piece : layout_.pieces) {
+            const bool narrow = piece.dtype == DType::BF16 || piece.dtype == DType::F16;
+            if (!narrow || piece.expand || piece.format != kernels::WeightFormat::Dense) {
+                continue;
+            }
+            piece.widen = true;
+            piece.dtype = DType::F32;
+            piece.bytes = kernels::bytesOf(piece.dtype, piece.shape.count());
+        }
+    }
+
+    std::uint64_t stagingOf(const WeightPiece& piece) const {
+        if (piece.widen) {
+            return widenedStaging(piece);
+        }
         const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
         const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
         std::uint64_t bytes = 0;
@@ -51,6 +70,15 @@ private:
             bytes += kernels::alignedBytes(source.bytes / experts * staged);
         }
         return bytes;
+    }
+
+    /// A synthetic tensor is filled as a whole, a file is read in pieces.
+    std::uint64_t widenedStaging(const WeightPiece& piece) const {
+        std::uint64_t largest = 0;
+        for (const WeightSource& source : piece.sources) {
+            largest = std::max(largest, source.bytes);
+        }
+        return kernels::alignedBytes(source_.synthetic() ? largest : std::min(largest, kStagingTarget));
     }
 
     WeightSource sourceOf(const TensorSpec& spec, std::uint32_t index) const {
@@ -72,7 +100,7 @@ private:
                             spec.name.ends_with("_proj.weight");
         if (single) {
             stackExpert(spec, index, spec.name.substr(0, expert) + ".experts.");
-        } else if (dequantize_ && spec.format != kernels::WeightFormat::Dense) {
+        } else if (options_.dequantize && spec.format != kernels::WeightFormat::Dense) {
             expand(spec, index);
         } else {
             WeightSource source = sourceOf(spec, index);
@@ -131,7 +159,7 @@ private:
     }
 
     const ModelSource& source_;
-    bool dequantize_;
+    const LoadOptions& options_;
     WeightLayout layout_;
 };
 
@@ -148,8 +176,8 @@ std::int64_t stagedExperts(const WeightPiece& piece) {
         std::clamp<std::uint64_t>(kStagingTarget / std::max<std::uint64_t>(perExpert, 1), 1, experts));
 }
 
-WeightLayout layOutWeights(const ModelSource& source, bool dequantize) {
-    return LayoutBuilder(source, dequantize).build();
+WeightLayout layOutWeights(const ModelSource& source, const LoadOptions& options) {
+    return LayoutBuilder(source, options).build();
 }
 
 std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed) {
@@ -160,7 +188,7 @@ std::string contentDigest(const WeightLayout& layout, const ModelSource& source,
     std::set<const SafetensorsFile*> files;
     for (const WeightPiece& piece : layout.pieces) {
         text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
-                            fmt::join(piece.shape.dims(), ","), piece.expand);
+                            fmt::join(piece.shape.dims(), ","), piece.expand || piece.widen);
         for (const WeightSource& from : piece.sources) {
             text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
             if (from.location == nullptr) {

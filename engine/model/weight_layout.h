@@ -13,6 +13,8 @@
 
 namespace vitrine::engine {
 
+struct LoadOptions;
+
 /// A checkpoint tensor that fills `bytes` bytes of a piece at `offset`.
 struct WeightSource {
     std::uint32_t index = 0; ///< in expectedTensors(config)
@@ -30,6 +32,7 @@ struct WeightPiece {
     kernels::Shape shape;
     std::int32_t layer = -1;
     bool expand = false;
+    bool widen = false; ///< a float32 piece whose sources are narrower floats
     std::vector<WeightSource> sources;
     std::uint64_t bytes = 0;
     // Only for a tensor that stays packed:
@@ -43,11 +46,11 @@ struct WeightLayout {
     std::uint64_t arenaBytes = 0;    ///< sum of aligned pieces
     std::uint64_t residentBytes = 0; ///< sum of pieces
     std::uint64_t sourceBytes = 0;   ///< bytes that are read from files, or filled in a synthetic model
-    std::uint64_t stagingBytes = 0;  ///< of the staging buffer of expanded pieces: two halves, used in turn
+    std::uint64_t stagingBytes = 0;  ///< of the staging buffer of converted pieces: two halves, used in turn
 };
 
 /// Throws BadInput when the experts of a layer are stored in different dtypes.
-WeightLayout layOutWeights(const ModelSource& source, bool dequantize);
+WeightLayout layOutWeights(const ModelSource& source, const LoadOptions& options);
 
 /// A digest of everything that the bytes of the pieces depend on: the layout, and the identity of every file or, for a
 /// synthetic model, the seed.

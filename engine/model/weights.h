@@ -11,6 +11,8 @@
 // (LoadOptions::dequantize). The expanded tensor has the name of the weight and the shape (experts, out, in). Its
 // packed form passes through one staging buffer of the category workspace.
 //
+// With LoadOptions::widen, tensors of BF16 and F16 become float32; they pass through the staging buffer too.
+//
 // The weights of a synthetic model are filled from a seed. On Meta no bytes are read; the clock advances by the time
 // of disk and bus, which overlap. A load reports its stages as spans on the lanes "Read" (disk), "Copy" (bus), "Expand"
 // (packed to BF16) and "Fill" (synthetic).
@@ -41,11 +43,12 @@ namespace vitrine::engine {
 
 struct LoadOptions {
     bool dequantize = false;
+    bool widen = false;     ///< dense weights narrower than float32 become float32
     std::uint64_t seed = 0; ///< of synthetic weights
 };
 
-struct WeightPiece;
 struct WeightLayout;
+struct WeightPiece;
 
 struct LoadReport {
     double seconds = 0;              ///< on the context's clock
@@ -74,6 +77,10 @@ public:
     kernels::WeightView weight(std::string_view name) const;
 
     const LoadReport& report() const { return report_; }
+
+    /// Someone is about to write to the weights. They are then no longer those of the files, and no later store takes
+    /// them over.
+    void markChanged();
 
 private:
     void load(const WeightLayout& layout, const ModelSource& source, const LoadOptions& options,

@@ -85,7 +85,7 @@ public:
     }
 
     LoadReport loadOnce() {
-        const LoadOptions options{run_.spec.text("weights") == "dequantized", run_.seed()};
+        const LoadOptions options{run_.spec.text("weights") == "dequantized", false, run_.seed()};
         return WeightStore(context_, source_, options, run_.sinks.progress).report();
     }
 

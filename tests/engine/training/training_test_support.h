@@ -27,6 +27,7 @@ struct TrainedModel {
         const ModelSource source = openModel(fixture(name));
         ModelOptions options;
         options.computeDType = compute;
+        options.widen = compute == kernels::DType::F32;
         model = std::make_unique<Model>(*context, source, options, nullptr);
     }
 

@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/model/weight_loader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/checkpoint/synthesize.h"
+#include "kernels/formats/weight_formats.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+using kernels::TensorView;
+
+TensorView viewAt(void* data, DType dtype, const kernels::Shape& shape) {
+    TensorView view;
+    view.data = data;
+    view.dtype = dtype;
+    view.shape = shape;
+    return view;
+}
+
+void* advanced(void* data, std::uint64_t bytes) {
+    return static_cast<std::byte*>(data) + bytes;
+}
+
+kernels::Shape rowsOf(const std::vector<std::int64_t>& shape, std::int64_t rows) {
+    std::vector<std::int64_t> dims = shape;
+    dims[0] = rows;
+    return kernels::Shape(dims);
+}
+
+void fillOne(kernels::Context& context, const RandomRule& rule, std::uint32_t index, std::uint64_t seed,
+             std::int64_t expert, const TensorView& out) {
+    kernels::FillRandom op;
+    op.out = out;
+    op.seed = seed + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(expert);
+    op.stream = index;
+    op.center = rule.center;
+    op.deviation = rule.deviation;
+    context.run(op);
+}
+
+void fillStack(kernels::Context& context, const TensorSpec& spec, const ModelConfig& config, std::uint32_t index,
+               std::uint64_t seed, std::int64_t firstExpert, const TensorView& out) {
+    for (std::int64_t i = 0; i < out.shape[0]; ++i) {
+        fillOne(context, randomRule(config, spec), index, seed, firstExpert + i, kernels::sliceRows(out, i, i + 1));
+    }
+}
+
+} // namespace
+
+WeightLoader::WeightLoader(kernels::Context& context, const ModelSource& source, const LoadOptions& options,
+                           const WeightLayout& layout, void* staging, base::ProgressSink* progress)
+    : context_(context), source_(source), options_(options), total_(layout.sourceBytes), staging_(staging),
+      halfBytes_(layout.stagingBytes / 2), progress_(progress), begin_(context.clock().now()) {
+    if (!source.synthetic() || !context.can().computesValues) {
+        mover_ = makeWeightMover(context, total_, [this](const WeightSource& moved, std::uint64_t bytes) {
+            bytesRead_ += bytes;
+            report(moved.spec.name, bytes);
+        });
+    }
+}
+
+void WeightLoader::load(const WeightPiece& piece, const TensorView& out) {
+    if (piece.expand) {
+        expand(piece, out);
+    } else if (piece.widen) {
+        widen(piece, out);
+    } else {
+        loadWhole(piece, out.data);
+    }
+}
+
+void WeightLoader::loadWhole(const WeightPiece& piece, void* data) {
+    for (const WeightSource& source : piece.sources) {
+        void* out = advanced(data, source.offset);
+        if (mover_ != nullptr) {
+            move(source, 0, source.bytes, out);
+        } else {
+            fill(source, viewAt(out, source.spec.dtype, kernels::Shape(source.spec.shape)));
+        }
+    }
+}
+
+/// The half that the conversion before the last one has left.
+void* WeightLoader::nextHalf() {
+    if (chunks_ >= 2 && mover_ != nullptr) {
+        mover_->reuse();
+    }
+    return advanced(staging_, (chunks_++ % 2) * halfBytes_);
+}
+
+void WeightLoader::convertLater(const std::string& name, const Convert& op) {
+    Conversion next{name, op, moves_};
+    if (waiting_) {
+        convert(*waiting_);
+    }
+    waiting_ = std::move(next);
+}
+
+void WeightLoader::expand(const WeightPiece& piece, const TensorView& out) {
+    const std::int64_t experts = piece.shape[0];
+    const std::int64_t step = stagedExperts(piece);
+    for (std::int64_t begin = 0; begin < experts; begin += step) {
+        const std::int64_t end = std::min(begin + step, experts);
+        kernels::Dequantize op;
+        op.weight = stageAll(piece, begin, end, nextHalf());
+        op.out = kernels::sliceRows(out, begin, end);
+        convertLater(piece.name, op);
+    }
+}
+
+void WeightLoader::widen(const WeightPiece& piece, const TensorView& out) {
+    for (const WeightSource& source : piece.sources) {
+        const DType narrow = source.spec.dtype;
+        const std::uint64_t width = kernels::bytesOf(narrow, 1);
+        const auto count = static_cast<std::int64_t>(source.bytes / width);
+        const std::int64_t step = mover_ == nullptr ? count : static_cast<std::int64_t>(halfBytes_ / width);
+        for (std::int64_t begin = 0; begin < count; begin += step) {
+            const std::int64_t end = std::min(begin + step, count);
+            void* half = nextHalf();
+            if (mover_ == nullptr) {
+                fill(source, viewAt(half, narrow, kernels::Shape(source.spec.shape)));
+            } else {
+                move(source, static_cast<std::uint64_t>(begin) * width, static_cast<std::uint64_t>(end - begin) * width,
+                     half);
+            }
+            const auto first = static_cast<std::int64_t>(source.offset / width) + begin;
+            const kernels::Shape shape{end - begin};
+            convertLater(piece.name, kernels::Cast{viewAt(half, narrow, shape),
+                                                   viewAt(advanced(out.data, kernels::bytesOf(out.dtype, first)),
+                                                          out.dtype, shape)});
+        }
+    }
+}
+
+void WeightLoader::finish() {
+    if (waiting_) {
+        convert(*waiting_);
+        waiting_.reset();
+    }
+    if (mover_ != nullptr) {
+        mover_->finish();
+    }
+    context_.synchronize();
+    reportSpans();
+}
+
+void WeightLoader::move(const WeightSource& source, std::uint64_t offset, std::uint64_t bytes, void* out) {
+    mover_->move({&source, offset, bytes, static_cast<std::byte*>(out)});
+    ++moves_;
+}
+
+/// The tensors of a packed weight, one after the other.
+kernels::WeightView WeightLoader::stageAll(const WeightPiece& piece, std::int64_t begin, std::int64_t end, void* half) {
+    const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
+    const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
+    kernels::WeightView packed;
+    packed.format = piece.sources[0].spec.format;
+    for (const WeightSource& source : piece.sources) {
+        packed.field(source.spec.field) = stage(source, begin, end, half);
+        half = advanced(half, kernels::alignedBytes(source.bytes / experts * staged));
+    }
+    return kernels::withShape(packed);
+}
+
+TensorView WeightLoader::stage(const WeightSource& source, std::int64_t begin, std::int64_t end, void* out) {
+    const auto perExpert = source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]);
+    const TensorView view = viewAt(out, source.spec.dtype, rowsOf(source.spec.shape, end - begin));
+    if (mover_ != nullptr) {
+        move(source, static_cast<std::uint64_t>(begin) * perExpert, static_cast<std::uint64_t>(end - begin) * perExpert,
+             out);
+    } else {
+        fillExperts(source, begin, end, view);
+    }
+    return view;
+}
+
+void WeightLoader::convert(const Conversion& conversion) {
+    if (mover_ != nullptr) {
+        mover_->wait(conversion.moves);
+    }
+    Span span{conversion.name, context_.mark(), {}, 0};
+    if (spans_.empty()) {
+        span.begin.wait();
+        firstSpan_ = context_.clock().now();
+    }
+    std::visit(
+        [&](const auto& op) {
+            span.bytes = op.out.bytes();
+            context_.run(op);
+        },
+        conversion.op);
+    context_.joinStreams();
+    span.end = context_.mark();
+    spans_.push_back(std::move(span));
+    if (!context_.can().runsAhead) {
+        reportSpans();
+    }
+}
+
+/// Where the context runs ahead this waits for it.
+void WeightLoader::reportSpans() {
+    const auto at = [&](const kernels::Mark& mark) {
+        return firstSpan_ + static_cast<base::TimeNs>(std::llround(mark.secondsSince(spans_.front().begin) * 1e9));
+    };
+    for (const Span& span : spans_) {
+        context_.tracer().span("Expand", span.name, at(span.begin), at(span.end), span.bytes);
+    }
+    spans_.clear();
+}
+
+void WeightLoader::fill(const WeightSource& source, const TensorView& out) {
+    context_.throwIfStopped();
+    const base::TimeNs start = context_.clock().now();
+    fillSynthetic(context_, source.spec, source_.config, source.index, options_.seed, out);
+    context_.tracer().span("Fill", source.spec.name, start, context_.clock().now(), source.bytes);
+    report(source.spec.name, source.bytes);
+}
+
+void WeightLoader::report(const std::string& name, std::uint64_t bytes) {
+    done_ += bytes;
+    if (progress_ != nullptr) {
+        progress_->progress(source_.synthetic() ? "Making " + name : "Reading " + name, done_, total_);
+    }
+}
+
+void WeightLoader::fillExperts(const WeightSource& source, std::int64_t begin, std::int64_t end,
+                               const TensorView& out) {
+    context_.throwIfStopped();
+    const base::TimeNs start = context_.clock().now();
+    fillStack(context_, source.spec, source_.config, source.index, options_.seed, begin, out);
+    context_.tracer().span("Fill", source.spec.name, start, context_.clock().now(), out.bytes());
+    report(source.spec.name,
+           source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]) * static_cast<std::uint64_t>(end - begin));
+}
+
+void prefetchFills(kernels::Context& context, const ModelSource& source, const WeightLayout& layout,
+                   const LoadOptions& options) {
+    kernels::Prefetch prefetch(context);
+    for (const WeightPiece& piece : layout.pieces) {
+        for (const WeightSource& from : piece.sources) {
+            const RandomRule rule = randomRule(source.config, from.spec);
+            kernels::FillRandom op;
+            op.out = viewAt(nullptr, from.spec.dtype, kernels::Shape{1});
+            op.seed = options.seed;
+            op.center = rule.center;
+            op.deviation = rule.deviation;
+            prefetch.add(op);
+        }
+    }
+}
+
+void fillSynthetic(kernels::Context& context, const TensorSpec& spec, const ModelConfig& config, std::uint32_t index,
+                   std::uint64_t seed, const TensorView& out) {
+    if (spec.shape.size() >= 3) {
+        // One expert at a time, so that loading in pieces gives the same values.
+        fillStack(context, spec, config, index, seed, 0, out);
+    } else {
+        fillOne(context, randomRule(config, spec), index, seed, 0, out);
+    }
+}
+
+} // namespace vitrine::engine
