@@ -5,6 +5,8 @@
 
 #include "engine/training/gradient_pass.h"
 
+#include <algorithm>
+#include <cmath>
 #include <regex>
 
 #include "tests/engine/training/training_test_support.h"
@@ -84,6 +86,135 @@ TEST(GradientPass, AnAdapterGivesTheReferencesGradientsAndLosses) {
         EXPECT_LT(relativeError(downloadFloats(*trained.context, tensor.value), expected), 1e-3) << tensor.name;
     }
 }
+
+class EveryFamily : public testing::TestWithParam<std::string> {};
+
+TrainingBatch threeDocuments() {
+    TrainingBatch batch;
+    batch.addDocument({5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17, 250, 41});
+    batch.addDocument({7, 3});
+    batch.addDocument({19, 111, 112, 9, 54, 45, 5, 66, 2, 90, 91, 92, 93, 94, 95, 96, 97, 4, 3, 2, 1, 14});
+    return batch;
+}
+
+std::vector<TrainedTensor> trainable(const Model& model) {
+    std::vector<TrainedTensor> out = test::allTensors(model);
+    EXPECT_FALSE(out.empty());
+    return out;
+}
+
+std::vector<std::vector<float>> allGradients(kernels::Context& context, const TrainedState& state) {
+    std::vector<std::vector<float>> out;
+    for (const TrainedTensor& tensor : state.tensors()) {
+        out.push_back(test::gradientOf(context, state, tensor));
+    }
+    return out;
+}
+
+TEST_P(EveryFamily, TheTrainingForwardGivesTheLogitsOfInference) {
+    TrainedModel trained(GetParam());
+    TrainedState state(*trained.context, trainable(*trained.model), {});
+    PassRunner runner(trained, state);
+    const TrainingBatch batch = threeDocuments();
+    // The loss of inference's logits, document by document.
+    double sum = 0;
+    std::size_t begin = 0;
+    const auto vocab = static_cast<std::size_t>(trained.model->config().vocab);
+    for (const std::int32_t length : batch.lengths) {
+        StepBatch step;
+        step.sequences = {{0, std::span(batch.tokens).subspan(begin, static_cast<std::size_t>(length))}};
+        step.logits = StepLogits::All;
+        std::vector<float> logits(vocab * static_cast<std::size_t>(length));
+        step.logitsOut = logits.data();
+        trained.model->step(step);
+        for (std::size_t t = 0; t + 1 < static_cast<std::size_t>(length); ++t) {
+            const std::span row = std::span(logits).subspan(t * vocab, vocab);
+            double weights = 0;
+            for (const float value : row) {
+                weights += std::exp(static_cast<double>(value));
+            }
+            const auto target = static_cast<std::size_t>(batch.targets[begin + t]);
+            sum += std::log(weights) - static_cast<double>(row[target]);
+        }
+        begin += static_cast<std::size_t>(length);
+    }
+    EXPECT_NEAR(runner.loss(batch), sum / static_cast<double>(batch.predicted()), 1e-6);
+}
+
+/// tests/fixtures/gradients/NAME.json: of transformers' loss over threeDocuments(), and for each parameter the norm of
+/// its gradient g and the sum of g[i] cos(0.37 i + 1).
+TEST_P(EveryFamily, LossAndGradientsAreThoseOfTransformers) {
+    const std::string path = fixture("gradients/" + GetParam() + ".json");
+    if (GetParam() == "gpt-oss-mxfp4") {
+        GTEST_SKIP() << "transformers does not train packed weights";
+    }
+    const auto expected = nlohmann::json::parse(std::ifstream(path));
+    TrainedModel trained(GetParam());
+    TrainedState state(*trained.context, trainable(*trained.model), {});
+    PassRunner runner(trained, state);
+    const double loss = expected.at("loss").get<double>();
+    EXPECT_NEAR(runner.gradients(threeDocuments()), loss, kTolerance * std::max(1.0, loss / 10));
+    EXPECT_EQ(state.tensors().size(), expected.at("gradients").size());
+    for (const TrainedTensor& tensor : state.tensors()) {
+        const std::vector<float> gradient = test::gradientOf(*trained.context, state, tensor);
+        double squares = 0;
+        double waves = 0;
+        for (std::size_t i = 0; i < gradient.size(); ++i) {
+            const auto value = static_cast<double>(gradient[i]);
+            squares += value * value;
+            waves += value * std::cos(0.37 * static_cast<double>(i) + 1);
+        }
+        const auto& numbers = expected.at("gradients").at(tensor.name);
+        const double norm = numbers[0].get<double>();
+        EXPECT_NEAR(std::sqrt(squares), norm, kTolerance * norm + 1e-7) << tensor.name;
+        EXPECT_NEAR(waves, numbers[1].get<double>(), kTolerance * norm + 1e-7) << tensor.name;
+    }
+}
+
+TEST_P(EveryFamily, TechniquesChangeNothingButMemoryAndTime) {
+    TrainedModel trained(GetParam());
+    kernels::Context& context = *trained.context;
+    TrainedState state(context, trainable(*trained.model), {});
+    const TrainingBatch batch = threeDocuments();
+    PassRunner plain(trained, state, {Checkpointing::None, 0, 0});
+    const double loss = plain.gradients(batch);
+    const std::vector<std::vector<float>> expected = allGradients(context, state);
+    const std::vector<MemoryTechniques> techniques = {
+        {Checkpointing::Layer, 0, 0}, {Checkpointing::Offload, 0, 0}, {Checkpointing::None, 5, 0},
+        {Checkpointing::None, 0, 7},  {Checkpointing::Offload, 1, 3},
+    };
+    for (const MemoryTechniques& each : techniques) {
+        PassRunner runner(trained, state, each);
+        EXPECT_NEAR(runner.gradients(batch), loss, 1e-6);
+        const std::vector<std::vector<float>> actual = allGradients(context, state);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_LT(relativeError(actual[i], expected[i]), 2e-5)
+                << state.tensors()[i].name << " chunk " << each.lossChunk << " tile " << each.mlpTile;
+        }
+    }
+}
+
+TEST_P(EveryFamily, NoDocumentSeesAnother) {
+    TrainedModel trained(GetParam());
+    kernels::Context& context = *trained.context;
+    TrainedState state(context, trainable(*trained.model), {});
+    PassRunner runner(trained, state, {Checkpointing::Offload, 4, 5});
+    TrainingBatch batch = threeDocuments();
+    // Only the last document counts.
+    const auto last = static_cast<std::size_t>(batch.lengths.back());
+    std::fill(batch.targets.begin(), batch.targets.end() - static_cast<std::ptrdiff_t>(last), -1);
+    const double loss = runner.gradients(batch);
+    const std::vector<std::vector<float>> expected = allGradients(context, state);
+    // The table's gradient has rows of tokens, so the others are replaced by tokens that the last one has.
+    for (std::size_t i = 0; i + last < batch.tokens.size(); ++i) {
+        batch.tokens[i] = 19;
+    }
+    EXPECT_EQ(runner.gradients(batch), loss);
+    EXPECT_EQ(allGradients(context, state), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, testing::ValuesIn(test::modelFixtures()),
+                         [](const auto& family) { return std::regex_replace(family.param, std::regex("-"), "_"); });
 
 } // namespace
 } // namespace vitrine::engine
