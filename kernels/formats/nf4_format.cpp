@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/formats/dynamic_map.h"
 
 namespace vitrine::kernels {
 
@@ -15,15 +14,10 @@ namespace {
 
 /// The middle between two neighbours of kNf4Values: a larger value gets the upper one.
 constexpr std::array<float, 15> kNf4Borders = {
-    -0.8480964004993439F, -0.6106329262256622F, -0.4599952697753906F,  -0.33967943489551544F, -0.23460740596055984F,
-    -0.13791173323988914F, -0.045525018125772476F, 0.03979014977812767F, 0.1202552504837513F, 0.2035212516784668F,
-    0.2920137718319893F,   0.3893125355243683F,    0.5016634166240692F,  0.6427869200706482F, 0.8614784178118011F,
+    -0.8480964004993439F,  -0.6106329262256622F,   -0.4599952697753906F, -0.33967943489551544F, -0.23460740596055984F,
+    -0.13791173323988914F, -0.045525018125772476F, 0.03979014977812767F, 0.1202552504837513F,   0.2035212516784668F,
+    0.2920137718319893F,   0.3893125355243683F,    0.5016634166240692F,  0.6427869200706482F,   0.8614784178118011F,
 };
-
-const DynamicMap& scaleMap() {
-    static const DynamicMap kMap = signedDynamicMap();
-    return kMap;
-}
 
 void requireNf4Sizes(bool right) {
     if (!right) {
@@ -33,8 +27,16 @@ void requireNf4Sizes(bool right) {
 
 } // namespace
 
+const DynamicMap& nf4ScaleMap() {
+    static const DynamicMap kMap = signedDynamicMap();
+    return kMap;
+}
+
 float Nf4Scales::at(std::int64_t block) const {
-    return floats != nullptr ? floats[block] : scaleMap()[codes[block]] * codeScales[block / kNf4ScaleGroup] + offset;
+    if (floats != nullptr) {
+        return floats[block];
+    }
+    return nf4ScaleMap()[codes[block]] * codeScales[block / kNf4ScaleGroup] + offset;
 }
 
 Nf4Scales nf4Scales(const WeightView& weight) {
@@ -98,7 +100,7 @@ float packNf4Scales(std::span<const float> scales, std::span<std::uint8_t> codes
         sum += scale;
     }
     const auto mean = static_cast<float>(scales.empty() ? 0 : sum / static_cast<double>(scales.size()));
-    const CodeTable table(scaleMap().data());
+    const CodeTable table(nf4ScaleMap().data());
     std::vector<float> rest(scales.begin(), scales.end());
     for (float& scale : rest) {
         scale -= mean;

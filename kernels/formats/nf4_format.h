@@ -12,6 +12,7 @@
 #include <span>
 
 #include "kernels/core/weight_view.h"
+#include "kernels/formats/dynamic_map.h"
 
 namespace vitrine::kernels {
 
@@ -36,6 +37,9 @@ inline constexpr std::array<float, 16> kNf4Values = {
     0.7229568362236023F,
     1.0F,
 };
+
+/// What the code of a packed scale stands for.
+const DynamicMap& nf4ScaleMap();
 
 /// The scales of a matrix: floats, or codes with what unpacks them. Owns nothing.
 struct Nf4Scales {

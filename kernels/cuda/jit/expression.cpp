@@ -36,7 +36,9 @@ constexpr std::array<std::pair<std::string_view, DType>, 17> kDtypes = {{{"F64",
                                                                          {"U64", DType::U64},
                                                                          {"NONE", DType::None},
                                                                          {"BOOL", DType::Bool},
-                                                                         {"F8_E4M3", DType::F8E4M3},{"F4", DType::F4},{"NF4", DType::Nf4}}};
+                                                                         {"F8_E4M3", DType::F8E4M3},
+                                                                         {"F4", DType::F4},
+                                                                         {"NF4", DType::Nf4}}};
 
 struct Operator {
     std::string_view text;
