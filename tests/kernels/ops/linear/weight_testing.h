@@ -86,4 +86,13 @@ inline TestWeight nf4Weight(std::mt19937& random, std::int64_t out, std::int64_t
     return weight;
 }
 
+/// The view of a weight whose tensors lie where `at` says.
+template <class At> WeightView viewAt(const TestWeight& weight, At&& at) {
+    WeightView view = weight.view;
+    view.data = at(view.quantized() ? weight.blocks : weight.dense);
+    view.scales = at(weight.scales);
+    view.scaleScales = at(weight.scaleScales);
+    return view;
+}
+
 } // namespace vitrine::kernels::testing
