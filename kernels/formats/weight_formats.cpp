@@ -14,15 +14,17 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::array kFormats = {
-    PackedFormat{WeightFormat::Mxfp4, "mxfp4", "MXFP4", DType::F4, kMxfp4Group, "_blocks", "_scales", "_blocks"},
-    PackedFormat{WeightFormat::Nf4, "nf4", "NF4", DType::Nf4, kNf4Group, "", ".absmax",
+    PackedFormat{WeightFormat::Mxfp4, "mxfp4", "mxfp4", "MXFP4", DType::F4, kMxfp4Group, "_blocks", "_scales",
+                 "_blocks"},
+    PackedFormat{WeightFormat::Nf4, "nf4", "", "NF4", DType::Nf4, kNf4Group, "", ".absmax",
                  ".quant_state.bitsandbytes__nf4"},
 };
 
 std::string listOf(std::string_view PackedFormat::* word) {
     std::string out;
     for (const PackedFormat& entry : kFormats) {
-        out += out.empty() ? "" : ", ";
+        const bool both = !out.empty() && !(entry.*word).empty();
+        out += both ? ", " : "";
         out += entry.*word;
     }
     return out;
@@ -57,8 +59,8 @@ std::string packedTitles() {
     return listOf(&PackedFormat::title);
 }
 
-std::string packedNames() {
-    return listOf(&PackedFormat::name);
+std::string packedMethods() {
+    return listOf(&PackedFormat::method);
 }
 
 WeightView withShape(WeightView packed) {

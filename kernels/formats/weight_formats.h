@@ -16,7 +16,8 @@ namespace vitrine::kernels {
 /// What is the same for all weights of a packed format: an entry of the table.
 struct PackedFormat {
     WeightFormat format = WeightFormat::Dense;
-    std::string_view name;         ///< in files and options: "mxfp4"
+    std::string_view name;         ///< "mxfp4"
+    std::string_view method;       ///< "quant_method" of a config.json that says it; empty: none does
     std::string_view title;        ///< for people: "MXFP4"
     DType element = DType::None;   ///< of one packed element
     std::int64_t group = 0;        ///< elements of the input axis that share a scale (quantization group)
@@ -35,8 +36,8 @@ const PackedFormat* packedFormatOf(DType dtype, std::string_view tensor);
 
 /// Titles of all packed formats for a sentence: "MXFP4, NF4".
 std::string packedTitles();
-/// Their names: "mxfp4, nf4".
-std::string packedNames();
+/// The methods that config.json may name: "mxfp4".
+std::string packedMethods();
 
 /// Finds out the shape and the quantization group of a packed weight whose format and stored tensors are set. MXFP4:
 /// `data` is U8 (..., out, groups, 16), `scales` U8 (..., out, groups). NF4: `data` is U8 (out, in / 2), `scales` F32
