@@ -81,6 +81,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addLogits(app, line);
     addGenerate(app, line);
     addBatch(app, line);
+    addFinetune(app, line);
     addServe(app, line);
     addLoad(app, line);
     addSynthesize(app, line);

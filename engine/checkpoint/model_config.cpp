@@ -153,7 +153,7 @@ void parseQuantization(ConfigReader& reader, ModelConfig& config) {
     if (!format || config.family != Family::GptOss) {
         quantization.unsupported("quant_method",
                                  fmt::format("{} is not supported for {}; {} for gpt_oss is", quotedText(method),
-                                             familyName(config.family), kernels::packedNames()));
+                                             familyName(config.family), kernels::packedMethods()));
     }
     config.expertFormat = *format;
     const json* modules = quantization.find("modules_to_not_convert");

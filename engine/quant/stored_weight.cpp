@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "engine/quant/mxfp4.h"
 #include "kernels/formats/weight_formats.h"
 
@@ -27,6 +28,9 @@ float randomMxfp4Scale(std::int64_t in) {
 std::vector<StoredTensor> storedTensors(WeightFormat format, const std::string& name,
                                         std::span<const std::int64_t> shape) {
     const kernels::PackedFormat& packed = kernels::packedFormat(format);
+    if (format == WeightFormat::Nf4) {
+        throw base::Unsupported(name + ": models with NF4 weights cannot be loaded yet");
+    }
     std::vector<std::int64_t> groups(shape.begin(), shape.end());
     groups.back() /= packed.group;
     std::vector<std::int64_t> data = groups;
@@ -37,13 +41,13 @@ std::vector<StoredTensor> storedTensors(WeightFormat format, const std::string& 
 
 std::optional<WeightFormat> formatOfMethod(std::string_view method) {
     const std::span<const kernels::PackedFormat> all = kernels::packedFormats();
-    const auto found = std::ranges::find(all, method, &kernels::PackedFormat::name);
-    return found == all.end() ? std::nullopt : std::optional(found->format);
+    const auto found = std::ranges::find(all, method, &kernels::PackedFormat::method);
+    return method.empty() || found == all.end() ? std::nullopt : std::optional(found->format);
 }
 
 std::optional<WeightFormat> formatInFile(const std::string& name, const std::function<bool(const std::string&)>& has) {
     for (const kernels::PackedFormat& packed : kernels::packedFormats()) {
-        if (has(name + std::string(packed.dataSuffix))) {
+        if (has(name + std::string(packed.markSuffix))) {
             return packed.format;
         }
     }
@@ -51,7 +55,7 @@ std::optional<WeightFormat> formatInFile(const std::string& name, const std::fun
 }
 
 RandomBytes randomBytes(WeightFormat format, WeightField field, std::span<const std::int64_t> shape) {
-    if (field == WeightField::Data) {
+    if (format != WeightFormat::Mxfp4 || field == WeightField::Data) {
         return {};
     }
     return {randomMxfp4Scale(shape.back() * kernels::packedFormat(format).group), 0};

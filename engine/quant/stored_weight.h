@@ -27,7 +27,8 @@ struct StoredTensor {
 };
 
 /// The tensors of the weight `name` of `shape` (..., out, in), in checkpoint order. REQUIRES a packed format, and `in`
-/// a multiple of its quantization group.
+/// a multiple of its quantization group. Throws Unsupported for NF4, whose tensors engine/quant/nf4_checkpoint.h lists:
+/// a checkpoint says for each weight whether its scales are packed.
 std::vector<StoredTensor> storedTensors(kernels::WeightFormat format, const std::string& name,
                                         std::span<const std::int64_t> shape);
 

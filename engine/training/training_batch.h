@@ -20,6 +20,11 @@ struct TrainingBatch {
     std::int64_t predicted() const {
         return std::count_if(targets.begin(), targets.end(), [](std::int32_t target) { return target >= 0; });
     }
+    void append(const TrainingBatch& more) {
+        tokens.insert(tokens.end(), more.tokens.begin(), more.tokens.end());
+        targets.insert(targets.end(), more.targets.begin(), more.targets.end());
+        lengths.insert(lengths.end(), more.lengths.begin(), more.lengths.end());
+    }
     /// Adds one document. Every token but the last one predicts the next.
     void addDocument(const std::vector<std::int32_t>& document) {
         tokens.insert(tokens.end(), document.begin(), document.end());

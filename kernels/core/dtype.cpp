@@ -17,7 +17,7 @@ struct DTypeTraits {
 };
 
 // Indexed by the enumerator's number.
-constexpr std::array<DTypeTraits, 23> kFacts{{
+constexpr std::array<DTypeTraits, 24> kFacts{{
     {0, "none", ""},
     {64, "float64", "F64"},
     {32, "float32", "F32"},
@@ -41,6 +41,7 @@ constexpr std::array<DTypeTraits, 23> kFacts{{
     {64, "complex64", "C64"},
     {8, "float8_e4m3fnuz", "F8_E4M3FNUZ"},
     {8, "float8_e5m2fnuz", "F8_E5M2FNUZ"},
+    {4, "nf4", "NF4"},
 }};
 
 const DTypeTraits& traitsOf(DType dtype) {

@@ -34,6 +34,7 @@ enum class DType : std::uint8_t {
     C64 = 20,
     F8E4M3Fnuz = 21,
     F8E5M2Fnuz = 22,
+    Nf4 = 23, ///< 4-bit NormalFloat; checkpoints store its bytes as U8
 };
 
 /// Bits of one element: 4 for F4, 6 for the F6 types, 0 for None.

@@ -8,7 +8,17 @@
 namespace vitrine::kernels {
 
 TensorView& WeightView::field(WeightField which) {
-    return which == WeightField::Data ? data : which == WeightField::Scales ? scales : zeros;
+    switch (which) {
+    case WeightField::Data:
+        return data;
+    case WeightField::Scales:
+        return scales;
+    case WeightField::Zeros:
+        return zeros;
+    case WeightField::ScaleScales:
+        break;
+    }
+    return scaleScales;
 }
 
 WeightView denseWeight(const TensorView& data, bool transposed) {

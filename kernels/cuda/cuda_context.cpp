@@ -356,7 +356,7 @@ const CudaDeviceInfo& CudaContext::device() const {
     return state_->device->info();
 }
 
-DeviceTraits CudaContext::traits() const {
+const DeviceTraits& CudaContext::traits() const {
     return state_->traits;
 }
 

@@ -97,7 +97,7 @@ public:
     const CudaDeviceInfo& device() const;
     /// Traits of the device: the shipped profile of its name with what the driver says, so that Meta with these traits
     /// allocates as this context does.
-    DeviceTraits traits() const;
+    const DeviceTraits& traits() const;
     KernelLibrary& library();
     /// Another run begins on this context. Counts of kernels start at zero. Untracked bytes are the bytes that the
     /// driver counts minus `tracked`, which are kept for this run.

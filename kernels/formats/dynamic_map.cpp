@@ -43,4 +43,25 @@ DynamicMap unsignedDynamicMap() {
     return makeDynamicMap(1, false);
 }
 
+CodeTable::CodeTable(const float* values) : map(values), borders() {
+    for (int i = 0; i < 255; ++i) {
+        borders[i] = 0.5F * (values[i] + values[i + 1]);
+    }
+}
+
+std::uint8_t CodeTable::nearest(float x) const {
+    return static_cast<std::uint8_t>(std::lower_bound(borders, borders + 255, x) - borders);
+}
+
+float packCodes(const CodeTable& table, const float* values, std::int64_t count, std::uint8_t* codes) {
+    float absmax = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        absmax = std::max(absmax, std::fabs(values[i]));
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        codes[i] = table.nearest(absmax > 0 ? values[i] / absmax : 0.0F);
+    }
+    return absmax;
+}
+
 } // namespace vitrine::kernels

@@ -6,6 +6,7 @@
 // numbers. Each of seven decades below 1 is cut into a power of two of equal pieces, whose centres are values.
 
 #include <array>
+#include <cstdint>
 
 namespace vitrine::kernels {
 
@@ -13,5 +14,17 @@ using DynamicMap = std::array<float, 256>;
 
 DynamicMap signedDynamicMap();   ///< from just above -1 to 1; as fine on both sides, and 0 is a value
 DynamicMap unsignedDynamicMap(); ///< from 0 to 1
+
+/// A map and the borders between neighbours: a number at a border gets the lower code.
+struct CodeTable {
+    explicit CodeTable(const float* values);
+    std::uint8_t nearest(float x) const;
+
+    const float* map; ///< 256 values, ascending; not owned
+    float borders[255];
+};
+
+/// Numbers as codes of their share of the largest magnitude, which it returns.
+float packCodes(const CodeTable& table, const float* values, std::int64_t count, std::uint8_t* codes);
 
 } // namespace vitrine::kernels

@@ -7,19 +7,24 @@
 
 #include "base/error.h"
 #include "kernels/formats/mxfp4_format.h"
+#include "kernels/formats/nf4_format.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
 constexpr std::array kFormats = {
-    PackedFormat{WeightFormat::Mxfp4, "mxfp4", "MXFP4", DType::F4, kMxfp4Group, "_blocks", "_scales"},
+    PackedFormat{WeightFormat::Mxfp4, "mxfp4", "mxfp4", "MXFP4", DType::F4, kMxfp4Group, "_blocks", "_scales",
+                 "_blocks"},
+    PackedFormat{WeightFormat::Nf4, "nf4", "", "NF4", DType::Nf4, kNf4Group, "", ".absmax",
+                 ".quant_state.bitsandbytes__nf4"},
 };
 
 std::string listOf(std::string_view PackedFormat::* word) {
     std::string out;
     for (const PackedFormat& entry : kFormats) {
-        out += out.empty() ? "" : ", ";
+        const bool both = !out.empty() && !(entry.*word).empty();
+        out += both ? ", " : "";
         out += entry.*word;
     }
     return out;
@@ -40,7 +45,9 @@ const PackedFormat& packedFormat(WeightFormat format) {
 }
 
 const PackedFormat* packedFormatOf(DType dtype, std::string_view tensor) {
-    const auto has = [&](std::string_view part) { return tensor.find(part) != std::string_view::npos; };
+    const auto has = [&](std::string_view part) {
+        return !part.empty() && tensor.find(part) != std::string_view::npos;
+    };
     const auto* const entry = std::ranges::find_if(kFormats, [&](const PackedFormat& format) {
         return dtype == format.element ||
                (dtype == DType::U8 && (has(format.dataSuffix) || has(format.scalesSuffix) || has(format.name)));
@@ -52,8 +59,8 @@ std::string packedTitles() {
     return listOf(&PackedFormat::title);
 }
 
-std::string packedNames() {
-    return listOf(&PackedFormat::name);
+std::string packedMethods() {
+    return listOf(&PackedFormat::method);
 }
 
 WeightView withShape(WeightView packed) {
@@ -68,11 +75,14 @@ WeightView withShape(WeightView packed) {
     return packed;
 }
 
-WeightView packedWeight(WeightFormat format, const TensorView& data, const TensorView& scales) {
+WeightView packedWeight(WeightFormat format, const TensorView& data, const TensorView& scales,
+                        const TensorView& scaleScales, float scaleOffset) {
     WeightView out;
     out.format = format;
     out.data = data;
     out.scales = scales;
+    out.scaleScales = scaleScales;
+    out.scaleOffset = scaleOffset;
     return withShape(out);
 }
 

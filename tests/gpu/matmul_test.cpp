@@ -4,6 +4,7 @@
 
 #include "kernels/formats/weight_formats.h"
 #include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/ops/linear/weight_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -72,6 +73,75 @@ TEST(MatmulGpu, AsOnTheCpu) {
         };
         testing::expectSameOnGpu(*testing::gpu(), make, {&out}, item.result == wide && item.x == wide ? 1e-5 : 1e-2);
     }
+}
+
+/// Few rows and F32 rows read the packed weight; many BF16 rows go through BF16 in scratch.
+TEST(MatmulGpu, PackedAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(4);
+    std::vector<testing::TestWeight> weights;
+    weights.push_back(testing::nf4Weight(random, 130, 192, false));
+    weights.push_back(testing::nf4Weight(random, 131, 320, true));
+    weights.push_back(testing::mxfp4Weight(random, 129, 96));
+    for (const testing::TestWeight& weight : weights) {
+        for (const std::int64_t rows : {1, 16, 17, 300}) {
+            for (const auto& [type, result] : {std::pair{DType::BF16, DType::BF16},
+                                               {DType::BF16, DType::F32},
+                                               {DType::F32, DType::F32},
+                                               {DType::F16, DType::F16}}) {
+                for (const bool residual : {false, true}) {
+                    SCOPED_TRACE(::testing::Message() << rows << " rows of " << dtypeName(type) << ", in "
+                                                      << weight.view.inFeatures() << ", residual " << residual);
+                    TestTensor x(type, Shape{rows, weight.view.inFeatures()}, weight.view.inFeatures() + 8);
+                    TestTensor bias(result, Shape{weight.view.outFeatures()});
+                    TestTensor out(result, Shape{rows, weight.view.outFeatures()}, weight.view.outFeatures() + 3);
+                    x.fillNormal(random);
+                    bias.fillNormal(random);
+                    if (residual) {
+                        out.fillNormal(random);
+                    }
+                    const auto make = [&](auto&& at) {
+                        Matmul op;
+                        op.x = at(x);
+                        op.weight = testing::viewAt(weight, at);
+                        op.bias = at(bias);
+                        op.out = at(out);
+                        op.residual = residual ? op.out : TensorView{};
+                        op.scale = residual ? 0.5F : 1.0F;
+                        return op;
+                    };
+                    testing::expectSameOnGpu(*testing::gpu(), make, {&out}, type == DType::F32 ? 1e-5 : 1e-2);
+                }
+            }
+        }
+    }
+}
+
+/// Without the scratch that a GPU's traits ask for, the result is the same.
+TEST(MatmulGpu, PackedWithoutScratch) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(5);
+    const testing::TestWeight weight = testing::nf4Weight(random, 70, 128, true);
+    TestTensor x(DType::BF16, Shape{40, 128}), out(DType::BF16, Shape{40, 70});
+    x.fillNormal(random);
+    const auto make = [&](auto&& at) {
+        Matmul op;
+        op.x = at(x);
+        op.weight = testing::viewAt(weight, at);
+        op.out = at(out);
+        return op;
+    };
+    testing::OnDevice device(*testing::gpu());
+    const Matmul op = make(device);
+    check(op);
+    execute(*testing::gpu(), op);
+    testing::gpu()->synchronize();
+    CpuContext cpu(2);
+    testing::runOp(cpu, make([](const TestTensor& tensor) { return tensor.view(); }));
+    const std::vector<double> expected = out.values();
+    device.download(out);
+    EXPECT_TRUE(out.guardsIntact());
+    EXPECT_LE(testing::relativeDifference(out.values(), expected), 1e-2);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include "kernels/formats/weight_formats.h"
 #include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/ops/linear/weight_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -23,6 +24,23 @@ TEST(DequantizeMxfp4Gpu, ExactForEveryScale) {
             return Dequantize{packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales)), at(out)};
         };
         testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
+    }
+}
+
+TEST(DequantizeNf4Gpu, BitForBitAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(6);
+    for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
+        for (const bool packedScales : {false, true}) {
+            // Blocks that leave one, two and three of four threads, a whole grid, and more blocks of scales than one.
+            for (const auto& [rows, in] : {std::pair{1, 64}, {3, 64}, {5, 192}, {64, 128}, {129, 704}}) {
+                SCOPED_TRACE(::testing::Message() << rows << " by " << in << ", packed scales " << packedScales);
+                const testing::TestWeight weight = testing::nf4Weight(random, rows, in, packedScales);
+                TestTensor out(type, Shape{rows, in});
+                const auto make = [&](auto&& at) { return Dequantize{testing::viewAt(weight, at), at(out)}; };
+                testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
+            }
+        }
     }
 }
 

@@ -30,29 +30,33 @@ constexpr std::array<std::string_view, 6> kOfEveryFormat = {
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 27> kOfOneFormat = {
+constexpr std::array<std::string_view, 31> kOfOneFormat = {
     // How near the rate of memory its kernels come, in the traits of a device.
     "kernels/core/device_traits.",
     "kernels/cuda/cuda_context.cpp",
-    // The name of its elements' type in files.
-    "kernels/core/dtype.cpp",
+    // The type of its elements, and its name in files.
+    "kernels/core/dtype.",
+    "kernels/cuda/jit/expression.cpp",
+    "kernels/cuda/jit/variant_compiler.cpp",
     // Fast products of the CPU.
     "kernels/ops/linear/dot_tile.h",
     "kernels/ops/linear/gemv_",
     "kernels/ops/linear/weight_product.h",
-    // Dense weights made from packed ones, and gradients, which take packed weights on the CPU only.
-    "kernels/ops/linear/matmul_gradients",
+    // Dense weights made from packed ones, and what a kernel over packed weights is given.
+    "kernels/ops/linear/matmul_cuda.cpp",
     "kernels/ops/linear/weights",
     // Experts: which kernels a weight may go to, and what they cost.
     "kernels/ops/experts/expert_tiles",
     "kernels/ops/experts/moe.cpp",
     "kernels/ops/fused/expert_decode_cuda.cpp",
     // Device code.
-    "kernels/device/abi/dequantize_mxfp4.h",
+    "kernels/device/abi/dequantize_",
+    "kernels/device/abi/dtype.h",
     "kernels/device/abi/expert_gemm.h",
     "kernels/device/abi/expert_matmul.h",
     "kernels/device/abi/matmul.h",
     "kernels/device/abi/mxfp4_gemv.h",
+    "kernels/device/abi/nf4_scales.h",
     "kernels/device/experts/expert_gemm",
     "kernels/device/experts/expert_matmul.cuh",
     "kernels/device/experts/expert_ring.cuh",
@@ -61,7 +65,7 @@ constexpr std::array<std::string_view, 27> kOfOneFormat = {
     "kernels/device/experts/expert_tiles.cuh",
     "kernels/device/experts/mxfp4_",
     "kernels/device/formats/",
-    "kernels/device/linear/dequantize_mxfp4.cuh",
+    "kernels/device/linear/dequantize_",
     "kernels/device/linear/float_tiles.cuh",
     "resources/kernel-packs/",
 };
@@ -77,7 +81,7 @@ bool mayKnowFormats(std::string_view path) {
 /// The format that a source names; empty when it names none.
 std::string_view formatIn(std::string text) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    constexpr std::array<std::string_view, 4> kWords = {"mxfp4", "e2m1", "\"_blocks\"", "\"_scales\""};
+    constexpr std::array<std::string_view, 5> kWords = {"mxfp4", "nf4", "e2m1", "\"_blocks\"", "\"_scales\""};
     const auto* const found =
         std::ranges::find_if(kWords, [&](std::string_view word) { return text.find(word) != std::string::npos; });
     return found == kWords.end() ? std::string_view() : *found;

@@ -18,5 +18,6 @@ extern const Workload kBenchWorkload;
 extern const Workload kAttentionWorkload;
 extern const Workload kBatchWorkload;
 extern const Workload kServeWorkload;
+extern const Workload kFinetuneWorkload;
 
 } // namespace vitrine::engine

@@ -22,7 +22,7 @@ constexpr int kMaxDepth = 64;
 constexpr int kMaxOperators = 512;
 
 /// The dtypes that device code may meet, by the names of safetensors headers.
-constexpr std::array<std::pair<std::string_view, DType>, 15> kDtypes = {{{"F64", DType::F64},
+constexpr std::array<std::pair<std::string_view, DType>, 17> kDtypes = {{{"F64", DType::F64},
                                                                          {"F32", DType::F32},
                                                                          {"BF16", DType::BF16},
                                                                          {"F16", DType::F16},
@@ -36,7 +36,9 @@ constexpr std::array<std::pair<std::string_view, DType>, 15> kDtypes = {{{"F64",
                                                                          {"U64", DType::U64},
                                                                          {"NONE", DType::None},
                                                                          {"BOOL", DType::Bool},
-                                                                         {"F8_E4M3", DType::F8E4M3}}};
+                                                                         {"F8_E4M3", DType::F8E4M3},
+                                                                         {"F4", DType::F4},
+                                                                         {"NF4", DType::Nf4}}};
 
 struct Operator {
     std::string_view text;

@@ -73,7 +73,7 @@ std::string Specialization::text() const {
     std::string out;
     for (const auto& [name, value] : values) {
         out += out.empty() ? "" : " ";
-        const bool isDtype = name.ends_with("dtype") && value > 0 && value <= static_cast<int>(DType::F8E5M2Fnuz);
+        const bool isDtype = name.ends_with("dtype") && value > 0 && value <= static_cast<int>(DType::Nf4);
         const std::string shown =
             isDtype ? std::string(safetensorsName(static_cast<DType>(value))) : fmt::to_string(value);
         out += name + "=" + shown;

@@ -6,6 +6,7 @@
 // kRows / 16 rows from t / 16 * (kRows / 16) on and four outputs from t % 16 * 4 on.
 
 #include "device/formats/mxfp4.cuh"
+#include "device/formats/nf4.cuh"
 
 namespace vt::float_tiles {
 
@@ -18,6 +19,14 @@ __device__ __forceinline__ float mxfp4At(const void* blocks, const void* scales,
     const u8 pair = static_cast<const u8*>(blocks)[row * (width / 2) + in / 2];
     return mxfp4Value(in % 2 == 0 ? pair & 15U : pair >> 4) *
            mxfp4Scale(static_cast<const u8*>(scales)[row * (width / 32) + in / 32]);
+}
+
+/// The same of NF4.
+__device__ __forceinline__ float nf4At(const void* data, const vitrine::kernels::abi::Nf4Scales& scales, i64 row,
+                                       int in, int width) {
+    const i64 element = row * width + in;
+    const u8 pair = static_cast<const u8*>(data)[element / 2];
+    return kNf4Values[in % 2 == 0 ? pair >> 4 : pair & 15U] * nf4Scale(scales, element / 64);
 }
 
 /// Adds the products over `in` values. `x(i, k)` is value k of the i-th row that this thread loads, row t / 16 + 16 i

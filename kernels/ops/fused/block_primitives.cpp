@@ -43,8 +43,9 @@ TensorView keptOr(const TensorView& kept, ScratchLayout& layout, DType dtype, co
 }
 
 /// One piece of scratch for products that run one after the other.
-template <class... Products> void shareScratch(ScratchLayout& layout, Products&... products) {
-    const std::uint64_t bytes = std::max({scratch(products, DeviceTraits{})...});
+template <class... Products>
+void shareScratch(ScratchLayout& layout, const DeviceTraits& traits, Products&... products) {
+    const std::uint64_t bytes = std::max({scratch(products, traits)...});
     if (bytes == 0) {
         return;
     }
@@ -54,7 +55,7 @@ template <class... Products> void shareScratch(ScratchLayout& layout, Products&.
 
 } // namespace
 
-QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout) {
+QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout, const DeviceTraits& traits) {
     TensorView x = op.x;
     if (!op.norm.weight.empty()) {
         x = keptOr(op.normed, layout, op.x.dtype, op.x.shape);
@@ -65,7 +66,7 @@ QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout l
     q = productOf(op.q, x, flatRows(rawQ));
     k = productOf(op.k, x, flatRows(rawK));
     v = productOf(op.v, x, flatRows(op.outV));
-    shareScratch(layout, q, k, v);
+    shareScratch(layout, traits, q, k, v);
     if (!op.qNorm.weight.empty()) {
         qNorm = normOf(op.qNorm, headRows(rawQ), headRows(op.outQ));
     }
@@ -81,7 +82,7 @@ QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout l
     bytes = layout.bytes();
 }
 
-OutProjectPrimitives::OutProjectPrimitives(const OutProject& op, ScratchLayout layout) {
+OutProjectPrimitives::OutProjectPrimitives(const OutProject& op, ScratchLayout layout, const DeviceTraits& traits) {
     product = productOf(op.o, op.x, op.out);
     if (op.postNorm.weight.empty()) {
         product.residual = op.residual;
@@ -92,11 +93,11 @@ OutProjectPrimitives::OutProjectPrimitives(const OutProject& op, ScratchLayout l
         norm = normOf(op.postNorm, branch, normed);
         add = Add{op.residual, normed, op.out};
     }
-    shareScratch(layout, product);
+    shareScratch(layout, traits, product);
     bytes = layout.bytes();
 }
 
-DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout) {
+DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout, const DeviceTraits& traits) {
     TensorView x = op.x;
     if (!op.norm.weight.empty()) {
         x = keptOr(op.normed, layout, op.x.dtype, op.x.shape);
@@ -128,24 +129,24 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
         add = Add{op.x, normed, op.out};
     }
     if (whole) {
-        shareScratch(layout, gate, up, down);
+        shareScratch(layout, traits, gate, up, down);
     } else {
-        shareScratch(layout, gate, up);
+        shareScratch(layout, traits, gate, up);
     }
     bytes = layout.bytes();
 }
 
-RoutePrimitives::RoutePrimitives(const Route& op, ScratchLayout layout) {
+RoutePrimitives::RoutePrimitives(const Route& op, ScratchLayout layout, const DeviceTraits& traits) {
     norm = normOf(op.norm, op.x, op.normed);
     const TensorView logits =
         keptOr(op.logits, layout, DType::F32, Shape{op.x.shape[0], op.router.weight.outFeatures()});
     router = productOf(op.router, op.normed, logits);
     topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize};
-    shareScratch(layout, router);
+    shareScratch(layout, traits, router);
     bytes = layout.bytes();
 }
 
-ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layout) {
+ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits&) {
     const std::int64_t pairs = op.ids.shape.count();
     const std::int64_t both = op.gateUp.weight.outFeatures();
     const TensorView gated = layout.take(op.x.dtype, Shape{pairs, both});
@@ -164,11 +165,11 @@ ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layo
     down.bias = op.down.bias;
     down.out = results;
     combine = MoeCombine{results, op.weights, op.residual, op.out, {}};
-    shareScratch(layout, gateUp, down);
+    shareScratch(layout, DeviceTraits{}, gateUp, down);
     bytes = layout.bytes();
 }
 
-GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout) {
+GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits&) {
     const std::int64_t pairs = op.ids.shape.count();
     const std::int64_t experts = op.gateUp.weight.experts();
     const std::int64_t both = op.gateUp.weight.outFeatures();
@@ -185,7 +186,7 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
     gateUp.linear = op.gateUp;
     gateUp.out = rows.gateUp;
     if (op.out.empty()) {
-        shareScratch(layout, gateUp);
+        shareScratch(layout, DeviceTraits{}, gateUp);
         bytes = layout.bytes();
         return;
     }
@@ -197,11 +198,11 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
     down.linear = op.down;
     down.out = results;
     combine = MoeCombine{results, op.weights, op.residual, op.out, rows.places};
-    shareScratch(layout, gateUp, down);
+    shareScratch(layout, DeviceTraits{}, gateUp, down);
     bytes = layout.bytes();
 }
 
-LmHeadPrimitives::LmHeadPrimitives(const LmHead& op, ScratchLayout layout) {
+LmHeadPrimitives::LmHeadPrimitives(const LmHead& op, ScratchLayout layout, const DeviceTraits& traits) {
     TensorView x = op.x;
     if (!op.rows.empty()) {
         x = layout.take(op.x.dtype, Shape{op.rows.shape[0], op.x.shape[1]});
@@ -216,7 +217,7 @@ LmHeadPrimitives::LmHeadPrimitives(const LmHead& op, ScratchLayout layout) {
     if (op.softCap > 0) {
         cap = SoftCap{op.logits, op.softCap};
     }
-    shareScratch(layout, head);
+    shareScratch(layout, traits, head);
     bytes = layout.bytes();
 }
 

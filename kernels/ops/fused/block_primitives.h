@@ -3,10 +3,12 @@
 #pragma once
 
 // Block ops as lists of primitives over pieces of the block's scratch. A list of primitives is made the same way for
-// sizing (a layout without memory), checking, costs and execution, so that these cannot disagree.
+// sizing (a layout without memory), checking, costs and execution, so that these cannot disagree. A device's traits add
+// to the last piece only, which products share: the other pieces lie where they lie without.
 
 #include <optional>
 
+#include "kernels/core/device_traits.h"
 #include "kernels/ops/attention/kv_write.h"
 #include "kernels/ops/common/scratch_layout.h"
 #include "kernels/ops/experts/group_pairs.h"
@@ -20,7 +22,7 @@
 namespace vitrine::kernels {
 
 struct QkvProjectPrimitives {
-    QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout);
+    QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         if (norm) {
             visit(*norm);
@@ -49,7 +51,7 @@ struct QkvProjectPrimitives {
 };
 
 struct OutProjectPrimitives {
-    OutProjectPrimitives(const OutProject& op, ScratchLayout layout);
+    OutProjectPrimitives(const OutProject& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         visit(product);
         if (norm) {
@@ -65,7 +67,7 @@ struct OutProjectPrimitives {
 };
 
 struct DenseMlpPrimitives {
-    DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout);
+    DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         if (norm) {
             visit(*norm);
@@ -91,7 +93,7 @@ struct DenseMlpPrimitives {
 };
 
 struct RoutePrimitives {
-    RoutePrimitives(const Route& op, ScratchLayout layout);
+    RoutePrimitives(const Route& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         visit(norm);
         visit(router);
@@ -105,7 +107,7 @@ struct RoutePrimitives {
 };
 
 struct ExpertMlpPrimitives {
-    ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layout);
+    ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         visit(gateUp);
         visit(activation);
@@ -121,7 +123,7 @@ struct ExpertMlpPrimitives {
 
 /// The same over rows expert by expert.
 struct GroupedExpertPrimitives {
-    GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout);
+    GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         visit(group);
         visit(gather);
@@ -143,7 +145,7 @@ struct GroupedExpertPrimitives {
 };
 
 struct LmHeadPrimitives {
-    LmHeadPrimitives(const LmHead& op, ScratchLayout layout);
+    LmHeadPrimitives(const LmHead& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         if (gather) {
             visit(*gather);
@@ -164,9 +166,11 @@ struct LmHeadPrimitives {
     std::uint64_t bytes = 0;
 };
 
-/// Runs a block op as its primitives: the reference, and the form that every backend can fall back to.
-template <class Primitives, class Backend, class Op> void executePrimitives(Backend& context, const Op& op) {
-    const Primitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+/// Runs a block op as its primitives: the reference, and the form that every backend can fall back to. `traits` are
+/// those that the op's scratch was sized by, or less.
+template <class Primitives, class Backend, class Op>
+void executePrimitives(Backend& context, const Op& op, const DeviceTraits& traits) {
+    const Primitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data), traits);
     primitives.forEach([&](const auto& part) { execute(context, part); });
 }
 

@@ -14,14 +14,14 @@ namespace vitrine::kernels {
 namespace {
 
 /// For views that are only measured: a list of primitives needs an address that is not null.
-template <class Primitives, class Op> std::uint64_t primitiveBytes(const Op& op) {
-    return Primitives(op, ScratchLayout()).bytes;
+template <class Primitives, class Op> std::uint64_t primitiveBytes(const Op& op, const DeviceTraits& traits) {
+    return Primitives(op, ScratchLayout(), traits).bytes;
 }
 
 template <class Primitives, class Op> void checkPrimitives(const OpCheck& rule, const Op& op) {
-    const std::uint64_t bytes = primitiveBytes<Primitives>(op);
+    const std::uint64_t bytes = primitiveBytes<Primitives>(op, DeviceTraits{});
     rule.scratch(op.scratch, bytes);
-    const Primitives primitives(op, bytes == 0 ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    const Primitives primitives(op, bytes == 0 ? ScratchLayout() : ScratchLayout(op.scratch.data), DeviceTraits{});
     primitives.forEach([](const auto& part) { check(part); });
 }
 
@@ -29,7 +29,7 @@ template <class Primitives, class Op> Cost primitiveCost(const Op& op, const Dev
     Cost sum;
     sum.launches = 0;
     sum.computeType = op.x.dtype;
-    Primitives(op, ScratchLayout()).forEach([&](const auto& part) { addCost(sum, cost(part, traits)); });
+    Primitives(op, ScratchLayout(), traits).forEach([&](const auto& part) { addCost(sum, cost(part, traits)); });
     return sum;
 }
 
@@ -61,8 +61,8 @@ Cost cost(const QkvProject& op, const DeviceTraits& traits) {
     return primitiveCost<QkvProjectPrimitives>(op, traits);
 }
 
-std::uint64_t scratch(const QkvProject& op, const DeviceTraits&) {
-    return primitiveBytes<QkvProjectPrimitives>(op);
+std::uint64_t scratch(const QkvProject& op, const DeviceTraits& traits) {
+    return primitiveBytes<QkvProjectPrimitives>(op, traits);
 }
 
 void check(const OutProject& op) {
@@ -76,8 +76,8 @@ Cost cost(const OutProject& op, const DeviceTraits& traits) {
     return primitiveCost<OutProjectPrimitives>(op, traits);
 }
 
-std::uint64_t scratch(const OutProject& op, const DeviceTraits&) {
-    return primitiveBytes<OutProjectPrimitives>(op);
+std::uint64_t scratch(const OutProject& op, const DeviceTraits& traits) {
+    return primitiveBytes<OutProjectPrimitives>(op, traits);
 }
 
 void check(const DenseMlp& op) {
@@ -91,8 +91,8 @@ Cost cost(const DenseMlp& op, const DeviceTraits& traits) {
     return primitiveCost<DenseMlpPrimitives>(op, traits);
 }
 
-std::uint64_t scratch(const DenseMlp& op, const DeviceTraits&) {
-    return primitiveBytes<DenseMlpPrimitives>(op);
+std::uint64_t scratch(const DenseMlp& op, const DeviceTraits& traits) {
+    return primitiveBytes<DenseMlpPrimitives>(op, traits);
 }
 
 void check(const Route& op) {
@@ -105,8 +105,8 @@ Cost cost(const Route& op, const DeviceTraits& traits) {
     return primitiveCost<RoutePrimitives>(op, traits);
 }
 
-std::uint64_t scratch(const Route& op, const DeviceTraits&) {
-    return primitiveBytes<RoutePrimitives>(op);
+std::uint64_t scratch(const Route& op, const DeviceTraits& traits) {
+    return primitiveBytes<RoutePrimitives>(op, traits);
 }
 
 void check(const ExpertMlp& op) {
@@ -127,9 +127,9 @@ Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
 
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {
     if (op.grouped()) {
-        return primitiveBytes<GroupedExpertPrimitives>(op);
+        return primitiveBytes<GroupedExpertPrimitives>(op, traits);
     }
-    const std::uint64_t primitives = primitiveBytes<ExpertMlpPrimitives>(op);
+    const std::uint64_t primitives = primitiveBytes<ExpertMlpPrimitives>(op, traits);
     const bool tiles = traits.features.kernelScratch && ExpertMlpTiles::fits(op);
     return tiles ? std::max(primitives, ExpertMlpTiles(op, ScratchLayout()).bytes) : primitives;
 }
@@ -146,8 +146,8 @@ Cost cost(const LmHead& op, const DeviceTraits& traits) {
     return primitiveCost<LmHeadPrimitives>(op, traits);
 }
 
-std::uint64_t scratch(const LmHead& op, const DeviceTraits&) {
-    return primitiveBytes<LmHeadPrimitives>(op);
+std::uint64_t scratch(const LmHead& op, const DeviceTraits& traits) {
+    return primitiveBytes<LmHeadPrimitives>(op, traits);
 }
 
 } // namespace vitrine::kernels

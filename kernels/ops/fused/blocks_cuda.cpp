@@ -60,7 +60,8 @@ bool rotateAndWrite(CudaContext& context, const QkvProject& op, bool writes) {
 } // namespace
 
 void execute(CudaContext& context, const QkvProject& op) {
-    const QkvProjectPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    const QkvProjectPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data),
+                                          context.traits());
     if (op.fusible() && projectFewTokens(context, op, primitives)) {
         return;
     }
@@ -79,11 +80,12 @@ void execute(CudaContext& context, const QkvProject& op) {
 }
 
 void execute(CudaContext& context, const OutProject& op) {
-    executePrimitives<OutProjectPrimitives>(context, op);
+    executePrimitives<OutProjectPrimitives>(context, op, context.traits());
 }
 
 void execute(CudaContext& context, const DenseMlp& op) {
-    const DenseMlpPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    const DenseMlpPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data),
+                                        context.traits());
     const bool activated = op.fusible() && activateFewTokens(context, op, primitives.activation.out);
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
@@ -97,22 +99,22 @@ void execute(CudaContext& context, const DenseMlp& op) {
 
 void execute(CudaContext& context, const Route& op) {
     if (!op.fusible() || !routeTokens(context, op)) {
-        executePrimitives<RoutePrimitives>(context, op);
+        executePrimitives<RoutePrimitives>(context, op, context.traits());
     }
 }
 
 void execute(CudaContext& context, const ExpertMlp& op) {
     if (op.grouped()) {
-        executePrimitives<GroupedExpertPrimitives>(context, op);
+        executePrimitives<GroupedExpertPrimitives>(context, op, context.traits());
     } else if (!runExpertsOfFewTokens(context, op) && !multiplyInTiles(context, op)) {
-        executePrimitives<ExpertMlpPrimitives>(context, op);
+        executePrimitives<ExpertMlpPrimitives>(context, op, context.traits());
     }
 }
 
 void execute(CudaContext& context, const LmHead& op) {
     const FewRowsProduct product{op.x, op.rows, op.norm, op.head, {}, op.logits, op.softCap};
     if (!op.head.adapter.empty() || !multiplyFewRows(context, product)) {
-        executePrimitives<LmHeadPrimitives>(context, op);
+        executePrimitives<LmHeadPrimitives>(context, op, context.traits());
     }
 }
 

@@ -113,7 +113,7 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
         !packedStack(op.down.weight) || !packedBias(op.gateUp.bias) || !packedBias(op.down.bias)) {
         return false;
     }
-    const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data));
+    const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data), context.traits());
     const std::int64_t dim = op.x.shape[1];
     const std::int64_t width = op.down.weight.inFeatures();
     abi::Mxfp4GemvParams params{};

@@ -6,7 +6,7 @@
 
 namespace vitrine::kernels {
 
-AdapterProducts::AdapterProducts(const Matmul& op, ScratchLayout layout) {
+AdapterProducts::AdapterProducts(const Matmul& op, ScratchLayout layout, const DeviceTraits& traits) {
     base = op;
     base.adapter = {};
     const TensorView hidden = layout.take(op.x.dtype, Shape{op.x.shape[0], op.adapter.rank()});
@@ -18,8 +18,7 @@ AdapterProducts::AdapterProducts(const Matmul& op, ScratchLayout layout) {
     up.weight = denseWeight(op.adapter.b);
     up.residual = op.out;
     up.out = op.out;
-    const std::uint64_t shared =
-        std::max({scratch(base, DeviceTraits{}), scratch(down, DeviceTraits{}), scratch(up, DeviceTraits{})});
+    const std::uint64_t shared = std::max({scratch(base, traits), scratch(down, traits), scratch(up, traits)});
     if (shared > 0) {
         const TensorView piece = layout.takeBytes(shared);
         base.scratch = piece;

@@ -5,13 +5,14 @@
 // A Matmul with an adapter as three without: the product with the weight, the one down to the adapter's rank, and the
 // one up again, which adds to the first. The same list serves sizing, costs and every backend.
 
+#include "kernels/core/device_traits.h"
 #include "kernels/ops/common/scratch_layout.h"
 #include "kernels/ops/linear/matmul.h"
 
 namespace vitrine::kernels {
 
 struct AdapterProducts {
-    AdapterProducts(const Matmul& op, ScratchLayout layout);
+    AdapterProducts(const Matmul& op, ScratchLayout layout, const DeviceTraits& traits);
     template <class Visit> void forEach(Visit&& visit) const {
         visit(base);
         visit(down);

@@ -9,8 +9,8 @@
 
 namespace vitrine::kernels {
 
-/// A weight (out, in) is the transposed storage of the weight of the product that leads from out to in. Dense weights
-/// only.
+/// A weight (out, in) is the transposed storage of the weight of the product that leads from out to in. A packed one
+/// counts as transposed then: products on a GPU take it so, Matmul on the CPU does not.
 Matmul asMatmul(const MatmulInputGradient& op);
 
 } // namespace vitrine::kernels

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/matmul.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/cpu/row_loop.h"
 #include "kernels/ops/common/op_check.h"
 #include "kernels/ops/linear/adapter_products.h"
+#include "kernels/ops/linear/expanded_weight.h"
 #include "kernels/ops/linear/weight_check.h"
 #include "kernels/ops/linear/weight_product.h"
 
@@ -61,7 +63,7 @@ Cost cost(const Matmul& op, const DeviceTraits& traits) {
     if (!op.adapter.empty()) {
         cost.launches = 0;
         cost.computeType = op.x.dtype;
-        AdapterProducts(op, ScratchLayout()).forEach([&](const Matmul& part) {
+        AdapterProducts(op, ScratchLayout(), traits).forEach([&](const Matmul& part) {
             addCost(cost, kernels::cost(part, traits));
         });
         return cost;
@@ -72,15 +74,17 @@ Cost cost(const Matmul& op, const DeviceTraits& traits) {
     cost.flops =
         2 * static_cast<std::uint64_t>(op.out.shape.count()) * static_cast<std::uint64_t>(op.weight.inFeatures());
     cost.computeType = op.x.dtype;
+    addExpansion(cost, op, traits);
     return cost;
 }
 
-std::uint64_t scratch(const Matmul& op, const DeviceTraits&) {
+std::uint64_t scratch(const Matmul& op, const DeviceTraits& traits) {
     if (!op.adapter.empty()) {
-        return AdapterProducts(op, ScratchLayout()).bytes;
+        return AdapterProducts(op, ScratchLayout(), traits).bytes;
     }
     const std::int64_t rows = op.x.shape[0];
-    return rows <= kGemvRows ? bytesOf(DType::F32, rows * preparedSize(op.x.shape[1])) : 0;
+    const std::uint64_t prepared = rows <= kGemvRows ? bytesOf(DType::F32, rows * preparedSize(op.x.shape[1])) : 0;
+    return std::max(prepared, expandedScratch(op, traits));
 }
 
 } // namespace vitrine::kernels

@@ -24,7 +24,8 @@ struct Matmul {
 
 void check(const Matmul& op);
 Cost cost(const Matmul& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// Bytes of op.scratch that this op needs; the engine allocates them. With less than a GPU's traits ask for, more than
+/// 16 BF16 rows by a packed weight are multiplied in float32 arithmetic, which is slow.
 std::uint64_t scratch(const Matmul& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Matmul& op);
 void execute(CudaContext& context, const Matmul& op);

@@ -6,8 +6,11 @@
 #include "kernels/device/abi/matmul.h"
 #include "kernels/ops/common/cuda_call.h"
 #include "kernels/ops/linear/adapter_products.h"
+#include "kernels/ops/linear/expanded_weight.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
 #include "kernels/ops/linear/vendor_product.h"
+#include "kernels/ops/linear/weights.h"
+#include "kernels/ops/linear/weights_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -63,12 +66,24 @@ void multiplyByVendor(CudaContext& context, const Matmul& op) {
     }
 }
 
+/// The weight as BF16 in the op's scratch. A packed matrix that counts as transposed is expanded as it is stored.
+WeightView expandWeight(CudaContext& context, const Matmul& op) {
+    WeightView stored = op.weight;
+    if (stored.transposed) {
+        stored.transposed = false;
+        stored.shape = Shape{op.weight.inFeatures(), op.weight.outFeatures()};
+    }
+    const TensorView expanded{op.scratch.data, DType::BF16, stored.shape};
+    execute(context, Dequantize{stored, expanded});
+    return denseWeight(expanded, op.weight.transposed);
+}
+
 /// Any other combination, in float32 arithmetic.
 void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     abi::MatmulParams params{};
     params.x = op.x.data;
     const WeightPointers weight(op.weight);
-    params.blocks = weight.packed;
+    params.packed = weight.packed;
     params.scales = weight.scales;
     params.dense = weight.dense;
     params.bias = op.bias.data;
@@ -82,9 +97,10 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     params.in = static_cast<int>(op.x.shape[1]);
     params.out = static_cast<int>(op.out.shape[1]);
     params.scale = op.scale;
+    params.nf4Scales = nf4ScalesForDevice(op.weight);
     launchFamily(context, "matmul", abi::kMatmulAbi, params,
                  {{"x_dtype", optionalDtype(op.x)},
-                  {"w_dtype", dtypeNumber(op.weight.data)},
+                  {"w_dtype", elementNumber(op.weight)},
                   {"bias_dtype", optionalDtype(op.bias)},
                   {"residual_dtype", optionalDtype(op.residual)},
                   {"out_dtype", optionalDtype(op.out)},
@@ -98,7 +114,7 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
 
 void execute(CudaContext& context, const Matmul& op) {
     if (!op.adapter.empty()) {
-        AdapterProducts(op, ScratchLayout(op.scratch.data)).forEach([&](const Matmul& part) {
+        AdapterProducts(op, ScratchLayout(op.scratch.data), context.traits()).forEach([&](const Matmul& part) {
             execute(context, part);
         });
         return;
@@ -112,6 +128,10 @@ void execute(CudaContext& context, const Matmul& op) {
     }
     if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.data.dtype, op.out.dtype)) {
         multiplyByVendor(context, op);
+    } else if (expandsWeight(op) && !op.scratch.empty() && op.scratch.bytes() >= expandedBytes(op)) {
+        Matmul dense = op;
+        dense.weight = expandWeight(context, op);
+        multiplyByVendor(context, dense);
     } else {
         multiplyInFloat32(context, op);
     }

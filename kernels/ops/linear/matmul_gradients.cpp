@@ -3,6 +3,7 @@
 #include "kernels/ops/linear/matmul_gradients.h"
 
 #include "kernels/ops/common/op_check.h"
+#include "kernels/ops/linear/expanded_weight.h"
 #include "kernels/ops/linear/input_gradient.h"
 #include "kernels/ops/linear/weight_check.h"
 
@@ -25,7 +26,9 @@ Cost productCost(std::uint64_t inputBytes, const TensorView& out, bool accumulat
 Matmul asMatmul(const MatmulInputGradient& op) {
     Matmul product;
     product.x = op.gradOut;
-    product.weight = denseWeight(op.weight.data, !op.weight.transposed);
+    product.weight = op.weight;
+    product.weight.transposed = !op.weight.transposed;
+    product.weight.shape = Shape{op.weight.inFeatures(), op.weight.outFeatures()};
     product.residual = op.accumulate ? op.gradX : TensorView{};
     product.out = op.gradX;
     product.scale = op.scale;
@@ -39,21 +42,25 @@ void check(const MatmulInputGradient& op) {
     rule.require(op.weight.shape.rank() == 2, "weight", "a stack of matrices where a single one is needed");
     rule.matrix(op.gradOut, "gradOut", OpCheck::kAny, op.weight.outFeatures());
     rule.require(!op.weight.quantized() || op.gradOut.dtype != DType::F64, "gradOut",
-                 "an MXFP4 weight is multiplied in float32, and gradOut is float64");
+                 "a packed weight is multiplied in float32, and gradOut is float64");
     rule.matrix(op.gradX, "gradX", op.gradOut.shape[0], op.weight.inFeatures());
     rule.disjoint(op.gradX, "gradX", op.gradOut, "gradOut");
     rule.disjoint(op.gradX, "gradX", op.weight.data, "weight");
     rule.disjoint(op.gradX, "gradX", op.weight.scales, "weight");
+    rule.disjoint(op.gradX, "gradX", op.weight.scaleScales, "weight");
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 
-Cost cost(const MatmulInputGradient& op, const DeviceTraits&) {
-    return productCost(op.gradOut.bytes() + op.weight.bytes(), op.gradX, op.accumulate, op.weight.outFeatures(),
-                       op.gradOut.dtype);
+Cost cost(const MatmulInputGradient& op, const DeviceTraits& traits) {
+    Cost cost = productCost(op.gradOut.bytes() + op.weight.bytes(), op.gradX, op.accumulate, op.weight.outFeatures(),
+                            op.gradOut.dtype);
+    addExpansion(cost, asMatmul(op), traits);
+    return cost;
 }
 
 std::uint64_t scratch(const MatmulInputGradient& op, const DeviceTraits& traits) {
-    return op.weight.quantized() ? 0 : scratch(asMatmul(op), traits);
+    const Matmul product = asMatmul(op);
+    return op.weight.quantized() ? expandedScratch(product, traits) : scratch(product, traits);
 }
 
 void check(const MatmulWeightGradient& op) {

@@ -18,7 +18,7 @@ namespace vitrine::kernels {
 struct MatmulInputGradient {
     static constexpr std::string_view kName = "MatmulInputGradient";
     TensorView gradOut;      ///< (rows, out), may have a row stride
-    WeightView weight;       ///< a single matrix (out, in). MXFP4: on the CPU only, and gradOut is not F64
+    WeightView weight;       ///< a single matrix (out, in). Packed: gradOut is not F64
     TensorView gradX;        ///< (rows, in), may have a row stride
     bool accumulate = false; ///< add to gradX
     TensorView scratch;
@@ -30,7 +30,7 @@ Cost cost(const MatmulInputGradient& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const MatmulInputGradient& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const MatmulInputGradient& op);
-/// Throws Unsupported for an MXFP4 weight, and for dtypes that Matmul does not multiply on a GPU.
+/// Throws Unsupported for dtypes that Matmul does not multiply on a GPU.
 void execute(CudaContext& context, const MatmulInputGradient& op);
 
 /// gradWeight = gradOut^T x, or gradWeight += gradOut^T x. Without rows the product is zero. A weight that is stored

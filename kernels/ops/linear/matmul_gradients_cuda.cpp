@@ -23,11 +23,6 @@ void clearRows(CudaContext& context, const TensorView& matrix) {
 } // namespace
 
 void execute(CudaContext& context, const MatmulInputGradient& op) {
-    if (op.weight.quantized()) {
-        throw base::Unsupported(
-            "MatmulInputGradient: weight: an MXFP4 weight is multiplied on the CPU only; dequantize it "
-            "for the GPU first");
-    }
     execute(context, asMatmul(op));
 }
 

@@ -4,16 +4,16 @@
 
 // Products with one weight matrix on the CPU, shared by Matmul, its gradients and ExpertMatmul.
 //
-// Few rows: dot products straight from the stored weights (BF16, F16, F32, MXFP4), each weight read once. Many rows:
-// tiles of the weight are expanded to float32 on the stack; the whole weight never is. Both add up in one order, so a
-// row's result is the same to the last bit whatever rows stand beside it: batches, chunks of a prompt and preemption
-// change no token.
+// Few rows: dot products straight from the stored weights, each weight read once. Many rows: tiles of the weight are
+// expanded to float32 on the stack; the whole weight never is. Both add up in one order, so a row's result is the same
+// to the last bit whatever rows stand beside it: batches, chunks of a prompt and preemption change no token.
 
 #include <cstdint>
 
 #include "kernels/context/cpu_context.h"
 #include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
+#include "kernels/formats/nf4_format.h"
 
 namespace vitrine::kernels {
 
@@ -27,15 +27,18 @@ inline constexpr std::int64_t kGemvPiece = 64;
 inline constexpr std::int64_t kTileRows = 256;
 inline constexpr std::int64_t kTileOutputs = 128;
 
-/// One (out, in) matrix, or (in, out) when transposed. F4 stands for MXFP4 blocks with scales.
+/// One (out, in) matrix, or (in, out) when transposed. F4 stands for MXFP4 blocks with scales, Nf4 for NF4.
 struct MatrixRef {
     DType dtype = DType::None;
     const void* data = nullptr;
-    const std::uint8_t* scales = nullptr;
+    const std::uint8_t* scales = nullptr; ///< of MXFP4
+    Nf4Scales nf4Scales;                  ///< of NF4
     std::int64_t out = 0;
     std::int64_t in = 0;
     std::int64_t stride = 0; ///< elements between stored rows of a dense matrix
     bool transposed = false;
+
+    bool packed() const { return dtype == DType::F4 || dtype == DType::Nf4; }
 };
 
 /// The matrix, or the stack's matrix number `expert`.
@@ -69,7 +72,7 @@ void prepareRow(SimdLevel simd, const MatrixRef& matrix, const TensorView& x, st
 void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepared, std::int64_t rowBegin,
                      std::int64_t rowCount, std::int64_t outBegin, std::int64_t outCount);
 
-/// The same over expanded tiles. A transposed MXFP4 matrix is stored (in, out), with groups along out.
+/// The same over expanded tiles. A transposed packed matrix is stored (in, out), with groups along out.
 void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
                   std::int64_t outBegin, std::int64_t outCount);
 

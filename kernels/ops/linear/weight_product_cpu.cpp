@@ -15,7 +15,7 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::int64_t kTileDepth = 256;     ///< of the contracted axis; a multiple of an MXFP4 group
+constexpr std::int64_t kTileDepth = 256;     ///< of the contracted axis; a multiple of a quantization group
 constexpr std::int64_t kPreparedBlock = 128; ///< the longest unit that a kernel permutes
 
 const std::byte* bytesAt(const void* data, DType dtype, std::int64_t element) {
@@ -220,6 +220,12 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
         matrix.scales = weight.scales.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / kMxfp4Group);
         return matrix;
     }
+    if (weight.format == WeightFormat::Nf4) {
+        matrix.dtype = DType::Nf4;
+        matrix.data = weight.data.data;
+        matrix.nf4Scales = nf4Scales(weight);
+        return matrix;
+    }
     const TensorView& dense = weight.data;
     matrix.dtype = dense.dtype;
     matrix.transposed = weight.transposed;
@@ -230,8 +236,10 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
 }
 
 void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) {
-    if (matrix.dtype == DType::F4) {
-        const std::int64_t width = matrix.transposed ? matrix.out : matrix.in;
+    const std::int64_t width = matrix.transposed ? matrix.out : matrix.in;
+    if (matrix.dtype == DType::Nf4) {
+        expandNf4(static_cast<const std::uint8_t*>(matrix.data), matrix.nf4Scales, row * width + begin, count, out);
+    } else if (matrix.dtype == DType::F4) {
         expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (width / 2),
                     matrix.scales + row * (width / kMxfp4Group), begin, count, out);
     } else {
@@ -342,9 +350,8 @@ void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t 
             }
             for (std::int64_t o = 0; o < outCount; ++o) {
                 const std::int64_t out = outBegin + o;
-                if (matrix.dtype == DType::F4) {
-                    expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + out * (matrix.in / 2),
-                                matrix.scales + out * (matrix.in / kMxfp4Group), begin, depth, expanded);
+                if (matrix.packed()) {
+                    loadWeights(matrix, out, begin, depth, expanded);
                     std::copy(expanded, expanded + depth, w);
                 } else if (matrix.transposed) {
                     loadColumn(matrix.dtype, matrix.data, matrix.stride, out, begin, depth, w);

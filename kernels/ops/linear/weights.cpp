@@ -18,6 +18,7 @@ void check(const Dequantize& op) {
     rule.contiguous(op.out, "out");
     rule.disjoint(op.out, "out", op.weight.data, "weight");
     rule.disjoint(op.out, "out", op.weight.scales, "weight");
+    rule.disjoint(op.out, "out", op.weight.scaleScales, "weight");
 }
 
 Cost cost(const Dequantize& op, const DeviceTraits&) {

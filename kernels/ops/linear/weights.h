@@ -10,9 +10,10 @@
 namespace vitrine::kernels {
 
 /// A packed weight as floats. MXFP4: out = table[nibble] * 2^(scale - 127), exact in BF16 unless the exponent leaves
-/// its range.
+/// its range. NF4: out = table[nibble] * scale in float32, rounded once more when out is narrower.
 struct Dequantize {
-    static constexpr std::string_view kName = "DequantizeMxfp4"; ///< recorded runs know it by this name
+    static constexpr std::string_view kName =
+        "DequantizeMxfp4"; ///< of every format: recorded runs know it by this name
     WeightView weight;
     TensorView out; ///< of the weight's shape
 };

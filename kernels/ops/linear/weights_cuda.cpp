@@ -2,11 +2,17 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/weights.h"
 
+#include <algorithm>
+
 #include "base/philox.h"
 #include "kernels/device/abi/dequantize_mxfp4.h"
+#include "kernels/device/abi/dequantize_nf4.h"
 #include "kernels/device/abi/fill_random.h"
 #include "kernels/device/abi/transpose_copy.h"
+#include "kernels/formats/nf4_format.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/linear/weights_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -17,19 +23,51 @@ std::int64_t elementsPerBlock(DType dtype) {
     return dtype == DType::U8 ? 16 : bitsOf(dtype) == 16 ? 8 : 4;
 }
 
-} // namespace
+void dequantizeNf4(CudaContext& context, const Dequantize& op) {
+    abi::DequantizeNf4Params params{};
+    params.data = op.weight.data.data;
+    params.out = op.out.data;
+    params.blocks = op.weight.scales.shape.count();
+    params.scales = nf4ScalesForDevice(op.weight);
+    launchFamily(context, "dequantize_nf4", abi::kDequantizeNf4Abi, params,
+                 {{"out_dtype", dtypeNumber(op.out)}, {"blocks", params.blocks}});
+}
 
-void execute(CudaContext& context, const Dequantize& op) {
+void dequantizeMxfp4(CudaContext& context, const Dequantize& op) {
     abi::DequantizeMxfp4Params params{};
     params.blocks = op.weight.data.data;
     params.scales = op.weight.scales.data;
     params.out = op.out.data;
     params.groups = op.weight.scales.shape.count();
-    if (params.groups == 0) {
-        return;
-    }
     launchFamily(context, "dequantize_mxfp4", abi::kDequantizeMxfp4Abi, params,
                  {{"out_dtype", dtypeNumber(op.out)}, {"groups", params.groups}});
+}
+
+} // namespace
+
+std::int64_t elementNumber(const WeightView& weight) {
+    return static_cast<std::int64_t>(weight.quantized() ? packedFormat(weight.format).element : weight.data.dtype);
+}
+
+abi::Nf4Scales nf4ScalesForDevice(const WeightView& weight) {
+    abi::Nf4Scales out{};
+    if (weight.format != WeightFormat::Nf4) {
+        return out;
+    }
+    const Nf4Scales scales = nf4Scales(weight);
+    out.floats = scales.floats;
+    out.codes = scales.codes;
+    out.codeScales = scales.codeScales;
+    out.offset = scales.offset;
+    std::ranges::copy(nf4ScaleMap(), out.map);
+    return out;
+}
+
+void execute(CudaContext& context, const Dequantize& op) {
+    if (op.out.shape.count() == 0) {
+        return;
+    }
+    (op.weight.format == WeightFormat::Nf4 ? dequantizeNf4 : dequantizeMxfp4)(context, op);
 }
 
 void execute(CudaContext& context, const FillRandom& op) {

@@ -3,46 +3,20 @@
 #include "kernels/ops/optimizer/adamw_8bit.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #include "kernels/cpu/row_loop.h"
+#include "kernels/formats/dynamic_map.h"
 #include "kernels/ops/optimizer/adamw_step.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-/// A table of values and the borders between neighbours: a number at a border gets the lower code.
-struct CodeTable {
-    const float* map;
-    float borders[255];
-
-    explicit CodeTable(const float* values) : map(values), borders() {
-        for (int i = 0; i < 255; ++i) {
-            borders[i] = 0.5F * (values[i] + values[i + 1]);
-        }
-    }
-    std::uint8_t nearest(float x) const {
-        return static_cast<std::uint8_t>(std::lower_bound(borders, borders + 255, x) - borders);
-    }
-};
-
 void expandCodes(const CodeTable& table, const std::uint8_t* codes, float absmax, std::int64_t count, float* moments) {
     for (std::int64_t i = 0; i < count; ++i) {
         moments[i] = table.map[codes[i]] * absmax;
     }
-}
-
-/// Gives the scale.
-float packCodes(const CodeTable& table, const float* moments, std::int64_t count, std::uint8_t* codes) {
-    float absmax = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        absmax = std::max(absmax, std::fabs(moments[i]));
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-        codes[i] = table.nearest(absmax > 0 ? moments[i] / absmax : 0.0F);
-    }
-    return absmax;
 }
 
 } // namespace

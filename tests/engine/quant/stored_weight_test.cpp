@@ -29,12 +29,14 @@ TEST(StoredWeight, Mxfp4HasBlocksAndScales) {
 TEST(StoredWeight, TheFormatIsFoundByMethodAndByFile) {
     EXPECT_EQ(formatOfMethod("mxfp4"), WeightFormat::Mxfp4);
     EXPECT_EQ(formatOfMethod("gptq"), std::nullopt);
+    EXPECT_EQ(formatOfMethod("nf4"), std::nullopt) << "config.json names it in another field";
     EXPECT_EQ(formatOfMethod(""), std::nullopt);
     const auto only = [](const std::string& there) {
         return [there](const std::string& name) { return name == there; };
     };
     EXPECT_EQ(formatInFile("w", only("w_blocks")), WeightFormat::Mxfp4);
     EXPECT_EQ(formatInFile("w", only("w")), WeightFormat::Dense);
+    EXPECT_EQ(formatInFile("w", only("w.quant_state.bitsandbytes__nf4")), WeightFormat::Nf4);
     EXPECT_EQ(formatInFile("w", only("v")), std::nullopt);
 }
 

@@ -10,7 +10,7 @@ namespace vitrine::kernels {
 namespace {
 
 TEST(DType, NamesOfSafetensorsGoBothWays) {
-    for (int i = 1; i <= static_cast<int>(DType::F8E5M2Fnuz); ++i) {
+    for (int i = 1; i <= static_cast<int>(DType::Nf4); ++i) {
         const auto dtype = static_cast<DType>(i);
         EXPECT_EQ(dtypeFromSafetensors(safetensorsName(dtype)), dtype) << i;
         EXPECT_FALSE(dtypeName(dtype).empty());

@@ -34,11 +34,27 @@ TEST(WeightFormats, APackedWeightKnowsItsShape) {
     EXPECT_TRUE(weight.quantized());
 }
 
+TEST(WeightFormats, AnNf4WeightCountsAllItsTensors) {
+    std::array<std::uint8_t, 1> memory{};
+    const TensorView data{memory.data(), DType::U8, Shape{40, 96}};
+    const TensorView codes{memory.data(), DType::U8, Shape{40, 3}};
+    const TensorView codeScales{memory.data(), DType::F32, Shape{1}};
+    WeightView weight = packedWeight(WeightFormat::Nf4, data, codes, codeScales, 0.5F);
+    EXPECT_EQ(weight.shape, (Shape{40, 192}));
+    EXPECT_EQ(weight.group, 64);
+    EXPECT_EQ(weight.bytes(), 40U * 96 + 40 * 3 + 4);
+    EXPECT_EQ(weight.scaleOffset, 0.5F);
+    EXPECT_EQ(weight.field(WeightField::ScaleScales).shape, codeScales.shape);
+}
+
 TEST(WeightFormats, TensorsInMemoryAreKnownByNameAndType) {
     const PackedFormat& mxfp4 = packedFormat(WeightFormat::Mxfp4);
     EXPECT_EQ(packedFormatOf(DType::U8, "model.layers.0.mlp.experts.down_proj_blocks"), &mxfp4);
     EXPECT_EQ(packedFormatOf(DType::U8, "model.layers.0.mlp.experts.down_proj_scales"), &mxfp4);
     EXPECT_EQ(packedFormatOf(DType::F4, "anything"), &mxfp4);
+    EXPECT_EQ(packedFormatOf(DType::Nf4, "anything"), &packedFormat(WeightFormat::Nf4));
+    EXPECT_EQ(packedFormatOf(DType::U8, "model.layers.0.mlp.down_proj.weight.absmax"),
+              &packedFormat(WeightFormat::Nf4));
     EXPECT_EQ(packedFormatOf(DType::U8, "load.staging"), nullptr);
     EXPECT_EQ(packedFormatOf(DType::BF16, "model.layers.0.mlp.experts.down_proj_scales"), nullptr);
 }

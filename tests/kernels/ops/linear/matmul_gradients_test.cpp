@@ -10,6 +10,7 @@ namespace {
 
 using testing::denseWeight;
 using testing::mxfp4Weight;
+using testing::nf4Weight;
 using testing::TestTensor;
 using testing::TestWeight;
 
@@ -124,6 +125,49 @@ TEST(MatmulInputGradient, Mxfp4AgainstDouble) {
     });
 }
 
+TEST(MatmulInputGradient, Nf4AgainstDouble) {
+    std::mt19937 random(12);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const bool packedScales : {false, true}) {
+            for (const auto& [rows, in, out] : {Sizes{1, 64, 1}, {2, 192, 9}, {8, 128, 300}, {270, 576, 150}}) {
+                SCOPED_TRACE(::testing::Message() << rows << " rows, in " << in << ", out " << out);
+                const TestWeight weight = nf4Weight(random, out, in, packedScales);
+                expectInputGradient(context, random, weight, rows, DType::BF16, DType::BF16, false);
+                expectInputGradient(context, random, weight, rows, DType::F32, DType::F32, true);
+            }
+        }
+    });
+}
+
+/// A device whose ops leave results for each other in scratch gets room for the weight in BF16, and says what that
+/// costs.
+TEST(MatmulInputGradient, APackedWeightIsExpandedForManyRows) {
+    std::mt19937 random(13);
+    DeviceTraits gpu;
+    gpu.features.kernelScratch = true;
+    const TestWeight nf4 = nf4Weight(random, 64, 128, true);
+    const TestWeight mxfp4 = mxfp4Weight(random, 64, 128);
+    for (const WeightView& weight : {nf4.view, mxfp4.view}) {
+        for (const std::int64_t rows : {16, 17}) {
+            for (const DType type : {DType::BF16, DType::F32}) {
+                TestTensor gradOut(type, Shape{rows, 64}), gradX(type, Shape{rows, 128});
+                const MatmulInputGradient op{gradOut, weight, gradX, false, {}};
+                const std::uint64_t expected = rows > 16 && type == DType::BF16 ? 64 * 128 * 2 : 0;
+                EXPECT_EQ(scratch(op, gpu), expected);
+                EXPECT_EQ(scratch(op, DeviceTraits{}), 0U);
+                EXPECT_EQ(cost(op, gpu).bytesRead, cost(op, DeviceTraits{}).bytesRead + expected);
+                EXPECT_EQ(cost(op, gpu).launches, expected > 0 ? 2U : 1U);
+                Matmul forward;
+                forward.x = gradX;
+                forward.weight = weight;
+                forward.out = gradOut;
+                EXPECT_EQ(scratch(forward, gpu), expected);
+                EXPECT_EQ(scratch(forward, DeviceTraits{}), 0U);
+            }
+        }
+    }
+}
+
 TEST(MatmulInputGradient, DoubleKeepsDoublePrecision) {
     std::mt19937 random(3);
     CpuContext context(2);
@@ -175,10 +219,11 @@ TEST(MatmulInputGradient, ZeroRows) {
     CpuContext context(2);
     const TestWeight dense = denseWeight(random, DType::BF16, 8, 32, false);
     const TestWeight mxfp4 = mxfp4Weight(random, 8, 32);
-    for (const WeightView& weight : {dense.view, mxfp4.view}) {
+    const TestWeight nf4 = nf4Weight(random, 8, 64, false);
+    for (const WeightView& weight : {dense.view, mxfp4.view, nf4.view}) {
         for (const bool accumulate : {false, true}) {
             const TensorView gradOut{nullptr, DType::F32, Shape{0, 8}, 0};
-            const TensorView gradX{nullptr, DType::F32, Shape{0, 32}, 0};
+            const TensorView gradX{nullptr, DType::F32, Shape{0, weight.inFeatures()}, 0};
             testing::runOp(context, MatmulInputGradient{gradOut, weight, gradX, accumulate, {}});
         }
     }
@@ -211,6 +256,9 @@ TEST(MatmulGradients, ThreadsChangeNoBit) {
             if (type != DType::F64) {
                 const TestWeight mxfp4 = mxfp4Weight(random, kOut, kIn);
                 expectSameOnFourThreads(MatmulInputGradient{gradOut, mxfp4.view, gradX, false, {}}, gradX);
+                TestTensor wide(type, Shape{rows, 448});
+                const TestWeight nf4 = nf4Weight(random, kOut, 448, true);
+                expectSameOnFourThreads(MatmulInputGradient{gradOut, nf4.view, wide, false, {}}, wide);
             }
         }
     }

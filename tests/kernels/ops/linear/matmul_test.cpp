@@ -9,6 +9,7 @@ namespace {
 
 using testing::denseWeight;
 using testing::mxfp4Weight;
+using testing::nf4Weight;
 using testing::TestTensor;
 using testing::TestWeight;
 
@@ -108,6 +109,21 @@ TEST(Matmul, Mxfp4AgainstDouble) {
     });
 }
 
+TEST(Matmul, Nf4AgainstDouble) {
+    std::mt19937 random(14);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const bool packedScales : {false, true}) {
+            for (const auto& [rows, in, out] :
+                 {std::tuple{1, 64, 1}, {1, 2880, 67}, {3, 128, 65}, {8, 320, 129}, {9, 192, 40}, {260, 576, 150}}) {
+                const TestWeight weight = nf4Weight(random, out, in, packedScales);
+                expectProduct(context, random, weight, {rows, in, out, DType::BF16, DType::BF16, true, true});
+                expectProduct(context, random, weight, {rows, in, out, DType::F32, DType::F32, false, false});
+                expectProduct(context, random, weight, {rows, in, out, DType::F64, DType::F64, false, true});
+            }
+        }
+    });
+}
+
 TEST(Matmul, DoubleRowsKeepDoublePrecision) {
     std::mt19937 random(3);
     CpuContext context(2);
@@ -168,6 +184,9 @@ TEST(Matmul, ARowDoesNotDependOnItsNeighbours) {
     testing::forEachSimd([&](CpuContext& context) {
         for (const std::int64_t in : {32, 96, 544, 1184}) {
             expectRowsStandAlone(context, random, mxfp4Weight(random, 70, in), in == 96 ? DType::F32 : DType::BF16);
+        }
+        for (const std::int64_t in : {64, 576, 1216}) {
+            expectRowsStandAlone(context, random, nf4Weight(random, 70, in, in == 576), DType::BF16);
         }
         for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
             for (const std::int64_t in : {5, 128, 515, 1030}) {

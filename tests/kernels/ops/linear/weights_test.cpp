@@ -8,7 +8,7 @@
 #include "kernels/formats/mxfp4_format.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/linear/weight_product.h"
-#include "tests/kernels/ops/common/op_testing.h"
+#include "tests/kernels/ops/linear/weight_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -60,6 +60,50 @@ TEST(DequantizeMxfp4, EveryScaleAndNibbleIsExact) {
     EXPECT_EQ(out.values(), expected);
     EXPECT_TRUE(std::isnan(mxfp4Scale(255)));
     EXPECT_EQ(mxfp4Scale(0), 0x1p-127F);
+}
+
+TEST(DequantizeNf4, IsTableTimesScale) {
+    CpuContext context(2);
+    std::mt19937 random(6);
+    for (const bool packedScales : {false, true}) {
+        const testing::TestWeight weight = testing::nf4Weight(random, 37, 192, packedScales);
+        TestTensor wide(DType::F32, Shape{37, 192}), narrow(DType::BF16, Shape{37, 192});
+        testing::runOp(context, Dequantize{weight.view, wide});
+        EXPECT_EQ(wide.values(), weight.values);
+        testing::runOp(context, Dequantize{weight.view, narrow});
+        TestTensor rounded(DType::BF16, Shape{37, 192});
+        rounded.fill(weight.values);
+        EXPECT_EQ(narrow.values(), rounded.values());
+    }
+}
+
+TEST(DequantizeNf4, CheckRefusesOtherShapes) {
+    std::mt19937 random(7);
+    const testing::TestWeight weight = testing::nf4Weight(random, 8, 128, true);
+    TestTensor out(DType::F32, Shape{8, 128});
+    const Dequantize good{weight.view, out};
+    check(good);
+    Dequantize op = good;
+    op.weight.data.shape = Shape{8, 48}; // an input axis of 96
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.weight.scaleScales.shape = Shape{2};
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.weight.scaleScales = {};
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.weight.scales.dtype = DType::F32;
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.weight.transposed = true;
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.weight.zeros = op.weight.scaleScales;
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.out.shape = Shape{8, 64};
+    testing::expectCheckNames(op, "out");
 }
 
 TEST(TransposeCopy, EveryElementSize) {

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/trainer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/training/host_floats.h"
+#include "kernels/context/context.h"
+#include "kernels/ops/rowwise/elementwise.h"
+
+namespace vitrine::engine {
+
+using base::MemoryCategory;
+using kernels::DType;
+using kernels::Shape;
+
+namespace {
+
+/// Ends the tracer's step however it is left.
+class TrainScope {
+public:
+    TrainScope(kernels::Tracer& tracer, std::int64_t number, std::int64_t tokens) : tracer_(tracer) {
+        tracer_.beginStep("train", static_cast<std::int32_t>(number), tokens);
+    }
+    ~TrainScope() { tracer_.endStep(); }
+    TrainScope(const TrainScope&) = delete; // one begin, one end
+    TrainScope& operator=(const TrainScope&) = delete;
+
+private:
+    kernels::Tracer& tracer_;
+};
+
+struct TokenCounts {
+    std::int64_t tokens = 0, predicted = 0;
+};
+
+TokenCounts countTokens(std::span<const TrainingBatch> batches) {
+    TokenCounts out;
+    for (const TrainingBatch& batch : batches) {
+        out.tokens += static_cast<std::int64_t>(batch.tokens.size());
+        out.predicted += batch.predicted();
+    }
+    if (out.predicted == 0) {
+        throw base::BadInput("data: no token of the batch counts for the loss; give rows with more tokens");
+    }
+    return out;
+}
+
+} // namespace
+
+Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques)
+    : model_(model), state_(state), pass_(model, techniques) {
+    kernels::MemoryResource& memory = model.context().memory().general();
+    lossSum_ = kernels::Tensor(memory, MemoryCategory::Other, "loss", DType::F64, Shape{1});
+    norm_ = kernels::Tensor(memory, MemoryCategory::Other, "gradients.norm", DType::F32, Shape{1});
+}
+
+void Trainer::clearLoss() {
+    model_.context().run(kernels::SetZero{lossSum_.view()});
+}
+
+double Trainer::lossSum() {
+    double sum = 0;
+    model_.context().download(lossSum_.view().data, &sum, sizeof(sum));
+    return sum;
+}
+
+TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
+                           const std::function<void()>& beforeUpdate) {
+    kernels::Context& context = model_.context();
+    const TokenCounts counts = countTokens(batches);
+    TrainingStep out;
+    out.tokens = counts.tokens;
+    const base::TimeNs begin = context.clock().now();
+    {
+        const TrainScope scope(context.tracer(), number, counts.tokens);
+        state_.zeroGradients();
+        clearLoss();
+        for (const TrainingBatch& batch : batches) {
+            pass_.run(batch, state_.gradients(), static_cast<float>(1 / static_cast<double>(counts.predicted)),
+                      lossSum_.view());
+        }
+        if (beforeUpdate) {
+            beforeUpdate();
+        }
+        {
+            const kernels::TraceScope optimizer(context.tracer(), base::ScopeKind::Layer, "optimizer");
+            state_.update(learningRate, number, norm_.view());
+        }
+        out.loss = lossSum() / static_cast<double>(counts.predicted);
+        out.gradientNorm = static_cast<double>(downloadFloats(context, norm_.view()).front());
+    }
+    out.seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;
+    context.tracer().counter("loss", out.loss);
+    context.tracer().counter("learning_rate", learningRate);
+    context.tracer().counter("gradient_norm", out.gradientNorm);
+    context.tracer().counter("tokens_per_second", static_cast<double>(out.tokens) / std::max(out.seconds, 1e-9));
+    return out;
+}
+
+double Trainer::loss(std::span<const TrainingBatch> batches) {
+    const TokenCounts counts = countTokens(batches);
+    const kernels::TraceScope scope(model_.context().tracer(), base::ScopeKind::Phase, "evaluate", -1, counts.tokens);
+    clearLoss();
+    for (const TrainingBatch& batch : batches) {
+        pass_.evaluate(batch, lossSum_.view());
+    }
+    return lossSum() / static_cast<double>(counts.predicted);
+}
+
+} // namespace vitrine::engine

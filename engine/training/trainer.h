@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Steps of a training run: gradients over one or several micro-batches, then one step of the optimizer.
+//
+// In the trace a step is one step scope "train" with the layer scopes of engine/training/gradient_pass.h and one named
+// "optimizer". Each step reports counters: loss, learning_rate, gradient_norm, tokens_per_second.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "engine/training/gradient_pass.h"
+#include "engine/training/trained_state.h"
+
+namespace vitrine::engine {
+
+/// What a step was like. Numbers that come from values are 0 on Meta.
+struct TrainingStep {
+    double loss = 0;         ///< mean over the tokens that count, before the update
+    double gradientNorm = 0; ///< before clipping
+    double seconds = 0;      ///< on the context's clock
+    std::int64_t tokens = 0; ///< of all micro-batches
+};
+
+/// Belongs to the thread of the model's context. The model and the state outlive it.
+class Trainer {
+public:
+    Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques);
+
+    /// Step `number` (from 1) with this learning rate. The loss is the mean over the tokens of all batches together.
+    /// `beforeUpdate` (may be null) is called when the gradients are complete. Throws BadInput for a bad batch or one
+    /// without tokens that count, OutOfMemory, Cancelled; the trained tensors are then as before the step.
+    TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
+                      const std::function<void()>& beforeUpdate = {});
+    /// The mean loss over the tokens that count.
+    double loss(std::span<const TrainingBatch> batches);
+    /// See GradientPass::keptOnDevice.
+    std::size_t keptOnDevice() const { return pass_.keptOnDevice(); }
+
+private:
+    void clearLoss();
+    double lossSum();
+
+    Model& model_;
+    TrainedState& state_;
+    GradientPass pass_;
+    kernels::Tensor lossSum_; ///< (1) F64
+    kernels::Tensor norm_;    ///< (1) F32
+};
+
+} // namespace vitrine::engine

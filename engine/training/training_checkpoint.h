@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a training run writes so that it can go on later exactly as if it had never stopped: a folder with
+//   trainer_state.json         the step, the losses so far, the options that must be the same
+//   trainer_state.safetensors  the tensors of TrainedState::pieces()
+// The folder appears under its name only when it is complete.
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace vitrine::kernels {
+class Context;
+} // namespace vitrine::kernels
+
+namespace vitrine::engine {
+
+class TrainedState;
+
+/// Writes OUTPUT/checkpoint-STEP. `progress` is an object that the run reads back; `more` (may be null) adds files to
+/// the folder. Returns the folder. Throws BadInput when the disk is full or the place cannot be written.
+std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step, kernels::Context& context,
+                                    const TrainedState& state, const nlohmann::json& progress,
+                                    const std::function<void(const std::string& folder)>& more);
+
+/// The checkpoint that `folder` means: itself, or the latest of its checkpoint-N. Throws BadInput where there is none.
+std::string findTrainingCheckpoint(const std::string& folder);
+/// Its trainer_state.json. Throws BadInput "FILE: FIELD: what".
+nlohmann::json readTrainingProgress(const std::string& checkpoint);
+/// Reads the tensors into the state. Throws BadInput "FILE: TENSOR: what" when they do not fit it.
+void readTrainedState(const std::string& checkpoint, kernels::Context& context, TrainedState& state);
+
+} // namespace vitrine::engine

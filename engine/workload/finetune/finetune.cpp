@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The workload finetune: full fine-tuning, LoRA, QLoRA.
+
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/training/parameter_choice.h"
+#include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/workloads.h"
+#include "engine/workload/finetune/finetune_plan.h"
+#include "engine/workload/finetune/finetune_run.h"
+#include "kernels/context/context.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 4> kFinetuneSharedKeys = {"tokens_file", "prompt_length", "batch", "output"};
+constexpr std::array<std::string_view, 2> kFinetuneViews = {"run", "compare"};
+
+constexpr std::array kFinetuneOptions = {
+    OptionSpec{"method", OptionType::Choice, "lora", "", 0, 0, "full|lora|qlora", "", "Training",
+               "What is trained: the weights, an adapter, or an adapter over packed weights"},
+    OptionSpec{"train", OptionType::Text, "", "", 0, 0, "", "", "Training",
+               "Parameters, joined by +: attention, experts, mlp, all-linear, router, embedding, head, norms, all or "
+               "re:PATTERN; unset: attention, and all with method full"},
+    OptionSpec{"rank", OptionType::Integer, "16", "", 1, 4096, "", "", "Training", "Rank of the adapter"},
+    OptionSpec{"alpha", OptionType::Real, "", "", 0, 1e6, "", "", "Training",
+               "The adapter's result is multiplied by alpha / rank; unset: 2 rank"},
+    OptionSpec{"rslora", OptionType::Bool, "false", "", 0, 0, "", "", "Training",
+               "Rank-stabilised: multiply by alpha / sqrt(rank) instead"},
+    OptionSpec{"steps", OptionType::Integer, "", "", 1, kMaxCount, "", "steps", "Training",
+               "Steps of the optimizer; unset: one pass over the data"},
+    OptionSpec{"lr", OptionType::Real, "0.0001", "", 0, 10, "", "", "Training", "Learning rate"},
+    OptionSpec{"warmup_steps", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Training",
+               "Steps in which the rate rises to lr"},
+    OptionSpec{"weight_decay", OptionType::Real, "0.01", "", 0, 10, "", "", "Training", "Weight decay of AdamW"},
+    OptionSpec{"clip_norm", OptionType::Real, "0", "", 0, 1e9, "", "", "Training",
+               "Largest norm of all gradients together; 0: no clipping"},
+    OptionSpec{"optimizer", OptionType::Choice, "adamw", "", 0, 0, "adamw|adamw8bit", "", "Training",
+               "adamw8bit keeps the moments in a byte each"},
+    OptionSpec{"accumulate", OptionType::Integer, "1", "", 1, 65536, "", "", "Training",
+               "Micro-batches whose gradients make one step"},
+    OptionSpec{"checkpoint", OptionType::Choice, "layer", "", 0, 0, "none|layer|offload", "", "Memory",
+               "Gradient checkpointing: keep all activations, each layer's input, or the inputs in host memory"},
+    OptionSpec{"loss_chunks", OptionType::Text, "auto", "", 0, 0, "", "", "Memory",
+               "Parts in which logits and loss are computed; auto: from the free memory; 1: all logits at once"},
+    OptionSpec{"tiled_mlp", OptionType::Choice, "auto", "on", 0, 0, "auto|on|off", "", "Memory",
+               "Run the MLP in ceil(sequence / hidden) tiles; auto: for long sequences"},
+    OptionSpec{"save_gradients", OptionType::Path, "", "", 0, 0, "", "", "Run",
+               "safetensors file that receives the gradients of the first step"},
+    OptionSpec{"eval_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",
+               "Evaluate the validation rows every so many steps; 0: never"},
+    OptionSpec{"save_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",
+               "Write a checkpoint into output every so many steps; 0: never"},
+    OptionSpec{"resume", OptionType::Path, "", "", 0, 0, "", "", "Run",
+               "Go on from a checkpoint, or from the latest one of an output folder"},
+};
+
+void runFinetune(const Run& run) {
+    const ModelSource source = openSource(run);
+    const FinetuneData data = makeFinetuneData(run, source);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    runMeasured(run, *context, [&] {
+        FinetuneModel model(run, source, *context);
+        FinetuneLoop loop(run, model, data);
+        loop.run();
+    });
+}
+
+void checkLossChunks(const Experiment& experiment, const std::string& name) {
+    const std::string chunks = experiment.text("loss_chunks");
+    const bool digits = !chunks.empty() && chunks.size() < 10 &&
+                        chunks.find_first_not_of("0123456789") == std::string::npos && chunks != "0";
+    if (chunks != "auto" && !digits) {
+        failOption(name, "loss_chunks", fmt::format("\"{}\" is neither auto nor a number from 1", chunks));
+    }
+}
+
+void checkFinetune(const Experiment& experiment, const std::string& name) {
+    const int inputs = (experiment.text("tokens_file").empty() ? 0 : 1) + (experiment.has("prompt_length") ? 1 : 0);
+    const bool searches = experiment.isPlan() && experiment.flag("max_context");
+    if (inputs > 1) {
+        failOption(name, "tokens_file", "is given beside prompt_length; choose one of them");
+    }
+    if (inputs == 0 && !searches) {
+        failOption(name, "tokens_file", "missing; name the data to train on, or a prompt_length of arbitrary tokens");
+    }
+    checkLossChunks(experiment, name);
+    if (experiment.integer("save_every") > 0 && experiment.text("output").empty()) {
+        failOption(name, "output", "missing; name the folder that checkpoints go to");
+    }
+    if (experiment.text("method") == "full") {
+        for (const char* key : {"alpha", "rslora"}) {
+            if (experiment.has(key) && (std::string(key) != "rslora" || experiment.flag(key))) {
+                failOption(name, key, "is for adapters; method full has none");
+            }
+        }
+    }
+    if (!experiment.text("train").empty()) {
+        const ParameterChoice parsed(experiment.text("train"), name + ": train");
+    }
+}
+
+std::string finetuneName(const Experiment& experiment) {
+    return fmt::format("{}, {}", experiment.text("method"), experiment.text("model"));
+}
+
+} // namespace
+
+constinit const Workload kFinetuneWorkload = {
+    .name = "finetune",
+    .title = "Fine-tune",
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
+    .optionKeys = kFinetuneSharedKeys,
+    .ownOptions = kFinetuneOptions,
+    .check = checkFinetune,
+    .searches = true,
+    .run = runFinetune,
+    .plan = planFinetune,
+    .planHelp = "Memory and time of a step of fine-tuning",
+    .planExample = "vitrine plan finetune --model synthetic:gpt-oss-20b --train attention+experts --checkpoint offload "
+                   "--vram-budget 80GiB --max-context --json",
+    .runName = finetuneName,
+    .views = kFinetuneViews,
+};
+
+} // namespace vitrine::engine

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "engine/workload/finetune/finetune_run.h"
+#include "kernels/context/context.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+constexpr std::uint64_t kLeastLogits = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostLogits = std::uint64_t{1} << 30;
+constexpr std::uint64_t kFreeShare = 16;   ///< logits may take one part in so many of the free memory
+constexpr std::int64_t kTiledFrom = 65536; ///< tokens from which tiles pay
+constexpr std::int64_t kLeastTile = 1024;  ///< smaller tiles do not fill a GPU
+
+std::int64_t partOf(std::int64_t tokens, std::int64_t parts) {
+    return (tokens + parts - 1) / parts;
+}
+
+/// Tokens whose logits fit a share of the memory that is free now.
+std::int64_t automaticChunk(const ModelConfig& config, kernels::Context& context) {
+    const kernels::Memory& memory = context.memory();
+    const std::uint64_t free = memory.budget() - std::min(memory.budget(), memory.statistics().current);
+    const std::uint64_t bytes = std::clamp(free / kFreeShare, kLeastLogits, kMostLogits);
+    return std::max<std::int64_t>(
+        static_cast<std::int64_t>(bytes / kernels::bytesOf(kernels::DType::F32, config.vocab)), 16);
+}
+
+std::int64_t lossChunk(const Run& run, const ModelConfig& config, kernels::Context& context, std::int64_t tokens) {
+    const std::string chunks = run.spec.text("loss_chunks");
+    const std::int64_t chunk =
+        chunks == "auto" ? automaticChunk(config, context) : partOf(tokens, std::max(std::stoll(chunks), 1LL));
+    return std::min(chunk, tokens);
+}
+
+/// ceil(tokens / hidden) tiles, as TiledMLP of Arctic Long Sequence Training (Bekman and others 2025).
+std::int64_t mlpTile(const Run& run, const ModelConfig& config, std::int64_t tokens) {
+    const std::string tiled = run.spec.text("tiled_mlp");
+    if (tiled == "off" || (tiled == "auto" && tokens < kTiledFrom)) {
+        return 0;
+    }
+    const std::int64_t tile = partOf(tokens, partOf(tokens, config.hidden));
+    return tiled == "auto" ? std::max(tile, kLeastTile) : tile;
+}
+
+std::string packedNames(const Model& model, const ParameterChoice& choice) {
+    for (const Parameter& parameter : model.parameters()) {
+        if (choice.contains(parameter) && !parameter.trainable) {
+            return parameter.name;
+        }
+    }
+    return {};
+}
+
+ModelOptions finetuneModelOptions(const Run& run, kernels::Context& context) {
+    ModelOptions options = modelOptions(run, context, run.spec.text("weights"));
+    options.widen = finetuneMethod(run.spec) == FinetuneMethod::Full && options.computeDType == kernels::DType::F32;
+    return options;
+}
+
+OptimizerOptions optimizerOptions(const Run& run) {
+    OptimizerOptions out;
+    out.kind = run.spec.text("optimizer") == "adamw8bit" ? OptimizerKind::AdamW8Bit : OptimizerKind::AdamW;
+    out.weightDecay = run.spec.real("weight_decay");
+    out.clipNorm = run.spec.real("clip_norm");
+    return out;
+}
+
+} // namespace
+
+FinetuneMethod finetuneMethod(const Experiment& experiment) {
+    const std::string method = experiment.text("method");
+    return method == "full" ? FinetuneMethod::Full : method == "qlora" ? FinetuneMethod::Qlora : FinetuneMethod::Lora;
+}
+
+MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, kernels::Context& context,
+                                  std::int64_t tokens) {
+    MemoryTechniques out;
+    const std::string checkpoint = run.spec.text("checkpoint");
+    out.checkpointing = checkpoint == "none"      ? Checkpointing::None
+                        : checkpoint == "offload" ? Checkpointing::Offload
+                                                  : Checkpointing::Layer;
+    out.lossChunk = lossChunk(run, config, context, tokens);
+    out.mlpTile = mlpTile(run, config, tokens);
+    return out;
+}
+
+FinetuneModel::FinetuneModel(const Run& run, const ModelSource& source, kernels::Context& context)
+    : method_(finetuneMethod(run.spec)) {
+    model_ = std::make_unique<Model>(context, source, finetuneModelOptions(run, context), run.sinks.progress);
+    if (run.sinks.progress != nullptr || !context.isMeta()) {
+        addLoadMetrics(run.metrics, model_->loadReport());
+    }
+    choose(run);
+}
+
+void FinetuneModel::choose(const Run& run) {
+    const std::string words = run.spec.text("train");
+    kernels::Context& context = model_->context();
+    std::vector<TrainedTensor> tensors;
+    if (method_ == FinetuneMethod::Full) {
+        const ParameterChoice choice(words.empty() ? "all" : words, "train");
+        if (const std::string packed = packedNames(*model_, choice); !packed.empty()) {
+            throw base::BadInput(fmt::format("method: full: {} is packed, so it cannot be trained; load with weights "
+                                             "dequantized, or train an adapter",
+                                             packed));
+        }
+        for (const Parameter& parameter : model_->parameters()) {
+            if (choice.contains(parameter)) {
+                tensors.push_back({parameter.name, parameter.view.data});
+            }
+        }
+        model_->markWeightsChanged();
+    } else {
+        const ParameterChoice choice(words.empty() ? "attention" : words, "train");
+        AdapterOptions options;
+        options.rank = run.spec.integer("rank");
+        options.alpha = run.spec.maybeReal("alpha").value_or(2 * static_cast<double>(options.rank));
+        options.rankStabilised = run.spec.flag("rslora");
+        adapter_ = std::make_unique<Adapter>(*model_, choice, options, run.seed());
+        tensors = adapter_->tensors();
+    }
+    state_ = std::make_unique<TrainedState>(context, std::move(tensors), optimizerOptions(run));
+}
+
+std::int64_t FinetuneModel::parameters() const {
+    std::int64_t sum = 0;
+    for (const Parameter& parameter : model_->parameters()) {
+        sum += parameter.view.shape.count();
+    }
+    return sum + (adapter_ != nullptr ? state_->elements() : 0);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// One fine-tuning run, or the part of it that a plan prices: the model with what is trained, and the loop over steps.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/training/adapter.h"
+#include "engine/training/trainer.h"
+#include "engine/workload/finetune/finetune_data.h"
+
+namespace vitrine::engine {
+
+enum class FinetuneMethod : std::uint8_t { Full, Lora, Qlora };
+FinetuneMethod finetuneMethod(const Experiment& experiment);
+
+/// How the options turn techniques on for batches of this many tokens.
+MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, kernels::Context& context,
+                                  std::int64_t tokens);
+
+/// The model and its trained tensors.
+class FinetuneModel {
+public:
+    /// Loads the model, adds the adapter and makes the state of the optimizer.
+    FinetuneModel(const Run& run, const ModelSource& source, kernels::Context& context);
+
+    Model& model() { return *model_; }
+    TrainedState& state() { return *state_; }
+    const Adapter* adapter() const { return adapter_.get(); }
+    /// All parameters, those of the adapter included.
+    std::int64_t parameters() const;
+
+private:
+    void choose(const Run& run);
+
+    FinetuneMethod method_;
+    std::unique_ptr<Model> model_;
+    std::unique_ptr<Adapter> adapter_; ///< null with full fine-tuning
+    std::unique_ptr<TrainedState> state_;
+};
+
+/// The loop. Fills run.metrics with losses and rates as steps end.
+class FinetuneLoop {
+public:
+    FinetuneLoop(const Run& run, FinetuneModel& model, const FinetuneData& data);
+
+    void run();
+    /// Seconds of the last step.
+    double stepSeconds() const { return stepSeconds_.empty() ? 0 : stepSeconds_.back(); }
+
+private:
+    void step(std::int64_t number);
+    void evaluate(std::int64_t number);
+    void save(std::int64_t number);
+    void resume();
+    void report(const TrainingStep& step, std::int64_t number);
+    void addMetrics();
+    double rate(std::int64_t number) const;
+    void saveGradients() const;
+
+    const Run& run_;
+    FinetuneModel& model_;
+    const FinetuneData& data_;
+    Trainer trainer_;
+    std::int64_t steps_ = 0;
+    std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
+    std::vector<double> losses_, norms_, rates_, stepSeconds_;
+    std::vector<double> evalLosses_;
+    std::vector<std::int64_t> evalSteps_;
+    std::int64_t tokens_ = 0;
+};
+
+} // namespace vitrine::engine
