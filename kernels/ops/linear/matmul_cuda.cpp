@@ -10,7 +10,7 @@
 #include "kernels/ops/linear/few_rows_cuda.h"
 #include "kernels/ops/linear/vendor_product.h"
 #include "kernels/ops/linear/weights.h"
-#include "kernels/ops/linear/weights_cuda.h"
+#include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
 
