@@ -38,10 +38,10 @@ std::optional<std::int64_t> countOf(const json& value) {
 }
 
 /// Throws Unsupported unless the field is there with this number.
-void requireBlock(const json& state, const char* field, std::int64_t size, const std::string& name) {
+void requireGroup(const json& state, const char* field, std::int64_t size, const std::string& name) {
     const auto found = state.find(field);
     if (found == state.end() || countOf(*found) != size) {
-        throw base::Unsupported(fmt::format("{}: {}: only blocks of {} are supported", name, field, size));
+        throw base::Unsupported(fmt::format("{}: {}: only groups of {} are supported", name, field, size));
     }
 }
 
@@ -88,13 +88,13 @@ Nf4State parseNf4State(std::string_view text, const std::string& name) {
     if (type == state.end() || *type != "nf4") {
         throw base::Unsupported(fmt::format("{}: quant_type: only nf4 is supported", name));
     }
-    requireBlock(state, "blocksize", kNf4Group, name);
+    requireGroup(state, "blocksize", kNf4Group, name);
     Nf4State out;
     readShape(state, name, out);
     if (!state.contains("nested_blocksize")) {
         return out;
     }
-    requireBlock(state, "nested_blocksize", kNf4ScaleGroup, name);
+    requireGroup(state, "nested_blocksize", kNf4ScaleGroup, name);
     const auto offset = state.find("nested_offset");
     constexpr double kLargest = std::numeric_limits<float>::max();
     if (offset == state.end() || !offset->is_number() || std::fabs(offset->get<double>()) > kLargest) {
@@ -107,16 +107,16 @@ Nf4State parseNf4State(std::string_view text, const std::string& name) {
 
 std::vector<StoredTensor> nf4StoredTensors(const std::string& name, const Nf4State& state) {
     const std::int64_t count = state.out * state.in;
-    const std::int64_t blocks = count / kNf4Group;
+    const std::int64_t groups = count / kNf4Group;
     const std::string scales = name + std::string(kernels::packedFormat(kernels::WeightFormat::Nf4).scalesSuffix);
     std::vector<StoredTensor> out{
         {kernels::WeightField::Data, name, DType::U8, {count / 2, 1}},
-        {kernels::WeightField::Scales, scales, state.packedScales ? DType::U8 : DType::F32, {blocks}}};
+        {kernels::WeightField::Scales, scales, state.packedScales ? DType::U8 : DType::F32, {groups}}};
     if (state.packedScales) {
         out.push_back({kernels::WeightField::ScaleScales,
                        name + ".nested_absmax",
                        DType::F32,
-                       {(blocks + kNf4ScaleGroup - 1) / kNf4ScaleGroup}});
+                       {(groups + kNf4ScaleGroup - 1) / kNf4ScaleGroup}});
     }
     return out;
 }

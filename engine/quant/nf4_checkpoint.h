@@ -26,7 +26,7 @@ struct Nf4State {
 };
 
 /// Reads the object. `name` is "FILE: TENSOR". Throws BadInput "NAME: what" when it is damaged, and Unsupported when it
-/// describes another format or other sizes of blocks.
+/// describes another format or other sizes of groups.
 Nf4State parseNf4State(std::string_view text, const std::string& name);
 
 /// The tensors of the weight `name` that hold elements and scales, as the checkpoint stores them.

@@ -32,11 +32,11 @@ const DynamicMap& nf4ScaleMap() {
     return kMap;
 }
 
-float Nf4Scales::at(std::int64_t block) const {
+float Nf4Scales::at(std::int64_t group) const {
     if (floats != nullptr) {
-        return floats[block];
+        return floats[group];
     }
-    return nf4ScaleMap()[codes[block]] * codeScales[block / kNf4ScaleGroup] + offset;
+    return nf4ScaleMap()[codes[group]] * codeScales[group / kNf4ScaleGroup] + offset;
 }
 
 Nf4Scales nf4Scales(const WeightView& weight) {
@@ -75,8 +75,8 @@ std::uint8_t nearestNf4(float value) {
 void quantizeNf4(std::span<const float> values, std::span<std::uint8_t> data, std::span<float> scales) {
     requireNf4Sizes(values.size() % kNf4Group == 0 && data.size() * 2 == values.size() &&
                     scales.size() * kNf4Group == values.size());
-    for (std::size_t block = 0; block < scales.size(); ++block) {
-        const std::span<const float> in = values.subspan(block * kNf4Group, kNf4Group);
+    for (std::size_t group = 0; group < scales.size(); ++group) {
+        const std::span<const float> in = values.subspan(group * kNf4Group, kNf4Group);
         float largest = 0;
         for (const float value : in) {
             if (!std::isfinite(value)) {
@@ -84,10 +84,10 @@ void quantizeNf4(std::span<const float> values, std::span<std::uint8_t> data, st
             }
             largest = std::max(largest, std::fabs(value));
         }
-        scales[block] = largest;
+        scales[group] = largest;
         const auto code = [&](float value) { return nearestNf4(largest > 0 ? value / largest : 0.0F); };
         for (std::size_t i = 0; i < in.size(); i += 2) {
-            data[(block * kNf4Group + i) / 2] = static_cast<std::uint8_t>(code(in[i]) << 4 | code(in[i + 1]));
+            data[(group * kNf4Group + i) / 2] = static_cast<std::uint8_t>(code(in[i]) << 4 | code(in[i + 1]));
         }
     }
 }

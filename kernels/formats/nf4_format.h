@@ -3,7 +3,7 @@
 #pragma once
 
 // NF4, the 4-bit NormalFloat of QLoRA (Dettmers et al. 2023) as bitsandbytes stores it: 64 neighbours of the row-major
-// matrix form a block and share a scale, their largest magnitude; an element is the number of one of 16 values. A byte
+// matrix form a group and share a scale, their largest magnitude; an element is the number of one of 16 values. A byte
 // holds two elements, the high nibble first. Scales may be packed too: the mean of all is taken away, and 256 of what
 // is left share a scale, with the codes of the signed dynamic map.
 
@@ -43,12 +43,12 @@ const DynamicMap& nf4ScaleMap();
 
 /// The scales of a matrix: floats, or codes with what unpacks them. Owns nothing.
 struct Nf4Scales {
-    const float* floats = nullptr;       ///< (blocks), or null
-    const std::uint8_t* codes = nullptr; ///< (blocks), when floats is null
-    const float* codeScales = nullptr;   ///< (blocks / 256, rounded up)
+    const float* floats = nullptr;       ///< (groups), or null
+    const std::uint8_t* codes = nullptr; ///< (groups), when floats is null
+    const float* codeScales = nullptr;   ///< (groups / 256, rounded up)
     float offset = 0;
 
-    float at(std::int64_t block) const;
+    float at(std::int64_t group) const;
 };
 
 /// The scales of a weight of this format.
@@ -61,7 +61,7 @@ void expandNf4(const std::uint8_t* data, const Nf4Scales& scales, std::int64_t b
 std::uint8_t nearestNf4(float value);
 
 /// Quantises a matrix. REQUIRES values.size() a multiple of 64, data.size() half of it and scales.size() one 64th.
-/// Throws BadInput when a value is not finite. A block of zeros has the scale 0.
+/// Throws BadInput when a value is not finite. A group of zeros has the scale 0.
 void quantizeNf4(std::span<const float> values, std::span<std::uint8_t> data, std::span<float> scales);
 
 /// Packs scales (double quantisation) and returns their mean, which is to be added to every unpacked scale. REQUIRES

@@ -117,6 +117,28 @@ TEST(MatmulGpu, PackedAsOnTheCpu) {
     }
 }
 
+TEST(MatmulGpu, PackedWithAnAdapter) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(6);
+    const testing::TestWeight weight = testing::nf4Weight(random, 72, 128, true);
+    for (const std::int64_t rows : {3, 40}) {
+        TestTensor x(DType::BF16, Shape{rows, 128}), out(DType::BF16, Shape{rows, 72});
+        TestTensor a(DType::BF16, Shape{8, 128}), b(DType::BF16, Shape{72, 8});
+        for (TestTensor* tensor : {&x, &a, &b}) {
+            tensor->fillNormal(random);
+        }
+        const auto make = [&](auto&& at) {
+            Matmul op;
+            op.x = at(x);
+            op.weight = testing::viewAt(weight, at);
+            op.out = at(out);
+            op.adapter = AdapterView{at(a), at(b), 0.25F};
+            return op;
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 1e-2);
+    }
+}
+
 /// Without the scratch that a GPU's traits ask for, the result is the same.
 TEST(MatmulGpu, PackedWithoutScratch) {
     VITRINE_NEEDS_GPU();

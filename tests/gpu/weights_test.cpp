@@ -32,7 +32,7 @@ TEST(DequantizeNf4Gpu, BitForBitAsOnTheCpu) {
     std::mt19937 random(6);
     for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
         for (const bool packedScales : {false, true}) {
-            // Blocks that leave one, two and three of four threads, a whole grid, and more blocks of scales than one.
+            // Groups that leave some of four threads without work, whole grids, and more groups of scales than one.
             for (const auto& [rows, in] : {std::pair{1, 64}, {3, 64}, {5, 192}, {64, 128}, {129, 704}}) {
                 SCOPED_TRACE(::testing::Message() << rows << " by " << in << ", packed scales " << packedScales);
                 const testing::TestWeight weight = testing::nf4Weight(random, rows, in, packedScales);

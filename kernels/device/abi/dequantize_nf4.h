@@ -9,9 +9,9 @@ namespace vitrine::kernels::abi {
 constexpr int kDequantizeNf4Abi = 1;
 
 struct DequantizeNf4Params {
-    const void* data; ///< (blocks, 32) bytes
-    void* out;        ///< (blocks, 64)
-    long long blocks;
+    const void* data; ///< (groups, 32) bytes
+    void* out;        ///< (groups, 64)
+    long long groups;
     Nf4Scales scales;
 };
 

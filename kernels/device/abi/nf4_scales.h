@@ -6,9 +6,9 @@ namespace vitrine::kernels::abi {
 
 /// The scales of an NF4 matrix: floats, or codes with what unpacks them.
 struct Nf4Scales {
-    const float* floats;        ///< (blocks), or null
-    const unsigned char* codes; ///< (blocks), when floats is null
-    const float* codeScales;    ///< (blocks / 256, rounded up)
+    const float* floats;        ///< (groups), or null
+    const unsigned char* codes; ///< (groups), when floats is null
+    const float* codeScales;    ///< (groups / 256, rounded up)
     float offset;
     float map[256]; ///< what a code stands for: the values of the CPU, to the last bit
 };

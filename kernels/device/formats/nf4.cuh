@@ -29,12 +29,12 @@ __device__ const float kNf4Values[16] = {
     1.0F,
 };
 
-/// The scale of a block. Product and sum are rounded one after the other, as on the CPU.
-__device__ __forceinline__ float nf4Scale(const vitrine::kernels::abi::Nf4Scales& scales, i64 block) {
+/// The scale of a group. Product and sum are rounded one after the other, as on the CPU.
+__device__ __forceinline__ float nf4Scale(const vitrine::kernels::abi::Nf4Scales& scales, i64 group) {
     if (scales.floats != nullptr) {
-        return scales.floats[block];
+        return scales.floats[group];
     }
-    return __fadd_rn(__fmul_rn(scales.map[scales.codes[block]], scales.codeScales[block / 256]), scales.offset);
+    return __fadd_rn(__fmul_rn(scales.map[scales.codes[group]], scales.codeScales[group / 256]), scales.offset);
 }
 
 } // namespace vt

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// NF4 to a dense matrix: a thread loads 16 bytes, half a block. Four threads then exchange words, so that each store of
+// NF4 to a dense matrix: a thread loads 16 bytes, half a group. Four threads then exchange words, so that each store of
 // theirs goes to memory that follows on.
 
 #include "device/abi/dequantize_nf4.h"
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(256)
     pdl::wait();
     __syncthreads();
     const i64 half = gridThread();
-    const i64 halves = p.blocks * 2;
+    const i64 halves = p.groups * 2;
     u32 words[4] = {};
     if (half < halves) {
         const u32x4 loaded = loadOnce(static_cast<const u32x4*>(p.data) + half);

@@ -10,7 +10,7 @@
 #include "kernels/ops/linear/few_rows_cuda.h"
 #include "kernels/ops/linear/vendor_product.h"
 #include "kernels/ops/linear/weights.h"
-#include "kernels/ops/linear/weights_cuda.h"
+#include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
 
@@ -114,9 +114,9 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
 
 void execute(CudaContext& context, const Matmul& op) {
     if (!op.adapter.empty()) {
-        AdapterProducts(op, ScratchLayout(op.scratch.data), context.traits()).forEach([&](const Matmul& part) {
-            execute(context, part);
-        });
+        const bool whole = op.scratch.bytes() >= scratch(op, context.traits());
+        AdapterProducts(op, ScratchLayout(op.scratch.data), whole ? context.traits() : DeviceTraits{})
+            .forEach([&](const Matmul& part) { execute(context, part); });
         return;
     }
     if (op.out.shape.count() == 0) {

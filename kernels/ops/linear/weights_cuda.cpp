@@ -12,7 +12,7 @@
 #include "kernels/formats/nf4_format.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/common/cuda_call.h"
-#include "kernels/ops/linear/weights_cuda.h"
+#include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
 
@@ -27,10 +27,10 @@ void dequantizeNf4(CudaContext& context, const Dequantize& op) {
     abi::DequantizeNf4Params params{};
     params.data = op.weight.data.data;
     params.out = op.out.data;
-    params.blocks = op.weight.scales.shape.count();
+    params.groups = op.weight.scales.shape.count();
     params.scales = nf4ScalesForDevice(op.weight);
     launchFamily(context, "dequantize_nf4", abi::kDequantizeNf4Abi, params,
-                 {{"out_dtype", dtypeNumber(op.out)}, {"blocks", params.blocks}});
+                 {{"out_dtype", dtypeNumber(op.out)}, {"groups", params.groups}});
 }
 
 void dequantizeMxfp4(CudaContext& context, const Dequantize& op) {

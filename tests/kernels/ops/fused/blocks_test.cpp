@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/kernels/ops/common/op_testing.h"
+#include "tests/kernels/ops/linear/weight_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -368,6 +368,24 @@ TEST_F(Blocks, NarrowActivationsFollowTheWideOnes) {
     op.out = narrowOut;
     testing::runOp(context_, op);
     testing::expectNear(narrowOut, wideOut.values(), 0.1, 2);
+}
+
+/// Room for the weight in BF16, with an adapter and without: the last piece of the scratch.
+TEST_F(Blocks, PackedWeightsAddToTheScratchOfAGpu) {
+    std::mt19937 random(21);
+    DeviceTraits gpu;
+    gpu.features.kernelScratch = true;
+    const testing::TestWeight weight = testing::nf4Weight(random, 64, 128, true);
+    TestTensor x(DType::BF16, Shape{20, 128}), out(DType::BF16, Shape{20, 64});
+    TestTensor a(DType::BF16, Shape{4, 128}), b(DType::BF16, Shape{64, 4});
+    OutProject op;
+    op.x = x;
+    op.o.weight = weight.view;
+    op.residual = out;
+    op.out = out;
+    EXPECT_EQ(scratch(op, gpu), scratch(op, DeviceTraits{}) + 64 * 128 * 2);
+    op.o.adapter = AdapterView{a, b};
+    EXPECT_EQ(scratch(op, gpu), scratch(op, DeviceTraits{}) + 64 * 128 * 2);
 }
 
 TEST_F(Blocks, CostsAreTheSumsAndScratchIsChecked) {
