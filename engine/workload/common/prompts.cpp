@@ -259,7 +259,7 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
     if (!run.spec.texts("stop").empty() && prompts.tokenizer == nullptr) {
         throw base::BadInput("stop: needs a prompt given as text; with tokens there is no text to search");
     }
-    const std::int64_t copies = run.spec.integer("batch");
+    const std::int64_t copies = run.spec.maybeInteger("batch").value_or(1);
     std::int64_t tokens = 0;
     for (const GenerateRequest& row : rows) {
         tokens += static_cast<std::int64_t>(row.prompt.size()) * copies;

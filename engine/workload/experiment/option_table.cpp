@@ -61,8 +61,9 @@ constexpr std::array kOptions = {
                "safetensors file with input_ids (batch, seq), I32 or I64"},
     OptionSpec{"prompt_length", OptionType::Integer, "", "", 1, kMaxCount, "", "tokens", "Prompt",
                "A prompt of this many arbitrary tokens", kPromptOptions},
-    OptionSpec{"batch", OptionType::Integer, "1", "", 1, 65536, "", "", "Prompt",
-               "Copies of the prompt that run together"},
+    OptionSpec{
+        "batch", OptionType::Integer, "", "", 1, 65536, "", "", "Prompt",
+        "Copies of the prompt that run together; of finetune: rows of a micro-batch, unset: all rows of a tokens file"},
 
     OptionSpec{"max_new_tokens", OptionType::Integer, "128", "", 1, kMaxCount, "", "tokens", "Sampling",
                "Tokens to generate at most", kAnswerOptions},

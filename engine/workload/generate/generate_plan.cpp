@@ -67,7 +67,7 @@ public:
 
     /// The longest context (prompt and new tokens of each request) that fits; 0: none.
     void searchContext() {
-        const std::int64_t copies = run_.spec.integer("batch");
+        const std::int64_t copies = run_.spec.maybeInteger("batch").value_or(1);
         const std::int64_t positions = source_.config.maxPositions > 0 ? source_.config.maxPositions : kLongestContext;
         const std::int64_t limit = std::clamp<std::int64_t>(kMostSearchedTokens / copies, 1, positions);
         const std::int64_t found = largestFit(

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "kernels/ops/attention/flex_device_scratch.h"
 #include "kernels/ops/attention/flex_scratch.h"
 #include "kernels/ops/common/op_check.h"
 #include "kernels/program/interpreter.h"
-#include "kernels/program/interval_analysis.h"
 
 namespace vitrine::kernels {
 
@@ -75,35 +75,53 @@ double maskedElements(const FlexAttention& op) {
     return sum * static_cast<double>(repeats);
 }
 
-/// Of a mask without data: its rows are asked. Captured tensors may lie on a device: then every block counts.
-double closedFormElements(const FlexAttention& op, const IntervalRows& rows) {
+/// Elements of the blocks of one plane. `ends` gives the first and the last key that a query sees.
+template <class Ends> double planeElements(std::int64_t queries, std::int64_t keys, const Ends& ends) {
+    double sum = 0;
+    for (std::int64_t begin = 0; begin < queries; begin += kCountedBlock) {
+        const std::int64_t end = std::min(begin + kCountedBlock, queries);
+        std::int64_t low = keys;
+        std::int64_t high = -1;
+        for (std::int64_t query = begin; query < end; ++query) {
+            const auto [lowest, highest] = ends(query);
+            const std::int64_t first = std::max<std::int64_t>(0, lowest);
+            const std::int64_t last = std::min(keys - 1, highest);
+            if (first <= last) {
+                low = std::min(low, first);
+                high = std::max(high, last);
+            }
+        }
+        if (low <= high) {
+            low = low / kCountedBlock * kCountedBlock;
+            high = std::min(keys, (high / kCountedBlock + 1) * kCountedBlock);
+            sum += static_cast<double>(end - begin) * static_cast<double>(high - low);
+        }
+    }
+    return sum;
+}
+
+/// Of a mask whose rows are intervals. Captured tensors may lie on a device, so an end that needs them counts as if it
+/// forbade nothing. Ends that follow from the position alone are asked once for all planes.
+double intervalElements(const FlexAttention& op, const ProgramAnalysis& mask) {
     const std::int64_t queries = op.q.shape[2];
     const std::int64_t keys = op.k.shape[2];
-    Interpreter<double> lows(rows.low, op.mask.captures);
-    Interpreter<double> highs(rows.high, op.mask.captures);
+    const bool captures = !op.mask.program->captures.empty();
+    if (captures || (mask.low && mask.high)) {
+        return static_cast<double>(op.q.shape[0] * op.q.shape[1]) *
+               planeElements(queries, keys, [&](std::int64_t query) {
+                   return std::pair(mask.low ? mask.low->at(query) : 0, mask.high ? mask.high->at(query) : keys - 1);
+               });
+    }
+    Interpreter<double> lows(mask.rows.low, op.mask.captures);
+    Interpreter<double> highs(mask.rows.high, op.mask.captures);
     double sum = 0;
     for (std::int64_t batch = 0; batch < op.q.shape[0]; ++batch) {
         for (std::int64_t head = 0; head < op.q.shape[1]; ++head) {
-            for (std::int64_t begin = 0; begin < queries; begin += kCountedBlock) {
-                const std::int64_t end = std::min(begin + kCountedBlock, queries);
-                std::int64_t low = keys;
-                std::int64_t high = -1;
-                for (std::int64_t query = begin; query < end; ++query) {
-                    lows.run({batch, head, query}, 0, 1, nullptr);
-                    highs.run({batch, head, query}, 0, 1, nullptr);
-                    const std::int64_t first = std::max<std::int64_t>(0, lows.integers()[0]);
-                    const std::int64_t last = std::min(keys - 1, highs.integers()[0]);
-                    if (first <= last) {
-                        low = std::min(low, first);
-                        high = std::max(high, last);
-                    }
-                }
-                if (low <= high) {
-                    low = low / kCountedBlock * kCountedBlock;
-                    high = std::min(keys, (high / kCountedBlock + 1) * kCountedBlock);
-                    sum += static_cast<double>(end - begin) * static_cast<double>(high - low);
-                }
-            }
+            sum += planeElements(queries, keys, [&](std::int64_t query) {
+                lows.run({batch, head, query}, 0, 1, nullptr);
+                highs.run({batch, head, query}, 0, 1, nullptr);
+                return std::pair(lows.integers()[0], highs.integers()[0]);
+            });
         }
     }
     return sum;
@@ -115,9 +133,9 @@ double computedElements(const FlexAttention& op) {
     if (op.blocks != nullptr) {
         return maskedElements(op);
     }
-    if (!op.mask.empty() && op.mask.program->captures.empty()) {
-        if (const std::optional<IntervalRows> rows = intervalRows(*op.mask.program)) {
-            return closedFormElements(op, *rows);
+    if (!op.mask.empty()) {
+        if (const AnalysisOf mask(op.mask); mask->exact) {
+            return intervalElements(op, *mask);
         }
     }
     return static_cast<double>(op.q.shape[0] * op.q.shape[1]) * static_cast<double>(op.q.shape[2]) *
