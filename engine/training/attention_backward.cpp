@@ -48,6 +48,7 @@ HeadGradients scoresBackward(const OpRunner& runner, const LayerPass& pass, cons
     op.forward.v = kernels::headsFirst(kept.value.view());
     op.forward.score = layer.attentionScore;
     op.forward.mask = attention.mask;
+    op.forward.blocks = attention.blocks;
     op.forward.sinks = layer.sinks;
     op.forward.scale = static_cast<float>(pass.config.attentionScale);
     op.forward.out = kernels::headsFirst(kept.out.view());

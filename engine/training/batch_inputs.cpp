@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "engine/training/document_mask.h"
 
 namespace vitrine::engine {
 
@@ -51,15 +52,6 @@ std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens) {
     return order;
 }
 
-std::vector<std::int32_t> startsOf(const TrainingBatch& batch) {
-    std::vector<std::int32_t> starts;
-    starts.reserve(batch.tokens.size());
-    for (const std::int32_t length : batch.lengths) {
-        starts.insert(starts.end(), static_cast<std::size_t>(length), static_cast<std::int32_t>(starts.size()));
-    }
-    return starts;
-}
-
 } // namespace
 
 BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const TrainingBatch& batch) {
@@ -74,7 +66,8 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     };
     const StepInputs::Slice targets = append(batch.targets);
     const StepInputs::Slice order = append(orderById(batch.tokens));
-    const StepInputs::Slice starts = batch.lengths.size() > 1 ? append(startsOf(batch)) : StepInputs::Slice{};
+    const StepInputs::Slice starts =
+        batch.lengths.size() > 1 ? append(documentStarts(batch.lengths)) : StepInputs::Slice{};
     const auto uploaded = [&](std::string_view name, DType dtype, const auto& host) {
         Tensor tensor =
             runner.make(MemoryCategory::Activations, name, dtype, Shape{static_cast<std::int64_t>(host.size())});

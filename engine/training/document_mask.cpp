@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/thread_pool.h"
 #include "kernels/program/program_builder.h"
 
 namespace vitrine::engine {
@@ -21,16 +22,45 @@ kernels::Program sameDocumentMask() {
 
 } // namespace
 
-kernels::BoundProgram DocumentMasks::of(const DecoderLayer& layer, const kernels::TensorView& starts) {
-    if (starts.empty()) {
-        return layer.attentionMask;
+std::vector<std::int32_t> documentStarts(const std::vector<std::int32_t>& lengths) {
+    std::vector<std::int32_t> starts;
+    for (const std::int32_t length : lengths) {
+        starts.insert(starts.end(), static_cast<std::size_t>(length), static_cast<std::int32_t>(starts.size()));
     }
-    std::unique_ptr<kernels::KnownProgram>& program = programs_[layer.config.window];
-    if (program == nullptr) {
-        program = std::make_unique<kernels::KnownProgram>(
-            kernels::andMasks(kernels::slidingWindowMask(layer.config.window), sameDocumentMask()));
+    return starts;
+}
+
+void DocumentMasks::begin(const std::vector<std::int32_t>& lengths) {
+    if (lengths == lengths_) {
+        return;
     }
-    return program->bound({{starts}});
+    lengths_ = lengths;
+    starts_ = documentStarts(lengths);
+    for (auto& [window, mask] : masks_) {
+        mask.blocks.reset();
+    }
+}
+
+BackwardAttention DocumentMasks::of(const DecoderLayer& layer, const kernels::TensorView& starts) {
+    Mask& mask = masks_[layer.config.window];
+    BackwardAttention out{layer.attentionMask, nullptr};
+    kernels::CaptureBinding onHost;
+    if (!starts.empty()) {
+        if (mask.program == nullptr) {
+            mask.program = std::make_unique<kernels::KnownProgram>(
+                kernels::andMasks(kernels::slidingWindowMask(layer.config.window), sameDocumentMask()));
+        }
+        out.mask = mask.program->bound({{starts}});
+        onHost.tensors = {{starts_.data(), starts.dtype, starts.shape, {}}};
+    }
+    if (mask.blocks == nullptr) {
+        const auto tokens = static_cast<std::int64_t>(starts_.size());
+        base::ThreadPool pool(1);
+        mask.blocks = std::make_unique<kernels::BlockMask>(
+            kernels::buildBlockMask(*out.mask.program, onHost, {1, 1, tokens, tokens}, pool));
+    }
+    out.blocks = mask.blocks.get();
+    return out;
 }
 
 } // namespace vitrine::engine

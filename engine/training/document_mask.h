@@ -3,25 +3,39 @@
 #pragma once
 
 // The attention masks of the backward pass. It takes the documents of a batch as one long sequence, so a mask of
-// several documents also says that no token sees another document.
+// several documents also says that no token sees another document. Layers with equal windows share a mask.
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "engine/model/decoder_layer.h"
+#include "engine/training/layer_backward.h"
+#include "kernels/program/block_mask.h"
 
 namespace vitrine::engine {
 
-/// Makes the programs once for all steps. Not thread-safe.
+/// Makes programs once for all steps, and BlockMasks once for all steps of equal document lengths. Not thread-safe.
 class DocumentMasks {
 public:
-    /// The mask of `layer` for tokens that lie one after the other. `starts` (tokens) I32: the first token of each
-    /// token's document; empty: there is one document. The result is valid as long as this object.
-    kernels::BoundProgram of(const DecoderLayer& layer, const kernels::TensorView& starts);
+    /// The batch that follows has documents of these lengths.
+    void begin(const std::vector<std::int32_t>& lengths);
+    /// The mask of `layer`. `starts` (tokens) I32: the first token of each token's document, on the device; empty:
+    /// there is one document. The result is valid until the next begin().
+    BackwardAttention of(const DecoderLayer& layer, const kernels::TensorView& starts);
 
 private:
-    std::map<std::int64_t, std::unique_ptr<kernels::KnownProgram>> programs_; ///< by window
+    struct Mask {
+        std::unique_ptr<kernels::KnownProgram> program; ///< of several documents
+        std::unique_ptr<kernels::BlockMask> blocks;
+    };
+
+    std::vector<std::int32_t> lengths_, starts_;
+    std::map<std::int64_t, Mask> masks_; ///< by window
 };
+
+/// For each token the first token of its document.
+std::vector<std::int32_t> documentStarts(const std::vector<std::int32_t>& lengths);
 
 } // namespace vitrine::engine

@@ -33,6 +33,7 @@ void GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients
     const OpRunner runner(context, context.memory().general(), model_.options().computeDType);
     const Decoder& decoder = model_.decoder();
     store_.begin();
+    masks_.begin(batch.lengths);
     const BatchInputs inputs(runner, model_, batch);
     Tensor x = runner.activation("hidden", Shape{inputs.ids().shape[0], model_.config().hidden});
     runner.run(kernels::Embedding{inputs.ids(), decoder.embedding(), x.view(), decoder.embeddingScale()});

@@ -8,6 +8,7 @@
 
 #include "engine/model/layer_forward.h"
 #include "engine/training/gradient_map.h"
+#include "kernels/program/block_mask.h"
 
 namespace vitrine::engine {
 
@@ -15,6 +16,7 @@ namespace vitrine::engine {
 /// `mask` lets none of them see another.
 struct BackwardAttention {
     kernels::BoundProgram mask;
+    const kernels::BlockMask* blocks = nullptr; ///< of the mask
 };
 
 /// gradX (tokens, hidden) becomes the gradient of x, from that of the output. gradX may be gradOut.

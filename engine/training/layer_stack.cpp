@@ -111,8 +111,8 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
         mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient);
     }
     kept.middle.reset();
-    attentionBackward(runner_, pass(layer), {masks_.of(layer, inputs_.starts())}, gradients, input.view(),
-                      kept.attention, gradient, gradient);
+    attentionBackward(runner_, pass(layer), masks_.of(layer, inputs_.starts()), gradients, input.view(), kept.attention,
+                      gradient, gradient);
 }
 
 } // namespace vitrine::engine
