@@ -5,6 +5,7 @@
 #include "kernels/cpu/row_loop.h"
 #include "kernels/ops/common/op_check.h"
 #include "kernels/ops/experts/expert_groups.h"
+#include "kernels/ops/experts/group_counts.h"
 
 namespace vitrine::kernels {
 
@@ -34,8 +35,8 @@ Cost cost(const GroupPairs& op, const DeviceTraits&) {
     return streamingCost(op.ids.bytes(), op.starts.bytes() + op.pairs.bytes() + op.places.bytes(), 0, DType::F32);
 }
 
-std::uint64_t scratch(const GroupPairs&, const DeviceTraits&) {
-    return 0;
+std::uint64_t scratch(const GroupPairs& op, const DeviceTraits& traits) {
+    return traits.features.kernelScratch ? GroupCounts(op, ScratchLayout()).bytes : 0;
 }
 
 void check(const GatherPairs& op) {

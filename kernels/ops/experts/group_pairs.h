@@ -18,6 +18,7 @@ struct GroupPairs {
     TensorView starts; ///< (experts + 1) I32 out: the first row of each expert, and the number of rows
     TensorView pairs;  ///< (tokens * k) I32 out: the pair of each row
     TensorView places; ///< (tokens * k) I32 out: the row of each pair
+    TensorView scratch;
 };
 
 /// out[row] = x[pairs[row] / k]: what each expert reads of its tokens.
@@ -30,7 +31,7 @@ struct GatherPairs {
 
 void check(const GroupPairs& op);
 Cost cost(const GroupPairs& op, const DeviceTraits& traits);
-/// 0: the op needs no scratch.
+/// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const GroupPairs& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const GroupPairs& op);
 void execute(CudaContext& context, const GroupPairs& op);

@@ -52,9 +52,51 @@ Cost groupedCost(const TensorView& in, const TensorView& out, const WeightView& 
     return cost;
 }
 
+/// What expanding the stack adds where a product has scratch for it.
+Cost expandedCost(Cost cost, const WeightView& weight, std::uint64_t scratchBytes) {
+    if (scratchBytes > 0) {
+        const std::uint64_t bytes = bytesOf(DType::BF16, weight.shape.count());
+        cost.bytesRead += bytes;
+        cost.bytesWritten += bytes;
+        const std::int64_t together = ExpandedExperts(weight, ScratchLayout()).together;
+        cost.launches = 2 * static_cast<std::uint32_t>((weight.experts() + together - 1) / together);
+    }
+    return cost;
+}
+
 } // namespace
 
-GroupedAdapterProducts::GroupedAdapterProducts(const GroupedMatmul& op, ScratchLayout layout) {
+bool ExpandedExperts::fits(const WeightView& weight, DType rows, DType out) {
+    return weight.quantized() && rows == DType::BF16 && out == DType::BF16;
+}
+
+ExpandedExperts::ExpandedExperts(const WeightView& weight, ScratchLayout layout) {
+    const std::uint64_t one = bytesOf(DType::BF16, weight.outFeatures() * weight.inFeatures());
+    together = std::clamp<std::int64_t>(static_cast<std::int64_t>(kMostBytes / std::max<std::uint64_t>(one, 1)), 1,
+                                        weight.experts());
+    values = layout.take(DType::BF16, Shape{together, weight.outFeatures(), weight.inFeatures()});
+    bytes = layout.bytes();
+}
+
+std::uint64_t ExpandedExperts::scratchBytes(const WeightView& weight, DType rows, DType out,
+                                            const DeviceTraits& traits) {
+    return traits.features.kernelScratch && fits(weight, rows, out) ? ExpandedExperts(weight, ScratchLayout()).bytes
+                                                                    : 0;
+}
+
+WeightView sliceExperts(const WeightView& weight, std::int64_t begin, std::int64_t end) {
+    WeightView out = weight;
+    for (TensorView* field : {&out.data, &out.scales, &out.zeros, &out.scaleScales}) {
+        if (!field->empty()) {
+            *field = sliceRows(*field, begin, end);
+        }
+    }
+    out.shape = Shape{end - begin, weight.outFeatures(), weight.inFeatures()};
+    return out;
+}
+
+GroupedAdapterProducts::GroupedAdapterProducts(const GroupedMatmul& op, ScratchLayout layout,
+                                               const DeviceTraits& traits) {
     const AdapterView& adapter = op.linear.adapter;
     base = op;
     base.linear.adapter = {};
@@ -68,8 +110,7 @@ GroupedAdapterProducts::GroupedAdapterProducts(const GroupedMatmul& op, ScratchL
     up.linear.weight = denseWeight(adapter.b);
     up.accumulate = true;
     up.out = op.out;
-    const DeviceTraits none;
-    const std::uint64_t shared = std::max({scratch(base, none), scratch(down, none), scratch(up, none)});
+    const std::uint64_t shared = std::max({scratch(base, traits), scratch(down, traits), scratch(up, traits)});
     if (shared > 0) {
         const TensorView piece = layout.takeBytes(shared);
         base.scratch = piece;
@@ -102,19 +143,21 @@ void check(const GroupedMatmul& op) {
 
 Cost cost(const GroupedMatmul& op, const DeviceTraits& traits) {
     if (op.linear.adapter.empty()) {
-        return groupedCost(op.x, op.out, op.linear.weight, op.accumulate);
+        return expandedCost(groupedCost(op.x, op.out, op.linear.weight, op.accumulate), op.linear.weight,
+                            scratch(op, traits));
     }
     Cost sum;
     sum.launches = 0;
     sum.computeType = op.x.dtype;
-    GroupedAdapterProducts(op, ScratchLayout()).forEach([&](const GroupedMatmul& part) {
+    GroupedAdapterProducts(op, ScratchLayout(), traits).forEach([&](const GroupedMatmul& part) {
         addCost(sum, cost(part, traits));
     });
     return sum;
 }
 
-std::uint64_t scratch(const GroupedMatmul& op, const DeviceTraits&) {
-    return op.linear.adapter.empty() ? 0 : GroupedAdapterProducts(op, ScratchLayout()).bytes;
+std::uint64_t scratch(const GroupedMatmul& op, const DeviceTraits& traits) {
+    return op.linear.adapter.empty() ? ExpandedExperts::scratchBytes(op.linear.weight, op.x.dtype, op.out.dtype, traits)
+                                     : GroupedAdapterProducts(op, ScratchLayout(), traits).bytes;
 }
 
 void check(const GroupedInputGradient& op) {
@@ -128,12 +171,12 @@ void check(const GroupedInputGradient& op) {
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 
-Cost cost(const GroupedInputGradient& op, const DeviceTraits&) {
-    return groupedCost(op.gradOut, op.gradX, op.weight, op.accumulate);
+Cost cost(const GroupedInputGradient& op, const DeviceTraits& traits) {
+    return expandedCost(groupedCost(op.gradOut, op.gradX, op.weight, op.accumulate), op.weight, scratch(op, traits));
 }
 
-std::uint64_t scratch(const GroupedInputGradient&, const DeviceTraits&) {
-    return 0;
+std::uint64_t scratch(const GroupedInputGradient& op, const DeviceTraits& traits) {
+    return ExpandedExperts::scratchBytes(op.weight, op.gradOut.dtype, op.gradX.dtype, traits);
 }
 
 void check(const GroupedWeightGradient& op) {

@@ -84,9 +84,8 @@ template <class C> void addDot(const GroupedDots& op, std::int64_t row, std::int
 
 void execute(CpuContext& context, const GroupedMatmul& op) {
     if (!op.linear.adapter.empty()) {
-        GroupedAdapterProducts(op, ScratchLayout(op.scratch.data)).forEach([&](const GroupedMatmul& part) {
-            execute(context, part);
-        });
+        GroupedAdapterProducts(op, ScratchLayout(op.scratch.data), DeviceTraits{})
+            .forEach([&](const GroupedMatmul& part) { execute(context, part); });
         return;
     }
     const WeightView& weight = op.linear.weight;

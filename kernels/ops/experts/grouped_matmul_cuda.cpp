@@ -2,36 +2,266 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/grouped_matmul.h"
 
-#include "kernels/ops/experts/group_pairs.h"
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "kernels/cuda/cuda_tensor_map.h"
+#include "kernels/device/abi/grouped_matmul.h"
+#include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/experts/grouped_products.h"
+#include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/weights.h"
 
 namespace vitrine::kernels {
 
-void execute(CudaContext&, const GroupPairs&) {
-    throwNoCuda(GroupPairs::kName);
+namespace {
+
+/// One product as the kernels take it, without adapter.
+struct GroupedProduct {
+    TensorView x, starts;
+    WeightView weight;
+    TensorView bias;
+    float scale = 1;
+    bool accumulate = false;
+    bool contracted = false; ///< the weight's rows as stored are the contracted axis
+    TensorView out;
+
+    std::int64_t in() const { return x.shape[1]; }
+    std::int64_t width() const { return out.shape[1]; }
+};
+
+bool rowsForTensorMap(const TensorView& rows) {
+    return rows.dtype == DType::BF16 && rowsAligned(rows);
 }
 
-void execute(CudaContext&, const GatherPairs&) {
-    throwNoCuda(GatherPairs::kName);
+/// Boxes of 64 rows of 64 columns; \p matrices 0: one matrix.
+void encodeRows(const TensorView& rows, abi::TensorMap& map) {
+    const std::array extents = {static_cast<std::uint64_t>(rows.shape[1]), static_cast<std::uint64_t>(rows.shape[0])};
+    const std::array strides = {static_cast<std::uint64_t>(rows.stride0())};
+    constexpr std::array<std::uint32_t, 2> kBox = {64, 64};
+    encodeTensorMap({rows.data, rows.dtype, extents, strides, kBox}, map.bytes);
 }
 
-void execute(CudaContext&, const GroupedMatmul&) {
-    throwNoCuda(GroupedMatmul::kName);
+void encodeStack(const TensorView& stack, abi::TensorMap& map) {
+    const std::array extents = {static_cast<std::uint64_t>(stack.shape[2]), static_cast<std::uint64_t>(stack.shape[1]),
+                                static_cast<std::uint64_t>(stack.shape[0])};
+    const std::array strides = {extents[0], extents[0] * extents[1]};
+    constexpr std::array<std::uint32_t, 3> kBox = {64, 64, 1};
+    encodeTensorMap({stack.data, stack.dtype, extents, strides, kBox}, map.bytes);
 }
 
-void execute(CudaContext&, const GroupedInputGradient&) {
-    throwNoCuda(GroupedInputGradient::kName);
+/// Columns of a tile of the tensor-core form.
+std::int64_t tileColumns(std::int64_t width) {
+    for (const std::int64_t columns : {16, 32, 64}) {
+        if (width <= columns) {
+            return columns;
+        }
+    }
+    return width % 192 == 0 ? 192 : width % 256 == 0 ? 256 : 128;
 }
 
-void execute(CudaContext&, const GroupedWeightGradient&) {
-    throwNoCuda(GroupedWeightGradient::kName);
+/// Stages that fit beside each other into shared memory.
+std::int64_t tileStages(std::int64_t columns) {
+    return columns >= 256 ? 4 : columns >= 192 ? 5 : columns >= 128 ? 6 : 8;
 }
 
-void execute(CudaContext&, const GroupedBiasGradient&) {
-    throwNoCuda(GroupedBiasGradient::kName);
+void launchProduct(CudaContext& context, const GroupedProduct& product) {
+    const std::int64_t rows = product.x.shape[0];
+    if (rows == 0 || product.width() == 0) {
+        return;
+    }
+    const bool tensorCores = rowsForTensorMap(product.x) && rowsForTensorMap(product.out) &&
+                             product.weight.data.dtype == DType::BF16 && !product.weight.quantized() &&
+                             product.in() % 8 == 0 && product.width() % 8 == 0 && startsAligned(product.weight.data) &&
+                             context.device().major == 9;
+    abi::GroupedMatmulParams params{};
+    if (tensorCores) {
+        encodeRows(product.x, params.rowMap);
+        encodeStack(product.weight.data, params.weightMap);
+    }
+    const WeightPointers weight(product.weight);
+    params.x = product.x.data;
+    params.starts = product.starts.as<const int>();
+    params.packed = weight.packed;
+    params.scales = weight.scales;
+    params.dense = weight.dense;
+    params.bias = product.bias.data;
+    params.result = product.out.data;
+    params.xStride = product.x.stride0();
+    params.biasStride = product.bias.empty() ? 0 : product.bias.stride0();
+    params.resultStride = product.out.stride0();
+    params.experts = static_cast<int>(product.weight.experts());
+    params.in = toInt(product.in(), GroupedMatmul::kName, "x");
+    params.out = toInt(product.width(), GroupedMatmul::kName, "out");
+    params.scale = product.scale;
+    const std::int64_t columns = tileColumns(product.width());
+    launchFamily(context, "grouped_matmul", abi::kGroupedMatmulAbi, params,
+                 {{"x_dtype", dtypeNumber(product.x)},
+                  {"w_dtype", product.weight.quantized() ? static_cast<std::int64_t>(DType::F4)
+                                                         : dtypeNumber(product.weight.data)},
+                  {"bias_dtype", optionalDtype(product.bias)},
+                  {"out_dtype", dtypeNumber(product.out)},
+                  {"contracted", product.contracted ? 1 : 0},
+                  {"accumulate", product.accumulate ? 1 : 0},
+                  {"tensor_cores", tensorCores ? 1 : 0},
+                  {"in", product.in()},
+                  {"out", product.width()},
+                  {"rows", rows},
+                  {"experts", product.weight.experts()},
+                  {"columns", columns},
+                  {"stages", tileStages(columns)}});
 }
 
-void execute(CudaContext&, const GroupedDots&) {
-    throwNoCuda(GroupedDots::kName);
+/// Some experts at a time, whose weights become BF16 before.
+void launchExpanded(CudaContext& context, const GroupedProduct& product, const TensorView& scratch) {
+    const ExpandedExperts expanded(product.weight, ScratchLayout(scratch.data));
+    const std::int64_t experts = product.weight.experts();
+    for (std::int64_t begin = 0; begin < experts; begin += expanded.together) {
+        const std::int64_t end = std::min(begin + expanded.together, experts);
+        Dequantize expand;
+        expand.weight = sliceExperts(product.weight, begin, end);
+        expand.out = sliceRows(expanded.values, 0, end - begin);
+        execute(context, expand);
+        GroupedProduct part = product;
+        part.weight = denseWeight(expand.out);
+        part.starts = slice(product.starts, 0, begin, end + 1);
+        if (!product.bias.empty()) {
+            part.bias = sliceRows(product.bias, begin, end);
+        }
+        launchProduct(context, part);
+    }
+}
+
+void multiplyGroups(CudaContext& context, const GroupedProduct& product, const TensorView& scratch) {
+    const bool expands = ExpandedExperts::fits(product.weight, product.x.dtype, product.out.dtype) &&
+                         !scratch.empty() && scratch.bytes() >= ExpandedExperts(product.weight, ScratchLayout()).bytes;
+    if (expands) {
+        launchExpanded(context, product, scratch);
+    } else {
+        launchProduct(context, product);
+    }
+}
+
+} // namespace
+
+void execute(CudaContext& context, const GroupedMatmul& op) {
+    if (!op.linear.adapter.empty()) {
+        const GroupedAdapterProducts products(op, ScratchLayout(op.scratch.data), context.traits());
+        products.forEach([&](const GroupedMatmul& part) { execute(context, part); });
+        return;
+    }
+    GroupedProduct product;
+    product.x = op.x;
+    product.starts = op.starts;
+    product.weight = op.linear.weight;
+    product.bias = op.linear.bias;
+    product.scale = op.scale;
+    product.accumulate = op.accumulate;
+    product.contracted = op.linear.weight.transposed;
+    product.out = op.out;
+    multiplyGroups(context, product, op.scratch);
+}
+
+void execute(CudaContext& context, const GroupedInputGradient& op) {
+    GroupedProduct product;
+    product.x = op.gradOut;
+    product.starts = op.starts;
+    product.weight = op.weight;
+    product.scale = op.scale;
+    product.accumulate = op.accumulate;
+    product.contracted = !op.weight.transposed;
+    product.out = op.gradX;
+    multiplyGroups(context, product, op.scratch);
+}
+
+void execute(CudaContext& context, const GroupedWeightGradient& op) {
+    if (op.gradWeight.shape.count() == 0) {
+        return;
+    }
+    // The wider side gives the tile its 128 rows.
+    const bool swapped = op.x.shape[1] > op.gradOut.shape[1];
+    const TensorView& a = swapped ? op.x : op.gradOut;
+    const TensorView& b = swapped ? op.gradOut : op.x;
+    const bool tensorCores = rowsForTensorMap(a) && rowsForTensorMap(b) && op.gradWeight.dtype == DType::F32 &&
+                             a.shape[1] % 8 == 0 && b.shape[1] % 8 == 0 && a.shape[0] > 0 &&
+                             context.device().major == 9;
+    abi::GroupedWeightGradientParams params{};
+    if (tensorCores) {
+        encodeRows(a, params.aMap);
+        encodeRows(b, params.bMap);
+    }
+    params.a = a.data;
+    params.b = b.data;
+    params.starts = op.starts.as<const int>();
+    params.result = op.gradWeight.data;
+    params.aStride = a.stride0();
+    params.bStride = b.stride0();
+    params.experts = static_cast<int>(op.gradWeight.shape[0]);
+    params.m = toInt(a.shape[1], GroupedWeightGradient::kName, "x");
+    params.n = toInt(b.shape[1], GroupedWeightGradient::kName, "gradOut");
+    const std::int64_t columns = tileColumns(b.shape[1]);
+    launchFamily(context, "grouped_weight_gradient", abi::kGroupedWeightGradientAbi, params,
+                 {{"a_dtype", dtypeNumber(a)},
+                  {"b_dtype", dtypeNumber(b)},
+                  {"out_dtype", dtypeNumber(op.gradWeight)},
+                  {"swapped", swapped ? 1 : 0},
+                  {"accumulate", op.accumulate ? 1 : 0},
+                  {"tensor_cores", tensorCores ? 1 : 0},
+                  {"m", a.shape[1]},
+                  {"n", b.shape[1]},
+                  {"experts", op.gradWeight.shape[0]},
+                  {"columns", columns},
+                  {"stages", tileStages(columns)}});
+}
+
+namespace {
+
+void launchRows(CudaContext& context, std::string_view family, const TensorView& rows, const TensorView& starts,
+                abi::GroupedRowsParams params, const TensorView& vectors) {
+    params.rows = rows.data;
+    params.rowStride = rows.stride0();
+    params.starts = starts.as<const int>();
+    params.count = toInt(rows.shape[0], GroupedDots::kName, "x");
+    params.experts = static_cast<int>(starts.shape[0]) - 1;
+    params.width = toInt(rows.shape[1], GroupedDots::kName, "x");
+    launchFamily(context, family, abi::kGroupedRowsAbi, params,
+                 {{"x_dtype", dtypeNumber(rows)},
+                  {"vector_dtype", dtypeOrBf16(vectors)},
+                  {"rows", rows.shape[0]},
+                  {"experts", starts.shape[0] - 1},
+                  {"width", rows.shape[1]}});
+}
+
+void requireFloat32(const TensorView& sums, std::string_view op) {
+    if (sums.dtype != DType::F32) {
+        throw base::Unsupported(std::string(op) + ": on a GPU its sums must be float32; choose the CPU");
+    }
+}
+
+} // namespace
+
+void execute(CudaContext& context, const GroupedBiasGradient& op) {
+    requireFloat32(op.gradBias, GroupedBiasGradient::kName);
+    if (op.gradOut.shape.count() == 0) {
+        return;
+    }
+    abi::GroupedRowsParams params{};
+    params.weights = op.weights.as<const float>();
+    params.result = op.gradBias.as<float>();
+    launchRows(context, "grouped_sums", op.gradOut, op.starts, params, {});
+}
+
+void execute(CudaContext& context, const GroupedDots& op) {
+    requireFloat32(op.out, GroupedDots::kName);
+    if (op.x.shape[0] == 0) {
+        return;
+    }
+    abi::GroupedRowsParams params{};
+    params.vectors = op.vectors.data;
+    params.vectorStride = op.vectors.stride0();
+    params.result = op.out.as<float>();
+    launchRows(context, "grouped_dots", op.x, op.starts, params, op.vectors);
 }
 
 } // namespace vitrine::kernels

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/moe.h"
 
+#include "kernels/device/abi/grouped_matmul.h"
 #include "kernels/device/abi/moe_combine.h"
 #include "kernels/device/abi/router_topk.h"
 #include "kernels/ops/common/cuda_call.h"
@@ -24,8 +25,31 @@ void execute(CudaContext& context, const RouterTopK& op) {
                   {"tokens", op.logits.shape[0]}});
 }
 
-void execute(CudaContext&, const RouterTopKBackward&) {
-    throwNoCuda(RouterTopKBackward::kName);
+void execute(CudaContext& context, const RouterTopKBackward& op) {
+    const RouterTopK& forward = op.forward;
+    if (forward.logits.shape.count() == 0) {
+        return;
+    }
+    if (op.gradWeights.dtype != DType::F32) {
+        throw base::Unsupported("RouterTopKBackward: gradWeights: on a GPU it must be float32; choose the CPU");
+    }
+    abi::RouterTopKBackwardParams params{};
+    params.logits = forward.logits.data;
+    params.ids = forward.ids.as<const int>();
+    params.gradWeights = op.gradWeights.as<const float>();
+    params.gradProbabilities = op.gradProbabilities.as<const float>();
+    params.gradLogits = op.gradLogits.data;
+    params.logitsStride = forward.logits.stride0();
+    params.gradStride = op.gradLogits.stride0();
+    params.tokens = toInt(forward.logits.shape[0], RouterTopKBackward::kName, "logits");
+    params.experts = static_cast<int>(forward.logits.shape[1]);
+    params.k = static_cast<int>(forward.ids.shape[1]);
+    params.topKFirst = forward.order == RouterOrder::TopKThenSoftmax ? 1 : 0;
+    params.normalize = forward.normalize ? 1 : 0;
+    launchFamily(context, "router_topk_backward", abi::kRouterTopKBackwardAbi, params,
+                 {{"x_dtype", dtypeNumber(forward.logits)},
+                  {"out_dtype", dtypeNumber(op.gradLogits)},
+                  {"tokens", forward.logits.shape[0]}});
 }
 
 void execute(CudaContext& context, const MoeCombine& op) {

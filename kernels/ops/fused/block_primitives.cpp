@@ -169,7 +169,7 @@ ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layo
     bytes = layout.bytes();
 }
 
-GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits&) {
+GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits& traits) {
     const std::int64_t pairs = op.ids.shape.count();
     const std::int64_t experts = op.gateUp.weight.experts();
     const std::int64_t both = op.gateUp.weight.outFeatures();
@@ -179,14 +179,17 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
                 layout.take(DType::I32, Shape{pairs}), layout.take(op.x.dtype, Shape{pairs, op.x.shape[1]}),
                 layout.take(op.x.dtype, Shape{pairs, both})};
     }
-    group = GroupPairs{op.ids, rows.starts, rows.pairs, rows.places};
+    group = GroupPairs{op.ids, rows.starts, rows.pairs, rows.places, {}};
+    if (const std::uint64_t counts = scratch(group, traits); counts > 0) {
+        group.scratch = layout.takeBytes(counts);
+    }
     gather = GatherPairs{op.x, rows.pairs, rows.x};
     gateUp.x = rows.x;
     gateUp.starts = rows.starts;
     gateUp.linear = op.gateUp;
     gateUp.out = rows.gateUp;
     if (op.out.empty()) {
-        shareScratch(layout, DeviceTraits{}, gateUp);
+        shareScratch(layout, traits, gateUp);
         bytes = layout.bytes();
         return;
     }
@@ -198,7 +201,7 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
     down.linear = op.down;
     down.out = results;
     combine = MoeCombine{results, op.weights, op.residual, op.out, rows.places};
-    shareScratch(layout, DeviceTraits{}, gateUp, down);
+    shareScratch(layout, traits, gateUp, down);
     bytes = layout.bytes();
 }
 
