@@ -5,60 +5,14 @@
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/ops/experts/expert_testing.h"
 
 namespace vitrine::kernels {
 namespace {
 
+using testing::chooseExperts;
+using testing::ExpertStack;
 using testing::TestTensor;
-
-/// Weights of one linear layer of all experts.
-struct Stack {
-    TestTensor blocks, scales, dense, bias;
-
-    Stack(std::mt19937& random, DType format, std::int64_t experts, std::int64_t out, std::int64_t in, bool transposed,
-          DType biasType)
-        : transposed_(transposed) {
-        if (format == DType::U8) {
-            blocks = TestTensor(DType::U8, Shape{experts, out, in / 32, 16});
-            scales = TestTensor(DType::U8, Shape{experts, out, in / 32});
-            blocks.fillBytes(random, 0, 255);
-            scales.fillBytes(random, 119, 125);
-        } else {
-            dense = TestTensor(format, transposed ? Shape{experts, in, out} : Shape{experts, out, in});
-            dense.fillNormal(random, 1 / std::sqrt(static_cast<double>(in)));
-        }
-        if (biasType != DType::None) {
-            bias = TestTensor(biasType, Shape{experts, out});
-            bias.fillNormal(random);
-        }
-    }
-    template <class At> LinearView view(At& at) const {
-        LinearView out;
-        out.weight = dense.view().empty() ? packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales))
-                                          : denseWeight(at(dense), transposed_);
-        out.bias = at(bias);
-        return out;
-    }
-
-private:
-    bool transposed_;
-};
-
-/// k different experts for each token, of the first `used`.
-TestTensor chooseExperts(std::mt19937& random, std::int64_t tokens, int k, int used) {
-    std::vector<std::int32_t> ids;
-    std::vector<std::int32_t> all(static_cast<std::size_t>(used));
-    for (int i = 0; i < used; ++i) {
-        all[static_cast<std::size_t>(i)] = i;
-    }
-    for (std::int64_t token = 0; token < tokens; ++token) {
-        std::shuffle(all.begin(), all.end(), random);
-        ids.insert(ids.end(), all.begin(), all.begin() + k);
-    }
-    TestTensor tensor(DType::I32, Shape{tokens, k});
-    tensor.fillInts(ids);
-    return tensor;
-}
 
 struct MoeCase {
     std::int64_t tokens;
@@ -87,7 +41,7 @@ TEST(ExpertMatmulGpu, AsOnTheCpu) {
     std::mt19937 random(1);
     for (const MoeCase& item : cases) {
         SCOPED_TRACE(::testing::Message() << item.tokens << " tokens, in " << item.in << ", out " << item.out);
-        const Stack stack(random, item.weights, item.experts, item.out, item.in, item.transposed, item.bias);
+        const ExpertStack stack(random, item.weights, item.experts, item.out, item.in, item.transposed, item.bias);
         const TestTensor ids = chooseExperts(random, item.tokens, item.k, item.used);
         const std::int64_t pairs = item.tokens * item.k;
         TestTensor x(item.x, Shape{item.perToken ? item.tokens : pairs, item.in});
@@ -132,8 +86,8 @@ TEST(ExpertMlpGpu, AsOnTheCpu) {
     for (const MlpCase& item : cases) {
         SCOPED_TRACE(::testing::Message()
                      << item.tokens << " tokens, hidden " << item.hidden << ", width " << item.width);
-        const Stack gateUp(random, item.weights, item.experts, 2 * item.width, item.hidden, false, DType::BF16);
-        const Stack down(random, item.weights, item.experts, item.hidden, item.width, false, DType::BF16);
+        const ExpertStack gateUp(random, item.weights, item.experts, 2 * item.width, item.hidden, false, DType::BF16);
+        const ExpertStack down(random, item.weights, item.experts, item.hidden, item.width, false, DType::BF16);
         const TestTensor ids = chooseExperts(random, item.tokens, item.k, item.used);
         TestTensor weights(DType::F32, Shape{item.tokens, item.k});
         weights.fillNormal(random, 0.5);
