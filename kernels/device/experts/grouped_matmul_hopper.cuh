@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Products of experts over sorted BF16 rows on Hopper: persistent blocks, tiles of 128 rows times VT_COLUMNS outputs. A
+// Products of experts over sorted BF16 rows on Hopper: persistent blocks, tiles of 128 or 256 rows times VT_COLUMNS
+// outputs. A
 // tile's rows begin anywhere: the copy of its last rows brings some of the next expert's, whose results are not stored.
 
 #include "device/experts/grouped_tiles_hopper.cuh"
@@ -37,8 +38,10 @@ __device__ void produce(const abi::GroupedMatmulParams& p, const ExpertTiles& ti
         for (int depth = 0; depth < p.in; depth += kDepth) {
             barrier::wait(ring.empty(), ring.phase ^ 1);
             barrier::arriveExpect(ring.full(), kStageBytes);
-            copyTile2(ring.left(), &p.rowMap, depth, tile.firstRow, ring.full());
-            copyTile2(ring.left() + kSubtile, &p.rowMap, depth, tile.firstRow + 64, ring.full());
+            for (int i = 0; i < kConsumers * kBlocks; ++i) {
+                copyTile2(ring.left() + static_cast<u32>(i * kSubtile), &p.rowMap, depth, tile.firstRow + 64 * i,
+                          ring.full());
+            }
             for (int i = 0; i < kSubtiles; ++i) {
                 const u32 to = ring.right() + static_cast<u32>(i * kSubtile);
                 if (kContracted) {
@@ -72,11 +75,12 @@ __device__ __forceinline__ void storePair(const abi::GroupedMatmulParams& p, i64
     *at = packBf16(first, second);
 }
 
-__device__ __forceinline__ void store(const abi::GroupedMatmulParams& p, const Tile& tile, int consumer,
+/// 64 rows of the result.
+__device__ __forceinline__ void store(const abi::GroupedMatmulParams& p, const Tile& tile, int firstRow,
                                       const float (&sums)[kColumns / 2]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-    const int row = tile.firstRow + 64 * consumer + 16 * warp + lane / 4;
+    const int row = firstRow + 16 * warp + lane / 4;
 #pragma unroll
     for (int j = 0; j < kColumns / 8; ++j) {
         const int column = tile.firstColumn + 8 * j + 2 * (lane % 4);
@@ -95,6 +99,29 @@ __device__ __forceinline__ void store(const abi::GroupedMatmulParams& p, const T
     }
 }
 
+/// The sums of the first kRowBlocks blocks of a warpgroup's rows.
+template <int kRowBlocks>
+__device__ __forceinline__ void accumulate(Ring& ring, int depths, int consumer, bool leads, Sums& sums) {
+    for (int depth = 0; depth < depths; ++depth) {
+        barrier::wait(ring.full(), ring.phase);
+        if constexpr (kRowBlocks > 0) {
+            multiplyStage<kRowBlocks, 0, kContracted>(
+                sums, ring.left() + static_cast<u32>(consumer * kBlocks * kSubtile), ring.right());
+            wgmma::wait<1>();
+        }
+        if (depth > 0 && leads) {
+            barrier::arrive(ring.emptyBefore());
+        }
+        ring.next();
+    }
+    if constexpr (kRowBlocks > 0) {
+        wgmma::wait<0>();
+    }
+    if (leads) {
+        barrier::arrive(ring.emptyBefore());
+    }
+}
+
 __device__ void consume(const abi::GroupedMatmulParams& p, const ExpertTiles& tiles, Ring ring, int consumer) {
     const int columnTiles = ceilDiv(p.out, kColumns);
     const int count = __shfl_sync(kAllLanes, tiles.count() * columnTiles, 0); // the same in all lanes, for the compiler
@@ -102,25 +129,21 @@ __device__ void consume(const abi::GroupedMatmulParams& p, const ExpertTiles& ti
     const bool leads = threadIdx.x % 128 == 0;
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         const Tile tile(p, tiles, index, columnTiles);
-        float sums[kColumns / 2];
+        const int firstRow = tile.firstRow + 64 * kBlocks * consumer;
+        const int blocks = __shfl_sync(kAllLanes, ceilDiv(tile.end - firstRow, 64), 0);
+        Sums sums;
+        clear(sums);
+        if (blocks >= kBlocks) {
+            accumulate<kBlocks>(ring, depths, consumer, leads, sums);
+        } else if (kBlocks > 1 && blocks == 1) {
+            accumulate<1>(ring, depths, consumer, leads, sums);
+        } else {
+            accumulate<0>(ring, depths, consumer, leads, sums);
+        }
 #pragma unroll
-        for (int i = 0; i < kColumns / 2; ++i) {
-            sums[i] = 0;
+        for (int block = 0; block < kBlocks; ++block) {
+            store(p, tile, firstRow + 64 * block, sums[block]);
         }
-        for (int depth = 0; depth < depths; ++depth) {
-            barrier::wait(ring.full(), ring.phase);
-            multiplyStage<0, kContracted>(sums, ring.left() + static_cast<u32>(consumer * kSubtile), ring.right());
-            wgmma::wait<1>();
-            if (depth > 0 && leads) {
-                barrier::arrive(ring.emptyBefore());
-            }
-            ring.next();
-        }
-        wgmma::wait<0>();
-        if (leads) {
-            barrier::arrive(ring.emptyBefore());
-        }
-        store(p, tile, consumer, sums);
     }
 }
 
@@ -140,12 +163,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     tiles.make(p.starts, p.experts, before, [](int rows) { return ceilDiv(rows, kTileRows); });
     const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
     if (warpgroup == kConsumers) {
-        wgmma::giveRegisters<40>();
+        wgmma::giveRegisters<24>();
         if (threadIdx.x == kConsumers * 128) {
             produce(p, tiles, ring);
         }
     } else {
-        wgmma::takeRegisters<232>();
+        wgmma::takeRegisters<240>();
         consume(p, tiles, ring, warpgroup);
     }
 }

@@ -14,17 +14,18 @@
 namespace vt::grouped_hopper {
 
 inline constexpr int kStages = VT_STAGES;
-inline constexpr int kConsumers = 2;  ///< warpgroups
-inline constexpr int kTileRows = 128; ///< of the result, 64 for each consumer
+inline constexpr int kConsumers = 2;          ///< warpgroups
+inline constexpr int kBlocks = VT_ROW_BLOCKS; ///< of 64 rows of the result that a consumer makes
+inline constexpr int kTileRows = 64 * kBlocks * kConsumers;
 inline constexpr int kColumns = VT_COLUMNS;
 inline constexpr int kDepth = 64;         ///< of the contracted axis in a stage
 inline constexpr int kSubtile = 64 * 128; ///< bytes of 64 rows of 64 values
 inline constexpr int kSubtiles = (kColumns + 63) / 64;
-inline constexpr int kLeftBytes = 2 * kSubtile;
+inline constexpr int kLeftBytes = kConsumers * kBlocks * kSubtile;
 inline constexpr int kRightBytes = kSubtiles * kSubtile;
 inline constexpr int kStageBytes = kLeftBytes + kRightBytes;
 inline constexpr int kBarriersAt = kStages * kStageBytes;
-inline constexpr int kMostExperts = 512;
+inline constexpr int kMostExperts = 255; ///< their tiles take the kilobyte that the stages leave
 inline constexpr int kThreads = 384;
 
 struct Ring {
@@ -110,17 +111,33 @@ private:
     int experts_ = 0;
 };
 
-/// One stage: 64 rows of the result of this warpgroup.
-template <int kTransposedLeft, int kTransposedRight>
-__device__ __forceinline__ void multiplyStage(float (&sums)[kColumns / 2], u32 left, u32 right) {
+using Sums = float[kBlocks][kColumns / 2];
+
+__device__ __forceinline__ void clear(Sums& sums) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < kColumns / 2; ++i) {
+            sums[block][i] = 0;
+        }
+    }
+}
+
+/// One stage: the first kRowBlocks blocks of 64 rows of this warpgroup, whose subtiles lie one after the other.
+template <int kRowBlocks, int kTransposedLeft, int kTransposedRight>
+__device__ __forceinline__ void multiplyStage(Sums& sums, u32 left, u32 right) {
     const u64 a = wgmma::descriptor128(left);
     const u64 b = wgmma::descriptor128(right, kTransposedRight ? kSubtile : 16);
     wgmma::fence();
 #pragma unroll
-    for (int step = 0; step < kDepth / 16; ++step) {
-        wgmma::Product<bf16, kColumns>::template run<kTransposedRight, kTransposedLeft>(
-            sums, wgmma::further(a, static_cast<u32>(step * (kTransposedLeft ? 128 : 2))),
-            wgmma::further(b, static_cast<u32>(step * (kTransposedRight ? 128 : 2))), 1);
+    for (int block = 0; block < kRowBlocks; ++block) {
+#pragma unroll
+        for (int step = 0; step < kDepth / 16; ++step) {
+            wgmma::Product<bf16, kColumns>::template run<kTransposedRight, kTransposedLeft>(
+                sums[block],
+                wgmma::further(a, static_cast<u32>(block * (kSubtile / 16) + step * (kTransposedLeft ? 128 : 2))),
+                wgmma::further(b, static_cast<u32>(step * (kTransposedRight ? 128 : 2))), 1);
+        }
     }
     wgmma::commit();
 }

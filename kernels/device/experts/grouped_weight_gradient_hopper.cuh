@@ -14,6 +14,8 @@ namespace {
 using namespace vt;
 using namespace vt::grouped_hopper;
 
+static_assert(kBlocks == 1, "a consumer has one subtile of the left operand");
+
 struct Piece {
     int expert, firstRow, rows, m, n;
 
@@ -94,18 +96,15 @@ __device__ void consume(const abi::GroupedWeightGradientParams& p, Ring ring, in
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         Piece piece(p, index);
         piece.rows = __shfl_sync(kAllLanes, piece.rows, 0); // the same in all lanes, for the compiler
-        float sums[kColumns / 2];
-#pragma unroll
-        for (int i = 0; i < kColumns / 2; ++i) {
-            sums[i] = 0;
-        }
+        Sums sums;
+        clear(sums);
         for (int row = 0; row < piece.rows; row += kDepth) {
             barrier::wait(ring.full(), ring.phase);
             const u32 left = ring.left() + static_cast<u32>(consumer * kSubtile);
             if (row + kDepth > piece.rows) {
                 clearRows(left, piece.rows - row, 1 + consumer);
             }
-            multiplyStage<1, 1>(sums, left, ring.right());
+            multiplyStage<1, 1, 1>(sums, left, ring.right());
             wgmma::wait<1>();
             if (row > 0 && leads) {
                 barrier::arrive(ring.emptyBefore());
@@ -117,7 +116,7 @@ __device__ void consume(const abi::GroupedWeightGradientParams& p, Ring ring, in
             barrier::arrive(ring.emptyBefore());
         }
         if (piece.rows > 0 || !VT_ACCUMULATE) {
-            store(p, piece, consumer, sums);
+            store(p, piece, consumer, sums[0]);
         }
     }
 }

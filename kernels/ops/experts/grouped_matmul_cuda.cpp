@@ -51,19 +51,32 @@ void encodeStack(const TensorView& stack, abi::TensorMap& map) {
     encodeTensorMap({stack.data, stack.dtype, extents, strides, kBox}, map.bytes);
 }
 
-/// Columns of a tile of the tensor-core form.
-std::int64_t tileColumns(std::int64_t width) {
+/// Tiles of the tensor-core form.
+struct TileShape {
+    std::int64_t columns;       ///< of the result
+    std::int64_t rowBlocks = 1; ///< of 64 rows that a warpgroup makes
+    std::int64_t stages = 8;    ///< that fit beside each other into shared memory
+};
+
+/// Narrow results are bound by memory, others by how often tiles are read from the second-level cache: the larger they
+/// are, the less. 192 columns divide the widths of common models.
+TileShape productTiles(std::int64_t width) {
     for (const std::int64_t columns : {16, 32, 64}) {
         if (width <= columns) {
-            return columns;
+            return {columns};
         }
     }
-    return width % 192 == 0 ? 192 : width % 256 == 0 ? 256 : 128;
+    if (width % 192 == 0) {
+        return {192, 2, 4};
+    }
+    return width % 256 == 0 ? TileShape{256, 1, 4} : TileShape{128, 2, 4};
 }
 
-/// Stages that fit beside each other into shared memory.
-std::int64_t tileStages(std::int64_t columns) {
-    return columns >= 256 ? 4 : columns >= 192 ? 5 : columns >= 128 ? 6 : 8;
+TileShape gradientTiles(std::int64_t width) {
+    TileShape shape = productTiles(width);
+    shape.rowBlocks = 1;
+    shape.stages = shape.columns >= 256 ? 4 : shape.columns >= 192 ? 5 : shape.columns >= 128 ? 6 : 8;
+    return shape;
 }
 
 void launchProduct(CudaContext& context, const GroupedProduct& product) {
@@ -95,7 +108,7 @@ void launchProduct(CudaContext& context, const GroupedProduct& product) {
     params.in = toInt(product.in(), GroupedMatmul::kName, "x");
     params.out = toInt(product.width(), GroupedMatmul::kName, "out");
     params.scale = product.scale;
-    const std::int64_t columns = tileColumns(product.width());
+    const TileShape tiles = productTiles(product.width());
     launchFamily(context, "grouped_matmul", abi::kGroupedMatmulAbi, params,
                  {{"x_dtype", dtypeNumber(product.x)},
                   {"w_dtype", product.weight.quantized() ? static_cast<std::int64_t>(DType::F4)
@@ -109,8 +122,9 @@ void launchProduct(CudaContext& context, const GroupedProduct& product) {
                   {"out", product.width()},
                   {"rows", rows},
                   {"experts", product.weight.experts()},
-                  {"columns", columns},
-                  {"stages", tileStages(columns)}});
+                  {"columns", tiles.columns},
+                  {"row_blocks", tiles.rowBlocks},
+                  {"stages", tiles.stages}});
 }
 
 /// Some experts at a time, whose weights become BF16 before.
@@ -200,7 +214,7 @@ void execute(CudaContext& context, const GroupedWeightGradient& op) {
     params.experts = static_cast<int>(op.gradWeight.shape[0]);
     params.m = toInt(a.shape[1], GroupedWeightGradient::kName, "x");
     params.n = toInt(b.shape[1], GroupedWeightGradient::kName, "gradOut");
-    const std::int64_t columns = tileColumns(b.shape[1]);
+    const TileShape tiles = gradientTiles(b.shape[1]);
     launchFamily(context, "grouped_weight_gradient", abi::kGroupedWeightGradientAbi, params,
                  {{"a_dtype", dtypeNumber(a)},
                   {"b_dtype", dtypeNumber(b)},
@@ -211,8 +225,9 @@ void execute(CudaContext& context, const GroupedWeightGradient& op) {
                   {"m", a.shape[1]},
                   {"n", b.shape[1]},
                   {"experts", op.gradWeight.shape[0]},
-                  {"columns", columns},
-                  {"stages", tileStages(columns)}});
+                  {"columns", tiles.columns},
+                  {"row_blocks", tiles.rowBlocks},
+                  {"stages", tiles.stages}});
 }
 
 namespace {
