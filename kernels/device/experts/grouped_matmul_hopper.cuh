@@ -126,7 +126,7 @@ __device__ void consume(const abi::GroupedMatmulParams& p, const ExpertTiles& ti
     const int columnTiles = ceilDiv(p.out, kColumns);
     const int count = __shfl_sync(kAllLanes, tiles.count() * columnTiles, 0); // the same in all lanes, for the compiler
     const int depths = ceilDiv(p.in, kDepth);
-    const bool leads = threadIdx.x % 128 == 0;
+    const bool leads = threadIdx.x % 32 == 0;
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         const Tile tile(p, tiles, index, columnTiles);
         const int firstRow = tile.firstRow + 64 * kBlocks * consumer;

@@ -47,11 +47,11 @@ struct Ring {
             phase ^= 1;
         }
     }
-    /// By one thread.
+    /// By one thread. Every warp of a consumer says when it has read a stage: one that is behind must not miss a phase.
     __device__ __forceinline__ void begin() const {
         for (int i = 0; i < kStages; ++i) {
             barrier::init(base + static_cast<u32>(kBarriersAt + 8 * i), 1);
-            barrier::init(base + static_cast<u32>(kBarriersAt + 8 * (kStages + i)), kConsumers);
+            barrier::init(base + static_cast<u32>(kBarriersAt + 8 * (kStages + i)), kConsumers * 4);
         }
         barrier::fenceInit();
     }

@@ -92,7 +92,7 @@ __device__ __forceinline__ void store(const abi::GroupedWeightGradientParams& p,
 
 __device__ void consume(const abi::GroupedWeightGradientParams& p, Ring ring, int consumer) {
     const int count = Piece::count(p);
-    const bool leads = threadIdx.x % 128 == 0;
+    const bool leads = threadIdx.x % 32 == 0;
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         Piece piece(p, index);
         piece.rows = __shfl_sync(kAllLanes, piece.rows, 0); // the same in all lanes, for the compiler
