@@ -60,7 +60,7 @@ public:
         }
         if (kinds[1]) {
             requireKeys(object, {"messages"}, "a conversation has no other");
-            return fromMessages(*kinds[1]);
+            return fromMessages(object, *kinds[1]);
         }
         requireKeys(object, {"tokens", "trained", "labels"}, "a row of tokens can have \"trained\" or \"labels\"");
         return fromTokens(object, *kinds[2]);
@@ -79,12 +79,15 @@ private:
         if (!ends.empty() && !ended) {
             row.tokens.push_back(ends.front());
         }
+        if (row.tokens.empty()) {
+            text.bad("has no tokens; remove the row");
+        }
         requireKnown(text, row.tokens);
         row.trained.assign(row.tokens.size(), 1);
         return row;
     }
 
-    TrainingRow fromMessages(const JsonField& list) const {
+    TrainingRow fromMessages(const JsonField& object, const JsonField& list) const {
         requireTokenizer(list);
         if (options_.format == nullptr) {
             list.bad("the model has no chat format; give the row as text or tokens");
@@ -98,7 +101,7 @@ private:
                             "remove it");
             }
         }
-        const std::vector<ChatMessage> messages = readChatMessages(list.value(), place_ + ": messages");
+        const std::vector<ChatMessage> messages = readChatMessages(object.value(), place_);
         TrainingRow row;
         MaskedChat chat = render(messages);
         requireKnown(list, chat.tokens);
