@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/metric_files.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -48,32 +49,31 @@ std::string csvHeader(const std::vector<std::string>& columns) {
 /// The number before the first comma.
 std::optional<std::int64_t> stepOfRow(std::string_view row) {
     std::int64_t step = 0;
-    const char* const end = row.data() + row.find(',');
-    const bool comma = row.find(',') != std::string_view::npos;
-    const auto parsed = comma ? std::from_chars(row.data(), end, step) : std::from_chars_result{nullptr, {}};
-    return comma && parsed.ec == std::errc() && parsed.ptr == end ? std::optional(step) : std::nullopt;
+    const char* const end = row.data() + std::min(row.find(','), row.size());
+    const auto parsed = std::from_chars(row.data(), end, step);
+    return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(step) : std::nullopt;
 }
 
-/// Bytes of the header and of the rows before `firstStep`; 0 for a file that is not there or empty.
+/// Bytes of the header and of the rows before `firstStep`; 0 for a file that is empty or ends within its header.
 std::uint64_t keptBytes(const std::string& path, const std::string& header, std::int64_t firstStep) {
     std::ifstream file(path, std::ios::binary);
-    std::string line;
-    std::uint64_t kept = 0;
+    const std::string wanted = header + '\n';
+    std::string line(wanted.size(), '\0');
+    file.read(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(static_cast<std::size_t>(file.gcount()));
+    if (!wanted.starts_with(line)) {
+        throw base::BadInput(path + ": has other columns than this run, so nothing can be added; give another file");
+    }
+    if (line.size() < wanted.size()) {
+        return 0;
+    }
+    std::uint64_t kept = wanted.size();
     while (std::getline(file, line) && !file.eof()) { // a line without its end is not finished
-        if (kept == 0 && line != header) {
+        const std::optional<std::int64_t> step = stepOfRow(line);
+        if (!step || *step >= firstStep) {
             break;
         }
-        if (kept != 0) {
-            const std::optional<std::int64_t> step = stepOfRow(line);
-            if (!step || *step >= firstStep) {
-                return kept;
-            }
-        }
         kept += line.size() + 1;
-    }
-    // A header that was cut short by the end of a run may be replaced, any other text may not.
-    if (kept == 0 && !header.starts_with(line)) {
-        throw base::BadInput(path + ": has other columns than this run, so nothing can be added; give another file");
     }
     return kept;
 }
@@ -139,8 +139,9 @@ MetricTable::MetricTable(const std::string& path, const std::vector<std::string>
     : path_(path), columns_(columns.size()) {
     const std::string header = csvHeader(columns);
     std::error_code failed;
-    const std::uint64_t kept = keptBytes(path, header, firstStep);
+    std::uint64_t kept = 0;
     if (std::filesystem::is_regular_file(path, failed)) {
+        kept = keptBytes(path, header, firstStep);
         std::filesystem::resize_file(path, kept, failed);
         if (failed) {
             failMetricFile(path);
