@@ -3,12 +3,15 @@
 #include "engine/training/adapter_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -149,6 +152,45 @@ TEST(AdapterFiles, ReadsAnAdapterOfPeft) {
             "base_model.model." + target.parameter.substr(0, target.parameter.rfind('.')) + ".lora_";
         EXPECT_EQ(a, readTensor<float>(path, name + "A.weight"));
         EXPECT_EQ(b, readTensor<float>(path, name + "B.weight"));
+    }
+}
+
+/// scale B A of one expert at (row, column).
+double changeAt(const AdapterTarget& target, const std::vector<float>& a, const std::vector<float>& b,
+                const kernels::WeightView& view, std::int64_t expert, std::int64_t row, std::int64_t column) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < target.rank; ++i) {
+        const std::int64_t bAt = (expert * view.outFeatures() + row) * target.rank + i;
+        const std::int64_t aAt = (expert * target.rank + i) * view.inFeatures() + column;
+        sum += static_cast<double>(b[static_cast<std::size_t>(bAt)]) * a[static_cast<std::size_t>(aAt)];
+    }
+    return target.scale * sum;
+}
+
+/// deltas.safetensors holds what PEFT adds to the weights when it merges the adapter, (experts, out, in).
+TEST(AdapterFiles, AddsWhatPeftAdds) {
+    const NamedModel model("gpt-oss-bf16");
+    const auto file = AdapterFile::open(fixture("gpt-oss-lora"));
+    const std::vector<AdapterTarget> targets = file.targets(model.model->parameters());
+    ASSERT_EQ(targets.size(), 4U);
+    for (const AdapterTarget& target : targets) {
+        std::vector<float> a;
+        std::vector<float> b;
+        file.read(target, a, b);
+        const std::vector<float> wanted =
+            readTensor<float>(fixture("gpt-oss-lora/deltas.safetensors"), target.parameter);
+        const kernels::WeightView& view = model.parameter(target.parameter).view;
+        std::size_t at = 0;
+        double worst = 0;
+        for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
+            for (std::int64_t row = 0; row < view.outFeatures(); ++row) {
+                for (std::int64_t column = 0; column < view.inFeatures(); ++column) {
+                    worst = std::max(worst, std::abs(changeAt(target, a, b, view, expert, row, column) - wanted[at++]));
+                }
+            }
+        }
+        EXPECT_EQ(at, wanted.size());
+        EXPECT_LT(worst, 1e-6) << target.parameter;
     }
 }
 

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/chat_mask.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
