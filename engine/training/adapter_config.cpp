@@ -284,11 +284,11 @@ bool AdapterNames::excludes(const std::string& name) const {
     return holdsEndOf(excluded_, name) || (excludedRegex_ && matchesWhole(*excludedRegex_, name));
 }
 
-bool AdapterNames::targetsModule(const std::string& name, bool head) const {
+bool AdapterNames::targetsModule(const std::string& name, bool apart) const {
     if (excludes(name)) {
         return false;
     }
-    return (allLinear_ && !head) || holdsEndOf(modules_, name) || (moduleRegex_ && matchesWhole(*moduleRegex_, name));
+    return (allLinear_ && !apart) || holdsEndOf(modules_, name) || (moduleRegex_ && matchesWhole(*moduleRegex_, name));
 }
 
 bool AdapterNames::targetsParameter(const std::string& name) const {

@@ -58,8 +58,8 @@ public:
     AdapterNames(const AdapterConfig& config, const std::string& file);
 
     /// Whether target_modules names this linear module: its whole name, or the end of its name after a full stop.
-    /// `head` says that it is the output head, which "all-linear" leaves out.
-    bool targetsModule(const std::string& name, bool head) const;
+    /// `apart` says that "all-linear" leaves it out: the output head, and routers that are parameters to PEFT.
+    bool targetsModule(const std::string& name, bool apart) const;
     /// Whether target_parameters names this parameter, "model.layers.0.mlp.experts.down_proj".
     bool targetsParameter(const std::string& name) const;
     std::int64_t rankOf(const std::string& name) const;

@@ -193,8 +193,10 @@ std::vector<AdapterTarget> AdapterFile::targets(std::span<const Parameter> param
         }
         const std::string& name = parameter.name;
         const bool byParameter = names_.targetsParameter(name);
-        const bool byModule =
-            !isStack(name) && names_.targetsModule(moduleOf(name), parameter.role == ParameterRole::Head);
+        // Whether a router is a linear module depends on the version of transformers that the file was made with.
+        const bool apart = parameter.role == ParameterRole::Head ||
+                           (parameter.role == ParameterRole::Router && file_->find(nameOf(name).text()) == nullptr);
+        const bool byModule = !isStack(name) && names_.targetsModule(moduleOf(name), apart);
         if (!byParameter && !byModule) {
             continue;
         }

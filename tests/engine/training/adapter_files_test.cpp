@@ -270,6 +270,19 @@ TEST(AdapterFiles, TargetsAreShortWhereAllLayersHaveThem) {
     EXPECT_EQ(config.targetParameters, std::vector<std::string>{"model.layers.2.mlp.experts.down_proj"});
 }
 
+TEST(AdapterFiles, AllLinearTakesRoutersWhereTheFileHasThem) {
+    const NamedModel model("qwen3-moe");
+    for (const std::string choice : {"attention", "attention+router"}) {
+        const std::vector<AdapterPartValues> parts = countedParts(model, choice, 2);
+        AdapterConfig config;
+        config.rank = 2;
+        config.targetRegex = "all-linear";
+        const std::string folder = adapterFolder("linear");
+        writeAdapter(folder, config, parts);
+        EXPECT_EQ(AdapterFile::open(folder).targets(model.model->parameters()).size(), parts.size()) << choice;
+    }
+}
+
 TEST(AdapterFiles, RanksAndAlphasOfPatternsCount) {
     const NamedModel model("llama");
     const std::string folder = adapterFolder("patterns");
