@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/checkpoint/token_rows.h"
 
 namespace vitrine::app {
 namespace {

@@ -66,7 +66,9 @@ std::vector<ToolCall> readToolCalls(const JsonField& message) {
     return calls;
 }
 
-std::vector<ChatMessage> readMessages(const nlohmann::json& json, const std::string& name) {
+} // namespace
+
+std::vector<ChatMessage> readChatMessages(const nlohmann::json& json, const std::string& name) {
     constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
     const JsonField root(json, name);
     const JsonField list = json.is_array() ? root : root.at("messages");
@@ -92,14 +94,12 @@ std::vector<ChatMessage> readMessages(const nlohmann::json& json, const std::str
     return messages;
 }
 
-} // namespace
-
 std::vector<ChatMessage> parseChatMessages(std::string_view json, const std::string& name) {
-    return readMessages(base::parseStrictJson(json, name), name);
+    return readChatMessages(base::parseStrictJson(json, name), name);
 }
 
 std::vector<ChatMessage> readChatFile(const std::string& path) {
-    return readMessages(base::readStrictJson(path), path);
+    return readChatMessages(base::readStrictJson(path), path);
 }
 
 } // namespace vitrine::engine

@@ -31,6 +31,8 @@ struct ChatMessage {
 /// (text, or a list of {"type": "text", "text": ...}), thinking or reasoning_content, name, tool_calls.
 /// Throws BadInput "NAME: FIELD: what".
 std::vector<ChatMessage> parseChatMessages(std::string_view json, const std::string& name);
+/// The same from JSON that was parsed already.
+std::vector<ChatMessage> readChatMessages(const nlohmann::json& json, const std::string& name);
 /// The same from a file.
 std::vector<ChatMessage> readChatFile(const std::string& path);
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/percentile.h"
+#include "engine/checkpoint/token_rows.h"
 #include "engine/generation/batch_pool.h"
 #include "engine/workload/batch/batch_answers.h"
 

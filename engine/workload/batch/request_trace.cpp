@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/strict_json.h"
+#include "base/text_lines.h"
 #include "engine/checkpoint/atomic_file.h"
-#include "engine/workload/common/text_lines.h"
 
 namespace vitrine::engine {
 namespace {
@@ -238,7 +238,7 @@ std::vector<TraceRow> readRequestTrace(const std::string& path) {
     std::vector<TraceRow> rows;
     std::set<std::string> ids;
     std::int64_t tokens = 0;
-    forTextLines(path, [&](std::string_view line, std::int64_t number) {
+    base::forTextLines(path, [&](std::string_view line, std::int64_t number) {
         const std::string place = fmt::format("{}: line {}", path, number);
         const Json json = base::parseStrictJson(line, path, base::JsonLimits{.firstLine = number});
         TraceRow row = RowReader(json, place).read(static_cast<std::int64_t>(rows.size()));

@@ -130,11 +130,6 @@ float usableTemperature(double temperature);
 /// The most tokens that the model has positions for; 0: no limit.
 std::int64_t contextLimit(const ModelConfig& config);
 
-/// Reads the rows of the tensor `input_ids` (batch, seq), I32 or I64, from a file. Throws BadInput "FILE: input_ids:
-/// what".
-std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path);
-/// Throws BadInput "ORIGIN: what" when an id is outside the vocabulary.
-void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab, const std::string& origin);
 /// Throws BadInput "ORIGIN: what" when a row is longer than the model's context.
 void checkContext(const std::vector<std::vector<std::int32_t>>& rows, const ModelConfig& config,
                   const std::string& origin);

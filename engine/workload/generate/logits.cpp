@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/checkpoint/token_rows.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workloads.h"

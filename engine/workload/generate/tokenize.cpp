@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/strict_json.h"
+#include "base/text_lines.h"
 #include "engine/workload/common/run_setup.h"
-#include "engine/workload/common/text_lines.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workloads.h"
 
@@ -48,7 +48,7 @@ void runTokenize(const Run& run) {
         rows.push_back(tokenizedRow(*tokenizer, run.spec.text("text")));
     } else {
         const std::string path = run.spec.text("jsonl");
-        forTextLines(path, [&](std::string_view line, std::int64_t number) {
+        base::forTextLines(path, [&](std::string_view line, std::int64_t number) {
             base::throwIfStopped(run.stop);
             const Json row = base::parseStrictJson(line, path, base::JsonLimits{.firstLine = number});
             if (!row.is_object() || !row.contains("text") || !row["text"].is_string()) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/workload/common/text_lines.h"
+#include "base/text_lines.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace vitrine::engine {
+namespace vitrine::base {
 namespace {
 
 /// The next line without its end; false after the last. A device or a damaged file may have no line end at all.
@@ -21,7 +21,7 @@ bool nextLine(std::istream& file, std::string& line, const std::string& path) {
     const bool any = next != kEnd;
     for (; next != kEnd && next != '\n'; next = bytes.sbumpc()) {
         if (line.size() >= kMostBytes) {
-            throw base::BadInput(
+            throw BadInput(
                 fmt::format("{}: a line has more than {} bytes; write one row on each line", path, kMostBytes));
         }
         line += static_cast<char>(next);
@@ -36,7 +36,7 @@ void forTextLines(const std::string& path,
     std::error_code ignored;
     std::ifstream file(path, std::ios::binary);
     if (!file || std::filesystem::is_directory(path, ignored)) {
-        throw base::BadInput(path + ": cannot be read; give a file of rows");
+        throw BadInput(path + ": cannot be read; give a file of rows");
     }
     std::string line;
     for (std::int64_t number = 1; nextLine(file, line, path); ++number) {
@@ -46,4 +46,4 @@ void forTextLines(const std::string& path,
     }
 }
 
-} // namespace vitrine::engine
+} // namespace vitrine::base

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Conversations as training data: the whole conversation in the model's chat format, and which of its tokens the
+// assistant says.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/tokenizer/chat_format.h"
+#include "engine/tokenizer/chat_message.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace vitrine::engine {
+
+struct MaskedChat {
+    std::vector<std::int32_t> tokens;
+    /// For each token 1 where it belongs to an answer of the assistant or ends its turn. Where the format's header and
+    /// the answer share a token, it counts as part of the answer.
+    std::vector<std::uint8_t> trained;
+};
+
+/// Renders without a generation prompt, whatever `options` says. Texts of messages never become special tokens, so the
+/// special tokens of the format show where turns begin and end. What they show is compared with the prompts that the
+/// format makes of the beginnings of the conversation. Throws BadInput "messages: what" where the turns cannot be told
+/// apart for certain, and what ChatFormat::render throws.
+MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
+                      const ChatOptions& options);
+
+} // namespace vitrine::engine

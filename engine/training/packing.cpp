@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/packing.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Indices = std::vector<std::int32_t>;
+
+std::int64_t keptTokens(const TrainingRow& row, std::int64_t sequenceLength) {
+    return std::min(static_cast<std::int64_t>(row.tokens.size()), sequenceLength);
+}
+
+std::vector<Indices> oneByOne(std::size_t count) {
+    std::vector<Indices> bins;
+    bins.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        bins.push_back({static_cast<std::int32_t>(i)});
+    }
+    return bins;
+}
+
+/// Best fit decreasing. Rows of equal length keep their order, and of bins with equal room the first one is taken.
+std::vector<Indices> bestFit(std::span<const TrainingRow> rows, std::int64_t sequenceLength) {
+    Indices order(rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto length = [&](std::int32_t row) {
+        return keptTokens(rows[static_cast<std::size_t>(row)], sequenceLength);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t one, std::int32_t other) { return length(one) > length(other); });
+    std::vector<Indices> bins;
+    std::set<std::pair<std::int64_t, std::size_t>> rooms; ///< free tokens and number of each bin that has some
+    for (const std::int32_t row : order) {
+        std::int64_t room = sequenceLength;
+        std::size_t bin = bins.size();
+        if (const auto found = rooms.lower_bound({length(row), 0}); found != rooms.end()) {
+            std::tie(room, bin) = *found;
+            rooms.erase(found);
+        } else {
+            bins.emplace_back();
+        }
+        bins[bin].push_back(row);
+        if (room > length(row)) {
+            rooms.emplace(room - length(row), bin);
+        }
+    }
+    for (Indices& bin : bins) {
+        std::sort(bin.begin(), bin.end());
+    }
+    std::sort(bins.begin(), bins.end());
+    return bins;
+}
+
+/// Adds the first `count` tokens of a row as a document.
+void appendRow(PackedSequence& sequence, const TrainingRow& row, std::size_t count) {
+    const auto end = row.tokens.begin() + static_cast<std::ptrdiff_t>(count);
+    sequence.tokens.insert(sequence.tokens.end(), row.tokens.begin(), end);
+    for (std::size_t i = 1; i < count; ++i) {
+        sequence.targets.push_back(row.trained[i] != 0 ? row.tokens[i] : -1);
+    }
+    sequence.targets.push_back(-1);
+    sequence.lengths.push_back(static_cast<std::int32_t>(count));
+}
+
+void requirePackable(std::span<const TrainingRow> rows, const PackingOptions& options) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    if (options.sequenceLength < 1 || options.sequenceLength > kMost || std::cmp_greater(rows.size(), kMost)) {
+        throw base::Internal(
+            fmt::format("packing {} rows into sequences of {} tokens", rows.size(), options.sequenceLength));
+    }
+    for (const TrainingRow& row : rows) {
+        if (row.tokens.empty() || row.tokens.size() != row.trained.size()) {
+            throw base::Internal(
+                fmt::format("line {}: {} tokens and {} marks", row.line, row.tokens.size(), row.trained.size()));
+        }
+    }
+}
+
+} // namespace
+
+PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& options) {
+    requirePackable(rows, options);
+    PackingResult result;
+    for (const TrainingRow& row : rows) {
+        const std::int64_t kept = keptTokens(row, options.sequenceLength);
+        if (const std::int64_t cut = static_cast<std::int64_t>(row.tokens.size()) - kept; cut > 0) {
+            ++result.cutRows;
+            result.cutTokens += cut;
+            result.cutLines.push_back(row.line);
+        }
+        const auto trained = std::count_if(row.trained.begin() + 1, row.trained.begin() + kept,
+                                           [](std::uint8_t mark) { return mark != 0; });
+        result.trainedTokens += trained;
+        result.totalTokens += kept;
+        result.untrainableRows += trained == 0 ? 1 : 0;
+    }
+    const std::vector<Indices> bins = options.pack ? bestFit(rows, options.sequenceLength) : oneByOne(rows.size());
+    result.sequences.reserve(bins.size());
+    for (const Indices& bin : bins) {
+        PackedSequence sequence;
+        for (const std::int32_t index : bin) {
+            const TrainingRow& row = rows[static_cast<std::size_t>(index)];
+            appendRow(sequence, row, static_cast<std::size_t>(keptTokens(row, options.sequenceLength)));
+        }
+        sequence.rows = bin;
+        result.sequences.push_back(std::move(sequence));
+    }
+    return result;
+}
+
+} // namespace vitrine::engine

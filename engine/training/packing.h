@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Rows become sequences of a bounded length. Packing puts several rows into one sequence as documents that do not see
+// each other: best fit decreasing, in which the longest rows come first and each goes where it leaves the least room.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/training/training_batch.h"
+#include "engine/training/training_rows.h"
+
+namespace vitrine::engine {
+
+/// A target is the next token of the document. It is -1 for the last token of a document, and where the next token is
+/// not trained.
+struct PackedSequence : TrainingBatch {
+    std::vector<std::int32_t> rows; ///< index of each document's row, ascending
+};
+
+struct PackingOptions {
+    std::int64_t sequenceLength = 0; ///< the most tokens of a sequence, at least 1
+    bool pack = true;                ///< false: one row a sequence
+};
+
+struct PackingResult {
+    std::vector<PackedSequence> sequences; ///< in the order of their first rows
+    std::int64_t cutRows = 0;              ///< longer than a sequence: their ends are cut off
+    std::int64_t cutTokens = 0;            ///< those that were cut off
+    std::vector<std::int64_t> cutLines;    ///< TrainingRow::line of the cut rows
+    std::int64_t trainedTokens = 0;        ///< targets that count
+    std::int64_t totalTokens = 0;          ///< of all sequences
+    std::int64_t untrainableRows = 0;      ///< without any target that counts; they are kept
+};
+
+/// Depends on the rows and options alone. Time grows as n log n with the number of rows.
+PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& options);
+
+} // namespace vitrine::engine

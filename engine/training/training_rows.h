@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Training data as rows of tokens. A file is one of
+//   NAME.safetensors   the tensor input_ids (batch, seq), I32 or I64; every token is trained
+//   any other name     JSON Lines: each line is an object of one of these kinds
+//     {"text": "..."}                                 special tokens as the tokenizer puts them, then the token that
+//                                                     ends a text; every token is trained
+//     {"messages": [{"role": ..., "content": ...}]}   the model's chat format; the assistant's answers are trained
+//     {"tokens": [1, 2]}                              every token is trained, or those with a 1 in "trained": [0, 1],
+//                                                     or those without a -100 in "labels": [-100, 2]
+// Blank lines are skipped.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/stop.h"
+#include "engine/tokenizer/chat_format.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace vitrine::engine {
+
+struct TrainingRow {
+    std::vector<std::int32_t> tokens;
+    std::vector<std::uint8_t> trained; ///< for each token 1 where the loss counts when it is predicted
+    std::int64_t line = 0;             ///< of the file, from 1; of a tensor: the row, from 1
+};
+
+/// What rows are made with, and how much is read.
+struct TrainingRowOptions {
+    std::shared_ptr<const Tokenizer> tokenizer; ///< null: only rows of tokens can be read
+    std::shared_ptr<const ChatFormat> format;   ///< null: no conversations can be read
+    ChatOptions chat;                           ///< the date should be pinned, so that rows stay the same tomorrow
+    std::int64_t vocab = 0;                     ///< ids must be below it
+    std::vector<std::int32_t> eosTokens;        ///< of the model; the first one ends a text. Empty: nothing does
+    std::int64_t mostRows = 0;                  ///< reading ends after this many; 0: at the end of the file
+    /// A file with more tokens is refused. A row takes five bytes for each token.
+    std::int64_t mostTokens = std::int64_t{1} << 31;
+};
+
+/// Calls `take` for each row in the order of the file; of a file of lines only one row is in memory at a time. Throws
+/// BadInput and Unsupported "FILE: line N: FIELD: what", Cancelled. `progress` may be null; it gets bytes of the file.
+void forTrainingRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
+                     base::ProgressSink* progress, const std::function<void(TrainingRow row)>& take);
+
+/// All rows. Throws BadInput too when there is no row, or no row with a token that is trained and can be predicted (the
+/// first token of a row cannot).
+std::vector<TrainingRow> readTrainingRows(const std::string& path, const TrainingRowOptions& options,
+                                          const base::StopToken& stop, base::ProgressSink* progress);
+
+} // namespace vitrine::engine

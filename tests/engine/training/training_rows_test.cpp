@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/training_rows.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/tokenizer/tokenizer_fixtures.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Marks = std::vector<std::uint8_t>;
+
+TrainingRowOptions rowOptions() {
+    TrainingRowOptions options;
+    options.tokenizer = test::tokenizerFixture("llama3-small");
+    options.format = std::make_shared<ChatFormat>(ChatFormatKind::Llama3, options.tokenizer, "llama", "");
+    options.chat.date = "2025-06-28";
+    options.vocab = options.tokenizer->vocabSize();
+    options.eosTokens = {*options.tokenizer->idOf("<|end_of_text|>"), *options.tokenizer->idOf("<|eot_id|>")};
+    return options;
+}
+
+std::string rowsFile(const std::string& text) {
+    const std::string path = testing::TempDir() + "training_rows.jsonl";
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+}
+
+std::vector<TrainingRow> rowsOf(const std::string& text, const TrainingRowOptions& options) {
+    return readTrainingRows(rowsFile(text), options, {}, nullptr);
+}
+
+/// The message without the folder of the file.
+std::string rowsError(const std::string& text, const TrainingRowOptions& options) {
+    try {
+        rowsOf(text, options);
+    } catch (const base::Error& error) {
+        return error.message().substr(error.message().find("training_rows.jsonl"));
+    }
+    return "no error";
+}
+
+TEST(TrainingRows, TextsEndWithTheTokenThatEndsThem) {
+    const TrainingRowOptions options = rowOptions();
+    const auto rows = rowsOf("\n{\"text\": \"Hello there\"}\n", options);
+    ASSERT_EQ(rows.size(), 1U);
+    std::vector<std::int32_t> wanted = options.tokenizer->encode("Hello there", true);
+    wanted.push_back(options.eosTokens.front());
+    EXPECT_EQ(rows[0].tokens, wanted);
+    EXPECT_EQ(rows[0].trained, Marks(wanted.size(), 1));
+    EXPECT_EQ(rows[0].line, 2);
+    const auto ended = rowsOf("{\"text\": \"Hello there<|eot_id|>\"}", options);
+    EXPECT_EQ(ended[0].tokens.back(), options.eosTokens.back());
+}
+
+TEST(TrainingRows, ConversationsTrainAnswers) {
+    const TrainingRowOptions options = rowOptions();
+    const auto rows = rowsOf(
+        R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]})", options);
+    ASSERT_EQ(rows.size(), 1U);
+    std::vector<std::int32_t> trained;
+    for (std::size_t i = 0; i < rows[0].tokens.size(); ++i) {
+        if (rows[0].trained[i] != 0) {
+            trained.push_back(rows[0].tokens[i]);
+        }
+    }
+    EXPECT_EQ(options.tokenizer->decode(trained), "Yes<|eot_id|>");
+}
+
+TEST(TrainingRows, TokensHaveMarksOrLabels) {
+    TrainingRowOptions options;
+    options.vocab = 10;
+    const auto rows = rowsOf("{\"tokens\": [1, 2, 9]}\n"
+                             "{\"tokens\": [1, 2, 3], \"trained\": [0, 1, true]}\r\n"
+                             "{\"tokens\": [4, 5, 6], \"labels\": [-100, 5, -100]}",
+                             options);
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].tokens, (std::vector<std::int32_t>{1, 2, 9}));
+    EXPECT_EQ(rows[0].trained, (Marks{1, 1, 1}));
+    EXPECT_EQ(rows[1].trained, (Marks{0, 1, 1}));
+    EXPECT_EQ(rows[2].trained, (Marks{0, 1, 0}));
+    EXPECT_EQ(rows[2].line, 3);
+}
+
+TEST(TrainingRows, ReadsTensors) {
+    const std::string path = testing::TempDir() + "training_rows.safetensors";
+    TensorSpec spec;
+    spec.name = "input_ids";
+    spec.dtype = kernels::DType::I32;
+    spec.shape = {2, 3};
+    const std::vector<std::int32_t> ids = {1, 2, 3, 4, 5, 6};
+    const auto writer = SafetensorsWriter::create(path, {spec});
+    writer->write(ids.data(), ids.size() * sizeof(std::int32_t));
+    writer->finish();
+    TrainingRowOptions options;
+    options.vocab = 7;
+    const auto rows = readTrainingRows(path, options, {}, nullptr);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[1].tokens, (std::vector<std::int32_t>{4, 5, 6}));
+    EXPECT_EQ(rows[1].trained, (Marks{1, 1, 1}));
+    EXPECT_EQ(rows[1].line, 2);
+    options.vocab = 6;
+    EXPECT_THROW(readTrainingRows(path, options, {}, nullptr), base::BadInput);
+}
+
+TEST(TrainingRows, LimitsStopReading) {
+    TrainingRowOptions options;
+    options.vocab = 10;
+    options.mostRows = 2;
+    EXPECT_EQ(rowsOf("{\"tokens\": [1, 2]}\n{\"tokens\": [1, 2]}\nnot read", options).size(), 2U);
+    options.mostRows = 0;
+    options.mostTokens = 3;
+    EXPECT_EQ(rowsError("{\"tokens\": [1, 2]}\n{\"tokens\": [1, 2]}", options),
+              "training_rows.jsonl: line 2: here the file has more than 3 tokens; split it");
+}
+
+TEST(TrainingRows, StopsAndReports) {
+    struct Sink final : base::ProgressSink {
+        void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
+            last = {std::string(what), std::pair(done, total)};
+        }
+        std::pair<std::string, std::pair<std::uint64_t, std::uint64_t>> last;
+    };
+    TrainingRowOptions options;
+    options.vocab = 10;
+    Sink sink;
+    const std::string path = rowsFile("{\"tokens\": [1, 2]}\n{\"tokens\": [1, 2]}\n");
+    readTrainingRows(path, options, {}, &sink);
+    EXPECT_EQ(sink.last.first, "Reading training_rows.jsonl");
+    EXPECT_EQ(sink.last.second, (std::pair<std::uint64_t, std::uint64_t>{38, 38}));
+    base::StopSource stop;
+    stop.request_stop();
+    EXPECT_THROW(readTrainingRows(path, options, stop.get_token(), nullptr), base::Cancelled);
+}
+
+TEST(TrainingRows, BadRowsAreNamed) {
+    const TrainingRowOptions options = rowOptions();
+    const std::vector<std::pair<std::string, std::string>> table = {
+        {"", ": holds no row"},
+        {"\n \n", ": holds no row"},
+        {"{\"tokens\": [1, 2]}\nx", ": line 2, column 1"},
+        {"{\"text\": \"\xff\"}", ": line 1, column"},
+        {"[]", ": line 1: must be an object"},
+        {"3", ": line 1: must be an object"},
+        {"{}", ": line 1: must have one of"},
+        {R"({"text": null})", ": line 1: must have one of"},
+        {R"({"text": "a", "tokens": [1]})", ": line 1: must have one of"},
+        {R"({"text": "a", "weight": 2})", ": line 1: has the unknown key \"weight\""},
+        {R"({"text": 3})", ": line 1: text: "},
+        {R"({"text": ""})", ": line 1: text: is empty"},
+        {R"({"tokens": []})", ": line 1: tokens: is empty"},
+        {R"({"tokens": 3})", ": line 1: tokens: "},
+        {R"({"tokens": ["a"]})", ": line 1: tokens[0]: "},
+        {R"({"tokens": [1.5]})", ": line 1: tokens[0]: "},
+        {R"({"tokens": [1, -1]})", ": line 1: tokens[1]: id -1 is outside"},
+        {R"({"tokens": [1, 99999999]})", ": line 1: tokens[1]: id 99999999 is outside"},
+        {R"({"tokens": [1, 2], "trained": [1]})", ": line 1: trained: has 1 entries, but there are 2 tokens"},
+        {R"({"tokens": [1, 2], "trained": [1, 2]})", ": line 1: trained[1]: "},
+        {R"({"tokens": [1, 2], "trained": [1, 1], "labels": [1, 2]})", ": line 1: labels: stands together"},
+        {R"({"tokens": [1, 2], "labels": [1]})", ": line 1: labels: has 1 entries"},
+        {R"({"tokens": [1, 2], "labels": [1, 3]})", ": line 1: labels[1]: must be -100"},
+        {R"({"tokens": [1, 2], "labels": [1, "x"]})", ": line 1: labels[1]: "},
+        {R"({"tokens": [1, 2], "trained": [1, 0]})", ": no row has a token that is trained"},
+        {R"({"tokens": [1]})", ": no row has a token that is trained"},
+        {R"({"messages": []})", ": line 1: messages: there is no message"},
+        {R"({"messages": "x"})", ": line 1: messages: "},
+        {R"({"messages": [{"content": "x"}]})", ": line 1: messages[0]: the member \"role\" is missing"},
+        {R"({"messages": [{"role": "robot", "content": "x"}]})", ": line 1: messages[0].role: \"robot\" is not"},
+        {R"({"messages": [{"role": "user", "content": 3}]})", ": line 1: messages[0].content: "},
+        {R"({"messages": [{"role": "user", "content": "x", "weight": 0}]})",
+         ": line 1: messages[0]: has the unknown key \"weight\""},
+        {R"({"messages": [{"role": "user", "content": "x"}]})", ": no row has a token that is trained"},
+        {R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "x"}]})",
+         ": line 1: messages: only the first"},
+    };
+    for (const auto& [text, message] : table) {
+        EXPECT_EQ(rowsError(text, options).rfind("training_rows.jsonl" + message, 0), 0U)
+            << text << " gives: " << rowsError(text, options);
+    }
+    TrainingRowOptions bare;
+    bare.vocab = 10;
+    EXPECT_EQ(rowsError(R"({"text": "a"})", bare),
+              "training_rows.jsonl: line 1: text: the model has no tokenizer.json; give the row as tokens");
+    bare.tokenizer = options.tokenizer;
+    EXPECT_NE(rowsError(R"({"text": "Hello"})", bare).find("outside the model's vocabulary of 10"), std::string::npos);
+    EXPECT_NE(rowsError(R"({"messages": [{"role": "user", "content": "x"}]})", bare).find("has no chat format"),
+              std::string::npos);
+    EXPECT_THROW(readTrainingRows("/no/such/file", options, {}, nullptr), base::BadInput);
+}
+
+} // namespace
+} // namespace vitrine::engine
