@@ -12,12 +12,8 @@ using testing::TestTensor;
 
 TEST(GroupPairs, StableAndPlacesAreTheInverse) {
     std::mt19937 random(1);
-    for (const auto& [tokens, k, experts, used] : {std::tuple{1, 1, 1, 1},
-                                                   {1, 4, 32, 32},
-                                                   {50, 2, 8, 3},
-                                                   {300, 4, 32, 32},
-                                                   {40, 1, 700, 700},
-                                                   {70, 1, 4, 1}}) {
+    for (const auto& [tokens, k, experts, used] :
+         {std::tuple{1, 1, 1, 1}, {1, 4, 32, 32}, {50, 2, 8, 3}, {300, 4, 32, 32}, {40, 1, 700, 700}, {70, 1, 4, 1}}) {
         SCOPED_TRACE(::testing::Message() << tokens << " tokens, " << experts << " experts");
         const TestGroups groups(random, tokens, k, experts, used);
         const std::vector<double> ids = groups.ids.values();

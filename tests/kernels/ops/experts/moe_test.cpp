@@ -94,8 +94,9 @@ TEST(RouterTopK, BrokenLogitsStillChooseDifferentExperts) {
     EXPECT_EQ(chosen, (std::vector<double>{0, 1, 2, 3}));
 }
 
-void expectExperts(CpuContext& context, std::mt19937& random, const TestStack& stack, std::int64_t tokens, std::int64_t k,
-                   std::int64_t experts, std::int64_t out, std::int64_t in, bool xPerToken, DType type) {
+void expectExperts(CpuContext& context, std::mt19937& random, const TestStack& stack, std::int64_t tokens,
+                   std::int64_t k, std::int64_t experts, std::int64_t out, std::int64_t in, bool xPerToken,
+                   DType type) {
     TestTensor x(type, Shape{xPerToken ? tokens : tokens * k, in});
     TestTensor ids(DType::I32, Shape{tokens, k});
     TestTensor bias(DType::BF16, Shape{experts, out});
