@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/formats/weight_formats.h"
-#include "tests/kernels/ops/common/op_testing.h"
+#include "tests/kernels/ops/common/gradient_testing.h"
+#include "tests/kernels/ops/experts/expert_testing.h"
 
 namespace vitrine::kernels {
 namespace {
 
+using testing::denseStack;
+using testing::mxfp4Stack;
+using testing::TestStack;
 using testing::TestTensor;
 
 std::vector<double> softmax(const std::vector<double>& logits) {
@@ -91,52 +94,9 @@ TEST(RouterTopK, BrokenLogitsStillChooseDifferentExperts) {
     EXPECT_EQ(chosen, (std::vector<double>{0, 1, 2, 3}));
 }
 
-/// Stacks in every storage form with values as double (experts, out, in).
-struct Stack {
-    TestTensor dense, blocks, scales;
-    WeightView view;
-    std::vector<double> values;
-};
-
-Stack denseStack(std::mt19937& random, DType type, std::int64_t experts, std::int64_t out, std::int64_t in,
-                 bool transposed) {
-    Stack stack;
-    stack.dense = transposed ? TestTensor(type, Shape{experts, in, out}) : TestTensor(type, Shape{experts, out, in});
-    stack.dense.fillNormal(random);
-    stack.view = denseWeight(stack.dense, transposed);
-    const std::vector<double> stored = stack.dense.values();
-    for (std::int64_t e = 0; e < experts; ++e) {
-        for (std::int64_t o = 0; o < out; ++o) {
-            for (std::int64_t i = 0; i < in; ++i) {
-                stack.values.push_back(
-                    stored[static_cast<std::size_t>(e * out * in + (transposed ? i * out + o : o * in + i))]);
-            }
-        }
-    }
-    return stack;
-}
-
-Stack mxfp4Stack(std::mt19937& random, std::int64_t experts, std::int64_t out, std::int64_t in) {
-    const double table[8] = {0, .5, 1, 1.5, 2, 3, 4, 6};
-    Stack stack;
-    stack.blocks = TestTensor(DType::U8, Shape{experts, out, in / 32, 16});
-    stack.scales = TestTensor(DType::U8, Shape{experts, out, in / 32});
-    stack.blocks.fillBytes(random, 0, 255);
-    stack.scales.fillBytes(random, 122, 128);
-    stack.view = packedWeight(WeightFormat::Mxfp4, stack.blocks, stack.scales);
-    const std::vector<double> bytes = stack.blocks.values();
-    const std::vector<double> scales = stack.scales.values();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(experts * out * in); ++i) {
-        const auto byte = static_cast<unsigned>(bytes[i / 2]);
-        const unsigned nibble = i % 2 == 0 ? byte & 15U : byte >> 4;
-        const double sign = (nibble & 8U) != 0 ? -1 : 1;
-        stack.values.push_back(sign * table[nibble & 7U] * std::ldexp(1.0, static_cast<int>(scales[i / 32]) - 127));
-    }
-    return stack;
-}
-
-void expectExperts(CpuContext& context, std::mt19937& random, const Stack& stack, std::int64_t tokens, std::int64_t k,
-                   std::int64_t experts, std::int64_t out, std::int64_t in, bool xPerToken, DType type) {
+void expectExperts(CpuContext& context, std::mt19937& random, const TestStack& stack, std::int64_t tokens,
+                   std::int64_t k, std::int64_t experts, std::int64_t out, std::int64_t in, bool xPerToken,
+                   DType type) {
     TestTensor x(type, Shape{xPerToken ? tokens : tokens * k, in});
     TestTensor ids(DType::I32, Shape{tokens, k});
     TestTensor bias(DType::BF16, Shape{experts, out});
@@ -181,12 +141,12 @@ TEST(ExpertMatmul, AgainstDouble) {
     testing::forEachSimd([&](CpuContext& context) {
         for (const std::int64_t tokens : {1, 3, 17, 70}) {
             for (const DType type : {DType::F32, DType::BF16}) {
-                const Stack quantized = mxfp4Stack(random, 6, 37, 96);
+                const TestStack quantized = mxfp4Stack(random, 6, 37, 96);
                 expectExperts(context, random, quantized, tokens, 4, 6, 37, 96, true, type);
                 expectExperts(context, random, quantized, tokens, 2, 6, 37, 96, false, type);
-                const Stack dense = denseStack(random, DType::BF16, 5, 70, 41, false);
+                const TestStack dense = denseStack(random, DType::BF16, 5, 70, 41, false);
                 expectExperts(context, random, dense, tokens, 3, 5, 70, 41, true, type);
-                const Stack transposed = denseStack(random, DType::BF16, 5, 70, 41, true);
+                const TestStack transposed = denseStack(random, DType::BF16, 5, 70, 41, true);
                 expectExperts(context, random, transposed, tokens, 3, 5, 70, 41, tokens % 2 == 1, type);
             }
         }
@@ -196,7 +156,7 @@ TEST(ExpertMatmul, AgainstDouble) {
 TEST(ExpertMatmul, ATokenIsTheSameAloneAndTogether) {
     std::mt19937 random(3);
     testing::forEachSimd([&](CpuContext& context) {
-        const Stack stack = mxfp4Stack(random, 4, 33, 64);
+        const TestStack stack = mxfp4Stack(random, 4, 33, 64);
         for (const std::int64_t tokens : {24, 80}) { // by dot products, and in tiles
             TestTensor x(DType::F32, Shape{tokens, 64});
             TestTensor ids(DType::I32, Shape{tokens, 2});
@@ -224,7 +184,7 @@ TEST(ExpertMatmul, ATokenIsTheSameAloneAndTogether) {
 
 TEST(ExpertMatmul, CostCountsOnlyTheExpertsTouched) {
     std::mt19937 random(4);
-    const Stack stack = mxfp4Stack(random, 16, 8, 64);
+    const TestStack stack = mxfp4Stack(random, 16, 8, 64);
     TestTensor x(DType::F32, Shape{2, 64});
     TestTensor ids(DType::I32, Shape{2, 4});
     TestTensor out(DType::F32, Shape{8, 8});
@@ -236,7 +196,7 @@ TEST(ExpertMatmul, CostCountsOnlyTheExpertsTouched) {
 TEST(ExpertMatmul, WrongExpertNumbersThrow) {
     std::mt19937 random(5);
     CpuContext context(1);
-    const Stack stack = mxfp4Stack(random, 2, 8, 32);
+    const TestStack stack = mxfp4Stack(random, 2, 8, 32);
     TestTensor x(DType::F32, Shape{1, 32});
     x.fillNormal(random);
     TestTensor ids(DType::I32, Shape{1, 1});
@@ -275,6 +235,137 @@ TEST(MoeCombine, WeightedSumInOrder) {
             testing::expectNear(out, expected, type == DType::F64 ? 1e-13 : 3e-6);
         }
     }
+}
+
+TEST(MoeCombine, RowsByExpertGiveTheSameSumsAndNoWeightsSumThemAsTheyAre) {
+    std::mt19937 random(7);
+    CpuContext context(2);
+    const testing::TestGroups groups(random, 23, 3, 6, 5);
+    for (const DType type : {DType::F32, DType::BF16, DType::F64}) {
+        TestTensor x(type, Shape{69, 40}), sorted(type, Shape{69, 40}), weights(DType::F32, Shape{23, 3});
+        TestTensor expected(type, Shape{23, 40}), out(type, Shape{23, 40}, 48), ones(DType::F32, Shape{23, 3});
+        x.fillNormal(random);
+        weights.fillNormal(random);
+        ones.fill(std::vector<double>(69, 1));
+        testing::runOp(context, GatherPairs{x, groups.pairs, sorted}); // one pair for each row of x
+        for (const bool weighted : {true, false}) {
+            testing::runOp(context, MoeCombine{x, weighted ? weights : ones, {}, expected, {}});
+            testing::runOp(context,
+                           MoeCombine{sorted, weighted ? weights.view() : TensorView{}, {}, out, groups.places});
+            EXPECT_EQ(out.values(), expected.values());
+        }
+    }
+    TestTensor x(DType::F32, Shape{69, 8}), out(DType::F32, Shape{23, 8});
+    MoeCombine op{x, {}, {}, out, groups.places};
+    check(op);
+    op.places.shape = Shape{68};
+    testing::expectCheckNames(op, "places");
+}
+
+/// RouterTopKBackward in float64 with the sum of all logits' shares of `byProbability` and of `byWeight` as the loss.
+struct RouterScene {
+    RouterScene(std::mt19937& random, std::int64_t experts, std::int64_t k, RouterOrder order, bool normalize)
+        : logits(DType::F64, Shape{kTokens, experts}), ids(DType::I32, Shape{kTokens, k}),
+          weights(DType::F32, Shape{kTokens, k}), byWeight(DType::F64, Shape{kTokens, k}),
+          byProbability(DType::F32, Shape{experts}), gradLogits(DType::F64, Shape{kTokens, experts}, experts + 3),
+          forward{logits, ids, weights, order, normalize} {
+        logits.fillNormal(random, 2);
+        byWeight.fillNormal(random);
+        byProbability.fillNormal(random);
+    }
+    /// The choice stays what the forward pass made it: it has no gradient.
+    double loss(bool balanced) const {
+        const std::vector<double> all = logits.values(), chosenIds = ids.values(), grads = byWeight.values();
+        const std::vector<double> balance = byProbability.values();
+        const std::size_t experts = balance.size(), k = chosenIds.size() / kTokens;
+        double sum = 0;
+        for (std::size_t t = 0; t < kTokens; ++t) {
+            const auto first = all.begin() + static_cast<std::ptrdiff_t>(t * experts);
+            const std::vector<double> row(first, first + static_cast<std::ptrdiff_t>(experts));
+            const std::vector<double> shares = softmax(row);
+            const bool chooseFirst = forward.order == RouterOrder::TopKThenSoftmax;
+            std::vector<double> chosen;
+            for (std::size_t j = 0; j < k; ++j) {
+                const auto id = static_cast<std::size_t>(chosenIds[t * k + j]);
+                chosen.push_back(chooseFirst ? row[id] : shares[id]);
+            }
+            chosen = chooseFirst ? softmax(chosen) : chosen;
+            const bool divides = !chooseFirst && forward.normalize;
+            const double total = divides ? std::accumulate(chosen.begin(), chosen.end(), 0.0) : 1;
+            for (std::size_t j = 0; j < k; ++j) {
+                sum += grads[t * k + j] * chosen[j] / total;
+            }
+            for (std::size_t e = 0; balanced && e < experts; ++e) {
+                sum += balance[e] * shares[e];
+            }
+        }
+        return sum;
+    }
+
+    static constexpr std::size_t kTokens = 5;
+    TestTensor logits, ids, weights, byWeight, byProbability, gradLogits;
+    RouterTopK forward;
+};
+
+TEST(RouterTopKBackward, AgainstFiniteDifferences) {
+    std::mt19937 random(8);
+    CpuContext context(2);
+    for (const auto& [experts, k] : {std::pair{6, 2}, {33, 4}, {5, 5}, {4, 1}}) {
+        for (const int form : {0, 1, 2}) {
+            for (const bool balanced : {false, true}) {
+                SCOPED_TRACE(::testing::Message() << experts << " experts, form " << form << ", balanced " << balanced);
+                RouterScene scene(random, experts, k,
+                                  form == 0 ? RouterOrder::TopKThenSoftmax : RouterOrder::SoftmaxThenTopK, form == 2);
+                testing::runOp(context, scene.forward);
+                RouterTopKBackward op{scene.forward, scene.byWeight, {}, scene.gradLogits};
+                op.gradProbabilities = balanced ? scene.byProbability.view() : TensorView{};
+                testing::runOp(context, op);
+                testing::expectGradient(scene.logits, scene.gradLogits.values(), [&] { return scene.loss(balanced); });
+                EXPECT_TRUE(scene.gradLogits.guardsIntact());
+            }
+        }
+    }
+}
+
+TEST(RouterTopKBackward, NarrowGradientsFollowTheWideOnes) {
+    std::mt19937 random(9);
+    CpuContext context(2);
+    for (const RouterOrder order : {RouterOrder::TopKThenSoftmax, RouterOrder::SoftmaxThenTopK}) {
+        for (const DType type : {DType::F32, DType::BF16}) {
+            RouterScene scene(random, 32, 4, order, true);
+            TestTensor logits(type, Shape{5, 32}), byWeight(DType::F32, Shape{5, 4}), gradLogits(type, Shape{5, 32});
+            testing::fillBoth(random, logits, scene.logits, 2);
+            testing::fillBoth(random, byWeight, scene.byWeight);
+            testing::runOp(context, scene.forward);
+            testing::runOp(context, RouterTopKBackward{scene.forward, scene.byWeight, {}, scene.gradLogits});
+            RouterTopK forward = scene.forward;
+            forward.logits = logits;
+            testing::runOp(context, RouterTopKBackward{forward, byWeight, {}, gradLogits});
+            testing::expectClose(gradLogits, scene.gradLogits.values(), 1e-6);
+        }
+    }
+}
+
+TEST(RouterTopKBackward, CheckNamesTheField) {
+    std::mt19937 random(10);
+    RouterScene scene(random, 6, 2, RouterOrder::TopKThenSoftmax, false);
+    const RouterTopKBackward good{scene.forward, scene.byWeight, scene.byProbability, scene.gradLogits};
+    check(good);
+    RouterTopKBackward op = good;
+    op.gradWeights.shape = Shape{5, 3};
+    testing::expectCheckNames(op, "gradWeights");
+    op = good;
+    op.gradWeights.dtype = DType::BF16;
+    testing::expectCheckNames(op, "gradWeights");
+    op = good;
+    op.gradProbabilities.shape = Shape{5};
+    testing::expectCheckNames(op, "gradProbabilities");
+    op = good;
+    op.gradLogits.shape = Shape{4, 6};
+    testing::expectCheckNames(op, "gradLogits");
+    op = good;
+    op.gradLogits = op.forward.logits;
+    testing::expectCheckNames(op, "gradLogits");
 }
 
 } // namespace

@@ -314,6 +314,140 @@ TEST_F(Blocks, RouteAndExperts) {
     }
 }
 
+TEST_F(Blocks, KeptTensorsOfDenseBlocksChangeNoBit) {
+    for (const bool norms : {false, true}) {
+        for (const DType type : {DType::F32, DType::BF16}) {
+            const TestTensor& x = random(type, Shape{7, 24});
+            const TestTensor& norm = random(DType::BF16, Shape{24});
+            const NormWeights second = norms ? NormWeights{norm, 1e-6F, RmsNormOrder::ScaleThenCast} : NormWeights{};
+            const TestTensor& wide = random(DType::BF16, Shape{40, 24}, 0.3);
+            const TestTensor& back = random(DType::BF16, Shape{24, 40}, 0.3);
+            DenseMlp mlp;
+            mlp.x = x;
+            mlp.norm = {norm, 1e-6F, RmsNormOrder::CastThenScale};
+            mlp.postNorm = second;
+            mlp.gate = linear(wide);
+            mlp.up = linear(random(DType::F32, Shape{40, 24}, 0.3));
+            mlp.down = linear(back);
+            const TestTensor& plain = blank(type, Shape{7, 24});
+            const TestTensor& kept = blank(type, Shape{7, 24});
+            mlp.out = plain;
+            testing::runOp(context_, mlp);
+            EXPECT_TRUE(mlp.fusible());
+            const TestTensor& mlpNormed = blank(type, Shape{7, 24});
+            const TestTensor& gateUp = blank(type, Shape{7, 80});
+            const TestTensor& branch = blank(type, Shape{7, 24});
+            mlp.out = kept;
+            mlp.normed = mlpNormed;
+            mlp.gateUp = gateUp;
+            mlp.branch = norms ? branch.view() : TensorView{};
+            testing::runOp(context_, mlp);
+            EXPECT_FALSE(mlp.fusible());
+            EXPECT_EQ(kept.values(), plain.values());
+            const Values before = gateUp.values();
+            mlp.out = {};
+            testing::runOp(context_, mlp);
+            EXPECT_EQ(gateUp.values(), before);
+
+            OutProject project;
+            project.x = gateUp;
+            project.o = linear(random(DType::BF16, Shape{24, 80}, 0.3));
+            project.postNorm = second;
+            project.residual = x;
+            project.out = plain;
+            testing::runOp(context_, project);
+            project.out = kept;
+            project.branch = norms ? branch.view() : TensorView{};
+            testing::runOp(context_, project);
+            EXPECT_EQ(kept.values(), plain.values());
+        }
+    }
+}
+
+TEST_F(Blocks, KeptTensorsOfQkvProjectChangeNoBit) {
+    const TestTensor& x = random(DType::F32, Shape{5, 20});
+    const TestTensor& norm = random(DType::BF16, Shape{20});
+    const TestTensor& headNorm = random(DType::BF16, Shape{8});
+    QkvProject op;
+    op.x = x;
+    op.norm = {norm, 1e-5F, RmsNormOrder::CastThenScale};
+    op.q = linear(random(DType::BF16, Shape{32, 20}));
+    op.k = linear(random(DType::BF16, Shape{16, 20}));
+    op.v = linear(random(DType::BF16, Shape{16, 20}));
+    op.qNorm = op.kNorm = {headNorm, 1e-5F, RmsNormOrder::CastThenScale};
+    op.positions = ints({0, 1, 2, 3, 4}, Shape{5});
+    op.inverseFrequency = random(DType::F32, Shape{4});
+    op.writeCache = false;
+    std::vector<const TestTensor*> plain, kept;
+    for (std::vector<const TestTensor*>* outs : {&plain, &kept}) {
+        for (const std::int64_t heads : {4, 2, 2}) {
+            outs->push_back(&blank(DType::F32, Shape{5, heads, 8}));
+        }
+        op.outQ = *outs->at(0);
+        op.outK = *outs->at(1);
+        op.outV = *outs->at(2);
+        testing::runOp(context_, op);
+        EXPECT_EQ(op.fusible(), outs == &plain);
+        op.normed = blank(DType::F32, Shape{5, 20});
+        op.rawQ = blank(DType::F32, Shape{5, 4, 8});
+        op.rawK = blank(DType::F32, Shape{5, 2, 8});
+    }
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        EXPECT_EQ(kept[i]->values(), plain[i]->values());
+    }
+}
+
+TEST_F(Blocks, KeptTensorsOfRouteAndExpertsChangeNoBit) {
+    constexpr std::int64_t kHidden = 32, kWidth = 12, kExperts = 6, kChosen = 2;
+    for (const auto& [tokens, type] : {std::pair{1, DType::F32}, {9, DType::BF16}, {90, DType::F32}}) {
+        const TestTensor& x = random(type, Shape{tokens, kHidden});
+        Route route;
+        route.x = x;
+        route.norm = {random(DType::BF16, Shape{kHidden}), 1e-5F, RmsNormOrder::ScaleThenCast};
+        route.router = linear(random(DType::BF16, Shape{kExperts, kHidden}));
+        route.normed = blank(type, Shape{tokens, kHidden});
+        const TestTensor& ids = blank(DType::I32, Shape{tokens, kChosen});
+        const TestTensor& weights = blank(DType::F32, Shape{tokens, kChosen});
+        route.ids = ids;
+        route.weights = weights;
+        testing::runOp(context_, route);
+        EXPECT_TRUE(route.fusible());
+        const Values chosen = ids.values(), shares = weights.values();
+        route.logits = blank(DType::F32, Shape{tokens, kExperts});
+        testing::runOp(context_, route);
+        EXPECT_FALSE(route.fusible());
+        EXPECT_EQ(ids.values(), chosen);
+        EXPECT_EQ(weights.values(), shares);
+
+        ExpertMlp op;
+        op.x = route.normed;
+        op.ids = ids;
+        op.weights = weights;
+        op.gateUp = linear(random(DType::BF16, Shape{kExperts, 2 * kWidth, kHidden}, 0.3),
+                           random(DType::BF16, Shape{kExperts, 2 * kWidth}));
+        op.down = linear(random(DType::BF16, Shape{kExperts, kHidden, kWidth}, 0.3),
+                         random(DType::BF16, Shape{kExperts, kHidden}));
+        op.activation = Activation::ClampedSwiglu;
+        op.layout = GateLayout::Interleaved;
+        op.residual = x;
+        const TestTensor& plain = blank(type, Shape{tokens, kHidden});
+        const TestTensor& grouped = blank(type, Shape{tokens, kHidden});
+        op.out = plain;
+        testing::runOp(context_, op);
+        EXPECT_FALSE(op.grouped());
+        const std::int64_t pairs = tokens * kChosen;
+        op.out = grouped;
+        op.kept.starts = blank(DType::I32, Shape{kExperts + 1});
+        op.kept.pairs = blank(DType::I32, Shape{pairs});
+        op.kept.places = blank(DType::I32, Shape{pairs});
+        op.kept.x = blank(type, Shape{pairs, kHidden});
+        op.kept.gateUp = blank(type, Shape{pairs, 2 * kWidth});
+        testing::runOp(context_, op);
+        EXPECT_TRUE(op.grouped());
+        EXPECT_EQ(grouped.values(), plain.values());
+    }
+}
+
 TEST_F(Blocks, LmHeadOfChosenRows) {
     const TestTensor& x = random(DType::F32, Shape{6, 16});
     const TestTensor& norm = random(DType::BF16, Shape{16});

@@ -199,6 +199,77 @@ TEST(Matmul, ARowDoesNotDependOnItsNeighbours) {
     });
 }
 
+TEST(Matmul, ScaleAndAdapterAgainstDouble) {
+    std::mt19937 random(9);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const auto& [rows, packed] : {std::pair{1, false}, {5, true}, {40, false}, {70, true}}) {
+            for (const bool adapted : {false, true}) {
+                constexpr std::int64_t kIn = 96, kOut = 37, kRank = 8;
+                const TestWeight weight =
+                    packed ? mxfp4Weight(random, kOut, kIn) : denseWeight(random, DType::BF16, kOut, kIn, rows == 40);
+                TestTensor a(DType::F32, Shape{kRank, kIn}), b(DType::F32, Shape{kOut, kRank});
+                TestTensor x(DType::F32, Shape{rows, kIn}, kIn + 3), bias(DType::F32, Shape{kOut});
+                TestTensor out(DType::F32, Shape{rows, kOut}, kOut + 7);
+                for (TestTensor* tensor : {&a, &b, &x, &bias, &out}) {
+                    tensor->fillNormal(random);
+                }
+                const std::vector<double> as = a.values(), bs = b.values(), xs = x.values(), biases = bias.values();
+                std::vector<double> expected = out.values();
+                for (std::size_t i = 0; i < expected.size(); ++i) {
+                    const std::size_t row = i / kOut, o = i % kOut;
+                    expected[i] += biases[o];
+                    for (std::size_t k = 0; k < kIn; ++k) {
+                        double product = 0.5 * weight.values[o * kIn + k];
+                        for (std::size_t r = 0; adapted && r < kRank; ++r) {
+                            product += 0.25 * bs[o * kRank + r] * as[r * kIn + k];
+                        }
+                        expected[i] += xs[row * kIn + k] * product;
+                    }
+                }
+                Matmul op;
+                op.x = x;
+                op.weight = weight.view;
+                op.bias = bias;
+                op.residual = out;
+                op.out = out;
+                op.scale = 0.5F;
+                op.adapter = adapted ? AdapterView{a, b, 0.25F} : AdapterView{};
+                testing::runOp(context, op);
+                testing::expectNear(out, expected, 1e-3);
+            }
+        }
+    });
+}
+
+TEST(Matmul, AdapterInDoubleKeepsDoublePrecision) {
+    std::mt19937 random(10);
+    CpuContext context(2);
+    const TestWeight weight = denseWeight(random, DType::F64, 9, 31, false);
+    TestTensor a(DType::F64, Shape{4, 31}), b(DType::F64, Shape{9, 4}), x(DType::F64, Shape{3, 31});
+    TestTensor out(DType::F64, Shape{3, 9});
+    for (TestTensor* tensor : {&a, &b, &x}) {
+        tensor->fillNormal(random);
+    }
+    Matmul op;
+    op.x = x;
+    op.weight = weight.view;
+    op.adapter = {a, b, 0.5F};
+    op.out = out;
+    testing::runOp(context, op);
+    const std::vector<double> as = a.values(), bs = b.values(), xs = x.values();
+    std::vector<double> expected(27, 0.0);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        for (std::size_t k = 0; k < 31; ++k) {
+            double product = weight.values[i % 9 * 31 + k];
+            for (std::size_t r = 0; r < 4; ++r) {
+                product += 0.5 * bs[i % 9 * 4 + r] * as[r * 31 + k];
+            }
+            expected[i] += xs[i / 9 * 31 + k] * product;
+        }
+    }
+    testing::expectNear(out, expected, 1e-12);
+}
+
 TEST(Matmul, ResidualMayBeTheOutput) {
     std::mt19937 random(5);
     CpuContext context(2);
