@@ -192,6 +192,75 @@ TEST(GroupedMatmulGpu, WeightGradientsAsOnTheCpu) {
     }
 }
 
+/// Products and gradients of an adapter of rank 16 over a batch that gives every multiprocessor several tiles.
+class AdapterShapesGpu : public ::testing::TestWithParam<std::pair<std::int64_t, std::int64_t>> {
+protected:
+    AdapterShapesGpu() : random_(8), rows_(32), starts_(DType::I32, Shape{33}) {
+        for (std::size_t e = 0; e < rows_.size(); ++e) {
+            rows_[e] = static_cast<std::int32_t>(200 + e * 41 % 150);
+        }
+        starts_ = startsOf(rows_);
+    }
+    std::int64_t count() const { return std::accumulate(rows_.begin(), rows_.end(), std::int64_t{0}); }
+
+    std::mt19937 random_;
+    std::vector<std::int32_t> rows_;
+    TestTensor starts_;
+};
+
+TEST_P(AdapterShapesGpu, Products) {
+    VITRINE_NEEDS_GPU();
+    const auto [in, out] = GetParam();
+    const ExpertStack stack(random_, DType::BF16, 32, out, in, false, DType::None);
+    TestTensor x(DType::BF16, Shape{count(), in});
+    TestTensor result(DType::BF16, Shape{count(), out});
+    x.fillNormal(random_);
+    const auto make = [&](auto&& at) {
+        GroupedMatmul op;
+        op.x = at(x);
+        op.starts = at(starts_);
+        op.linear = stack.view(at);
+        op.out = at(result);
+        return op;
+    };
+    testing::expectSameOnGpu(*testing::gpu(), make, {&result}, 1e-2);
+}
+
+TEST_P(AdapterShapesGpu, InputGradients) {
+    VITRINE_NEEDS_GPU();
+    const auto [in, out] = GetParam();
+    const ExpertStack stack(random_, DType::BF16, 32, out, in, false, DType::None);
+    TestTensor gradOut(DType::BF16, Shape{count(), out});
+    TestTensor gradX(DType::BF16, Shape{count(), in});
+    gradOut.fillNormal(random_);
+    const auto make = [&](auto&& at) {
+        GroupedInputGradient op;
+        op.gradOut = at(gradOut);
+        op.starts = at(starts_);
+        op.weight = stack.view(at).weight;
+        op.gradX = at(gradX);
+        return op;
+    };
+    testing::expectSameOnGpu(*testing::gpu(), make, {&gradX}, 1e-2);
+}
+
+TEST_P(AdapterShapesGpu, WeightGradients) {
+    VITRINE_NEEDS_GPU();
+    const auto [in, out] = GetParam();
+    TestTensor x(DType::BF16, Shape{count(), in});
+    TestTensor gradOut(DType::BF16, Shape{count(), out});
+    TestTensor gradWeight(DType::F32, Shape{32, out, in});
+    x.fillNormal(random_);
+    gradOut.fillNormal(random_);
+    const auto make = [&](auto&& at) {
+        return GroupedWeightGradient{at(x), at(gradOut), at(starts_), false, at(gradWeight)};
+    };
+    testing::expectSameOnGpu(*testing::gpu(), make, {&gradWeight}, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rank16, AdapterShapesGpu,
+                         ::testing::Values(std::pair<std::int64_t, std::int64_t>{2880, 16}, std::pair{16, 5760}));
+
 TEST(GroupedMatmulGpu, BiasGradientsAndDotsAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(5);

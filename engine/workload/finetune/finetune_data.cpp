@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "engine/checkpoint/token_rows.h"
 
 namespace vitrine::engine {
 

@@ -163,12 +163,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     tiles.make(p.starts, p.experts, before, [](int rows) { return ceilDiv(rows, kTileRows); });
     const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
     if (warpgroup == kConsumers) {
-        wgmma::giveRegisters<24>();
+        becomeProducer();
         if (threadIdx.x == kConsumers * 128) {
             produce(p, tiles, ring);
         }
     } else {
-        wgmma::takeRegisters<240>();
+        becomeConsumer();
         consume(p, tiles, ring, warpgroup);
     }
 }

@@ -28,6 +28,22 @@ inline constexpr int kBarriersAt = kStages * kStageBytes;
 inline constexpr int kMostExperts = 255; ///< their tiles take the kilobyte that the stages leave
 inline constexpr int kThreads = 384;
 
+/// Whether the producer's registers go to the consumers. Only where the sums need more than an equal share: a block is
+/// then launched with all registers of its multiprocessor. One with fewer would wait for registers that a block of the
+/// next kernel may hold, which itself waits for this kernel.
+inline constexpr bool kMovesRegisters = kBlocks * kColumns / 2 > 128;
+
+__device__ __forceinline__ void becomeProducer() {
+    if constexpr (kMovesRegisters) {
+        wgmma::giveRegisters<24>();
+    }
+}
+__device__ __forceinline__ void becomeConsumer() {
+    if constexpr (kMovesRegisters) {
+        wgmma::takeRegisters<240>();
+    }
+}
+
 struct Ring {
     u32 base;
     int stage = 0;

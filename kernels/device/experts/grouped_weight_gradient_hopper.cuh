@@ -135,12 +135,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     pdl::launchDependents();
     const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
     if (warpgroup == kConsumers) {
-        wgmma::giveRegisters<40>();
+        becomeProducer();
         if (threadIdx.x == kConsumers * 128) {
             produce(p, ring);
         }
     } else {
-        wgmma::takeRegisters<232>();
+        becomeConsumer();
         consume(p, ring, warpgroup);
     }
 }

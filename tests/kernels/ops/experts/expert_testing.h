@@ -25,7 +25,7 @@ struct TestStack {
     /// The view where `at` has the tensors.
     template <class At> WeightView on(At& at) const {
         return view.quantized() ? packedWeight(view.format, at(blocks), at(scales))
-                                : denseWeight(at(dense), view.transposed);
+                                : kernels::denseWeight(at(dense), view.transposed);
     }
 };
 
@@ -34,7 +34,7 @@ inline TestStack denseStack(std::mt19937& random, DType type, std::int64_t exper
     TestStack stack;
     stack.dense = transposed ? TestTensor(type, Shape{experts, in, out}) : TestTensor(type, Shape{experts, out, in});
     stack.dense.fillNormal(random);
-    stack.view = denseWeight(stack.dense, transposed);
+    stack.view = kernels::denseWeight(stack.dense, transposed);
     const std::vector<double> stored = stack.dense.values();
     for (std::int64_t e = 0; e < experts; ++e) {
         for (std::int64_t o = 0; o < out; ++o) {
@@ -127,7 +127,7 @@ struct ExpertStack {
     template <class At> LinearView view(At& at) const {
         LinearView out;
         out.weight = dense.view().empty() ? packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales))
-                                          : denseWeight(at(dense), transposed_);
+                                          : kernels::denseWeight(at(dense), transposed_);
         out.bias = at(bias);
         return out;
     }
