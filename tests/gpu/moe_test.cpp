@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/moe.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
@@ -112,6 +115,55 @@ TEST(ExpertMlpGpu, AsOnTheCpu) {
             return op;
         };
         testing::expectSameOnGpu(*testing::gpu(), make, {&out}, item.x == DType::F32 ? 1e-5 : 1.5e-2);
+    }
+}
+
+struct CombineCase {
+    std::int64_t tokens;
+    int k;
+    std::int64_t hidden;
+    DType type;
+    bool places, weights, residual;
+};
+
+const std::vector<CombineCase>& combineCases() {
+    static const std::vector<CombineCase> kAll = {
+        {1, 4, 2880, DType::BF16, true, true, true},    {333, 4, 2880, DType::BF16, true, true, true},
+        {333, 4, 2880, DType::BF16, true, false, true}, {70, 8, 96, DType::BF16, true, false, false},
+        {70, 3, 35, DType::BF16, true, true, false},    {70, 2, 33, DType::F32, true, false, true},
+        {70, 2, 64, DType::F32, false, false, true},    {70, 2, 64, DType::F32, false, true, true},
+    };
+    return kAll;
+}
+
+TEST(MoeCombineGpu, RowsByExpertAndWithoutWeightsAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(3);
+    for (const CombineCase& item : combineCases()) {
+        SCOPED_TRACE(::testing::Message() << item.tokens << " tokens, hidden " << item.hidden << ", places "
+                                          << item.places << ", weights " << item.weights);
+        const std::int64_t pairs = item.tokens * item.k;
+        std::vector<std::int32_t> order(static_cast<std::size_t>(pairs));
+        std::iota(order.begin(), order.end(), 0);
+        std::shuffle(order.begin(), order.end(), random);
+        TestTensor places, weights, residual;
+        if (item.places) {
+            places = TestTensor(DType::I32, Shape{pairs});
+            places.fillInts(order);
+        }
+        if (item.weights) {
+            weights = TestTensor(DType::F32, Shape{item.tokens, item.k});
+            weights.fillNormal(random);
+        }
+        if (item.residual) {
+            residual = TestTensor(item.type, Shape{item.tokens, item.hidden}, item.hidden + 8);
+            residual.fillNormal(random);
+        }
+        TestTensor x(item.type, Shape{pairs, item.hidden}, item.hidden + 16);
+        TestTensor out(item.type, Shape{item.tokens, item.hidden});
+        x.fillNormal(random);
+        const auto make = [&](auto&& at) { return MoeCombine{at(x), at(weights), at(residual), at(out), at(places)}; };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, item.type == DType::F32 ? 1e-6 : 1e-2);
     }
 }
 
