@@ -3,8 +3,8 @@
 #pragma once
 
 // Products of experts over rows that lie expert by expert (group_pairs.h), forward and backward. `starts` (experts + 1)
-// I32 says where each expert's rows begin. Products are summed in float32 (in double for F64 rows) and rounded once; a
-// row's result is to the last bit that of ExpertMatmul.
+// I32 says where each expert's rows begin. Products are summed in float32 (in double for F64 rows) and rounded once; on
+// the CPU a row's result is to the last bit that of ExpertMatmul.
 
 #include "kernels/core/op.h"
 #include "kernels/ops/linear/linear_view.h"

@@ -69,8 +69,13 @@ void expectInputGradient(CpuContext& context, std::mt19937& random, const TestWe
         gradX.fillNormal(random);
     }
     const std::vector<double> before = accumulate ? gradX.values() : std::vector<double>{};
-    testing::runOp(context, MatmulInputGradient{gradOut, weight.view, gradX, accumulate, {}});
-    const std::vector<double> grads = gradOut.values();
+    MatmulInputGradient op{gradOut, weight.view, gradX, accumulate, {}};
+    op.scale = accumulate ? 0.5F : 1.0F;
+    testing::runOp(context, op);
+    std::vector<double> grads = gradOut.values();
+    for (double& value : grads) {
+        value *= static_cast<double>(op.scale);
+    }
     const Reference reference =
         referenceProduct(rows, in, out, before, elementsOf(grads, out), elementsOf(weight.values, in));
     testing::expectNear(gradX, reference.values, absoluteError(type, reference));
