@@ -147,14 +147,14 @@ Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const Ro
 }
 
 /// The linear that the parameter is the weight of; null where it is none.
-kernels::LinearView* Decoder::linearOf(const Parameter& parameter) {
+const kernels::LinearView* Decoder::linearOf(const Parameter& parameter) const {
     if (parameter.role == ParameterRole::Head) {
         return &head_;
     }
     if (parameter.bias || parameter.layer < 0) {
         return nullptr;
     }
-    DecoderLayer& layer = layers_[static_cast<std::size_t>(parameter.layer)];
+    const DecoderLayer& layer = layers_[static_cast<std::size_t>(parameter.layer)];
     switch (parameter.role) {
     case ParameterRole::Query:
         return &layer.q;
@@ -180,15 +180,21 @@ kernels::LinearView* Decoder::linearOf(const Parameter& parameter) {
     }
 }
 
-void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
+const kernels::LinearView* Decoder::linear(const std::string& weight) const {
     for (const Parameter& parameter : parameters_) {
-        kernels::LinearView* linear = parameter.name == weight ? linearOf(parameter) : nullptr;
-        if (linear != nullptr) {
-            linear->adapter = adapter;
-            return;
+        if (parameter.name == weight) {
+            return linearOf(parameter);
         }
     }
-    throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));
+    return nullptr;
+}
+
+void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
+    const kernels::LinearView* found = linear(weight);
+    if (found == nullptr) {
+        throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));
+    }
+    const_cast<kernels::LinearView*>(found)->adapter = adapter; // it lies in this decoder, which is not const
 }
 
 /// Layers with equal windows share a program, and so its kernels.

@@ -42,9 +42,11 @@ public:
     /// Adds an adapter to the linear whose weight has this name, or takes it away (an empty view). Throws Internal
     /// where there is no such linear. The caller owns the adapter's memory.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
+    /// The linear whose weight has this name; null where there is none.
+    const kernels::LinearView* linear(const std::string& weight) const;
 
 private:
-    kernels::LinearView* linearOf(const Parameter& parameter);
+    const kernels::LinearView* linearOf(const Parameter& parameter) const;
     void bindPrograms(const ModelConfig& config);
 
     std::vector<DecoderLayer> layers_;

@@ -46,32 +46,40 @@ std::vector<float> uniformValues(std::int64_t count, float bound, base::PhiloxKe
 
 } // namespace
 
-float AdapterOptions::scale() const {
-    const auto r = static_cast<double>(rank);
-    return static_cast<float>(alpha / (rankStabilised ? std::sqrt(r) : r));
+std::vector<AdapterTarget> adapterTargets(std::span<const Parameter> parameters, const ParameterChoice& choice,
+                                          const AdapterConfig& config) {
+    std::vector<AdapterTarget> out;
+    for (const Parameter& parameter : parameters) {
+        if (isLinear(parameter) && choice.contains(parameter)) {
+            out.push_back({parameter.name, config.rank, static_cast<float>(config.scaling(config.rank, config.alpha))});
+        }
+    }
+    if (out.empty()) {
+        throw base::BadInput(
+            fmt::format("train: \"{}\" names no linear of the model, so there is nothing to adapt", choice.text()));
+    }
+    return out;
 }
 
-Adapter::Adapter(Model& model, const ParameterChoice& choice, const AdapterOptions& options, std::uint64_t seed)
-    : model_(model), options_(options) {
+Adapter::Adapter(Model& model, const std::vector<AdapterTarget>& targets) : model_(model), targets_(targets) {
     std::int64_t count = 0;
     std::vector<std::int64_t> offsets;
-    for (const Parameter& parameter : model.parameters()) {
-        if (!isLinear(parameter) || !choice.contains(parameter)) {
-            continue;
+    for (const AdapterTarget& target : targets) {
+        const auto parameter =
+            std::find_if(model.parameters().begin(), model.parameters().end(),
+                         [&](const Parameter& each) { return each.name == target.parameter && isLinear(each); });
+        if (parameter == model.parameters().end()) {
+            throw base::Internal(fmt::format("Adapter: {} is no linear of the model", target.parameter));
         }
         AdapterPart part;
-        part.parameter = parameter.name;
-        std::tie(part.view.a.shape, part.view.b.shape) = shapesOf(parameter.view, options.rank);
-        part.view.scale = options.scale();
-        for (TensorView* view : {&part.view.a, &part.view.b}) {
+        part.parameter = target.parameter;
+        std::tie(part.view.a.shape, part.view.b.shape) = shapesOf(parameter->view, target.rank);
+        part.view.scale = target.scale;
+        for (const TensorView* view : {&part.view.a, &part.view.b}) {
             offsets.push_back(count);
             count += paddedCount(view->shape.count());
         }
         parts_.push_back(part);
-    }
-    if (parts_.empty()) {
-        throw base::BadInput(
-            fmt::format("train: \"{}\" names no linear of the model, so there is nothing to adapt", choice.text()));
     }
     const DType type = model.options().computeDType;
     kernels::Context& context = model.context();
@@ -84,18 +92,21 @@ Adapter::Adapter(Model& model, const ParameterChoice& choice, const AdapterOptio
             view->dtype = type;
             view->data = values_.view().as<std::byte>() + kernels::bytesOf(type, *offset++);
         }
-        model.setAdapter(part.parameter, part.view);
     }
-    fill(seed);
+    attach(true);
 }
 
 Adapter::~Adapter() {
+    attach(false);
+}
+
+void Adapter::attach(bool attached) const {
     for (const AdapterPart& part : parts_) {
-        model_.setAdapter(part.parameter, {});
+        model_.setAdapter(part.parameter, attached ? part.view : kernels::AdapterView{});
     }
 }
 
-void Adapter::fill(std::uint64_t seed) {
+void Adapter::initialise(std::uint64_t seed) {
     if (!model_.context().can().computesValues) {
         return;
     }
@@ -107,6 +118,30 @@ void Adapter::fill(std::uint64_t seed) {
             uniformValues(a.shape.count(), 1 / std::sqrt(in), base::philoxKey(seed, stream++));
         uploadFloats(model_.context(), values, a);
     }
+}
+
+void Adapter::read(const AdapterFile& file) {
+    std::vector<float> a;
+    std::vector<float> b;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        file.read(targets_[i], a, b);
+        uploadFloats(model_.context(), a, parts_[i].view.a);
+        uploadFloats(model_.context(), b, parts_[i].view.b);
+    }
+}
+
+std::vector<AdapterPartValues> Adapter::values(const std::function<TensorView(const TensorView&)>& of) const {
+    std::vector<AdapterPartValues> out;
+    for (const AdapterPart& part : parts_) {
+        out.push_back({part.parameter, part.view.a.shape, part.view.b.shape,
+                       downloadFloats(model_.context(), of(part.view.a)),
+                       downloadFloats(model_.context(), of(part.view.b))});
+    }
+    return out;
+}
+
+std::vector<AdapterPartValues> Adapter::values() const {
+    return values([](const TensorView& view) { return view; });
 }
 
 std::vector<TrainedTensor> Adapter::tensors() const {

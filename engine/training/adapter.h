@@ -7,25 +7,19 @@
 // Stacks of experts have a pair A, B for each expert.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/model/model.h"
+#include "engine/training/adapter_files.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/training/trained_state.h"
 #include "kernels/ops/linear/adapter_view.h"
 
 namespace vitrine::engine {
-
-/// The numbers of one adapter.
-struct AdapterOptions {
-    std::int64_t rank = 16;
-    double alpha = 32;
-    bool rankStabilised = false; ///< rsLoRA: alpha / sqrt(rank)
-
-    float scale() const;
-};
 
 /// What an adapter adds to one linear.
 struct AdapterPart {
@@ -33,30 +27,54 @@ struct AdapterPart {
     kernels::AdapterView view;
 };
 
+/// The linears of a choice, with the rank and the scale of a config. Throws BadInput when the choice holds no linear.
+std::vector<AdapterTarget> adapterTargets(std::span<const Parameter> parameters, const ParameterChoice& choice,
+                                          const AdapterConfig& config);
+
 /// The adapter of a model. While it lives, the model computes with it. Belongs to the context's thread; the model
 /// outlives it.
 class Adapter {
 public:
-    /// For the linears of `choice`. A is uniform in +-1 / sqrt(in) from `seed`, as PEFT begins, and B is 0. Values
-    /// have the type that the model computes in. Throws BadInput when `choice` holds no linear, OutOfMemory.
-    Adapter(Model& model, const ParameterChoice& choice, const AdapterOptions& options, std::uint64_t seed);
+    /// All values are 0. They have the type that the model computes in. Throws OutOfMemory.
+    Adapter(Model& model, const std::vector<AdapterTarget>& targets);
     ~Adapter();
     Adapter(const Adapter&) = delete; // the model has views of it
     Adapter& operator=(const Adapter&) = delete;
 
-    const AdapterOptions& options() const { return options_; }
+    /// A is uniform in +-1 / sqrt(in), as PEFT begins; B stays 0.
+    void initialise(std::uint64_t seed);
+    /// Reads the values of the file whose targets it was made with. Throws BadInput.
+    void read(const AdapterFile& file);
+    /// What `of` gives for A and B of each part: the values themselves, or tensors of their shapes such as gradients.
+    std::vector<AdapterPartValues>
+    values(const std::function<kernels::TensorView(const kernels::TensorView&)>& of) const;
+    std::vector<AdapterPartValues> values() const;
+
+    /// Adds it to the model's linears, or takes it away for a while.
+    void attach(bool attached) const;
+
     const std::vector<AdapterPart>& parts() const { return parts_; }
     /// A and B of all linears, "NAME.lora_A" and "NAME.lora_B".
     std::vector<TrainedTensor> tensors() const;
 
 private:
-    void fill(std::uint64_t seed);
-
     Model& model_;
-    AdapterOptions options_;
+    std::vector<AdapterTarget> targets_;
     std::unique_ptr<kernels::Arena> arena_;
     kernels::Tensor values_; ///< all A and B, each at a multiple of kTrainedPadding
     std::vector<AdapterPart> parts_;
+};
+
+/// While it lives, the model computes without the adapter.
+class AdapterPause {
+public:
+    explicit AdapterPause(const Adapter& adapter) : adapter_(adapter) { adapter.attach(false); }
+    ~AdapterPause() { adapter_.attach(true); }
+    AdapterPause(const AdapterPause&) = delete; // one begin, one end
+    AdapterPause& operator=(const AdapterPause&) = delete;
+
+private:
+    const Adapter& adapter_;
 };
 
 } // namespace vitrine::engine

@@ -357,11 +357,9 @@ void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, co
     }
 }
 
-void writeAdapter(const std::string& folder, const AdapterConfig& config, const std::vector<AdapterPartValues>& parts) {
-    const AdapterNames names(config, configPathOf(folder));
+void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts) {
     std::set<std::string> adapted;
     for (const AdapterPartValues& part : parts) {
-        requireFits(part, names);
         adapted.insert(part.parameter);
     }
     std::vector<TensorSpec> specs;
@@ -370,15 +368,10 @@ void writeAdapter(const std::string& folder, const AdapterConfig& config, const 
         const std::int64_t columns = part.aShape[part.aShape.rank() - 1];
         const std::int64_t rows = part.bShape[part.bShape.rank() - 2];
         specs.push_back(adapterSpec(name.text(), part.aShape.count() / columns, columns));
-        name.part = Part::B;
+        name.part = AdapterTensorName::Part::B;
         specs.push_back(adapterSpec(name.text(), rows, part.bShape.count() / rows));
     }
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    if (failed) {
-        throw base::BadInput(fmt::format("{}: cannot be made: {}; give another folder", folder, failed.message()));
-    }
-    const auto writer = SafetensorsWriter::create(tensorsPathOf(folder), specs, {{"format", "pt"}});
+    const auto writer = SafetensorsWriter::create(path, specs, {{"format", "pt"}});
     for (const AdapterPartValues& part : parts) {
         writer->write(part.a.data(), part.a.size() * sizeof(float));
         const std::vector<float> b =
@@ -386,6 +379,19 @@ void writeAdapter(const std::string& folder, const AdapterConfig& config, const 
         writer->write(b.data(), b.size() * sizeof(float));
     }
     writer->finish();
+}
+
+void writeAdapter(const std::string& folder, const AdapterConfig& config, const std::vector<AdapterPartValues>& parts) {
+    const AdapterNames names(config, configPathOf(folder));
+    for (const AdapterPartValues& part : parts) {
+        requireFits(part, names);
+    }
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) {
+        throw base::BadInput(fmt::format("{}: cannot be made: {}; give another folder", folder, failed.message()));
+    }
+    writeAdapterTensors(tensorsPathOf(folder), parts);
     writeTextFile(configPathOf(folder), config.text());
 }
 

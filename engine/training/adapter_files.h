@@ -94,6 +94,9 @@ struct AdapterPartValues {
 /// adapted; else it is whole.
 void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, const std::vector<std::string>& adapted);
 
+/// Writes the tensors alone, under the names of PEFT's file. Throws BadInput when the file cannot be written.
+void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts);
+
 /// Writes both files, each of which appears when it is complete; makes the folder where there is none. The values are
 /// stored as float32. REQUIRES that `config` names the parts as its targets (see setTargets) and has their ranks.
 /// Throws BadInput when a file cannot be written.

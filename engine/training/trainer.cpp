@@ -100,13 +100,20 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
 }
 
 double Trainer::loss(std::span<const TrainingBatch> batches) {
+    return meanLoss(pass_, model_.context(), batches);
+}
+
+double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches) {
     const TokenCounts counts = countTokens(batches);
-    const kernels::TraceScope scope(model_.context().tracer(), base::ScopeKind::Phase, "evaluate", -1, counts.tokens);
-    clearLoss();
+    const kernels::TraceScope scope(context.tracer(), base::ScopeKind::Phase, "evaluate", -1, counts.tokens);
+    const kernels::Tensor sum(context.memory().general(), MemoryCategory::Other, "loss", DType::F64, Shape{1});
+    context.run(kernels::SetZero{sum.view()});
     for (const TrainingBatch& batch : batches) {
-        pass_.evaluate(batch, lossSum_.view());
+        pass.evaluate(batch, sum.view());
     }
-    return lossSum() / static_cast<double>(counts.predicted);
+    double value = 0;
+    context.download(sum.view().data, &value, sizeof(value));
+    return value / static_cast<double>(counts.predicted);
 }
 
 } // namespace vitrine::engine

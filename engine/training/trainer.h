@@ -24,6 +24,9 @@ struct TrainingStep {
     std::int64_t tokens = 0; ///< of all micro-batches
 };
 
+/// The mean loss over the tokens of batches that count.
+double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches);
+
 /// Belongs to the thread of the model's context. The model and the state outlive it.
 class Trainer {
 public:
@@ -34,8 +37,9 @@ public:
     /// without tokens that count, OutOfMemory, Cancelled; the trained tensors are then as before the step.
     TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
                       const std::function<void()>& beforeUpdate = {});
-    /// The mean loss over the tokens that count.
+    /// See meanLoss.
     double loss(std::span<const TrainingBatch> batches);
+    const MemoryTechniques& techniques() const { return pass_.techniques(); }
     /// See GradientPass::keptOnDevice.
     std::size_t keptOnDevice() const { return pass_.keptOnDevice(); }
 

@@ -19,6 +19,8 @@ constexpr std::array kOptions = {
                "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored; "
                "float16 and float64 are for attention",
                kDeviceOptions},
+    OptionSpec{"adapter", OptionType::Path, "", "", 0, 0, "", "", "Model",
+               "Folder of a LoRA adapter in PEFT's layout to use with the model"},
     OptionSpec{"set", OptionType::KeyValues, "", "", 0, 0, "", "", "Model",
                "Config fields of a synthetic model, as num_hidden_layers=4", kModelOptions},
 

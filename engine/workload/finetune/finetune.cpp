@@ -20,7 +20,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 4> kFinetuneSharedKeys = {"tokens_file", "prompt_length", "batch", "output"};
+constexpr std::array<std::string_view, 7> kFinetuneSharedKeys = {"tokens_file", "prompt_length", "batch", "output",
+                                                                 "adapter",     "chat_format",   "date"};
 constexpr std::array<std::string_view, 2> kFinetuneViews = {"run", "compare"};
 
 constexpr std::array kFinetuneOptions = {
@@ -34,11 +35,29 @@ constexpr std::array kFinetuneOptions = {
                "The adapter's result is multiplied by alpha / rank; unset: 2 rank"},
     OptionSpec{"rslora", OptionType::Bool, "false", "", 0, 0, "", "", "Training",
                "Rank-stabilised: multiply by alpha / sqrt(rank) instead"},
+    OptionSpec{"data", OptionType::Path, "", "", 0, 0, "", "", "Training",
+               "JSON Lines with text, messages or tokens in each line; loss on the assistant's answers only"},
+    OptionSpec{"sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
+               "Rows are packed into sequences of this many tokens at most; unset: a row is a sequence"},
+    OptionSpec{"pack", OptionType::Bool, "true", "", 0, 0, "", "", "Training",
+               "Put several rows into a sequence; no row sees another; false: only cut rows at sequence_length"},
+    OptionSpec{"shuffle", OptionType::Bool, "true", "", 0, 0, "", "", "Training",
+               "Take the rows of data in another order in each epoch; rows of a tokens file keep theirs"},
+    OptionSpec{"validation", OptionType::Real, "0", "", 0, 0.9, "", "", "Training",
+               "Share of the rows that is not trained, but evaluated"},
+    OptionSpec{"eval_data", OptionType::Path, "", "", 0, 0, "", "", "Training",
+               "Rows to evaluate, in a file like data"},
+    OptionSpec{"epochs", OptionType::Integer, "1", "", 1, 1000000, "", "", "Training",
+               "Passes over the data, where steps are not given"},
     OptionSpec{"steps", OptionType::Integer, "", "", 1, kMaxCount, "", "steps", "Training",
-               "Steps of the optimizer; unset: one pass over the data"},
+               "Steps of the optimizer; unset: those of the epochs"},
     OptionSpec{"lr", OptionType::Real, "0.0001", "", 0, 10, "", "", "Training", "Learning rate"},
     OptionSpec{"warmup_steps", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Training",
                "Steps in which the rate rises to lr"},
+    OptionSpec{"schedule", OptionType::Choice, "constant", "", 0, 0, "constant|linear|cosine", "", "Training",
+               "How the rate falls after the warm-up"},
+    OptionSpec{"lr_minimum", OptionType::Real, "0", "", 0, 1, "", "", "Training",
+               "Share of lr that linear and cosine end at"},
     OptionSpec{"weight_decay", OptionType::Real, "0.01", "", 0, 10, "", "", "Training", "Weight decay of AdamW"},
     OptionSpec{"clip_norm", OptionType::Real, "0", "", 0, 1e9, "", "", "Training",
                "Largest norm of all gradients together; 0: no clipping"},
@@ -52,6 +71,8 @@ constexpr std::array kFinetuneOptions = {
                "Parts in which logits and loss are computed; auto: from the free memory; 1: all logits at once"},
     OptionSpec{"tiled_mlp", OptionType::Choice, "auto", "on", 0, 0, "auto|on|off", "", "Memory",
                "Run the MLP in ceil(sequence / hidden) tiles; auto: for long sequences"},
+    OptionSpec{"merge", OptionType::Choice, "none", "", 0, 0, "none|bf16|mxfp4", "", "Run",
+               "Write the model with the adapter in its weights into output/merged: BF16, or experts as MXFP4"},
     OptionSpec{"save_gradients", OptionType::Path, "", "", 0, 0, "", "", "Run",
                "safetensors file that receives the gradients of the first step"},
     OptionSpec{"eval_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",
@@ -64,11 +85,11 @@ constexpr std::array kFinetuneOptions = {
 
 void runFinetune(const Run& run) {
     const ModelSource source = openSource(run);
-    const FinetuneData data = makeFinetuneData(run, source);
+    FinetuneData data(run, source);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     runMeasured(run, *context, [&] {
         FinetuneModel model(run, source, *context);
-        FinetuneLoop loop(run, model, data);
+        FinetuneLoop loop(run, source, model, data);
         loop.run();
     });
 }
@@ -82,28 +103,55 @@ void checkLossChunks(const Experiment& experiment, const std::string& name) {
     }
 }
 
-void checkFinetune(const Experiment& experiment, const std::string& name) {
-    const int inputs = (experiment.text("tokens_file").empty() ? 0 : 1) + (experiment.has("prompt_length") ? 1 : 0);
+void checkInputs(const Experiment& experiment, const std::string& name) {
+    const int inputs = (experiment.has("tokens_file") ? 1 : 0) + (experiment.has("data") ? 1 : 0) +
+                       (experiment.has("prompt_length") ? 1 : 0);
     const bool searches = experiment.isPlan() && experiment.flag("max_context");
     if (inputs > 1) {
-        failOption(name, "tokens_file", "is given beside prompt_length; choose one of them");
+        failOption(name, "data", "more than one of data, tokens_file and prompt_length is given; choose one");
     }
     if (inputs == 0 && !searches) {
-        failOption(name, "tokens_file", "missing; name the data to train on, or a prompt_length of arbitrary tokens");
+        failOption(name, "data", "missing; name the data to train on, or a prompt_length of arbitrary tokens");
     }
-    checkLossChunks(experiment, name);
-    if (experiment.integer("save_every") > 0 && experiment.text("output").empty()) {
-        failOption(name, "output", "missing; name the folder that checkpoints go to");
+    if (experiment.integer("eval_every") > 0 && experiment.real("validation") <= 0 && !experiment.has("eval_data")) {
+        failOption(name, "eval_every", "there is nothing to evaluate; give validation or eval_data");
     }
-    if (experiment.text("method") == "full") {
-        for (const char* key : {"alpha", "rslora"}) {
-            if (experiment.has(key) && (std::string(key) != "rslora" || experiment.flag(key))) {
-                failOption(name, key, "is for adapters; method full has none");
-            }
+}
+
+void checkAdapterOptions(const Experiment& experiment, const std::string& name) {
+    const bool full = experiment.text("method") == "full";
+    for (const char* key : {"alpha", "adapter"}) {
+        if (full && experiment.has(key)) {
+            failOption(name, key, "is for adapters; method full has none");
         }
     }
-    if (!experiment.text("train").empty()) {
+    if (full && experiment.flag("rslora")) {
+        failOption(name, "rslora", "is for adapters; method full has none");
+    }
+    for (const char* key : {"alpha", "train"}) {
+        if (experiment.has("adapter") && experiment.has(key)) {
+            failOption(name, key, "is given beside adapter, which has its own; leave one of them out");
+        }
+    }
+    if (experiment.has("train")) {
         const ParameterChoice parsed(experiment.text("train"), name + ": train");
+    }
+}
+
+void checkFinetune(const Experiment& experiment, const std::string& name) {
+    checkInputs(experiment, name);
+    checkLossChunks(experiment, name);
+    checkAdapterOptions(experiment, name);
+    if (!experiment.has("output")) {
+        if (experiment.integer("save_every") > 0) {
+            failOption(name, "output", "missing; name the folder that checkpoints go to");
+        }
+        if (experiment.text("merge") != "none") {
+            failOption(name, "output", "missing; name the folder that the merged model goes to");
+        }
+    }
+    if (experiment.text("method") == "full" && experiment.text("merge") != "none") {
+        failOption(name, "merge", "is for adapters; method full has none");
     }
 }
 

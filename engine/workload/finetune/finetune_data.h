@@ -5,27 +5,44 @@
 // The rows that a fine-tuning run trains on, as its options name them.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/training/training_batch.h"
+#include "engine/training/data_order.h"
+#include "engine/training/packing.h"
 #include "engine/workload/common/run_setup.h"
 
 namespace vitrine::engine {
 
-/// Immutable. Each sequence is one row, or several packed ones.
-struct FinetuneData {
-    std::vector<TrainingBatch> training;
-    std::vector<TrainingBatch> validation;
-    std::int64_t batch = 1; ///< sequences of a micro-batch
+/// Sequences in memory and the order in which steps take them. Each sequence is one row, or several packed ones.
+class FinetuneData {
+public:
+    /// Reads what the options name. Throws BadInput "FILE: line N: what", Cancelled.
+    FinetuneData(const Run& run, const ModelSource& source);
 
-    /// Micro-batch `micro` of step `step` (from 1) where a step has `perStep`. The sequences come in their order,
-    /// and begin again after the last one.
-    TrainingBatch microBatch(std::int64_t step, std::int64_t micro, std::int64_t perStep) const;
-    std::int64_t longestSequence() const;
+    /// The micro-batches of a step (from 1). Empty ones are left out.
+    std::vector<TrainingBatch> batches(std::int64_t step);
+    /// Steps of the run: what the option says, or those of its epochs.
+    std::int64_t steps() const { return steps_; }
+    const std::vector<TrainingBatch>& validation() const { return validation_; }
+    /// Tokens of the largest micro-batch.
+    std::int64_t largestBatch() const;
+    /// rows, sequences, cut_rows, cut_tokens, cut_lines, validation_rows, ...
+    void addMetrics(nlohmann::json& metrics) const;
+
+private:
+    void makeSequences(const std::vector<TrainingRow>& rows, const Run& run);
+    void makeOrder(const Run& run, bool shuffle);
+
+    std::vector<TrainingRow> rows_;
+    PackingResult packed_;
+    std::vector<TrainingBatch> validation_;
+    std::int64_t validationRows_ = 0;
+    std::int64_t microBatch_ = 1;   ///< sequences
+    std::int64_t microBatches_ = 1; ///< of a step
+    std::int64_t steps_ = 0;
+    DataOrderOptions order_;
 };
-
-/// Reads what the options name. Throws BadInput "FILE: what".
-FinetuneData makeFinetuneData(const Run& run, const ModelSource& source);
 
 } // namespace vitrine::engine

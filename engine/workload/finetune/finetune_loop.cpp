@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "engine/training/host_floats.h"
 #include "engine/training/training_checkpoint.h"
 #include "engine/workload/finetune/finetune_run.h"
+#include "engine/workload/finetune/finetune_save.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -16,55 +18,39 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::int64_t batchTokens(const FinetuneData& data) {
-    std::int64_t most = 0;
-    const auto sequences = static_cast<std::int64_t>(data.training.size());
-    const std::int64_t batches = (sequences + data.batch - 1) / data.batch;
-    for (std::int64_t i = 0; i < batches; ++i) {
-        most = std::max(most, static_cast<std::int64_t>(data.microBatch(i + 1, 0, 1).tokens.size()));
-    }
-    return most;
-}
-
-/// One pass over the data.
-std::int64_t stepsOfEpoch(const FinetuneData& data, std::int64_t perStep) {
-    const std::int64_t sequences = data.batch * perStep;
-    return (static_cast<std::int64_t>(data.training.size()) + sequences - 1) / sequences;
+LearningRate learningRate(const Run& run, std::int64_t steps) {
+    LearningRate out;
+    out.schedule = rateScheduleByName(run.spec.text("schedule")).value();
+    out.peak = run.spec.real("lr");
+    out.warmupSteps = run.spec.integer("warmup_steps");
+    out.totalSteps = steps;
+    out.minimumShare = run.spec.real("lr_minimum");
+    return out;
 }
 
 } // namespace
 
-FinetuneLoop::FinetuneLoop(const Run& run, FinetuneModel& model, const FinetuneData& data)
-    : run_(run), model_(model), data_(data),
+FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneModel& model, FinetuneData& data)
+    : run_(run), source_(source), model_(model), data_(data),
       trainer_(model.model(), model.state(),
-               memoryTechniques(run, model.model().config(), model.model().context(), batchTokens(data))) {
-    steps_ = run.spec.maybeInteger("steps").value_or(stepsOfEpoch(data, run.spec.integer("accumulate")));
+               memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch())),
+      rate_(learningRate(run, data.steps())), steps_(data.steps()) {
     Json& metrics = run.metrics;
     metrics["trained_parameters"] = model.state().elements();
     metrics["trained_share"] = static_cast<double>(model.state().elements()) / static_cast<double>(model.parameters());
     metrics["steps"] = steps_;
-    metrics["batch_tokens"] = batchTokens(data);
+    metrics["batch_tokens"] = data.largestBatch();
+    data.addMetrics(metrics);
 }
 
 void FinetuneLoop::run() {
     resume();
-    kernels::Context& context = model_.model().context();
-    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "train");
+    openMetricFiles();
     try {
-        for (std::int64_t number = first_; number <= steps_; ++number) {
-            step(number);
-            const std::int64_t evalEvery = run_.spec.integer("eval_every");
-            if (evalEvery > 0 && number % evalEvery == 0) {
-                evaluate(number);
-            }
-            const std::int64_t saveEvery = run_.spec.integer("save_every");
-            if (saveEvery > 0 && number % saveEvery == 0 && number < steps_) {
-                save(number);
-            }
-        }
+        steps();
     } catch (const base::Cancelled&) {
         // The state is that of the last whole step.
-        if (!run_.spec.text("output").empty() && !losses_.empty()) {
+        if (run_.spec.has("output") && !losses_.empty()) {
             save(static_cast<std::int64_t>(losses_.size()));
         }
         addMetrics();
@@ -74,33 +60,58 @@ void FinetuneLoop::run() {
         throw;
     }
     addMetrics();
+    saveResult(run_, source_, model_, trainer_, data_);
 }
 
-double FinetuneLoop::rate(std::int64_t number) const {
-    const std::int64_t warmup = run_.spec.integer("warmup_steps");
-    const double share = number <= warmup ? static_cast<double>(number - 1) / static_cast<double>(warmup) : 1.0;
-    return run_.spec.real("lr") * share;
+void FinetuneLoop::steps() {
+    const kernels::TraceScope phase(model_.model().context().tracer(), base::ScopeKind::Phase, "train");
+    const std::int64_t evalEvery = run_.spec.integer("eval_every");
+    const std::int64_t saveEvery = run_.spec.integer("save_every");
+    for (std::int64_t number = first_; number <= steps_; ++number) {
+        step(number);
+        if (evalEvery > 0 && (number % evalEvery == 0 || number == steps_)) {
+            evaluate(number);
+        }
+        if (saveEvery > 0 && number % saveEvery == 0) {
+            save(number);
+        }
+    }
 }
 
 void FinetuneLoop::step(std::int64_t number) {
-    const std::int64_t perStep = run_.spec.integer("accumulate");
-    std::vector<TrainingBatch> batches;
-    for (std::int64_t micro = 0; micro < perStep; ++micro) {
-        batches.push_back(data_.microBatch(number, micro, perStep));
-    }
-    const bool saves = number == 1 && !run_.spec.text("save_gradients").empty();
-    const TrainingStep done = trainer_.step(batches, rate(number), number,
+    const bool saves = number == 1 && run_.spec.has("save_gradients");
+    const TrainingStep done = trainer_.step(data_.batches(number), rate_.at(number - 1), number,
                                             saves ? std::function<void()>([this] { saveGradients(); }) : nullptr);
     report(done, number);
+}
+
+void FinetuneLoop::openMetricFiles() {
+    if (!run_.spec.has("output") || !model_.model().context().can().computesValues) {
+        return;
+    }
+    const std::string folder = run_.spec.text("output");
+    board_ = std::make_unique<TensorBoardFile>(folder + "/tensorboard", first_);
+    table_ = std::make_unique<MetricTable>(
+        folder + "/metrics.csv", std::vector<std::string>{"loss", "learning_rate", "grad_norm", "tokens_per_second"},
+        first_);
 }
 
 void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     losses_.push_back(step.loss);
     norms_.push_back(step.gradientNorm);
-    rates_.push_back(rate(number));
+    rates_.push_back(rate_.at(number - 1));
     stepSeconds_.push_back(step.seconds);
     tokens_ += step.tokens;
     const double perSecond = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
+    if (table_ != nullptr) {
+        const std::array<double, 4> row = {step.loss, rates_.back(), step.gradientNorm, perSecond};
+        table_->write(number, row);
+        const std::array<NamedMetric, 4> named = {NamedMetric{"train/loss", row[0]},
+                                                  {"train/learning_rate", row[1]},
+                                                  {"train/grad_norm", row[2]},
+                                                  {"train/tokens_per_second", row[3]}};
+        board_->write(number, named);
+    }
     if (run_.sinks.metric) {
         run_.sinks.metric("loss", step.loss);
         run_.sinks.metric("tokens_per_second", perSecond);
@@ -114,11 +125,12 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
 }
 
 void FinetuneLoop::evaluate(std::int64_t number) {
-    if (data_.validation.empty()) {
-        return;
-    }
-    evalLosses_.push_back(trainer_.loss(data_.validation));
+    evalLosses_.push_back(trainer_.loss(data_.validation()));
     evalSteps_.push_back(number);
+    if (board_ != nullptr) {
+        const NamedMetric loss{"eval/loss", evalLosses_.back()};
+        board_->write(number, std::span(&loss, 1));
+    }
     model_.model().context().tracer().counter("eval_loss", evalLosses_.back());
 }
 
@@ -129,7 +141,7 @@ void FinetuneLoop::save(std::int64_t number) {
 }
 
 void FinetuneLoop::resume() {
-    if (run_.spec.text("resume").empty()) {
+    if (!run_.spec.has("resume")) {
         return;
     }
     const std::string folder = findTrainingCheckpoint(run_.spec.text("resume"));
@@ -157,15 +169,21 @@ void FinetuneLoop::resume() {
 }
 
 void FinetuneLoop::saveGradients() const {
+    const std::string path = run_.spec.text("save_gradients");
+    const GradientMap& gradients = model_.state().gradients();
+    if (model_.adapter() != nullptr) {
+        writeAdapterTensors(
+            path, model_.adapter()->values([&](const kernels::TensorView& value) { return gradients.of(value); }));
+        return;
+    }
     std::vector<TensorSpec> specs;
     for (const TrainedTensor& tensor : model_.state().tensors()) {
         const auto dims = tensor.value.shape.dims();
         specs.push_back({tensor.name, kernels::DType::F32, {dims.begin(), dims.end()}});
     }
-    const auto writer = SafetensorsWriter::create(run_.spec.text("save_gradients"), specs);
+    const auto writer = SafetensorsWriter::create(path, specs);
     for (const TrainedTensor& tensor : model_.state().tensors()) {
-        const std::vector<float> values =
-            downloadFloats(model_.model().context(), model_.state().gradients().of(tensor.value));
+        const std::vector<float> values = downloadFloats(model_.model().context(), gradients.of(tensor.value));
         writer->write(values.data(), values.size() * sizeof(float));
     }
     writer->finish();

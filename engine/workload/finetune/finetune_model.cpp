@@ -47,7 +47,7 @@ std::int64_t mlpTile(const Run& run, const ModelConfig& config, std::int64_t tok
     return tiled == "auto" ? std::max(tile, kLeastTile) : tile;
 }
 
-std::string packedNames(const Model& model, const ParameterChoice& choice) {
+std::string packedName(const Model& model, const ParameterChoice& choice) {
     for (const Parameter& parameter : model.parameters()) {
         if (choice.contains(parameter) && !parameter.trainable) {
             return parameter.name;
@@ -89,42 +89,60 @@ MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, ker
     return out;
 }
 
-FinetuneModel::FinetuneModel(const Run& run, const ModelSource& source, kernels::Context& context)
-    : method_(finetuneMethod(run.spec)) {
+FinetuneModel::FinetuneModel(const Run& run, const ModelSource& source, kernels::Context& context) {
     model_ = std::make_unique<Model>(context, source, finetuneModelOptions(run, context), run.sinks.progress);
-    if (run.sinks.progress != nullptr || !context.isMeta()) {
-        addLoadMetrics(run.metrics, model_->loadReport());
+    addLoadMetrics(run.metrics, model_->loadReport());
+    if (finetuneMethod(run.spec) == FinetuneMethod::Full) {
+        chooseWeights(run);
+    } else {
+        addAdapter(run, source);
     }
-    choose(run);
 }
 
-void FinetuneModel::choose(const Run& run) {
-    const std::string words = run.spec.text("train");
-    kernels::Context& context = model_->context();
-    std::vector<TrainedTensor> tensors;
-    if (method_ == FinetuneMethod::Full) {
-        const ParameterChoice choice(words.empty() ? "all" : words, "train");
-        if (const std::string packed = packedNames(*model_, choice); !packed.empty()) {
-            throw base::BadInput(fmt::format("method: full: {} is packed, so it cannot be trained; load with weights "
-                                             "dequantized, or train an adapter",
-                                             packed));
-        }
-        for (const Parameter& parameter : model_->parameters()) {
-            if (choice.contains(parameter)) {
-                tensors.push_back({parameter.name, parameter.view.data});
-            }
-        }
-        model_->markWeightsChanged();
-    } else {
-        const ParameterChoice choice(words.empty() ? "attention" : words, "train");
-        AdapterOptions options;
-        options.rank = run.spec.integer("rank");
-        options.alpha = run.spec.maybeReal("alpha").value_or(2 * static_cast<double>(options.rank));
-        options.rankStabilised = run.spec.flag("rslora");
-        adapter_ = std::make_unique<Adapter>(*model_, choice, options, run.seed());
-        tensors = adapter_->tensors();
+void FinetuneModel::chooseWeights(const Run& run) {
+    const ParameterChoice choice(run.spec.has("train") ? run.spec.text("train") : "all", "train");
+    if (const std::string packed = packedName(*model_, choice); !packed.empty()) {
+        throw base::BadInput(fmt::format("method: full: {} is packed, so it cannot be trained; load with weights "
+                                         "dequantized, or train an adapter",
+                                         packed));
     }
-    state_ = std::make_unique<TrainedState>(context, std::move(tensors), optimizerOptions(run));
+    std::vector<TrainedTensor> tensors;
+    for (const Parameter& parameter : model_->parameters()) {
+        if (choice.contains(parameter)) {
+            tensors.push_back({parameter.name, parameter.view.data});
+        }
+    }
+    model_->markWeightsChanged();
+    state_ = std::make_unique<TrainedState>(model_->context(), std::move(tensors), optimizerOptions(run));
+}
+
+void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
+    const bool packed = std::any_of(model_->parameters().begin(), model_->parameters().end(),
+                                    [](const Parameter& parameter) { return parameter.view.quantized(); });
+    if (finetuneMethod(run.spec) == FinetuneMethod::Qlora && !packed) {
+        throw base::BadInput("method: qlora: the model has no packed weights; use lora, or a model whose weights are "
+                             "MXFP4");
+    }
+    if (const std::string folder = run.spec.text("adapter"); !folder.empty()) {
+        const AdapterFile file = AdapterFile::open(folder);
+        adapterConfig_ = file.config();
+        adapter_ = std::make_unique<Adapter>(*model_, file.targets(model_->parameters()));
+        adapter_->read(file);
+    } else {
+        adapterConfig_.rank = run.spec.integer("rank");
+        adapterConfig_.alpha = run.spec.maybeReal("alpha").value_or(2 * static_cast<double>(adapterConfig_.rank));
+        adapterConfig_.rsLora = run.spec.flag("rslora");
+        adapterConfig_.baseModel = source.name;
+        const ParameterChoice choice(run.spec.has("train") ? run.spec.text("train") : "attention", "train");
+        adapter_ = std::make_unique<Adapter>(*model_, adapterTargets(model_->parameters(), choice, adapterConfig_));
+        adapter_->initialise(run.seed());
+        std::vector<std::string> adapted;
+        for (const AdapterPart& part : adapter_->parts()) {
+            adapted.push_back(part.parameter);
+        }
+        setTargets(adapterConfig_, model_->parameters(), adapted);
+    }
+    state_ = std::make_unique<TrainedState>(model_->context(), adapter_->tensors(), optimizerOptions(run));
 }
 
 std::int64_t FinetuneModel::parameters() const {

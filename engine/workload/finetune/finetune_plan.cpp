@@ -22,9 +22,9 @@ constexpr std::int64_t kLongestContext = std::int64_t{1} << 22;
 /// One step on a Meta context; nothing where it does not fit.
 std::optional<double> priceStep(const Run& run, const ModelSource& source, kernels::Context& context) {
     try {
+        FinetuneData data(run, source);
         FinetuneModel model(run, source, context);
-        const FinetuneData data = makeFinetuneData(run, source);
-        FinetuneLoop loop(run, model, data);
+        FinetuneLoop loop(run, source, model, data);
         loop.run();
         return loop.stepSeconds();
     } catch (const base::OutOfMemory& error) {

@@ -6,10 +6,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "engine/training/adapter.h"
+#include "engine/training/learning_rate.h"
+#include "engine/training/metric_files.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
 
@@ -30,48 +31,56 @@ public:
 
     Model& model() { return *model_; }
     TrainedState& state() { return *state_; }
-    const Adapter* adapter() const { return adapter_.get(); }
+    Adapter* adapter() const { return adapter_.get(); } ///< null with full fine-tuning
+    /// What an adapter's files say beside its values.
+    const AdapterConfig& adapterConfig() const { return adapterConfig_; }
     /// All parameters, those of the adapter included.
     std::int64_t parameters() const;
 
 private:
-    void choose(const Run& run);
+    void chooseWeights(const Run& run);
+    void addAdapter(const Run& run, const ModelSource& source);
 
-    FinetuneMethod method_;
     std::unique_ptr<Model> model_;
-    std::unique_ptr<Adapter> adapter_; ///< null with full fine-tuning
+    std::unique_ptr<Adapter> adapter_;
+    AdapterConfig adapterConfig_;
     std::unique_ptr<TrainedState> state_;
 };
 
 /// The loop. Fills run.metrics with losses and rates as steps end.
 class FinetuneLoop {
 public:
-    FinetuneLoop(const Run& run, FinetuneModel& model, const FinetuneData& data);
+    FinetuneLoop(const Run& run, const ModelSource& source, FinetuneModel& model, FinetuneData& data);
 
     void run();
     /// Seconds of the last step.
     double stepSeconds() const { return stepSeconds_.empty() ? 0 : stepSeconds_.back(); }
 
 private:
+    void steps();
     void step(std::int64_t number);
     void evaluate(std::int64_t number);
     void save(std::int64_t number);
     void resume();
+    void openMetricFiles();
     void report(const TrainingStep& step, std::int64_t number);
     void addMetrics();
-    double rate(std::int64_t number) const;
     void saveGradients() const;
 
     const Run& run_;
+    const ModelSource& source_;
     FinetuneModel& model_;
-    const FinetuneData& data_;
+    FinetuneData& data_;
     Trainer trainer_;
+    LearningRate rate_;
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, norms_, rates_, stepSeconds_;
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
     std::int64_t tokens_ = 0;
+    std::unique_ptr<MetricTable> table_; ///< null without an output folder, as the next
+    std::unique_ptr<TensorBoardFile> board_;
 };
 
 } // namespace vitrine::engine

@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/merged_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/checkpoint/atomic_file.h"
+#include "engine/model/op_runner.h"
+#include "engine/quant/mxfp4.h"
+#include "engine/training/host_floats.h"
+#include "kernels/context/context.h"
+#include "kernels/core/floats.h"
+#include "kernels/formats/weight_formats.h"
+#include "kernels/ops/experts/grouped_products.h"
+#include "kernels/ops/linear/matmul_gradients.h"
+#include "kernels/ops/linear/weights.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using base::MemoryCategory;
+using kernels::DType;
+using kernels::Shape;
+using kernels::Tensor;
+using kernels::TensorView;
+using kernels::WeightFormat;
+
+/// The values of one matrix of the model, (out, in), with its adapter.
+class MergedWeights {
+public:
+    explicit MergedWeights(Model& model)
+        : model_(model), runner_(model.context(), model.context().memory().general(), model.options().computeDType) {
+        for (const Parameter& parameter : model.parameters()) {
+            parameters_[parameter.name] = &parameter;
+        }
+    }
+
+    const Parameter& parameter(const std::string& name) const {
+        const auto found = parameters_.find(name);
+        if (found == parameters_.end()) {
+            throw base::Internal(fmt::format("writeMergedModel: the model has no parameter {}", name));
+        }
+        return *found->second;
+    }
+    bool adapted(const std::string& name) const { return !adapterOf(name).empty(); }
+
+    /// Of a vector or a matrix; of a stack that of one expert.
+    std::vector<float> values(const std::string& name, std::int64_t expert = 0) const {
+        const kernels::WeightView& view = parameter(name).view;
+        std::vector<float> out = view.quantized() ? expanded(view, expert) : dense(view, expert);
+        const kernels::AdapterView adapter = adapterOf(name);
+        if (!adapter.empty()) {
+            addDelta(adapter, view, expert, out);
+        }
+        return out;
+    }
+
+private:
+    static TensorView matrixOf(const TensorView& tensor, std::int64_t index) {
+        if (tensor.shape.rank() < 3) {
+            return tensor;
+        }
+        return kernels::reshaped(kernels::sliceRows(tensor, index, index + 1), Shape{tensor.shape[1], tensor.shape[2]});
+    }
+
+    kernels::AdapterView adapterOf(const std::string& name) const {
+        const kernels::LinearView* linear = model_.decoder().linear(name);
+        return linear == nullptr ? kernels::AdapterView{} : linear->adapter;
+    }
+
+    std::vector<float> dense(const kernels::WeightView& view, std::int64_t expert) const {
+        const TensorView stored = matrixOf(view.data, expert);
+        std::vector<float> out = downloadFloats(model_.context(), stored);
+        return view.transposed ? transposed(out, stored.shape[0], stored.shape[1]) : out;
+    }
+
+    std::vector<float> expanded(const kernels::WeightView& view, std::int64_t expert) const {
+        const bool stack = view.shape.rank() == 3;
+        const kernels::WeightView one = stack ? kernels::sliceExperts(view, expert, expert + 1) : view;
+        const Tensor out = runner_.make(MemoryCategory::Workspace, "merge.expanded", DType::BF16, one.shape);
+        runner_.run(kernels::Dequantize{one, out.view()});
+        return downloadFloats(model_.context(), out.view());
+    }
+
+    void addDelta(const kernels::AdapterView& adapter, const kernels::WeightView& view, std::int64_t expert,
+                  std::vector<float>& values) const {
+        const Tensor delta = runner_.make(MemoryCategory::Workspace, "merge.delta", DType::F32,
+                                          Shape{view.outFeatures(), view.inFeatures()});
+        kernels::MatmulInputGradient op; // B A
+        op.gradOut = matrixOf(adapter.b, expert);
+        op.weight = kernels::denseWeight(matrixOf(adapter.a, expert));
+        op.gradX = delta.view();
+        op.scale = adapter.scale;
+        runner_.run(op);
+        const std::vector<float> more = downloadFloats(model_.context(), delta.view());
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] += more[i];
+        }
+    }
+
+public:
+    static std::vector<float> transposed(const std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
+        std::vector<float> out(values.size());
+        for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 0; c < columns; ++c) {
+                out[static_cast<std::size_t>(c * rows + r)] = values[static_cast<std::size_t>(r * columns + c)];
+            }
+        }
+        return out;
+    }
+
+private:
+    Model& model_;
+    OpRunner runner_;
+    std::map<std::string, const Parameter*> parameters_;
+};
+
+/// "PREFIX.experts.7.up_proj.weight": a matrix of a stack, stored by itself.
+struct SingleExpert {
+    std::string parameter;
+    std::int64_t expert = -1; ///< -1: the name is none of this kind
+    bool up = false;
+
+    explicit SingleExpert(const TensorSpec& spec) {
+        constexpr std::string_view kExperts = ".experts.";
+        const std::size_t at = spec.name.find(kExperts);
+        if (at == std::string::npos || spec.shape.size() != 2 || !spec.name.ends_with("_proj.weight")) {
+            return;
+        }
+        const std::size_t number = at + kExperts.size();
+        std::from_chars(spec.name.data() + number, spec.name.data() + spec.name.size(), expert);
+        up = spec.name.ends_with("up_proj.weight");
+        parameter =
+            spec.name.substr(0, number) + (spec.name.ends_with("down_proj.weight") ? "down_proj" : "gate_up_proj");
+    }
+};
+
+class ModelWriter {
+public:
+    ModelWriter(const ModelSource& source, Model& model, WeightFormat experts, base::ProgressSink* progress)
+        : source_(source), model_(model), weights_(model), progress_(progress), config_(source.config) {
+        if (experts != WeightFormat::Dense && config_.family != Family::GptOss) {
+            throw base::Unsupported("merge: mxfp4: only gpt_oss models have a layout for MXFP4 experts; choose bf16");
+        }
+        if (config_.family == Family::GptOss) {
+            config_.expertFormat = experts;
+        }
+    }
+
+    void write(const std::string& folder) {
+        std::vector<TensorSpec> specs = expectedTensors(config_);
+        for (TensorSpec& spec : specs) {
+            if (spec.format == WeightFormat::Dense) {
+                spec.dtype = typeOf(spec);
+            }
+        }
+        const auto writer =
+            SafetensorsWriter::create((fs::path(folder) / "model.safetensors").string(), specs, {{"format", "pt"}});
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            model_.context().throwIfStopped();
+            if (progress_ != nullptr) {
+                progress_->progress("Writing " + specs[i].name, i, specs.size());
+            }
+            writeTensor(specs[i], *writer);
+        }
+        writer->finish();
+    }
+
+private:
+    DType typeOf(const TensorSpec& spec) const {
+        const Checkpoint::Location* stored =
+            source_.checkpoint == nullptr ? nullptr : findModelTensor(*source_.checkpoint, spec.name);
+        return stored == nullptr ? DType::BF16 : stored->entry->dtype;
+    }
+
+    void writeTensor(const TensorSpec& spec, SafetensorsWriter& writer) {
+        if (spec.format != WeightFormat::Dense) {
+            writePacked(spec, writer);
+            return;
+        }
+        const SingleExpert single(spec);
+        if (single.expert >= 0) {
+            const std::vector<float> stack = weights_.values(single.parameter, single.expert);
+            const auto count = static_cast<std::size_t>(spec.shape[0] * spec.shape[1]);
+            const std::size_t begin = single.up ? stack.size() - count : 0;
+            writeFloats(spec.dtype, std::span(stack).subspan(begin, count), writer);
+            return;
+        }
+        const kernels::WeightView& view = weights_.parameter(spec.name).view;
+        if (view.shape.rank() < 3) {
+            writeFloats(spec.dtype, weights_.values(spec.name), writer);
+            return;
+        }
+        // gpt_oss has its dense experts as (experts, in, out).
+        for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
+            std::vector<float> values = weights_.values(spec.name, expert);
+            if (config_.family == Family::GptOss) {
+                values = MergedWeights::transposed(values, view.outFeatures(), view.inFeatures());
+            }
+            writeFloats(spec.dtype, values, writer);
+        }
+    }
+
+    void writeFloats(DType dtype, std::span<const float> values, SafetensorsWriter& writer) {
+        const auto count = static_cast<std::int64_t>(values.size());
+        bytes_.resize(kernels::bytesOf(dtype, count));
+        kernels::storeFloats(dtype, values.data(), count, bytes_.data(), 0);
+        writer.write(bytes_.data(), bytes_.size());
+    }
+
+    /// Blocks or scales of a stack. Where nothing changed they are those of the model.
+    void writePacked(const TensorSpec& spec, SafetensorsWriter& writer) {
+        kernels::WeightView view = weights_.parameter(spec.weight).view;
+        if (view.quantized() && !weights_.adapted(spec.weight)) {
+            const TensorView& stored = view.field(spec.field);
+            bytes_.resize(stored.bytes());
+            model_.context().download(stored.data, bytes_.data(), bytes_.size());
+            writer.write(bytes_.data(), bytes_.size());
+            return;
+        }
+        std::vector<std::uint8_t> blocks;
+        std::vector<std::uint8_t> scales;
+        for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
+            const std::vector<float> values = weights_.values(spec.weight, expert);
+            blocks.resize(values.size() / 2);
+            scales.resize(values.size() / 32);
+            quantizeMxfp4(values, blocks, scales);
+            const std::vector<std::uint8_t>& field = spec.field == kernels::WeightField::Data ? blocks : scales;
+            writer.write(field.data(), field.size());
+        }
+    }
+
+    const ModelSource& source_;
+    Model& model_;
+    MergedWeights weights_;
+    base::ProgressSink* progress_;
+    ModelConfig config_;
+    std::vector<std::byte> bytes_;
+};
+
+/// Tokenizer, chat template and the like, as they are.
+void copySmallFiles(const std::string& from, const fs::path& to) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
+        const std::string name = entry.path().filename().string();
+        const std::string kind = entry.path().extension().string();
+        const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
+        if (small && name != "config.json" && !name.ends_with(".index.json")) {
+            fs::copy_file(entry.path(), to / name, fs::copy_options::overwrite_existing, error);
+            if (error) {
+                throw base::BadInput(fmt::format("{}: cannot be written: {}", (to / name).string(), error.message()));
+            }
+        }
+    }
+}
+
+} // namespace
+
+void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, WeightFormat experts,
+                      base::ProgressSink* progress) {
+    ModelWriter writer(source, model, experts, progress);
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+        throw base::BadInput(fmt::format("{}: cannot be made: {}; give another folder", folder, error.message()));
+    }
+    writer.write(folder);
+    nlohmann::json config = nlohmann::json::parse(source.configText);
+    if (experts == WeightFormat::Dense) {
+        config.erase("quantization_config");
+    } else if (!config.contains("quantization_config")) {
+        config["quantization_config"] = {
+            {"quant_method", "mxfp4"},
+            {"modules_to_not_convert",
+             {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
+    }
+    if (!source.synthetic()) {
+        copySmallFiles(source.folder, folder);
+    }
+    writeTextFile((fs::path(folder) / "config.json").string(), config.dump(2) + "\n");
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Writes a model as a Hugging Face checkpoint, with the deltas of its adapters added to its weights.
+
+#include <string>
+
+#include "base/stop.h"
+#include "engine/model/model.h"
+
+namespace vitrine::engine {
+
+/// Writes FOLDER/model.safetensors, config.json and the other small files of the source. Experts are written in
+/// `experts`: Dense as BF16, or Mxfp4, quantised again where an adapter changed them. Other weights keep the types of
+/// the source. A matrix at a time is in host memory. Throws BadInput when the disk is full, Unsupported for a format
+/// that the model's family has no layout for, Cancelled. `progress` may be null.
+void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, kernels::WeightFormat experts,
+                      base::ProgressSink* progress);
+
+} // namespace vitrine::engine

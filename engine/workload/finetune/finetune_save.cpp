@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/finetune/finetune_save.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/training/merged_model.h"
+#include "kernels/context/context.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+/// The loss of a checkpoint, loaded beside what is there.
+double lossOfFolder(const std::string& folder, kernels::Context& context, const ModelOptions& options,
+                    const std::vector<TrainingBatch>& batches, const MemoryTechniques& techniques) {
+    const ModelSource source = openModel(folder);
+    Model model(context, source, options, nullptr);
+    GradientPass pass(model, techniques);
+    return meanLoss(pass, context, batches);
+}
+
+void merge(const Run& run, const ModelSource& source, FinetuneModel& model, const std::vector<TrainingBatch>& batches,
+           const MemoryTechniques& techniques, double adapted) {
+    const std::string folder = run.spec.text("output") + "/merged";
+    kernels::Context& context = model.model().context();
+    const bool mxfp4 = run.spec.text("merge") == "mxfp4";
+    writeMergedModel(folder, source, model.model(), mxfp4 ? kernels::WeightFormat::Mxfp4 : kernels::WeightFormat::Dense,
+                     run.sinks.progress);
+    nlohmann::json& metrics = run.metrics;
+    metrics["merged"] = folder;
+    double base = 0;
+    {
+        const AdapterPause pause(*model.adapter());
+        GradientPass pass(model.model(), techniques);
+        base = meanLoss(pass, context, batches);
+    }
+    ModelOptions options = model.model().options();
+    const double merged = lossOfFolder(folder, context, options, batches, techniques);
+    metrics["base_loss"] = base;
+    metrics["merged_loss"] = merged;
+    metrics["merge_loss_kept"] = base > adapted ? (base - merged) / (base - adapted) : 0.0;
+}
+
+} // namespace
+
+void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data) {
+    kernels::Context& context = model.model().context();
+    if (!run.spec.has("output") || !context.can().computesValues) {
+        return;
+    }
+    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "save");
+    const std::string folder = run.spec.text("output");
+    const std::vector<TrainingBatch> batches = data.validation().empty() ? data.batches(1) : data.validation();
+    run.metrics["trained_loss"] = trainer.loss(batches);
+    if (model.adapter() == nullptr) {
+        const kernels::WeightFormat experts = source.config.expertFormat;
+        writeMergedModel(folder, source, model.model(), experts, run.sinks.progress);
+        run.metrics["saved_loss"] =
+            lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());
+        return;
+    }
+    writeAdapter(folder, model.adapterConfig(), model.adapter()->values());
+    model.adapter()->read(AdapterFile::open(folder));
+    const double adapted = trainer.loss(batches);
+    run.metrics["saved_loss"] = adapted;
+    if (run.spec.text("merge") != "none") {
+        merge(run, source, model, batches, trainer.techniques(), adapted);
+    }
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a fine-tuning run leaves in its output folder: the adapter or the model, and the merged model. Each is read
+// again and evaluated.
+
+#include "engine/workload/finetune/finetune_run.h"
+
+namespace vitrine::engine {
+
+/// Does nothing without an output folder. Adds saved_loss and, with a merge, merged_loss, base_loss and merge_loss_kept
+/// (the share of what training gained that the merged model still has) to the metrics. Losses are those of the
+/// validation rows, or of the first step's rows where there are none.
+void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data);
+
+} // namespace vitrine::engine
