@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/model/decoder.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <utility>
@@ -146,16 +147,18 @@ Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const Ro
     bindPrograms(config);
 }
 
-/// The linear that the parameter is the weight of; null where it is none.
-const kernels::LinearView* Decoder::linearOf(const Parameter& parameter) const {
-    if (parameter.role == ParameterRole::Head) {
-        return &head_;
-    }
-    if (parameter.bias || parameter.layer < 0) {
+template <class Self> auto Decoder::linearOf(Self& decoder, const std::string& weight) -> decltype(&decoder.head_) {
+    const std::vector<Parameter>& all = decoder.parameters_;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Parameter& each) { return each.name == weight && !each.bias; });
+    if (found == all.end() || (found->layer < 0 && found->role != ParameterRole::Head)) {
         return nullptr;
     }
-    const DecoderLayer& layer = layers_[static_cast<std::size_t>(parameter.layer)];
-    switch (parameter.role) {
+    if (found->role == ParameterRole::Head) {
+        return &decoder.head_;
+    }
+    auto& layer = decoder.layers_[static_cast<std::size_t>(found->layer)];
+    switch (found->role) {
     case ParameterRole::Query:
         return &layer.q;
     case ParameterRole::Key:
@@ -181,20 +184,15 @@ const kernels::LinearView* Decoder::linearOf(const Parameter& parameter) const {
 }
 
 const kernels::LinearView* Decoder::linear(const std::string& weight) const {
-    for (const Parameter& parameter : parameters_) {
-        if (parameter.name == weight) {
-            return linearOf(parameter);
-        }
-    }
-    return nullptr;
+    return linearOf(*this, weight);
 }
 
 void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
-    const kernels::LinearView* found = linear(weight);
+    kernels::LinearView* found = linearOf(*this, weight);
     if (found == nullptr) {
         throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));
     }
-    const_cast<kernels::LinearView*>(found)->adapter = adapter; // it lies in this decoder, which is not const
+    found->adapter = adapter;
 }
 
 /// Layers with equal windows share a program, and so its kernels.

@@ -46,7 +46,8 @@ public:
     const kernels::LinearView* linear(const std::string& weight) const;
 
 private:
-    const kernels::LinearView* linearOf(const Parameter& parameter) const;
+    /// The linear that the parameter is the weight of; null where it is none. `Self`: Decoder, const or not.
+    template <class Self> static auto linearOf(Self& decoder, const std::string& weight) -> decltype(&decoder.head_);
     void bindPrograms(const ModelConfig& config);
 
     std::vector<DecoderLayer> layers_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/workload/common/run_adapter.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/generate/generate_plan.h"
 #include "engine/workload/roofline/decode_roofline.h"
@@ -16,8 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 8> kGenerateSharedKeys = {"chat",  "tokens_file", "batch",         "logprobs",
-                                                                 "cache", "kv_dtype",    "prefill_chunk", "repeat"};
+constexpr std::array<std::string_view, 9> kGenerateSharedKeys = {
+    "adapter", "chat", "tokens_file", "batch", "logprobs", "cache", "kv_dtype", "prefill_chunk", "repeat"};
 constexpr std::array<std::string_view, 3> kGenerateViews = {"run", "kv-cache", "compare"};
 
 double rate(std::int64_t count, double seconds) {
@@ -134,6 +135,7 @@ void runGenerate(const Run& run) {
         const ModelOptions options = modelOptions(run, *context, run.spec.text("weights"));
         Model model(*context, source, options, run.sinks.progress);
         addLoadMetrics(metrics, model.loadReport());
+        const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
         GenerateOptions generate = generateOptions(run, options);
         generate.chatFormat = prompts.chatFormat;
         reportKvMetrics(run, model.config(), generate.cache);

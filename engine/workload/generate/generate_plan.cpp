@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/common/run_adapter.h"
 #include "engine/workload/roofline/decode_roofline.h"
 #include "kernels/context/context.h"
 
@@ -132,6 +133,7 @@ private:
             const ModelOptions options = modelOptions(run_, context, run_.spec.text("weights"));
             Model model(context, source_, options, nullptr);
             attempt.load = model.loadReport();
+            const std::unique_ptr<Adapter> adapter = loadAdapter(run_, model);
             GenerateOptions generate = generateOptions(run_, options);
             generate.jumpEqualSteps = true;
             if (details != nullptr) {

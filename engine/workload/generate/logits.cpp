@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/token_rows.h"
+#include "engine/workload/common/run_adapter.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workloads.h"
@@ -17,8 +18,8 @@ namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::array<std::string_view, 5> kLogitsSharedKeys = {"tokens_file", "kv_dtype", "prefill_chunk", "output",
-                                                               "repeat"};
+constexpr std::array<std::string_view, 6> kLogitsSharedKeys = {"adapter",       "tokens_file", "kv_dtype",
+                                                               "prefill_chunk", "output",      "repeat"};
 
 using TokenRows = std::vector<std::vector<std::int32_t>>;
 
@@ -130,6 +131,7 @@ void runLogits(const Run& run) {
     runMeasured(run, *context, [&] {
         const ModelOptions options = modelOptions(run, *context, run.spec.text("weights"));
         Model model(*context, source, options, run.sinks.progress);
+        const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
         const std::vector<std::vector<Piece>> steps = stepsOf(rows, stepTokens(run, *context, source.config));
         prepareSteps(model, rows, steps, cacheOptions, run.sinks.progress);

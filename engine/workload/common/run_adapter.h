@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The adapter that an experiment uses with its model.
+
+#include <memory>
+
+#include "engine/training/adapter.h"
+#include "engine/workload/common/run_setup.h"
+
+namespace vitrine::engine {
+
+/// The adapter of the option `adapter`, attached to the model; null without the option. The model outlives it. Throws
+/// BadInput "FILE: TENSOR: what" when it does not fit the model, OutOfMemory.
+std::unique_ptr<Adapter> loadAdapter(const Run& run, Model& model);
+
+} // namespace vitrine::engine
