@@ -30,6 +30,13 @@ bool LinearBackward::needsInput() const {
 }
 
 void LinearBackward::input(const TensorView& gradX, bool accumulate) const {
+    if (groups_ != nullptr) {
+        kernels::GroupedInputGradient op{gradOut_, groups_->starts, linear_.weight, 1, accumulate, gradX};
+        op.low = low_.view();
+        op.adapterA = linear_.adapter.a;
+        runner_.run(op);
+        return;
+    }
     inputGradient(gradOut_, linear_.weight, 1, gradX, accumulate);
     if (!low_.empty()) {
         inputGradient(low_.view(), kernels::denseWeight(linear_.adapter.a), 1, gradX, true);

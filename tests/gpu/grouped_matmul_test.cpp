@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/grouped_matmul.h"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "kernels/ops/experts/group_pairs.h"
@@ -98,35 +100,99 @@ TEST(GroupedMatmulGpu, AsOnTheCpu) {
     }
 }
 
+struct AdapterCase {
+    DType weight; ///< U8: MXFP4
+    std::int64_t in, out, rank;
+    bool transposed = false;
+    float scale = 1;
+    bool accumulate = false;
+};
+
+std::string nameOf(const AdapterCase& item) {
+    return std::string(dtypeName(item.weight)) + ", in " + std::to_string(item.in) + ", out " +
+           std::to_string(item.out) + ", rank " + std::to_string(item.rank) + (item.transposed ? ", transposed" : "") +
+           ", scale " + std::to_string(item.scale) + (item.accumulate ? ", accumulate" : "");
+}
+
+/// What one launch adds, and what needs launches of its own: other scales, large and odd ranks, odd widths.
+std::vector<AdapterCase> adapterCases() {
+    std::vector<AdapterCase> all;
+    for (const DType weight : {DType::BF16, DType::U8}) {
+        for (const std::int64_t rank : {7, 8, 16, 40, 64, 72}) {
+            for (const bool accumulate : {false, true}) {
+                all.push_back({weight, 192, 320, rank, false, 1, accumulate});
+                all.push_back({weight, 96, 768, rank, false, 1, accumulate});
+            }
+        }
+        all.push_back({weight, 192, 320, 16, false, 0.5F});
+        all.push_back({weight, 64, 32, 16});
+        all.push_back({weight, 256, 512, 16});
+    }
+    all.push_back({DType::BF16, 16, 72, 16});
+    all.push_back({DType::BF16, 192, 320, 16, true});
+    return all;
+}
+
 TEST(GroupedMatmulGpu, WithAdaptersAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(2);
-    for (const DType weight : {DType::BF16, DType::U8}) {
-        for (const std::int64_t rank : {8, 16, 40}) {
-            SCOPED_TRACE(rank);
-            const std::vector<std::int32_t> rows = {70, 0, 5, 200};
-            const std::int64_t in = 192;
-            const std::int64_t outs = 320;
-            const ExpertStack stack(random, weight, 4, outs, in, false, DType::BF16);
-            const TestTensor starts = startsOf(rows);
-            TestTensor x(DType::BF16, Shape{275, in});
-            TestTensor a(DType::BF16, Shape{4, rank, in});
-            TestTensor b(DType::BF16, Shape{4, outs, rank});
-            TestTensor out(DType::BF16, Shape{275, outs});
-            x.fillNormal(random);
-            a.fillNormal(random, 1 / std::sqrt(static_cast<double>(in)));
-            b.fillNormal(random);
-            const auto make = [&](auto&& at) {
-                GroupedMatmul op;
-                op.x = at(x);
-                op.starts = at(starts);
-                op.linear = stack.view(at);
-                op.linear.adapter = {at(a), at(b), 2};
-                op.out = at(out);
-                return op;
-            };
-            testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 2e-2);
-        }
+    for (const AdapterCase& item : adapterCases()) {
+        SCOPED_TRACE(nameOf(item));
+        const auto& [weight, in, outs, rank, transposed, scale, accumulate] = item;
+        const ExpertStack stack(random, weight, 4, outs, in, transposed, DType::BF16);
+        const TestTensor starts = startsOf({70, 0, 5, 200});
+        TestTensor x(DType::BF16, Shape{275, in});
+        TestTensor a(DType::BF16, Shape{4, rank, in});
+        TestTensor b(DType::BF16, Shape{4, outs, rank});
+        TestTensor out(DType::BF16, Shape{275, outs}, outs + 8);
+        x.fillNormal(random);
+        a.fillNormal(random, 1 / std::sqrt(static_cast<double>(in)));
+        b.fillNormal(random);
+        out.fillNormal(random);
+        const auto make = [&](auto&& at) {
+            GroupedMatmul op;
+            op.x = at(x);
+            op.starts = at(starts);
+            op.linear = stack.view(at);
+            op.linear.adapter = {at(a), at(b), 2};
+            op.scale = item.scale;
+            op.accumulate = item.accumulate;
+            op.out = at(out);
+            return op;
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 2e-2);
+    }
+}
+
+TEST(GroupedMatmulGpu, InputGradientsWithAdaptersAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(9);
+    for (const AdapterCase& item : adapterCases()) {
+        SCOPED_TRACE(nameOf(item));
+        const auto& [weight, in, outs, rank, transposed, scale, accumulate] = item;
+        const ExpertStack stack(random, weight, 4, outs, in, transposed, DType::None);
+        const TestTensor starts = startsOf({70, 0, 5, 200});
+        TestTensor gradOut(DType::BF16, Shape{275, outs});
+        TestTensor low(DType::BF16, Shape{275, rank}, rank + 8);
+        TestTensor a(DType::BF16, Shape{4, rank, in});
+        TestTensor gradX(DType::BF16, Shape{275, in});
+        gradOut.fillNormal(random);
+        low.fillNormal(random);
+        a.fillNormal(random, 1 / std::sqrt(static_cast<double>(rank)));
+        gradX.fillNormal(random);
+        const auto make = [&](auto&& at) {
+            GroupedInputGradient op;
+            op.gradOut = at(gradOut);
+            op.starts = at(starts);
+            op.weight = stack.view(at).weight;
+            op.scale = item.scale;
+            op.accumulate = item.accumulate;
+            op.gradX = at(gradX);
+            op.low = at(low);
+            op.adapterA = at(a);
+            return op;
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&gradX}, 2e-2);
     }
 }
 
@@ -256,6 +322,34 @@ TEST_P(AdapterShapesGpu, WeightGradients) {
         return GroupedWeightGradient{at(x), at(gradOut), at(starts_), false, at(gradWeight)};
     };
     testing::expectSameOnGpu(*testing::gpu(), make, {&gradWeight}, 1e-5);
+}
+
+/// The last stage of an expert's rows brings rows of the next one: what is no number there stays there.
+TEST(GroupedMatmulGpu, WeightGradientsKeepInfinitiesOfOtherExpertsOut) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(10);
+    for (const bool inX : {false, true}) {
+        const TestTensor starts = startsOf({70, 60});
+        TestTensor x(DType::BF16, Shape{130, 192});
+        TestTensor gradOut(DType::BF16, Shape{130, 320});
+        TestTensor gradWeight(DType::F32, Shape{2, 320, 192});
+        x.fillNormal(random);
+        gradOut.fillNormal(random);
+        TestTensor& spoiled = inX ? x : gradOut;
+        std::vector<double> values = spoiled.values();
+        const auto width = static_cast<std::ptrdiff_t>(spoiled.view().shape[1]);
+        std::fill(values.begin() + 70 * width, values.end(), std::numeric_limits<double>::infinity());
+        spoiled.fill(values);
+        TestTensor& other = inX ? gradOut : x;
+        std::vector<double> ones = other.values();
+        const auto otherWidth = static_cast<std::ptrdiff_t>(other.view().shape[1]);
+        std::fill(ones.begin() + 70 * otherWidth, ones.end(), 1.0); // so that the second expert's sums are infinities
+        other.fill(ones);
+        testing::expectSameOnGpu(
+            *testing::gpu(),
+            [&](auto&& at) { return GroupedWeightGradient{at(x), at(gradOut), at(starts), false, at(gradWeight)}; },
+            {&gradWeight}, 1e-5);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rank16, AdapterShapesGpu,

@@ -8,22 +8,28 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kGroupedMatmulAbi = 1;
+constexpr int kGroupedMatmulAbi = 2;
+
+/// The tensor-core form takes no more.
+constexpr int kGroupedMatmulExperts = 255;
 
 /// result[r] = scale x[r] W^T + bias, W the matrix of row r's expert. The weight's rows are outputs, or, with the
-/// variable `contracted`, the contracted axis.
+/// variable `contracted`, the contracted axis. The tensor-core form adds a second product before it scales: extra rows
+/// by extra matrices of the experts, which are stored as W is.
 struct GroupedMatmulParams {
     TensorMap rowMap;    ///< of x: boxes of 128 rows
     TensorMap weightMap; ///< of dense BF16 stacks
-    const void* x;       ///< (rows, in)
-    const int* starts;   ///< (experts + 1)
-    const void* packed;  ///< MXFP4, or null
+    TensorMap extraRowMap, extraWeightMap;
+    const void* x;      ///< (rows, in)
+    const int* starts;  ///< (experts + 1)
+    const void* packed; ///< MXFP4, or null
     const void* scales;
     const void* dense; ///< or null
     const void* bias;  ///< (experts, out), or null
     void* result;      ///< (rows, out)
     long long xStride, biasStride, resultStride;
     int experts, in, out;
+    int extra; ///< values of the second product's contracted axis, 0: none
     float scale;
 };
 

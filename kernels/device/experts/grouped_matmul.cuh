@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(float_tiles::kThreads)
     pdl::wait();
     pdl::launchDependents();
     const int thread = static_cast<int>(threadIdx.x);
-    int tile = static_cast<int>(blockIdx.y);
+    int tile = static_cast<int>(blockIdx.x);
     int expert = 0;
     for (; expert < p.experts; ++expert) {
         const int tiles = ceilDiv(p.starts[expert + 1] - p.starts[expert], kRows);
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(float_tiles::kThreads)
     }
     const int firstRow = p.starts[expert] + tile * kRows;
     const int end = p.starts[expert + 1];
-    const int firstOut = static_cast<int>(blockIdx.x) * float_tiles::kOutputs;
+    const int firstOut = static_cast<int>(blockIdx.y) * float_tiles::kOutputs;
     float sums[kRows / 16][4] = {};
     float_tiles::multiply<kRows, VT_CONTRACTED != 0>(
         p.in,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 
 // Products of experts over sorted BF16 rows on Hopper: persistent blocks, tiles of 128 or 256 rows times VT_COLUMNS
-// outputs. A
-// tile's rows begin anywhere: the copy of its last rows brings some of the next expert's, whose results are not stored.
+// outputs. A tile's rows begin anywhere: the copy of its last rows brings some of the next expert's, whose results are
+// not stored. A second product, which adapters need, follows the first one through the ring into the same sums.
 
 #include "device/experts/grouped_tiles_hopper.cuh"
 
@@ -30,27 +30,35 @@ struct Tile {
     }
 };
 
+/// The next stage: 64 values of the contracted axis of a product, beyond whose end the copies bring zeros.
+__device__ __forceinline__ void fill(Ring& ring, const abi::TensorMap* rows, const abi::TensorMap* weight,
+                                     const Tile& tile, int depth) {
+    barrier::wait(ring.empty(), ring.phase ^ 1);
+    barrier::arriveExpect(ring.full(), kStageBytes);
+    for (int i = 0; i < kConsumers * kBlocks; ++i) {
+        copyTile2(ring.left() + static_cast<u32>(i * kSubtile), rows, depth, tile.firstRow + 64 * i, ring.full());
+    }
+    for (int i = 0; i < kSubtiles; ++i) {
+        const u32 to = ring.right() + static_cast<u32>(i * kSubtile);
+        if (kContracted) {
+            copyTile3(to, weight, tile.firstColumn + 64 * i, depth, tile.expert, ring.full());
+        } else {
+            copyTile3(to, weight, depth, tile.firstColumn + 64 * i, tile.expert, ring.full());
+        }
+    }
+    ring.next();
+}
+
 __device__ void produce(const abi::GroupedMatmulParams& p, const ExpertTiles& tiles, Ring ring) {
     const int columnTiles = ceilDiv(p.out, kColumns);
     const int count = tiles.count() * columnTiles;
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         const Tile tile(p, tiles, index, columnTiles);
         for (int depth = 0; depth < p.in; depth += kDepth) {
-            barrier::wait(ring.empty(), ring.phase ^ 1);
-            barrier::arriveExpect(ring.full(), kStageBytes);
-            for (int i = 0; i < kConsumers * kBlocks; ++i) {
-                copyTile2(ring.left() + static_cast<u32>(i * kSubtile), &p.rowMap, depth, tile.firstRow + 64 * i,
-                          ring.full());
-            }
-            for (int i = 0; i < kSubtiles; ++i) {
-                const u32 to = ring.right() + static_cast<u32>(i * kSubtile);
-                if (kContracted) {
-                    copyTile3(to, &p.weightMap, tile.firstColumn + 64 * i, depth, tile.expert, ring.full());
-                } else {
-                    copyTile3(to, &p.weightMap, depth, tile.firstColumn + 64 * i, tile.expert, ring.full());
-                }
-            }
-            ring.next();
+            fill(ring, &p.rowMap, &p.weightMap, tile, depth);
+        }
+        for (int depth = 0; depth < p.extra; depth += kDepth) {
+            fill(ring, &p.extraRowMap, &p.extraWeightMap, tile, depth);
         }
     }
 }
@@ -63,39 +71,96 @@ __device__ __forceinline__ float biasOf(const abi::GroupedMatmulParams& p, int e
 #endif
 }
 
-/// Two neighbours of a row.
-__device__ __forceinline__ void storePair(const abi::GroupedMatmulParams& p, i64 row, int column, float first,
-                                          float second) {
-    u32* at = reinterpret_cast<u32*>(static_cast<u16*>(p.result) + row * p.resultStride + column);
-    if (VT_ACCUMULATE) {
-        const u32 old = *at;
-        first += __uint_as_float(old << 16);
-        second += __uint_as_float(old & 0xFFFF0000U);
+/// The sum of BF16 pairs `old` and two floats, or, without the variable `accumulate`, the two floats as BF16.
+__device__ __forceinline__ u32 pairOf(u32 old, float first, float second) {
+    return VT_ACCUMULATE ? packBf16(lowBf16(old) + first, highBf16(old) + second) : packBf16(first, second);
+}
+
+/// Four values of each lane of a quad as a matrix: its transpose.
+__device__ __forceinline__ void transposeInQuads(u32 (&values)[4]) {
+    const bool odd = (threadIdx.x & 1) != 0;
+    const bool high = (threadIdx.x & 2) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const u32 other = __shfl_xor_sync(kAllLanes, odd ? values[i] : values[i + 1], 1);
+        values[i] = odd ? other : values[i];
+        values[i + 1] = odd ? values[i + 1] : other;
     }
-    *at = packBf16(first, second);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const u32 other = __shfl_xor_sync(kAllLanes, high ? values[i] : values[i + 2], 2);
+        values[i] = high ? other : values[i];
+        values[i + 2] = high ? values[i + 2] : other;
+    }
+}
+
+/// kCount blocks of 8 columns of a row, of which this lane has two columns each: `values`, scaled and with bias. One
+/// block is written as it lies; of four, each lane of a quad writes one, 16 bytes at once. All lanes of the warp.
+template <int kCount>
+__device__ __forceinline__ void storeBlocks(const abi::GroupedMatmulParams& p, i64 row, bool valid, int firstColumn,
+                                            const float (&values)[kCount][2]) {
+    static_assert(kCount == 1 || kCount == 4, "one block, or one for each lane of a quad");
+    const int place = static_cast<int>(threadIdx.x) % 4;
+    const int column = firstColumn + (kCount == 4 ? 8 : 2) * place;
+    u16* to = static_cast<u16*>(p.result) + row * p.resultStride + column;
+    valid = valid && column < p.out;
+    u32 pairs[kCount] = {};
+    if constexpr (kCount == 4) {
+        if (VT_ACCUMULATE) {
+            if (valid) {
+                const u32x4 old = *reinterpret_cast<const u32x4*>(to);
+                pairs[0] = old.x;
+                pairs[1] = old.y;
+                pairs[2] = old.z;
+                pairs[3] = old.w;
+            }
+            transposeInQuads(pairs);
+        }
+    } else if (VT_ACCUMULATE && valid) {
+        pairs[0] = *reinterpret_cast<const u32*>(to);
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+        pairs[i] = pairOf(pairs[i], values[i][0], values[i][1]);
+    }
+    if constexpr (kCount == 4) {
+        transposeInQuads(pairs);
+        if (valid) {
+            *reinterpret_cast<u32x4*>(to) = {pairs[0], pairs[1], pairs[2], pairs[3]};
+        }
+    } else if (valid) {
+        *reinterpret_cast<u32*>(to) = pairs[0];
+    }
 }
 
 /// 64 rows of the result.
 __device__ __forceinline__ void store(const abi::GroupedMatmulParams& p, const Tile& tile, int firstRow,
                                       const float (&sums)[kColumns / 2]) {
+    constexpr int kCount = kColumns % 32 == 0 ? 4 : 1; // blocks of 8 columns at once
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     const int row = firstRow + 16 * warp + lane / 4;
 #pragma unroll
-    for (int j = 0; j < kColumns / 8; ++j) {
-        const int column = tile.firstColumn + 8 * j + 2 * (lane % 4);
-        if (column >= p.out) {
+    for (int j = 0; j < kColumns / 8; j += kCount) {
+        const int first = tile.firstColumn + 8 * j;
+        if (first >= p.out) {
             break;
         }
-        const float lowBias = biasOf(p, tile.expert, column);
-        const float highBias = biasOf(p, tile.expert, column + 1);
-        const float* c = sums + 4 * j;
-        if (row < tile.end) {
-            storePair(p, row, column, fmaf(c[0], p.scale, lowBias), fmaf(c[1], p.scale, highBias));
+        float upper[kCount][2];
+        float lower[kCount][2];
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            const float* c = sums + 4 * (j + i);
+            const int column = first + 8 * i + 2 * (lane % 4);
+#pragma unroll
+            for (int side = 0; side < 2; ++side) {
+                const float bias = column < p.out ? biasOf(p, tile.expert, column + side) : 0;
+                upper[i][side] = fmaf(c[side], p.scale, bias);
+                lower[i][side] = fmaf(c[2 + side], p.scale, bias);
+            }
         }
-        if (row + 8 < tile.end) {
-            storePair(p, row + 8, column, fmaf(c[2], p.scale, lowBias), fmaf(c[3], p.scale, highBias));
-        }
+        storeBlocks<kCount>(p, row, row < tile.end, first, upper);
+        storeBlocks<kCount>(p, row + 8, row + 8 < tile.end, first, lower);
     }
 }
 
@@ -125,7 +190,7 @@ __device__ __forceinline__ void accumulate(Ring& ring, int depths, int consumer,
 __device__ void consume(const abi::GroupedMatmulParams& p, const ExpertTiles& tiles, Ring ring, int consumer) {
     const int columnTiles = ceilDiv(p.out, kColumns);
     const int count = __shfl_sync(kAllLanes, tiles.count() * columnTiles, 0); // the same in all lanes, for the compiler
-    const int depths = ceilDiv(p.in, kDepth);
+    const int depths = ceilDiv(p.in, kDepth) + ceilDiv(p.extra, kDepth);
     const bool leads = threadIdx.x % 32 == 0;
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         const Tile tile(p, tiles, index, columnTiles);

@@ -25,7 +25,8 @@ inline constexpr int kLeftBytes = kConsumers * kBlocks * kSubtile;
 inline constexpr int kRightBytes = kSubtiles * kSubtile;
 inline constexpr int kStageBytes = kLeftBytes + kRightBytes;
 inline constexpr int kBarriersAt = kStages * kStageBytes;
-inline constexpr int kMostExperts = 255; ///< their tiles take the kilobyte that the stages leave
+inline constexpr int kMostExperts =
+    vitrine::kernels::abi::kGroupedMatmulExperts; ///< their tiles take the kilobyte that the stages leave
 inline constexpr int kThreads = 384;
 
 /// Whether the producer's registers go to the consumers. Only where the sums need more than an equal share: a block is

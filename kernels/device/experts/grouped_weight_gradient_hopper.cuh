@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 
 // Gradients of expert stacks on Hopper: 128 x VT_COLUMNS elements of an expert's matrix a piece of work, summed over
-// the expert's rows. The last copy of an expert brings rows of the next one, which are cleared before they are
-// multiplied.
+// the expert's rows. The last copy of an expert brings rows of the next one, which are cleared in both
+// operands before they are multiplied: an infinity times zero is no number.
 
 #include "device/experts/grouped_tiles_hopper.cuh"
 
@@ -54,14 +54,23 @@ __device__ void produce(const abi::GroupedWeightGradientParams& p, Ring ring) {
     }
 }
 
-/// Zeros in the rows of this warpgroup's subtile from `valid` on.
-__device__ __forceinline__ void clearRows(u32 subtile, int valid, int barrierNumber) {
+/// Zeros in the rows of a subtile from `valid` on, by a warpgroup.
+__device__ __forceinline__ void clearRows(u32 subtile, int valid) {
     for (int at = valid * 128 + static_cast<int>(threadIdx.x) % 128 * 16; at < kSubtile; at += 128 * 16) {
         asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(subtile + static_cast<u32>(at)), "r"(0)
                      : "memory");
     }
+}
+
+/// The same in this warpgroup's subtile of the left operand and in the right operand. Both warpgroups write the right
+/// one's zeros, so that neither waits for the other.
+__device__ __forceinline__ void clearRows(const Ring& ring, int consumer, int valid) {
+    clearRows(ring.left() + static_cast<u32>(consumer * kSubtile), valid);
+    for (int i = 0; i < kSubtiles; ++i) {
+        clearRows(ring.right() + static_cast<u32>(i * kSubtile), valid);
+    }
     fenceAsyncProxy();
-    namedBarrier(barrierNumber, 128);
+    namedBarrier(1 + consumer, 128);
 }
 
 __device__ __forceinline__ void storeElement(const abi::GroupedWeightGradientParams& p, int expert, int m, int n,
@@ -102,7 +111,7 @@ __device__ void consume(const abi::GroupedWeightGradientParams& p, Ring ring, in
             barrier::wait(ring.full(), ring.phase);
             const u32 left = ring.left() + static_cast<u32>(consumer * kSubtile);
             if (row + kDepth > piece.rows) {
-                clearRows(left, piece.rows - row, 1 + consumer);
+                clearRows(ring, consumer, piece.rows - row);
             }
             multiplyStage<1, 1, 1>(sums, left, ring.right());
             wgmma::wait<1>();

@@ -32,6 +32,7 @@ void checkStarts(const OpCheck& rule, const TensorView& starts, std::int64_t exp
 void checkStack(const OpCheck& rule, const WeightView& weight, const TensorView& starts) {
     checkWeight(rule, weight, "weight");
     rule.require(weight.shape.rank() == 3, "weight", "a single matrix where a stack is needed");
+    rule.contiguous(weight.data, "weight");
     checkStarts(rule, starts, weight.experts());
 }
 
@@ -168,11 +169,23 @@ void check(const GroupedInputGradient& op) {
                  "a packed weight is multiplied in float32, and gradOut is float64");
     checkGroupedRows(rule, op.gradX, "gradX", op.gradOut.shape[0], op.weight.inFeatures());
     rule.disjoint(op.gradX, "gradX", op.gradOut, "gradOut");
+    if (!op.low.empty()) {
+        checkGroupedRows(rule, op.low, "low", op.gradOut.shape[0], OpCheck::kAny);
+        rule.disjoint(op.gradX, "gradX", op.low, "low");
+        rule.shape(op.adapterA, "adapterA", {op.weight.experts(), op.low.shape[1], op.weight.inFeatures()});
+        rule.floating(op.adapterA, "adapterA");
+        rule.contiguous(op.adapterA, "adapterA");
+    }
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 
 Cost cost(const GroupedInputGradient& op, const DeviceTraits& traits) {
-    return expandedCost(groupedCost(op.gradOut, op.gradX, op.weight, op.accumulate), op.weight, scratch(op, traits));
+    Cost sum =
+        expandedCost(groupedCost(op.gradOut, op.gradX, op.weight, op.accumulate), op.weight, scratch(op, traits));
+    if (!op.low.empty()) {
+        addCost(sum, groupedCost(op.low, op.gradX, denseWeight(op.adapterA), true));
+    }
+    return sum;
 }
 
 std::uint64_t scratch(const GroupedInputGradient& op, const DeviceTraits& traits) {

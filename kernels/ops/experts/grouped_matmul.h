@@ -23,7 +23,7 @@ struct GroupedMatmul {
     TensorView scratch;
 };
 
-/// gradX[r] = scale W[e]^T gradOut[r], or added to gradX.
+/// gradX[r] = scale W[e]^T gradOut[r] (+ A[e]^T low[r]), or added to gradX.
 struct GroupedInputGradient {
     static constexpr std::string_view kName = "GroupedInputGradient";
     TensorView gradOut; ///< (rows, out), rows may have a stride
@@ -33,6 +33,8 @@ struct GroupedInputGradient {
     bool accumulate = false; ///< add to gradX
     TensorView gradX;        ///< (rows, in), rows may have a stride
     TensorView scratch;
+    TensorView low; ///< (rows, rank), rows may have a stride: gradients before an adapter's A. Or empty: no adapter
+    TensorView adapterA; ///< (experts, rank, in) contiguous, with `low`
 };
 
 /// gradWeight[e] = gradOut^T x over the rows of expert e, or added to gradWeight. Experts without rows get zeros. A

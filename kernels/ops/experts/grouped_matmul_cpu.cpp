@@ -104,6 +104,13 @@ void execute(CpuContext& context, const GroupedMatmul& op) {
 }
 
 void execute(CpuContext& context, const GroupedInputGradient& op) {
+    if (!op.low.empty()) {
+        GroupedInputGradient base = op;
+        base.low = {};
+        execute(context, base);
+        execute(context, GroupedInputGradient{op.low, op.starts, denseWeight(op.adapterA), 1, true, op.gradX});
+        return;
+    }
     multiplyGroups(context, op.weight.experts(), op.weight.inFeatures(), op.gradOut.dtype == DType::F64,
                    [&](std::int64_t expert) {
                        const auto [begin, end] = rowsOf(op.starts, expert);

@@ -26,6 +26,8 @@ struct GroupedProduct {
     bool accumulate = false;
     bool contracted = false; ///< the weight's rows as stored are the contracted axis
     TensorView out;
+    TensorView extraRows;   ///< of a second product that is added, or empty. Tensor cores only, with scale 1
+    TensorView extraMatrix; ///< its stack, stored as the weight is
 
     std::int64_t in() const { return x.shape[1]; }
     std::int64_t width() const { return out.shape[1]; }
@@ -79,19 +81,33 @@ TileShape gradientTiles(std::int64_t width) {
     return shape;
 }
 
+bool stackForTensorMap(const TensorView& stack) {
+    return stack.dtype == DType::BF16 && startsAligned(stack);
+}
+
+/// Whether the tensor-core form multiplies these rows by a stack that has a tensor map.
+bool fitsTensorCores(const CudaContext& context, const GroupedProduct& product) {
+    return context.device().major == 9 && rowsForTensorMap(product.x) && rowsForTensorMap(product.out) &&
+           product.in() > 0 && product.in() % 8 == 0 && product.width() % 8 == 0 &&
+           product.weight.experts() <= abi::kGroupedMatmulExperts;
+}
+
 void launchProduct(CudaContext& context, const GroupedProduct& product) {
     const std::int64_t rows = product.x.shape[0];
     if (rows == 0 || product.width() == 0) {
         return;
     }
-    const bool tensorCores = rowsForTensorMap(product.x) && rowsForTensorMap(product.out) &&
-                             product.weight.data.dtype == DType::BF16 && !product.weight.quantized() &&
-                             product.in() % 8 == 0 && product.width() % 8 == 0 && startsAligned(product.weight.data) &&
-                             context.device().major == 9;
+    const bool tensorCores =
+        fitsTensorCores(context, product) && !product.weight.quantized() && stackForTensorMap(product.weight.data);
+    const std::int64_t extra = product.extraRows.empty() ? 0 : product.extraRows.shape[1];
     abi::GroupedMatmulParams params{};
     if (tensorCores) {
         encodeRows(product.x, params.rowMap);
         encodeStack(product.weight.data, params.weightMap);
+    }
+    if (extra > 0) {
+        encodeRows(product.extraRows, params.extraRowMap);
+        encodeStack(product.extraMatrix, params.extraWeightMap);
     }
     const WeightPointers weight(product.weight);
     params.x = product.x.data;
@@ -107,6 +123,7 @@ void launchProduct(CudaContext& context, const GroupedProduct& product) {
     params.experts = static_cast<int>(product.weight.experts());
     params.in = toInt(product.in(), GroupedMatmul::kName, "x");
     params.out = toInt(product.width(), GroupedMatmul::kName, "out");
+    params.extra = static_cast<int>(extra);
     params.scale = product.scale;
     const TileShape tiles = productTiles(product.width());
     launchFamily(context, "grouped_matmul", abi::kGroupedMatmulAbi, params,
@@ -122,6 +139,7 @@ void launchProduct(CudaContext& context, const GroupedProduct& product) {
                   {"out", product.width()},
                   {"rows", rows},
                   {"experts", product.weight.experts()},
+                  {"extra", extra},
                   {"columns", tiles.columns},
                   {"row_blocks", tiles.rowBlocks},
                   {"stages", tiles.stages}});
@@ -143,28 +161,68 @@ void launchExpanded(CudaContext& context, const GroupedProduct& product, const T
         if (!product.bias.empty()) {
             part.bias = sliceRows(product.bias, begin, end);
         }
+        if (!product.extraMatrix.empty()) {
+            part.extraMatrix = sliceRows(product.extraMatrix, begin, end);
+        }
         launchProduct(context, part);
     }
 }
 
+/// Whether the stack becomes BF16 in scratch.
+bool expandsExperts(const GroupedProduct& product, const TensorView& scratch) {
+    return product.in() > 0 && ExpandedExperts::fits(product.weight, product.x.dtype, product.out.dtype) &&
+           !scratch.empty() && scratch.bytes() >= ExpandedExperts(product.weight, ScratchLayout()).bytes;
+}
+
 void multiplyGroups(CudaContext& context, const GroupedProduct& product, const TensorView& scratch) {
-    const bool expands = ExpandedExperts::fits(product.weight, product.x.dtype, product.out.dtype) &&
-                         !scratch.empty() && scratch.bytes() >= ExpandedExperts(product.weight, ScratchLayout()).bytes;
-    if (expands) {
+    if (expandsExperts(product, scratch)) {
         launchExpanded(context, product, scratch);
     } else {
         launchProduct(context, product);
     }
 }
 
-} // namespace
+/// The adapter's part of a product: low[r] times the matrix of row r's expert.
+struct LowProduct {
+    TensorView low;    ///< (rows, rank)
+    TensorView matrix; ///< a stack of dense matrices
+    bool contracted;   ///< as in GroupedProduct
+};
 
-void execute(CudaContext& context, const GroupedMatmul& op) {
-    if (!op.linear.adapter.empty()) {
-        const GroupedAdapterProducts products(op, ScratchLayout(op.scratch.data), context.traits());
-        products.forEach([&](const GroupedMatmul& part) { execute(context, part); });
+/// An adapter of more values takes more stages than reading and writing the result again costs.
+constexpr std::int64_t kMostExtra = 64;
+
+/// Whether one launch makes both: the second product is then neither read nor written by itself.
+bool addsInside(const CudaContext& context, const GroupedProduct& product, const LowProduct& adapter,
+                const TensorView& scratch) {
+    const std::int64_t rank = adapter.low.shape[1];
+    const bool stack =
+        product.weight.quantized() ? expandsExperts(product, scratch) : stackForTensorMap(product.weight.data);
+    return stack && fitsTensorCores(context, product) && product.scale == 1 &&
+           product.contracted == adapter.contracted && rowsForTensorMap(adapter.low) &&
+           stackForTensorMap(adapter.matrix) && rank > 0 && rank % 8 == 0 && rank <= kMostExtra;
+}
+
+void multiplyWithAdapter(CudaContext& context, GroupedProduct product, const LowProduct& adapter,
+                         const TensorView& scratch) {
+    if (addsInside(context, product, adapter, scratch)) {
+        product.extraRows = adapter.low;
+        product.extraMatrix = adapter.matrix;
+        multiplyGroups(context, product, scratch);
         return;
     }
+    multiplyGroups(context, product, scratch);
+    GroupedProduct second;
+    second.x = adapter.low;
+    second.starts = product.starts;
+    second.weight = denseWeight(adapter.matrix);
+    second.accumulate = true;
+    second.contracted = adapter.contracted;
+    second.out = product.out;
+    launchProduct(context, second);
+}
+
+GroupedProduct productOf(const GroupedMatmul& op) {
     GroupedProduct product;
     product.x = op.x;
     product.starts = op.starts;
@@ -174,7 +232,20 @@ void execute(CudaContext& context, const GroupedMatmul& op) {
     product.accumulate = op.accumulate;
     product.contracted = op.linear.weight.transposed;
     product.out = op.out;
-    multiplyGroups(context, product, op.scratch);
+    return product;
+}
+
+} // namespace
+
+void execute(CudaContext& context, const GroupedMatmul& op) {
+    if (op.linear.adapter.empty()) {
+        multiplyGroups(context, productOf(op), op.scratch);
+        return;
+    }
+    const GroupedAdapterProducts products(op, ScratchLayout(op.scratch.data), context.traits());
+    execute(context, products.down);
+    multiplyWithAdapter(context, productOf(products.base), {products.down.out, op.linear.adapter.b, false},
+                        products.base.scratch);
 }
 
 void execute(CudaContext& context, const GroupedInputGradient& op) {
@@ -186,7 +257,11 @@ void execute(CudaContext& context, const GroupedInputGradient& op) {
     product.accumulate = op.accumulate;
     product.contracted = !op.weight.transposed;
     product.out = op.gradX;
-    multiplyGroups(context, product, op.scratch);
+    if (op.low.empty()) {
+        multiplyGroups(context, product, op.scratch);
+    } else {
+        multiplyWithAdapter(context, product, {op.low, op.adapterA, true}, op.scratch);
+    }
 }
 
 void execute(CudaContext& context, const GroupedWeightGradient& op) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A GroupedMatmul with an adapter as three without, as kernels/ops/linear/adapter_products.h does for one matrix.
+// A GroupedMatmul with an adapter as three without, as kernels/ops/linear/adapter_products.h does for one matrix. A GPU
+// may make `base` and `up` at once.
 
 #include "kernels/core/device_traits.h"
 #include "kernels/ops/common/scratch_layout.h"

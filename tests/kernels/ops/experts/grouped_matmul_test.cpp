@@ -220,6 +220,52 @@ TEST(GroupedInputGradient, AgainstDouble) {
     }
 }
 
+/// Of the product and an adapter's part together. The latter is added to a result that is rounded already.
+void expectGroupedInputWithAdapter(std::mt19937& random, const TestStack& stack, DType type, bool accumulate) {
+    constexpr std::int64_t kRank = 8;
+    CpuContext context(2);
+    const TestGroups groups(random, 40, 2, kExperts, 5);
+    const std::int64_t in = stack.view.inFeatures(), width = stack.view.outFeatures(), rows = groups.rows();
+    const TestStack a = denseStack(random, type, kExperts, kRank, in, false);
+    TestTensor gradOut(type, Shape{rows, width}, width + 3), gradX(type, Shape{rows, in}, in + 5);
+    TestTensor low(type, Shape{rows, kRank}, kRank + 2);
+    gradOut.fillNormal(random);
+    low.fillNormal(random);
+    GroupedReference reference;
+    if (accumulate) {
+        gradX.fillNormal(random);
+        reference.values = gradX.values();
+    }
+    GroupedInputGradient op{gradOut, groups.starts, stack.view, 0.5F, accumulate, gradX, {}, low, a.dense};
+    testing::runOp(context, op);
+    const std::vector<std::int64_t> experts = groups.expertOfRow();
+    const Values grads = gradOut.values(), lows = low.values();
+    const auto addTo = [&](const Values& left, const TestStack& from, double scale) {
+        const std::int64_t depth = from.view.outFeatures();
+        addProduct(reference, rows, in, depth, scale, at(left, depth),
+                   [&](std::int64_t row, std::int64_t k, std::int64_t i) {
+                       return at(from.values, in)(experts[static_cast<std::size_t>(row)] * depth + k, i);
+                   });
+    };
+    addTo(grads, stack, 0.5);
+    addTo(lows, a, 1);
+    testing::expectNear(gradX, reference.values, 2 * reference.tolerance(type));
+    EXPECT_TRUE(gradX.guardsIntact());
+}
+
+TEST(GroupedInputGradient, AdapterAddsItsLowRankProduct) {
+    std::mt19937 random(11);
+    for (const bool accumulate : {false, true}) {
+        for (const TestStack& stack : everyStack(random, 37, 64)) {
+            expectGroupedInputWithAdapter(random, stack, DType::F32, accumulate);
+        }
+        for (const bool transposed : {false, true}) {
+            const TestStack stack = denseStack(random, DType::F64, kExperts, 21, 43, transposed);
+            expectGroupedInputWithAdapter(random, stack, DType::F64, accumulate);
+        }
+    }
+}
+
 void expectGroupedWeight(CpuContext& context, std::mt19937& random, std::int64_t tokens, DType type, DType result,
                          bool accumulate) {
     constexpr std::int64_t kIn = 41, kOut = 133;
@@ -377,6 +423,9 @@ TEST(GroupedProducts, ChecksNameTheField) {
     op.linear.weight.shape = Shape{8, 16};
     testing::expectCheckNames(op, "weight");
     op = product;
+    op.linear.weight.data.strides[0] = 9 * 16; // gaps between experts
+    testing::expectCheckNames(op, "weight");
+    op = product;
     op.linear.adapter = {gradWeight, gradWeight, 1}; // rank 8
     testing::expectCheckNames(op, "adapter.b");
     const GroupedInputGradient input{out, starts, stack.view, 1, false, x, {}};
@@ -384,6 +433,15 @@ TEST(GroupedProducts, ChecksNameTheField) {
     GroupedInputGradient wrongInput = input;
     wrongInput.gradX.shape = Shape{9, 16};
     testing::expectCheckNames(wrongInput, "gradX");
+    wrongInput = input;
+    wrongInput.low = out;
+    wrongInput.adapterA = gradWeight; // rank 8
+    check(wrongInput);
+    EXPECT_GT(cost(wrongInput, {}).flops, cost(input, {}).flops);
+    wrongInput.low.shape = Shape{10, 7};
+    testing::expectCheckNames(wrongInput, "adapterA");
+    wrongInput.low.shape = Shape{9, 8};
+    testing::expectCheckNames(wrongInput, "low");
     const GroupedWeightGradient weight{x, out, starts, false, gradWeight};
     check(weight);
     GroupedWeightGradient wrongWeight = weight;
