@@ -30,6 +30,7 @@ public:
     /// null: texts are then empty. `chatFormat` is used when the request names no chat format.
     ActiveRequest(GenerateRequest request, std::int32_t number, GenerateResult& result,
                   std::shared_ptr<const Tokenizer> tokenizer, ChatFormatKind chatFormat);
+    ~ActiveRequest() = default;
     ActiveRequest(const ActiveRequest&) = delete; // sample parameters view its history
     ActiveRequest& operator=(const ActiveRequest&) = delete;
 

@@ -46,9 +46,11 @@ struct PendingStep {
 };
 
 class StepEngine {
+public:
+    virtual ~StepEngine() = default;
+
 protected:
     explicit StepEngine(Model& model) : model_(model) {}
-    virtual ~StepEngine() = default;
     StepEngine(const StepEngine&) = delete; // steps under way view its requests
     StepEngine& operator=(const StepEngine&) = delete;
 

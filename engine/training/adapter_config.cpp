@@ -187,7 +187,7 @@ json namesJson(const std::vector<std::string>& names, const std::string& regex) 
     return regex.empty() ? json(names) : json(regex);
 }
 
-json nullIfEmpty(json value) {
+json nullIfEmpty(const json& value) {
     return value.empty() ? json() : value;
 }
 

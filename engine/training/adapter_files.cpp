@@ -313,7 +313,7 @@ std::string wholeTarget(const Parameter& parameter) {
 
 /// The name without the number of the layer: "q_proj", or of parameters "mlp.experts.down_proj".
 std::string shortTarget(const Parameter& parameter) {
-    const std::string whole = wholeTarget(parameter);
+    std::string whole = wholeTarget(parameter);
     if (parameter.layer < 0) {
         return whole;
     }

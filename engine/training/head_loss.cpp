@@ -26,15 +26,15 @@ class LossChunk {
 public:
     LossChunk(const OpRunner& runner, const HeadLoss& loss, std::int64_t begin, std::int64_t end)
         : runner_(runner), loss_(loss), x_(kernels::sliceRows(loss.x, begin, end)),
-          targets_(kernels::sliceRows(loss.targets, begin, end)), normed_(runner.activation("final.normed", x_.shape)) {
-    }
+          targets_(kernels::sliceRows(loss.targets, begin, end)) {}
 
     void run() {
+        const Tensor normed = runner_.activation("final.normed", x_.shape);
         const bool wide = runner_.compute() == DType::F64;
         const DType type = wide ? DType::F64 : DType::F32;
         const std::int64_t vocab = loss_.decoder.head().weight.outFeatures();
         const Tensor logits = runner_.make(MemoryCategory::Logits, "logits", type, Shape{x_.shape[0], vocab});
-        multiply(logits.view());
+        multiply(normed.view(), logits.view());
         const Tensor losses = runner_.make(MemoryCategory::Logits, "losses", type, Shape{x_.shape[0]});
         kernels::CrossEntropy op;
         op.logits = logits.view();
@@ -48,17 +48,17 @@ public:
         runner_.run(op);
         runner_.run(kernels::SumLosses{losses.view(), loss_.lossSum, true});
         if (loss_.gradients != nullptr) {
-            backward(op.gradLogits);
+            backward(normed.view(), op.gradLogits);
         }
     }
 
 private:
-    void multiply(const TensorView& logits) {
+    void multiply(const TensorView& normed, const TensorView& logits) {
         const kernels::NormWeights& norm = loss_.decoder.finalNorm();
-        runner_.run(kernels::RmsNorm{x_, norm.weight, normed_.view(), norm.eps, norm.form});
+        runner_.run(kernels::RmsNorm{x_, norm.weight, normed, norm.eps, norm.form});
         const kernels::LinearView& head = loss_.decoder.head();
         kernels::Matmul op;
-        op.x = normed_.view();
+        op.x = normed;
         op.weight = head.weight;
         op.bias = head.bias;
         op.adapter = head.adapter;
@@ -74,13 +74,13 @@ private:
         return out;
     }
 
-    void backward(const TensorView& gradLogits) {
+    void backward(const TensorView& normed, const TensorView& gradLogits) {
         const Tensor gradNormed =
             runner_.make(MemoryCategory::Gradients, "final.normed.gradient", runner_.compute(), x_.shape);
         {
             const LinearBackward head(runner_, loss_.decoder.head(), *loss_.gradients, gradLogits);
             head.input(gradNormed.view(), false);
-            head.parameters(normed_.view());
+            head.parameters(normed);
         }
         normBackward(runner_, loss_.decoder.finalNorm(), *loss_.gradients, x_, gradNormed.view(), {},
                      gradNormed.view());
@@ -90,7 +90,6 @@ private:
     const OpRunner& runner_;
     const HeadLoss& loss_;
     TensorView x_, targets_;
-    Tensor normed_;
 };
 
 } // namespace

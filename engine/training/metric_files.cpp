@@ -49,8 +49,9 @@ std::string csvHeader(const std::vector<std::string>& columns) {
 /// The number before the first comma.
 std::optional<std::int64_t> stepOfRow(std::string_view row) {
     std::int64_t step = 0;
-    const char* const end = row.data() + std::min(row.find(','), row.size());
-    const auto parsed = std::from_chars(row.data(), end, step);
+    const char* const begin = row.data();
+    const char* const end = begin + std::min(row.find(','), row.size());
+    const auto parsed = std::from_chars(begin, end, step);
     return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(step) : std::nullopt;
 }
 

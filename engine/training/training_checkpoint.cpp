@@ -39,6 +39,7 @@ template <class Visit> void forParts(std::uint64_t bytes, const Visit& visit) {
 void writePieces(const std::string& path, kernels::Context& context, const TrainedState& state) {
     const std::vector<TrainedState::Piece> pieces = state.pieces();
     std::vector<TensorSpec> specs;
+    specs.reserve(pieces.size());
     for (const TrainedState::Piece& piece : pieces) {
         specs.push_back({piece.name, piece.view.dtype, {piece.view.shape.count()}});
     }

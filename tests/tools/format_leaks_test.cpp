@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 6> kOfEveryFormat = {
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 31> kOfOneFormat = {
+constexpr std::array<std::string_view, 33> kOfOneFormat = {
     // How near the rate of memory its kernels come, in the traits of a device.
     "kernels/core/device_traits.",
     "kernels/cuda/cuda_context.cpp",
@@ -54,6 +54,7 @@ constexpr std::array<std::string_view, 31> kOfOneFormat = {
     "kernels/device/abi/dtype.h",
     "kernels/device/abi/expert_gemm.h",
     "kernels/device/abi/expert_matmul.h",
+    "kernels/device/abi/grouped_matmul.h",
     "kernels/device/abi/matmul.h",
     "kernels/device/abi/mxfp4_gemv.h",
     "kernels/device/abi/nf4_scales.h",
@@ -63,6 +64,7 @@ constexpr std::array<std::string_view, 31> kOfOneFormat = {
     "kernels/device/experts/expert_rows.cuh",
     "kernels/device/experts/expert_stream.cuh",
     "kernels/device/experts/expert_tiles.cuh",
+    "kernels/device/experts/grouped_matmul.cuh",
     "kernels/device/experts/mxfp4_",
     "kernels/device/formats/",
     "kernels/device/linear/dequantize_",

@@ -76,7 +76,7 @@ std::string Specialization::text() const {
         const bool isDtype = name.ends_with("dtype") && value > 0 && value <= static_cast<int>(DType::Nf4);
         const std::string shown =
             isDtype ? std::string(safetensorsName(static_cast<DType>(value))) : fmt::to_string(value);
-        out += name + "=" + shown;
+        out.append(name).append("=").append(shown);
     }
     if (!generated.digest.empty()) {
         out += (out.empty() ? "program=" : " program=") + generated.digest.substr(0, 12);

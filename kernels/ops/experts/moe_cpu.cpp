@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
@@ -32,7 +33,10 @@ void chooseLargest(const float* values, std::int64_t count, std::int64_t k, std:
 }
 
 template <class C> void softmaxInPlace(C* values, std::int64_t count) {
-    const C maximum = *std::max_element(values, values + count);
+    C maximum = -std::numeric_limits<C>::infinity();
+    for (std::int64_t i = 0; i < count; ++i) {
+        maximum = std::max(maximum, values[i]);
+    }
     C sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         values[i] = std::exp(values[i] - maximum);

@@ -54,10 +54,10 @@ inline std::int64_t formOf(const NormWeights& norm) {
 abi::GemvParams gemvParameters(const FewRowsProduct& product);
 
 /// What every kernel of such a product is chosen and specialised by, followed by a kernel's own variables.
-template <std::size_t kOwn>
-std::array<KernelVariable, 10 + kOwn> gemvVariables(const FewRowsProduct& product, const KernelVariable (&own)[kOwn]) {
+template <std::size_t Own>
+std::array<KernelVariable, 10 + Own> gemvVariables(const FewRowsProduct& product, const KernelVariable (&own)[Own]) {
     const TensorView& weight = product.linear.weight.data;
-    std::array<KernelVariable, 10 + kOwn> variables{
+    std::array<KernelVariable, 10 + Own> variables{
         {{"x_dtype", dtypeNumber(product.x)},
          {"w_dtype", dtypeNumber(weight)},
          {"norm_dtype", dtypeOrBf16(product.norm.weight)},
