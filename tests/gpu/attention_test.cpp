@@ -83,45 +83,7 @@ std::vector<AttentionCase> singleRows() {
     return cases;
 }
 
-std::vector<AttentionCase> manyRowsAndMixedBatches() {
-    std::vector<AttentionCase> cases;
-    cases.push_back({.name = "prefill", .past = {0, 23}, .added = {300, 77}, .heads = 16, .kvHeads = 2, .dim = 64});
-    cases.push_back(
-        {.name = "mixed", .past = {1000, 399, 128, 0}, .added = {130, 1, 2, 1}, .heads = 16, .kvHeads = 2, .dim = 64});
-    cases.push_back({.name = "mixed ring",
-                     .past = {1000, 399, 128, 0},
-                     .added = {130, 1, 2, 1},
-                     .heads = 16,
-                     .kvHeads = 2,
-                     .dim = 64,
-                     .pageTokens = 43,
-                     .window = 128,
-                     .ring = true});
-    cases.push_back({.name = "groups of 3, window",
-                     .past = {87},
-                     .added = {200},
-                     .heads = 6,
-                     .kvHeads = 2,
-                     .dim = 128,
-                     .pageTokens = 16,
-                     .window = 50,
-                     .sinks = false});
-    cases.push_back({.name = "not causal",
-                     .past = {87, 0},
-                     .added = {60, 90},
-                     .heads = 4,
-                     .kvHeads = 2,
-                     .dim = 64,
-                     .causal = false,
-                     .softCap = 30});
-    cases.push_back({.name = "head dim 256",
-                     .past = {10, 0},
-                     .added = {100, 3},
-                     .heads = 4,
-                     .kvHeads = 2,
-                     .dim = 256,
-                     .window = 70,
-                     .softCap = 50});
+void addHeadDims(std::vector<AttentionCase>& cases) {
     for (const std::int64_t dim : {64, 96, 128}) {
         cases.push_back({.name = "more pieces than multiprocessors, head dim " + std::to_string(dim),
                          .past = {700, 3},
@@ -171,6 +133,48 @@ std::vector<AttentionCase> manyRowsAndMixedBatches() {
                      .type = DType::F16,
                      .cacheType = DType::F16,
                      .outType = DType::F16});
+}
+
+std::vector<AttentionCase> manyRowsAndMixedBatches() {
+    std::vector<AttentionCase> cases;
+    cases.push_back({.name = "prefill", .past = {0, 23}, .added = {300, 77}, .heads = 16, .kvHeads = 2, .dim = 64});
+    cases.push_back(
+        {.name = "mixed", .past = {1000, 399, 128, 0}, .added = {130, 1, 2, 1}, .heads = 16, .kvHeads = 2, .dim = 64});
+    cases.push_back({.name = "mixed ring",
+                     .past = {1000, 399, 128, 0},
+                     .added = {130, 1, 2, 1},
+                     .heads = 16,
+                     .kvHeads = 2,
+                     .dim = 64,
+                     .pageTokens = 43,
+                     .window = 128,
+                     .ring = true});
+    cases.push_back({.name = "groups of 3, window",
+                     .past = {87},
+                     .added = {200},
+                     .heads = 6,
+                     .kvHeads = 2,
+                     .dim = 128,
+                     .pageTokens = 16,
+                     .window = 50,
+                     .sinks = false});
+    cases.push_back({.name = "not causal",
+                     .past = {87, 0},
+                     .added = {60, 90},
+                     .heads = 4,
+                     .kvHeads = 2,
+                     .dim = 64,
+                     .causal = false,
+                     .softCap = 30});
+    cases.push_back({.name = "head dim 256",
+                     .past = {10, 0},
+                     .added = {100, 3},
+                     .heads = 4,
+                     .kvHeads = 2,
+                     .dim = 256,
+                     .window = 70,
+                     .softCap = 50});
+    addHeadDims(cases);
     return cases;
 }
 
