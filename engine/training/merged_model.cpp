@@ -176,7 +176,13 @@ public:
     }
 
 private:
+    /// What was trained in float32 stays float32; other tensors have the types of the source.
     DType typeOf(const TensorSpec& spec) const {
+        const SingleExpert single(spec);
+        const Parameter& parameter = weights_.parameter(single.expert >= 0 ? single.parameter : spec.name);
+        if (parameter.view.data.dtype == DType::F32) {
+            return DType::F32;
+        }
         const Checkpoint::Location* stored =
             source_.checkpoint == nullptr ? nullptr : findModelTensor(*source_.checkpoint, spec.name);
         return stored == nullptr ? DType::BF16 : stored->entry->dtype;
@@ -282,6 +288,9 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
             {"quant_method", "mxfp4"},
             {"modules_to_not_convert",
              {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
+    }
+    if (model.options().widen) {
+        config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = "float32";
     }
     if (!source.synthetic()) {
         copySmallFiles(source.folder, folder);

@@ -31,7 +31,7 @@ protected:
         }
         return runExperiment(Experiment::parse(experiment, "experiment"), {}, {});
     }
-    std::string at(const std::string& name) const { return (folder_.path() / name).string(); }
+    std::string at(const std::string& name) const { return folder_.path() + "/" + name; }
 
     static void expectRefused(const Json& experiment, const std::string& part) {
         try {
