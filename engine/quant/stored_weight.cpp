@@ -68,4 +68,17 @@ void checkStoredBytes(WeightFormat format, WeightField field, std::span<const st
     }
 }
 
+PackedValues packValues(kernels::WeightFormat format, std::span<const float> values) {
+    if (format != kernels::WeightFormat::Mxfp4) {
+        throw base::Unsupported("packValues: weights of this format are only read");
+    }
+    PackedValues out{std::vector<std::uint8_t>(values.size() / 2), std::vector<std::uint8_t>(values.size() / 32)};
+    quantizeMxfp4(values, out.data, out.scales);
+    return out;
+}
+
+std::string_view methodOfFormat(kernels::WeightFormat format) {
+    return kernels::packedFormat(format).method;
+}
+
 } // namespace vitrine::engine

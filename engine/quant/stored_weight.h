@@ -55,6 +55,28 @@ RandomBytes randomBytes(kernels::WeightFormat format, kernels::WeightField field
 void checkStoredBytes(kernels::WeightFormat format, kernels::WeightField field, std::span<const std::uint8_t> bytes,
                       const std::function<std::string()>& name, std::uint64_t first);
 
+/// The tensors of values that were packed.
+struct PackedValues {
+    std::vector<std::uint8_t> data, scales;
+
+    const std::vector<std::uint8_t>& field(kernels::WeightField which) const {
+        return which == kernels::WeightField::Scales ? scales : data;
+    }
+};
+
+/// Packs whole groups of values, as a checkpoint stores them. Throws BadInput when a value is not finite, Unsupported
+/// for a format that is only read.
+PackedValues packValues(kernels::WeightFormat format, std::span<const float> values);
+
+/// "quant_method" of a quantization_config. REQUIRES a packed format.
+std::string_view methodOfFormat(kernels::WeightFormat format);
+
+/// The values of the option that merges an adapter into a model, and its help text. A value but "none" and "bf16" is
+/// the method of a packed format for the experts.
+inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4";
+inline constexpr std::string_view kMergeHelp =
+    "Write the model with the adapter in its weights into output/merged: BF16, or experts as MXFP4";
+
 /// Help text of the option that keeps packed weights as they are or expands them.
 inline constexpr std::string_view kKeepPackedHelp =
     "Keep MXFP4 weights as stored or expand them to BF16 at load; load also takes both, one after the other";

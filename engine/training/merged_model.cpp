@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/model/op_runner.h"
-#include "engine/quant/mxfp4.h"
+#include "engine/quant/stored_weight.h"
 #include "engine/training/host_floats.h"
 #include "kernels/context/context.h"
 #include "kernels/core/floats.h"
@@ -149,7 +149,7 @@ public:
     ModelWriter(const ModelSource& source, Model& model, WeightFormat experts, base::ProgressSink* progress)
         : source_(source), model_(model), weights_(model), progress_(progress), config_(source.config) {
         if (experts != WeightFormat::Dense && config_.family != Family::GptOss) {
-            throw base::Unsupported("merge: mxfp4: only gpt_oss models have a layout for MXFP4 experts; choose bf16");
+            throw base::Unsupported("merge: only gpt_oss models have a layout for packed experts; choose bf16");
         }
         if (config_.family == Family::GptOss) {
             config_.expertFormat = experts;
@@ -233,14 +233,9 @@ private:
             writer.write(bytes_.data(), bytes_.size());
             return;
         }
-        std::vector<std::uint8_t> blocks;
-        std::vector<std::uint8_t> scales;
         for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
-            const std::vector<float> values = weights_.values(spec.weight, expert);
-            blocks.resize(values.size() / 2);
-            scales.resize(values.size() / 32);
-            quantizeMxfp4(values, blocks, scales);
-            const std::vector<std::uint8_t>& field = spec.field == kernels::WeightField::Data ? blocks : scales;
+            const PackedValues packed = packValues(spec.format, weights_.values(spec.weight, expert));
+            const std::vector<std::uint8_t>& field = packed.field(spec.field);
             writer.write(field.data(), field.size());
         }
     }
@@ -285,7 +280,7 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
         config.erase("quantization_config");
     } else if (!config.contains("quantization_config")) {
         config["quantization_config"] = {
-            {"quant_method", "mxfp4"},
+            {"quant_method", methodOfFormat(experts)},
             {"modules_to_not_convert",
              {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
     }

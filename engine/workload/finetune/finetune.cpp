@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/quant/stored_weight.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workloads.h"
@@ -71,8 +72,7 @@ constexpr std::array kFinetuneOptions = {
                "Parts in which logits and loss are computed; auto: from the free memory; 1: all logits at once"},
     OptionSpec{"tiled_mlp", OptionType::Choice, "auto", "on", 0, 0, "auto|on|off", "", "Memory",
                "Run the MLP in ceil(sequence / hidden) tiles; auto: for long sequences"},
-    OptionSpec{"merge", OptionType::Choice, "none", "", 0, 0, "none|bf16|mxfp4", "", "Run",
-               "Write the model with the adapter in its weights into output/merged: BF16, or experts as MXFP4"},
+    OptionSpec{"merge", OptionType::Choice, "none", "", 0, 0, kMergeChoices, "", "Run", kMergeHelp},
     OptionSpec{"save_gradients", OptionType::Path, "", "", 0, 0, "", "", "Run",
                "safetensors file that receives the gradients of the first step"},
     OptionSpec{"eval_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",

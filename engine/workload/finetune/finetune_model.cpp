@@ -120,8 +120,7 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
     const bool packed = std::any_of(model_->parameters().begin(), model_->parameters().end(),
                                     [](const Parameter& parameter) { return parameter.view.quantized(); });
     if (finetuneMethod(run.spec) == FinetuneMethod::Qlora && !packed) {
-        throw base::BadInput("method: qlora: the model has no packed weights; use lora, or a model whose weights are "
-                             "MXFP4");
+        throw base::BadInput("method: qlora: the model has no packed weights; use lora, or a model that has some");
     }
     if (const std::string folder = run.spec.text("adapter"); !folder.empty()) {
         const AdapterFile file = AdapterFile::open(folder);

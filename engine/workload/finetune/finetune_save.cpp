@@ -3,7 +3,9 @@
 #include "engine/workload/finetune/finetune_save.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "engine/quant/stored_weight.h"
 #include "engine/training/merged_model.h"
 #include "kernels/context/context.h"
 
@@ -24,9 +26,8 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
            const MemoryTechniques& techniques, double adapted) {
     const std::string folder = run.spec.text("output") + "/merged";
     kernels::Context& context = model.model().context();
-    const bool mxfp4 = run.spec.text("merge") == "mxfp4";
-    writeMergedModel(folder, source, model.model(), mxfp4 ? kernels::WeightFormat::Mxfp4 : kernels::WeightFormat::Dense,
-                     run.sinks.progress);
+    const std::optional<kernels::WeightFormat> packed = formatOfMethod(run.spec.text("merge"));
+    writeMergedModel(folder, source, model.model(), packed.value_or(kernels::WeightFormat::Dense), run.sinks.progress);
     nlohmann::json& metrics = run.metrics;
     metrics["merged"] = folder;
     double base = 0;
