@@ -12,7 +12,7 @@
 namespace vitrine::engine {
 
 /// Writes FOLDER/model.safetensors, config.json and the other small files of the source. Experts are written in
-/// `experts`: Dense as BF16, or Mxfp4, quantised again where an adapter changed them. Other weights keep the types of
+/// `experts`: dense as BF16, or packed, quantised again where an adapter changed them. Other weights keep the types of
 /// the source, but those that were widened to be trained are written as float32. A matrix at a time is in host memory.
 /// Throws BadInput when the disk is full, Unsupported for a format that the model's family has no layout for,
 /// Cancelled. `progress` may be null.
