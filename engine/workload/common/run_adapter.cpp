@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/common/run_adapter.h"
 
+#include <nlohmann/json.hpp>
+
 namespace vitrine::engine {
 
 std::unique_ptr<Adapter> loadAdapter(const Run& run, Model& model) {
