@@ -7,8 +7,11 @@
 // Activations come from the context's caching allocator (Memory::general). In the trace, the phases of a step are layer
 // scopes: "forward layer", "loss chunk", "recompute", "backward layer".
 
+#include <memory>
+
 #include "engine/model/model.h"
 #include "engine/training/activation_store.h"
+#include "engine/training/balance_loss.h"
 #include "engine/training/document_mask.h"
 #include "engine/training/gradient_map.h"
 #include "engine/training/memory_techniques.h"
@@ -19,12 +22,14 @@ namespace vitrine::engine {
 /// Belongs to the thread of the model's context. The model outlives it.
 class GradientPass {
 public:
-    GradientPass(Model& model, const MemoryTechniques& techniques);
+    /// `auxLoss` is the coefficient of the load-balancing loss (engine/training/balance_loss.h); 0: none.
+    GradientPass(Model& model, const MemoryTechniques& techniques, double auxLoss = 0);
 
-    /// Adds the losses of the batch to `lossSum` (1) F64 and gradScale times their gradients to `gradients`. Throws
+    /// Adds the losses of the batch to `lossSum` (1) F64 and gradScale times their gradients to `gradients`; `share` is
+    /// the batch's part of the step, for the load-balancing loss. Returns that loss, before its coefficient. Throws
     /// BadInput for a bad batch, OutOfMemory, Cancelled; the gradients are then of no use.
-    void run(const TrainingBatch& batch, const GradientMap& gradients, float gradScale,
-             const kernels::TensorView& lossSum);
+    double run(const TrainingBatch& batch, const GradientMap& gradients, float gradScale,
+               const kernels::TensorView& lossSum, double share = 1);
     /// The losses only.
     void evaluate(const TrainingBatch& batch, const kernels::TensorView& lossSum);
     const MemoryTechniques& techniques() const { return techniques_; }
@@ -32,13 +37,14 @@ public:
     std::size_t keptOnDevice() const { return store_.refused(); }
 
 private:
-    void pass(const TrainingBatch& batch, const GradientMap* gradients, float gradScale,
-              const kernels::TensorView& lossSum);
+    double pass(const TrainingBatch& batch, const GradientMap* gradients, float gradScale,
+                const kernels::TensorView& lossSum, double share);
 
     Model& model_;
     MemoryTechniques techniques_;
     DocumentMasks masks_;
     ActivationStore store_;
+    std::unique_ptr<BalanceLoss> balance_; ///< null: no such loss
 };
 
 } // namespace vitrine::engine

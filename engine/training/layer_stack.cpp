@@ -34,13 +34,18 @@ bool LayerStack::repeatsMlp() const {
 
 void LayerStack::mlp(const DecoderLayer& layer, const TensorView& x, const TensorView& out,
                      MlpActivations* keep) const {
+    RouterObserver observer;
+    if (balance_ != nullptr) {
+        observer = balance_->observer(runner_);
+    }
+    const RouterObserver* told = balance_ != nullptr ? &observer : nullptr;
     if (keep != nullptr) {
-        mlpForward(runner_, model_.config(), layer, x, out, keep);
+        mlpForward(runner_, model_.config(), layer, x, out, keep, told);
         return;
     }
     forTiles(x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
         mlpForward(runner_, model_.config(), layer, kernels::sliceRows(x, begin, end),
-                   kernels::sliceRows(out, begin, end), nullptr);
+                   kernels::sliceRows(out, begin, end), nullptr, told);
     });
 }
 
@@ -99,16 +104,17 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
     }
     const kernels::TraceScope scope(tracer, base::ScopeKind::Layer, "backward layer", number);
     const ModelConfig& config = model_.config();
+    const TensorView balance = balance_ != nullptr ? balance_->gradProbabilities() : TensorView{};
     if (repeatsMlp()) {
         forTiles(gradient.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
             const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
             const TensorView rows = kernels::sliceRows(gradient, begin, end);
             MlpActivations again;
             mlpForward(runner_, config, layer, x, {}, &again);
-            mlpBackward(runner_, config, layer, gradients, x, again, rows, rows);
+            mlpBackward(runner_, config, layer, gradients, x, again, rows, rows, balance);
         });
     } else {
-        mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient);
+        mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient, balance);
     }
     kept.middle.reset();
     attentionBackward(runner_, pass(layer), masks_.of(layer, inputs_.starts()), gradients, input.view(), kept.attention,

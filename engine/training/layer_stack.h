@@ -9,6 +9,7 @@
 
 #include "engine/model/decoder.h"
 #include "engine/training/activation_store.h"
+#include "engine/training/balance_loss.h"
 #include "engine/training/batch_inputs.h"
 #include "engine/training/document_mask.h"
 #include "engine/training/layer_backward.h"
@@ -20,8 +21,9 @@ namespace vitrine::engine {
 class LayerStack {
 public:
     LayerStack(const OpRunner& runner, const Model& model, const BatchInputs& inputs,
-               const MemoryTechniques& techniques, DocumentMasks& masks, ActivationStore& store)
-        : runner_(runner), model_(model), inputs_(inputs), techniques_(techniques), masks_(masks), store_(store) {}
+               const MemoryTechniques& techniques, DocumentMasks& masks, ActivationStore& store, BalanceLoss* balance)
+        : runner_(runner), model_(model), inputs_(inputs), techniques_(techniques), masks_(masks), store_(store),
+          balance_(balance) {}
 
     /// Takes the input of the first layer, (tokens, hidden), and gives the output of the last one. `keep`: backward()
     /// follows.
@@ -49,6 +51,7 @@ private:
     const MemoryTechniques& techniques_;
     DocumentMasks& masks_;
     ActivationStore& store_;
+    BalanceLoss* balance_; ///< null: no such loss
     std::vector<Kept> kept_;
 };
 

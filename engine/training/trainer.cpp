@@ -49,8 +49,8 @@ TokenCounts countTokens(std::span<const TrainingBatch> batches) {
 
 } // namespace
 
-Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques)
-    : model_(model), state_(state), pass_(model, techniques) {
+Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques, double auxLoss)
+    : model_(model), state_(state), pass_(model, techniques, auxLoss) {
     kernels::MemoryResource& memory = model.context().memory().general();
     lossSum_ = kernels::Tensor(memory, MemoryCategory::Other, "loss", DType::F64, Shape{1});
     norm_ = kernels::Tensor(memory, MemoryCategory::Other, "gradients.norm", DType::F32, Shape{1});
@@ -78,8 +78,9 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
         state_.zeroGradients();
         clearLoss();
         for (const TrainingBatch& batch : batches) {
-            pass_.run(batch, state_.gradients(), static_cast<float>(1 / static_cast<double>(counts.predicted)),
-                      lossSum_.view());
+            const double share = static_cast<double>(batch.tokens.size()) / static_cast<double>(counts.tokens);
+            const auto scale = static_cast<float>(1 / static_cast<double>(counts.predicted));
+            out.auxLoss += share * pass_.run(batch, state_.gradients(), scale, lossSum_.view(), share);
         }
         if (beforeUpdate) {
             beforeUpdate();

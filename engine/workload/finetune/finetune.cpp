@@ -64,6 +64,8 @@ constexpr std::array kFinetuneOptions = {
                "Largest norm of all gradients together; 0: no clipping"},
     OptionSpec{"optimizer", OptionType::Choice, "adamw", "", 0, 0, "adamw|adamw8bit", "", "Training",
                "adamw8bit keeps the moments in a byte each"},
+    OptionSpec{"router_aux_loss", OptionType::Real, "", "", 0, 100, "", "", "Training",
+               "Coefficient of the load-balancing loss of experts; unset: the config's, where it asks for that loss"},
     OptionSpec{"accumulate", OptionType::Integer, "1", "", 1, 65536, "", "", "Training",
                "Micro-batches whose gradients make one step"},
     OptionSpec{"checkpoint", OptionType::Choice, "layer", "", 0, 0, "none|layer|offload", "", "Memory",
