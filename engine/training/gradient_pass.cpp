@@ -15,24 +15,24 @@ using kernels::Shape;
 using kernels::Tensor;
 using kernels::TensorView;
 
-GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, double auxLoss)
-    : model_(model), techniques_(techniques), store_(model.context()) {
-    if (auxLoss > 0 && model.config().experts > 0) {
-        balance_ = std::make_unique<BalanceLoss>(model.context(), model.config().experts, auxLoss);
+GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation)
+    : model_(model), techniques_(techniques), store_(model.context()), dropout_(regularisation.dropout) {
+    if (regularisation.auxLoss > 0 && model.config().experts > 0) {
+        balance_ = std::make_unique<BalanceLoss>(model.context(), model.config().experts, regularisation.auxLoss);
     }
 }
 
-double GradientPass::run(const TrainingBatch& batch, const GradientMap& gradients, float gradScale,
-                         const TensorView& lossSum, double share) {
-    return pass(batch, &gradients, gradScale, lossSum, share);
+double GradientPass::run(const TrainingBatch& batch, const GradientMap& gradients, const StepPart& part,
+                         const TensorView& lossSum) {
+    return pass(batch, &gradients, part, lossSum);
 }
 
 void GradientPass::evaluate(const TrainingBatch& batch, const TensorView& lossSum) {
-    pass(batch, nullptr, 1, lossSum, 0);
+    pass(batch, nullptr, {}, lossSum);
 }
 
-double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients, float gradScale,
-                          const TensorView& lossSum, double share) {
+double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients, const StepPart& part,
+                          const TensorView& lossSum) {
     kernels::Context& context = model_.context();
     const OpRunner runner(context, context.memory().general(), model_.options().computeDType);
     const Decoder& decoder = model_.decoder();
@@ -45,14 +45,15 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
     if (balance != nullptr) {
         balance->begin();
     }
-    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_, balance);
+    const LayerDropout dropout{gradients != nullptr ? dropout_ : 0, part.seed};
+    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_, {balance, dropout});
     x = layers.forward(std::move(x), gradients != nullptr);
-    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), lossSum, gradScale,
-                         techniques_.lossChunk});
+    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), lossSum, part.gradScale,
+                         techniques_.lossChunk, dropout});
     if (gradients == nullptr) {
         return 0;
     }
-    const double balanceLoss = balance != nullptr ? balance->finish(share) : 0;
+    const double balanceLoss = balance != nullptr ? balance->finish(part.share) : 0;
     layers.backward(*gradients, x.view());
     const TensorView table = gradients->of(decoder.embedding());
     if (!table.empty()) {

@@ -31,8 +31,9 @@ double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const T
 /// Belongs to the thread of the model's context. The model and the state outlive it.
 class Trainer {
 public:
-    /// `auxLoss`: see GradientPass.
-    Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques, double auxLoss = 0);
+    /// `seed` is that of dropout.
+    Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques,
+            const Regularisation& regularisation = {}, std::uint64_t seed = 0);
 
     /// Step `number` (from 1) with this learning rate. The loss is the mean over the tokens of all batches together.
     /// `beforeUpdate` (may be null) is called when the gradients are complete. Throws BadInput for a bad batch or one
@@ -52,6 +53,7 @@ private:
     Model& model_;
     TrainedState& state_;
     GradientPass pass_;
+    std::uint64_t seed_;
     kernels::Tensor lossSum_; ///< (1) F64
     kernels::Tensor norm_;    ///< (1) F32
 };

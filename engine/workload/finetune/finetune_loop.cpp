@@ -44,7 +44,7 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
     : run_(run), source_(source), model_(model), data_(data),
       trainer_(model.model(), model.state(),
                memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch()),
-               auxLoss(run, model.model().config())),
+               {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
       rate_(learningRate(run, data.steps())), steps_(data.steps()) {
     Json& metrics = run.metrics;
     metrics["trained_parameters"] = model.state().elements();

@@ -40,6 +40,7 @@ public:
 private:
     void chooseWeights(const Run& run);
     void addAdapter(const Run& run, const ModelSource& source);
+    void refuseDropoutOfExperts() const;
 
     std::unique_ptr<Model> model_;
     std::unique_ptr<Adapter> adapter_;

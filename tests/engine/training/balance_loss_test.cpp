@@ -32,7 +32,7 @@ class BalanceScene {
 public:
     explicit BalanceScene(const std::string& name)
         : trained(name), state(*trained.context, routers(*trained.model), {}),
-          balanced(trained, state, {}, kCoefficient) {}
+          balanced(trained, state, {}, {kCoefficient, 0}) {}
 
     std::vector<float> gradients(PassRunner& runner) {
         runner.gradients(batch);
@@ -68,7 +68,7 @@ class BalanceLossOf : public testing::TestWithParam<const char*> {};
 TEST_P(BalanceLossOf, ValueAndGradientsAreThoseOfTransformers) {
     const auto expected =
         nlohmann::json::parse(std::ifstream(test::fixture(std::string("gradients/balance-") + GetParam() + ".json")));
-    ASSERT_EQ(expected.at("coefficient").get<double>(), kCoefficient);
+    ASSERT_EQ(expected.at("coefficient").get<double>(), {kCoefficient, 0});
     BalanceScene scene(GetParam());
     PassRunner plain(scene.trained, scene.state);
     const std::vector<float> without = scene.gradients(plain);
@@ -98,7 +98,7 @@ TEST_P(BalanceLossOf, TechniquesDoNotChangeIt) {
     const double aux = scene.balanced.aux();
     for (const MemoryTechniques& techniques :
          {MemoryTechniques{Checkpointing::None, 0, 0}, {Checkpointing::Offload, 4, 0}, {Checkpointing::Layer, 0, 7}}) {
-        PassRunner runner(scene.trained, scene.state, techniques, kCoefficient);
+        PassRunner runner(scene.trained, scene.state, techniques, {kCoefficient, 0});
         EXPECT_LT(relativeError(scene.gradients(runner), expected), 2e-5);
         EXPECT_NEAR(runner.aux(), aux, 1e-5);
     }
