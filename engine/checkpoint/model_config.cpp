@@ -265,6 +265,14 @@ void parseFamily(ConfigReader& reader, ModelConfig& config) {
     parseActivation(reader, "hidden_act", "silu", config);
 }
 
+/// The load-balancing loss of training, as transformers' classes read it.
+void parseAuxLoss(ConfigReader& reader, ModelConfig& config) {
+    const double coefficient = reader.number("router_aux_loss_coef", 0.001, 0, 1e6);
+    if (config.experts > 0 && reader.boolean("output_router_logits", false)) {
+        config.routerAuxLoss = coefficient;
+    }
+}
+
 /// Keys that are known to change nothing at inference: not worth a line in the log.
 bool isHarmless(const std::string& key) {
     constexpr std::array<std::string_view, 24> kHarmless{"architectures",
@@ -303,6 +311,7 @@ ModelConfig parse(ConfigReader& reader) {
         layer.moe = config.family == Family::GptOss;
     }
     parseFamily(reader, config);
+    parseAuxLoss(reader, config);
     parseQuantization(reader, config);
     if (!config.wholeGroups()) {
         const kernels::PackedFormat& packed = kernels::packedFormat(config.expertFormat);

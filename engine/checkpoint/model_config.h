@@ -72,6 +72,7 @@ struct ModelConfig {
     double swigluAlpha = 1.702, swigluLimit = 7;
     kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
     bool routerNormalize = false; ///< norm_topk_prob
+    double routerAuxLoss = 0;     ///< router_aux_loss_coef where output_router_logits asks for it, else 0
     bool tiedEmbeddings = false;
     /// How gpt-oss experts are stored; openModel sets what the file has.
     kernels::WeightFormat expertFormat = kernels::WeightFormat::Dense;

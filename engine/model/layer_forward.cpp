@@ -184,13 +184,17 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
     to.normed = runner.activation("normed", x.shape);
     to.ids = runner.make(MemoryCategory::Activations, "expert_ids", DType::I32, choice);
     to.weights = runner.make(MemoryCategory::Activations, "expert_weights", DType::F32, choice);
-    if (keep != nullptr) {
+    if (keep != nullptr || (observer != nullptr && observer->wantsLogits)) {
         to.routerLogits = runner.make(MemoryCategory::Activations, "router_logits", DType::F32,
                                       Shape{tokens, layer.router.weight.outFeatures()});
     }
     route(runner, config, layer, x, to);
     if (observer != nullptr) {
-        (*observer)(to.ids.view());
+        observer->chosen(
+            {to.routerLogits.view(), to.ids.view(), to.weights.view(), config.routerOrder, config.routerNormalize});
+        if (keep == nullptr) {
+            to.routerLogits.reset();
+        }
     }
     kernels::ExpertMlp op;
     op.x = to.normed.view();

@@ -16,6 +16,7 @@
 #include "engine/model/decoder_layer.h"
 #include "engine/model/op_runner.h"
 #include "kernels/ops/attention/kv_view.h"
+#include "kernels/ops/experts/moe.h"
 
 namespace vitrine::engine {
 
@@ -83,8 +84,12 @@ struct MlpActivations {
     kernels::Tensor rows;          ///< (tokens * k, hidden)
 };
 
-/// Called with the experts that the router chose, (tokens, k) I32 on the device.
-using RouterObserver = std::function<void(const kernels::TensorView& ids)>;
+/// Is told what the router of a layer chose.
+struct RouterObserver {
+    /// The op with the ids that it gave, on the device. Its logits are there if `wantsLogits`.
+    std::function<void(const kernels::RouterTopK& done)> chosen;
+    bool wantsLogits = false;
+};
 
 /// out = x + attention(norm(x)). `out` may be x where the input is not kept. `keep` receives what the backward pass
 /// reads, or is null; only without a cache.

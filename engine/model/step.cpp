@@ -64,7 +64,7 @@ StepOutput StepRunner::run() {
 
 void StepRunner::runLayers(const TensorView& x) {
     const LayerTokens tokens = layerTokens(model_, stepInputs_, inputs_.view(), frequencies_.view());
-    const RouterObserver countExpertsOf = [&](const TensorView& ids) { countExperts(ids); };
+    const RouterObserver countExpertsOf{[&](const kernels::RouterTopK& done) { countExperts(done.ids); }};
     const bool counts = stepInputs_.batch.expertUse != nullptr && context_.can().computesValues;
     for (std::size_t i = 0; i < model_.layers().size(); ++i) {
         context_.throwIfStopped();

@@ -15,20 +15,24 @@ using kernels::Shape;
 using kernels::Tensor;
 using kernels::TensorView;
 
-GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques)
-    : model_(model), techniques_(techniques), store_(model.context()) {}
+GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation)
+    : model_(model), techniques_(techniques), store_(model.context()), dropout_(regularisation.dropout) {
+    if (regularisation.auxLoss > 0 && model.config().experts > 0) {
+        balance_ = std::make_unique<BalanceLoss>(model.context(), model.config().experts, regularisation.auxLoss);
+    }
+}
 
-void GradientPass::run(const TrainingBatch& batch, const GradientMap& gradients, float gradScale,
-                       const TensorView& lossSum) {
-    pass(batch, &gradients, gradScale, lossSum);
+double GradientPass::run(const TrainingBatch& batch, const GradientMap& gradients, const StepPart& part,
+                         const TensorView& lossSum) {
+    return pass(batch, &gradients, part, lossSum);
 }
 
 void GradientPass::evaluate(const TrainingBatch& batch, const TensorView& lossSum) {
-    pass(batch, nullptr, 1, lossSum);
+    pass(batch, nullptr, {}, lossSum);
 }
 
-void GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients, float gradScale,
-                        const TensorView& lossSum) {
+double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients, const StepPart& part,
+                          const TensorView& lossSum) {
     kernels::Context& context = model_.context();
     const OpRunner runner(context, context.memory().general(), model_.options().computeDType);
     const Decoder& decoder = model_.decoder();
@@ -37,18 +41,25 @@ void GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients
     const BatchInputs inputs(runner, model_, batch);
     Tensor x = runner.activation("hidden", Shape{inputs.ids().shape[0], model_.config().hidden});
     runner.run(kernels::Embedding{inputs.ids(), decoder.embedding(), x.view(), decoder.embeddingScale()});
-    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_);
-    x = layers.forward(std::move(x), gradients != nullptr);
-    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), lossSum, gradScale,
-                         techniques_.lossChunk});
-    if (gradients == nullptr) {
-        return;
+    BalanceLoss* balance = gradients != nullptr ? balance_.get() : nullptr;
+    if (balance != nullptr) {
+        balance->begin();
     }
+    const LayerDropout dropout{gradients != nullptr ? dropout_ : 0, part.seed};
+    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_, {balance, dropout});
+    x = layers.forward(std::move(x), gradients != nullptr);
+    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), lossSum, part.gradScale,
+                         techniques_.lossChunk, dropout});
+    if (gradients == nullptr) {
+        return 0;
+    }
+    const double balanceLoss = balance != nullptr ? balance->finish(part.share) : 0;
     layers.backward(*gradients, x.view());
     const TensorView table = gradients->of(decoder.embedding());
     if (!table.empty()) {
         runner.run(kernels::EmbeddingGradient{inputs.order(), inputs.ids(), x.view(), table, decoder.embeddingScale()});
     }
+    return balanceLoss;
 }
 
 } // namespace vitrine::engine

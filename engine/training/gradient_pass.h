@@ -7,24 +7,37 @@
 // Activations come from the context's caching allocator (Memory::general). In the trace, the phases of a step are layer
 // scopes: "forward layer", "loss chunk", "recompute", "backward layer".
 
+#include <cstdint>
+#include <memory>
+
 #include "engine/model/model.h"
 #include "engine/training/activation_store.h"
+#include "engine/training/balance_loss.h"
 #include "engine/training/document_mask.h"
 #include "engine/training/gradient_map.h"
 #include "engine/training/memory_techniques.h"
+#include "engine/training/regularisation.h"
 #include "engine/training/training_batch.h"
 
 namespace vitrine::engine {
 
+/// What a micro-batch is to its step.
+struct StepPart {
+    float gradScale = 1;    ///< of the gradients of the losses: 1 / (tokens that count) for those of the mean
+    double share = 1;       ///< of the step's tokens, for the load-balancing loss
+    std::uint64_t seed = 0; ///< of dropout
+};
+
 /// Belongs to the thread of the model's context. The model outlives it.
 class GradientPass {
 public:
-    GradientPass(Model& model, const MemoryTechniques& techniques);
+    GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation = {});
 
-    /// Adds the losses of the batch to `lossSum` (1) F64 and gradScale times their gradients to `gradients`. Throws
-    /// BadInput for a bad batch, OutOfMemory, Cancelled; the gradients are then of no use.
-    void run(const TrainingBatch& batch, const GradientMap& gradients, float gradScale,
-             const kernels::TensorView& lossSum);
+    /// Adds the losses of the batch to `lossSum` (1) F64 and part.gradScale times their gradients to `gradients`.
+    /// Returns the load-balancing loss before its coefficient. Throws BadInput for a bad batch, OutOfMemory, Cancelled;
+    /// the gradients are then of no use.
+    double run(const TrainingBatch& batch, const GradientMap& gradients, const StepPart& part,
+               const kernels::TensorView& lossSum);
     /// The losses only.
     void evaluate(const TrainingBatch& batch, const kernels::TensorView& lossSum);
     const MemoryTechniques& techniques() const { return techniques_; }
@@ -32,13 +45,15 @@ public:
     std::size_t keptOnDevice() const { return store_.refused(); }
 
 private:
-    void pass(const TrainingBatch& batch, const GradientMap* gradients, float gradScale,
-              const kernels::TensorView& lossSum);
+    double pass(const TrainingBatch& batch, const GradientMap* gradients, const StepPart& part,
+                const kernels::TensorView& lossSum);
 
     Model& model_;
     MemoryTechniques techniques_;
     DocumentMasks masks_;
     ActivationStore store_;
+    std::unique_ptr<BalanceLoss> balance_; ///< null: no such loss
+    double dropout_;
 };
 
 } // namespace vitrine::engine

@@ -25,14 +25,14 @@ namespace {
 class LossChunk {
 public:
     LossChunk(const OpRunner& runner, const HeadLoss& loss, std::int64_t begin, std::int64_t end)
-        : runner_(runner), loss_(loss), x_(kernels::sliceRows(loss.x, begin, end)),
-          targets_(kernels::sliceRows(loss.targets, begin, end)) {}
+        : runner_(runner), loss_(loss), head_(loss.dropout.appliedToHead(loss.decoder.head(), begin)),
+          x_(kernels::sliceRows(loss.x, begin, end)), targets_(kernels::sliceRows(loss.targets, begin, end)) {}
 
     void run() {
         const Tensor normed = runner_.activation("final.normed", x_.shape);
         const bool wide = runner_.compute() == DType::F64;
         const DType type = wide ? DType::F64 : DType::F32;
-        const std::int64_t vocab = loss_.decoder.head().weight.outFeatures();
+        const std::int64_t vocab = head_.weight.outFeatures();
         const Tensor logits = runner_.make(MemoryCategory::Logits, "logits", type, Shape{x_.shape[0], vocab});
         multiply(normed.view(), logits.view());
         const Tensor losses = runner_.make(MemoryCategory::Logits, "losses", type, Shape{x_.shape[0]});
@@ -56,12 +56,11 @@ private:
     void multiply(const TensorView& normed, const TensorView& logits) {
         const kernels::NormWeights& norm = loss_.decoder.finalNorm();
         runner_.run(kernels::RmsNorm{x_, norm.weight, normed, norm.eps, norm.form});
-        const kernels::LinearView& head = loss_.decoder.head();
         kernels::Matmul op;
         op.x = normed;
-        op.weight = head.weight;
-        op.bias = head.bias;
-        op.adapter = head.adapter;
+        op.weight = head_.weight;
+        op.bias = head_.bias;
+        op.adapter = head_.adapter;
         op.out = logits;
         runner_.run(op);
     }
@@ -78,7 +77,7 @@ private:
         const Tensor gradNormed =
             runner_.make(MemoryCategory::Gradients, "final.normed.gradient", runner_.compute(), x_.shape);
         {
-            const LinearBackward head(runner_, loss_.decoder.head(), *loss_.gradients, gradLogits);
+            const LinearBackward head(runner_, head_, *loss_.gradients, gradLogits);
             head.input(gradNormed.view(), false);
             head.parameters(normed);
         }
@@ -89,6 +88,7 @@ private:
 
     const OpRunner& runner_;
     const HeadLoss& loss_;
+    kernels::LinearView head_;
     TensorView x_, targets_;
 };
 

@@ -8,6 +8,7 @@
 #include "engine/model/decoder.h"
 #include "engine/model/op_runner.h"
 #include "engine/training/gradient_map.h"
+#include "engine/training/layer_dropout.h"
 
 namespace vitrine::engine {
 
@@ -21,6 +22,7 @@ struct HeadLoss {
     kernels::TensorView lossSum;            ///< (1) F32 or F64: the losses are added to it
     float gradScale = 1;                    ///< of the gradients: 1 / (tokens that count) for those of the mean
     std::int64_t chunk = 0;                 ///< tokens; 0: all
+    LayerDropout dropout;                   ///< of the head's adapter
 };
 
 void runHeadLoss(const OpRunner& runner, const HeadLoss& loss);

@@ -32,15 +32,23 @@ bool LayerStack::repeatsMlp() const {
     return techniques_.checkpointing != Checkpointing::None || (tile > 0 && tile < inputs_.tokens().tokens());
 }
 
-void LayerStack::mlp(const DecoderLayer& layer, const TensorView& x, const TensorView& out,
-                     MlpActivations* keep) const {
+DecoderLayer LayerStack::layerFrom(std::size_t index, std::int64_t firstRow) const {
+    return extras_.dropout.applied(model_.layers()[index], static_cast<std::int64_t>(index), firstRow);
+}
+
+void LayerStack::mlp(std::size_t index, const TensorView& x, const TensorView& out, MlpActivations* keep) const {
+    RouterObserver observer;
+    if (extras_.balance != nullptr) {
+        observer = extras_.balance->observer(runner_);
+    }
+    const RouterObserver* told = extras_.balance != nullptr ? &observer : nullptr;
     if (keep != nullptr) {
-        mlpForward(runner_, model_.config(), layer, x, out, keep);
+        mlpForward(runner_, model_.config(), layerFrom(index, 0), x, out, keep, told);
         return;
     }
     forTiles(x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
-        mlpForward(runner_, model_.config(), layer, kernels::sliceRows(x, begin, end),
-                   kernels::sliceRows(out, begin, end), nullptr);
+        mlpForward(runner_, model_.config(), layerFrom(index, begin), kernels::sliceRows(x, begin, end),
+                   kernels::sliceRows(out, begin, end), nullptr, told);
     });
 }
 
@@ -53,22 +61,22 @@ Tensor LayerStack::forward(Tensor x, bool keep) {
         runner_.context().throwIfStopped();
         const kernels::TraceScope scope(runner_.context().tracer(), base::ScopeKind::Layer, "forward layer",
                                         static_cast<std::int32_t>(i));
-        const DecoderLayer& layer = model_.layers()[i];
+        const DecoderLayer layer = layerFrom(i, 0);
         if (!keep) {
             attentionForward(runner_, pass(layer), x.view(), x.view(), nullptr);
-            mlp(layer, x.view(), x.view(), nullptr);
+            mlp(i, x.view(), x.view(), nullptr);
             continue;
         }
         Tensor middle = runner_.activation("hidden", x.view().shape);
         attentionForward(runner_, pass(layer), x.view(), middle.view(), whole ? &kept_[i].attention : nullptr);
         store_.put(i, std::move(x), offload);
         if (!whole) {
-            mlp(layer, middle.view(), middle.view(), nullptr);
+            mlp(i, middle.view(), middle.view(), nullptr);
             x = std::move(middle);
             continue;
         }
         x = runner_.activation("hidden", middle.view().shape);
-        mlp(layer, middle.view(), x.view(), repeatsMlp() ? nullptr : &kept_[i].mlp);
+        mlp(i, middle.view(), x.view(), repeatsMlp() ? nullptr : &kept_[i].mlp);
         kept_[i].middle = std::move(middle);
     }
     return x;
@@ -84,7 +92,7 @@ void LayerStack::backward(const GradientMap& gradients, const TensorView& gradie
 }
 
 void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, const TensorView& gradient) {
-    const DecoderLayer& layer = model_.layers()[index];
+    const DecoderLayer layer = layerFrom(index, 0);
     kernels::Tracer& tracer = runner_.context().tracer();
     const auto number = static_cast<std::int32_t>(index);
     const Tensor input = store_.take(runner_, index);
@@ -99,16 +107,18 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
     }
     const kernels::TraceScope scope(tracer, base::ScopeKind::Layer, "backward layer", number);
     const ModelConfig& config = model_.config();
+    const TensorView balance = extras_.balance != nullptr ? extras_.balance->gradProbabilities() : TensorView{};
     if (repeatsMlp()) {
         forTiles(gradient.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
             const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
             const TensorView rows = kernels::sliceRows(gradient, begin, end);
             MlpActivations again;
-            mlpForward(runner_, config, layer, x, {}, &again);
-            mlpBackward(runner_, config, layer, gradients, x, again, rows, rows);
+            const DecoderLayer tile = layerFrom(index, begin);
+            mlpForward(runner_, config, tile, x, {}, &again);
+            mlpBackward(runner_, config, tile, gradients, x, again, rows, rows, balance);
         });
     } else {
-        mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient);
+        mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient, balance);
     }
     kept.middle.reset();
     attentionBackward(runner_, pass(layer), masks_.of(layer, inputs_.starts()), gradients, input.view(), kept.attention,

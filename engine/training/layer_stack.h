@@ -9,19 +9,28 @@
 
 #include "engine/model/decoder.h"
 #include "engine/training/activation_store.h"
+#include "engine/training/balance_loss.h"
 #include "engine/training/batch_inputs.h"
 #include "engine/training/document_mask.h"
 #include "engine/training/layer_backward.h"
+#include "engine/training/layer_dropout.h"
 #include "engine/training/memory_techniques.h"
 
 namespace vitrine::engine {
+
+struct LayerExtras {
+    BalanceLoss* balance = nullptr; ///< null: no such loss
+    LayerDropout dropout;
+};
 
 /// One pass. The arguments outlive it.
 class LayerStack {
 public:
     LayerStack(const OpRunner& runner, const Model& model, const BatchInputs& inputs,
-               const MemoryTechniques& techniques, DocumentMasks& masks, ActivationStore& store)
-        : runner_(runner), model_(model), inputs_(inputs), techniques_(techniques), masks_(masks), store_(store) {}
+               const MemoryTechniques& techniques, DocumentMasks& masks, ActivationStore& store,
+               const LayerExtras& extras)
+        : runner_(runner), model_(model), inputs_(inputs), techniques_(techniques), masks_(masks), store_(store),
+          extras_(extras) {}
 
     /// Takes the input of the first layer, (tokens, hidden), and gives the output of the last one. `keep`: backward()
     /// follows.
@@ -39,7 +48,9 @@ private:
 
     LayerPass pass(const DecoderLayer& layer) const;
     bool repeatsMlp() const;
-    void mlp(const DecoderLayer& layer, const kernels::TensorView& x, const kernels::TensorView& out,
+    /// The layer with dropout for the tokens from `firstRow` on.
+    DecoderLayer layerFrom(std::size_t index, std::int64_t firstRow) const;
+    void mlp(std::size_t index, const kernels::TensorView& x, const kernels::TensorView& out,
              MlpActivations* keep) const;
     void layerBackward(std::size_t index, const GradientMap& gradients, const kernels::TensorView& gradient);
 
@@ -49,6 +60,7 @@ private:
     const MemoryTechniques& techniques_;
     DocumentMasks& masks_;
     ActivationStore& store_;
+    LayerExtras extras_;
     std::vector<Kept> kept_;
 };
 

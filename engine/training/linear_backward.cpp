@@ -5,6 +5,8 @@
 #include "kernels/ops/experts/grouped_matmul.h"
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/linear/matmul_gradients.h"
+#include "kernels/ops/rowwise/dropout.h"
+#include "kernels/ops/rowwise/elementwise.h"
 #include "kernels/ops/rowwise/sum_rows.h"
 
 namespace vitrine::engine {
@@ -38,7 +40,9 @@ void LinearBackward::input(const TensorView& gradX, bool accumulate) const {
         return;
     }
     inputGradient(gradOut_, linear_.weight, 1, gradX, accumulate);
-    if (!low_.empty()) {
+    if (!low_.empty() && linear_.adapter.dropout.probability > 0) {
+        addThroughDropout(gradX);
+    } else if (!low_.empty()) {
         inputGradient(low_.view(), kernels::denseWeight(linear_.adapter.a), 1, gradX, true);
     }
 }
@@ -69,8 +73,27 @@ void LinearBackward::addWeightGradient(const TensorView& x) const {
     }
 }
 
-void LinearBackward::addAdapterGradients(const TensorView& x) const {
+void LinearBackward::addThroughDropout(const TensorView& gradX) const {
+    const Tensor part = runner_.make(MemoryCategory::Gradients, "adapter.input.gradient", gradX.dtype, gradX.shape);
+    inputGradient(low_.view(), kernels::denseWeight(linear_.adapter.a), 1, part.view(), false);
+    drop(part.view(), part.view());
+    runner_.run(kernels::Add{gradX, part.view(), gradX});
+}
+
+void LinearBackward::drop(const TensorView& x, const TensorView& out) const {
+    const kernels::AdapterDropout& dropout = linear_.adapter.dropout;
+    runner_.run(kernels::Dropout{x, out, dropout.probability, dropout.seed, dropout.stream, dropout.firstRow});
+}
+
+void LinearBackward::addAdapterGradients(const TensorView& input) const {
     const kernels::AdapterView& adapter = linear_.adapter;
+    TensorView x = input;
+    Tensor dropped;
+    if (adapter.dropout.probability > 0 && (gradients_.has(adapter.a) || gradients_.has(adapter.b))) {
+        dropped = runner_.activation("adapter.input", input.shape);
+        x = dropped.view();
+        drop(input, x);
+    }
     if (const TensorView gradient = gradients_.of(adapter.b); !gradient.empty()) {
         const Tensor hidden = runner_.activation("adapter.hidden", Shape{x.shape[0], adapter.rank()});
         multiply(x, adapter.a, adapter.scale, hidden.view());

@@ -6,6 +6,7 @@
 // With y = x W^T + bias + s (x A^T) B^T and g the gradient of y:
 //   dx = g W + u A, where u = s g B
 //   dW = g^T x,  dbias = sum of g,  dA = u^T x,  dB = g^T (s x A^T)
+// With dropout D of the adapter's input, y has D(x) A^T, dx has D(u A), and dA and dB have D(x) in the place of x.
 // Frozen tensors cost nothing.
 
 #include "engine/model/op_runner.h"
@@ -36,6 +37,8 @@ public:
 private:
     void addWeightGradient(const kernels::TensorView& x) const;
     void addAdapterGradients(const kernels::TensorView& x) const;
+    void addThroughDropout(const kernels::TensorView& gradX) const;
+    void drop(const kernels::TensorView& x, const kernels::TensorView& out) const;
     void multiply(const kernels::TensorView& x, const kernels::TensorView& matrix, float scale,
                   const kernels::TensorView& out) const;
     void inputGradient(const kernels::TensorView& gradOut, const kernels::WeightView& weight, float scale,

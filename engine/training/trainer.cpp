@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/training/host_floats.h"
+#include "engine/training/layer_dropout.h"
 #include "kernels/context/context.h"
 #include "kernels/ops/rowwise/elementwise.h"
 
@@ -49,8 +50,9 @@ TokenCounts countTokens(std::span<const TrainingBatch> batches) {
 
 } // namespace
 
-Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques)
-    : model_(model), state_(state), pass_(model, techniques) {
+Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques,
+                 const Regularisation& regularisation, std::uint64_t seed)
+    : model_(model), state_(state), pass_(model, techniques, regularisation), seed_(seed) {
     kernels::MemoryResource& memory = model.context().memory().general();
     lossSum_ = kernels::Tensor(memory, MemoryCategory::Other, "loss", DType::F64, Shape{1});
     norm_ = kernels::Tensor(memory, MemoryCategory::Other, "gradients.norm", DType::F32, Shape{1});
@@ -77,9 +79,13 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
         const TrainScope scope(context.tracer(), number, counts.tokens);
         state_.zeroGradients();
         clearLoss();
+        StepPart part;
+        part.gradScale = static_cast<float>(1 / static_cast<double>(counts.predicted));
+        std::int64_t index = 0;
         for (const TrainingBatch& batch : batches) {
-            pass_.run(batch, state_.gradients(), static_cast<float>(1 / static_cast<double>(counts.predicted)),
-                      lossSum_.view());
+            part.share = static_cast<double>(batch.tokens.size()) / static_cast<double>(counts.tokens);
+            part.seed = dropoutSeed(seed_, number, index++);
+            out.auxLoss += part.share * pass_.run(batch, state_.gradients(), part, lossSum_.view());
         }
         if (beforeUpdate) {
             beforeUpdate();

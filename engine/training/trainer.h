@@ -19,6 +19,7 @@ namespace vitrine::engine {
 /// What a step was like. Numbers that come from values are 0 on Meta.
 struct TrainingStep {
     double loss = 0;         ///< mean over the tokens that count, before the update
+    double auxLoss = 0;      ///< the load-balancing loss before its coefficient; 0 where it is not asked for
     double gradientNorm = 0; ///< before clipping
     double seconds = 0;      ///< on the context's clock
     std::int64_t tokens = 0; ///< of all micro-batches
@@ -30,7 +31,9 @@ double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const T
 /// Belongs to the thread of the model's context. The model and the state outlive it.
 class Trainer {
 public:
-    Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques);
+    /// `seed` is that of dropout.
+    Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques,
+            const Regularisation& regularisation = {}, std::uint64_t seed = 0);
 
     /// Step `number` (from 1) with this learning rate. The loss is the mean over the tokens of all batches together.
     /// `beforeUpdate` (may be null) is called when the gradients are complete. Throws BadInput for a bad batch or one
@@ -50,6 +53,7 @@ private:
     Model& model_;
     TrainedState& state_;
     GradientPass pass_;
+    std::uint64_t seed_;
     kernels::Tensor lossSum_; ///< (1) F64
     kernels::Tensor norm_;    ///< (1) F32
 };

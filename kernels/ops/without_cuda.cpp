@@ -7,6 +7,7 @@
 #include "kernels/ops/attention/flex_attention.h"
 #include "kernels/ops/experts/group_pairs.h"
 #include "kernels/ops/experts/grouped_matmul.h"
+#include "kernels/ops/experts/router_shares.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"

@@ -8,6 +8,7 @@
 
 #include "kernels/ops/experts/group_pairs.h"
 #include "kernels/ops/experts/moe.h"
+#include "kernels/ops/experts/router_shares.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/kernels/ops/experts/expert_testing.h"
 
@@ -429,6 +430,22 @@ TEST(RouterTopKBackwardGpu, AsOnTheCpu) {
                 testing::expectSameOnGpu(*testing::gpu(), make, {&gradLogits}, 1e-5);
             }
         }
+    }
+}
+
+TEST(RouterSharesGpu, AsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(8);
+    for (const auto& [experts, k] : {std::pair{40, 4}, {32, 1}, {128, 8}}) {
+        const TestTensor ids = testing::chooseExperts(random, 77, k, experts);
+        TestTensor logits(DType::F32, Shape{77, experts});
+        TestTensor weights(DType::F32, Shape{77, k});
+        TestTensor out(DType::F32, Shape{77, 2 * experts});
+        logits.fillNormal(random, 3);
+        const auto make = [&](auto&& at) {
+            return RouterShares{{at(logits), at(ids), at(weights), RouterOrder::TopKThenSoftmax, false}, at(out)};
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 1e-5);
     }
 }
 

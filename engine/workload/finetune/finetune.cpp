@@ -36,6 +36,8 @@ constexpr std::array kFinetuneOptions = {
                "The adapter's result is multiplied by alpha / rank; unset: 2 rank"},
     OptionSpec{"rslora", OptionType::Bool, "false", "", 0, 0, "", "", "Training",
                "Rank-stabilised: multiply by alpha / sqrt(rank) instead"},
+    OptionSpec{"dropout", OptionType::Real, "0", "", 0, 0.99, "", "", "Training",
+               "Share of the adapter's input that is dropped while it is trained, in other places each step"},
     OptionSpec{"data", OptionType::Path, "", "", 0, 0, "", "", "Training",
                "JSON Lines with text, messages or tokens in each line; loss on the assistant's answers only"},
     OptionSpec{"sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
@@ -64,6 +66,8 @@ constexpr std::array kFinetuneOptions = {
                "Largest norm of all gradients together; 0: no clipping"},
     OptionSpec{"optimizer", OptionType::Choice, "adamw", "", 0, 0, "adamw|adamw8bit", "", "Training",
                "adamw8bit keeps the moments in a byte each"},
+    OptionSpec{"router_aux_loss", OptionType::Real, "", "", 0, 100, "", "", "Training",
+               "Coefficient of the load-balancing loss of experts; unset: the config's, where it asks for that loss"},
     OptionSpec{"accumulate", OptionType::Integer, "1", "", 1, 65536, "", "", "Training",
                "Micro-batches whose gradients make one step"},
     OptionSpec{"checkpoint", OptionType::Choice, "layer", "", 0, 0, "none|layer|offload", "", "Memory",
@@ -128,10 +132,16 @@ void checkAdapterOptions(const Experiment& experiment, const std::string& name) 
     if (full && experiment.flag("rslora")) {
         failOption(name, "rslora", "is for adapters; method full has none");
     }
+    if (full && experiment.real("dropout") > 0) {
+        failOption(name, "dropout", "is for adapters; method full has none");
+    }
     for (const char* key : {"alpha", "train"}) {
         if (experiment.has("adapter") && experiment.has(key)) {
             failOption(name, key, "is given beside adapter, which has its own; leave one of them out");
         }
+    }
+    if (experiment.has("adapter") && experiment.real("dropout") > 0) {
+        failOption(name, "dropout", "is given beside adapter, which has its own; leave one of them out");
     }
     if (experiment.has("train")) {
         const ParameterChoice parsed(experiment.text("train"), name + ": train");

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "engine/training/host_floats.h"
@@ -28,12 +29,22 @@ LearningRate learningRate(const Run& run, std::int64_t steps) {
     return out;
 }
 
+/// The coefficient of the load-balancing loss.
+double auxLoss(const Run& run, const ModelConfig& config) {
+    const std::optional<double> given = run.spec.maybeReal("router_aux_loss");
+    if (given.value_or(0) > 0 && config.experts == 0) {
+        throw base::BadInput("router_aux_loss: the model has no experts; leave the option out");
+    }
+    return given.value_or(config.routerAuxLoss);
+}
+
 } // namespace
 
 FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneModel& model, FinetuneData& data)
     : run_(run), source_(source), model_(model), data_(data),
       trainer_(model.model(), model.state(),
-               memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch())),
+               memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch()),
+               {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
       rate_(learningRate(run, data.steps())), steps_(data.steps()) {
     Json& metrics = run.metrics;
     metrics["trained_parameters"] = model.state().elements();
@@ -99,6 +110,7 @@ void FinetuneLoop::openMetricFiles() {
 void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     losses_.push_back(step.loss);
     norms_.push_back(step.gradientNorm);
+    auxLosses_.push_back(step.auxLoss);
     rates_.push_back(rate_.at(number - 1));
     stepSeconds_.push_back(step.seconds);
     tokens_ += step.tokens;
@@ -135,8 +147,9 @@ void FinetuneLoop::evaluate(std::int64_t number) {
 }
 
 void FinetuneLoop::save(std::int64_t number) {
-    const Json progress = {{"losses", losses_},          {"grad_norms", norms_},     {"learning_rates", rates_},
-                           {"eval_losses", evalLosses_}, {"eval_steps", evalSteps_}, {"spec", run_.spec.toJson()}};
+    const Json progress = {{"losses", losses_},         {"grad_norms", norms_},       {"aux_losses", auxLosses_},
+                           {"learning_rates", rates_},  {"eval_losses", evalLosses_}, {"eval_steps", evalSteps_},
+                           {"spec", run_.spec.toJson()}};
     writeTrainingCheckpoint(run_.spec.text("output"), number, model_.model().context(), model_.state(), progress, {});
 }
 
@@ -157,6 +170,7 @@ void FinetuneLoop::resume() {
     };
     numbers("losses", losses_);
     numbers("grad_norms", norms_);
+    numbers("aux_losses", auxLosses_);
     numbers("learning_rates", rates_);
     numbers("eval_losses", evalLosses_);
     numbers("eval_steps", evalSteps_);
@@ -196,6 +210,7 @@ void FinetuneLoop::addMetrics() {
         metrics["losses"] = losses_;
         metrics["grad_norms"] = norms_;
         metrics["learning_rates"] = rates_;
+        metrics["aux_losses"] = auxLosses_;
         metrics["eval_losses"] = evalLosses_;
         metrics["eval_steps"] = evalSteps_;
     }

@@ -131,6 +131,7 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
         adapterConfig_.rank = run.spec.integer("rank");
         adapterConfig_.alpha = run.spec.maybeReal("alpha").value_or(2 * static_cast<double>(adapterConfig_.rank));
         adapterConfig_.rsLora = run.spec.flag("rslora");
+        adapterConfig_.dropout = run.spec.real("dropout");
         adapterConfig_.baseModel = source.name;
         const ParameterChoice choice(run.spec.has("train") ? run.spec.text("train") : "attention", "train");
         adapter_ = std::make_unique<Adapter>(*model_, adapterTargets(model_->parameters(), choice, adapterConfig_));
@@ -141,7 +142,19 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
         }
         setTargets(adapterConfig_, model_->parameters(), adapted);
     }
+    refuseDropoutOfExperts();
     state_ = std::make_unique<TrainedState>(model_->context(), adapter_->tensors(), optimizerOptions(run));
+}
+
+void FinetuneModel::refuseDropoutOfExperts() const {
+    for (const AdapterPart& part : adapter_->parts()) {
+        if (adapterConfig_.dropout > 0 && part.view.a.shape.rank() == 3) {
+            throw base::BadInput(
+                fmt::format("dropout: {} is a stack of experts, whose adapters have no dropout (in PEFT "
+                            "neither); train without experts, or with dropout 0",
+                            part.parameter));
+        }
+    }
 }
 
 std::int64_t FinetuneModel::parameters() const {

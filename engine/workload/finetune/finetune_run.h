@@ -40,6 +40,7 @@ public:
 private:
     void chooseWeights(const Run& run);
     void addAdapter(const Run& run, const ModelSource& source);
+    void refuseDropoutOfExperts() const;
 
     std::unique_ptr<Model> model_;
     std::unique_ptr<Adapter> adapter_;
@@ -75,7 +76,7 @@ private:
     LearningRate rate_;
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
-    std::vector<double> losses_, norms_, rates_, stepSeconds_;
+    std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
     std::int64_t tokens_ = 0;

@@ -132,6 +132,7 @@ void check(const GroupedMatmul& op) {
     }
     if (!op.linear.adapter.empty()) {
         const AdapterView& adapter = op.linear.adapter;
+        rule.require(adapter.dropout.probability == 0, "adapter.dropout", "not 0: adapters of stacks have no dropout");
         const std::int64_t experts = op.linear.weight.experts();
         rule.shape(adapter.a, "adapter.a", {experts, OpCheck::kAny, op.linear.weight.inFeatures()});
         rule.shape(adapter.b, "adapter.b", {experts, out, adapter.rank()});

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
 #include "kernels/ops/experts/expert_groups.h"
+#include "kernels/ops/experts/row_softmax.h"
 #include "kernels/ops/linear/weight_product.h"
 
 namespace vitrine::kernels {
@@ -29,21 +29,6 @@ void chooseLargest(const float* values, std::int64_t count, std::int64_t k, std:
         taken[best] = true;
         ids[j] = static_cast<std::int32_t>(best);
         chosen[j] = values[best];
-    }
-}
-
-template <class C> void softmaxInPlace(C* values, std::int64_t count) {
-    C maximum = -std::numeric_limits<C>::infinity();
-    for (std::int64_t i = 0; i < count; ++i) {
-        maximum = std::max(maximum, values[i]);
-    }
-    C sum = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        values[i] = std::exp(values[i] - maximum);
-        sum += values[i];
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-        values[i] /= sum;
     }
 }
 

@@ -11,6 +11,11 @@ AdapterProducts::AdapterProducts(const Matmul& op, ScratchLayout layout, const D
     base.adapter = {};
     const TensorView hidden = layout.take(op.x.dtype, Shape{op.x.shape[0], op.adapter.rank()});
     down.x = op.x;
+    const AdapterDropout& dropout = op.adapter.dropout;
+    if (dropout.probability > 0) {
+        down.x = layout.take(op.x.dtype, op.x.shape);
+        drop = {op.x, down.x, dropout.probability, dropout.seed, dropout.stream, dropout.firstRow};
+    }
     down.weight = denseWeight(op.adapter.a);
     down.scale = op.adapter.scale;
     down.out = hidden;

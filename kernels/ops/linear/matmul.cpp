@@ -63,7 +63,7 @@ Cost cost(const Matmul& op, const DeviceTraits& traits) {
     if (!op.adapter.empty()) {
         cost.launches = 0;
         cost.computeType = op.x.dtype;
-        AdapterProducts(op, ScratchLayout(), traits).forEach([&](const Matmul& part) {
+        AdapterProducts(op, ScratchLayout(), traits).forEach([&](const auto& part) {
             addCost(cost, kernels::cost(part, traits));
         });
         return cost;

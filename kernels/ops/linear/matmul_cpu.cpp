@@ -28,7 +28,7 @@ void multiplyByDots(CpuContext& context, const Product& product, float* prepared
 
 void execute(CpuContext& context, const Matmul& op) {
     if (!op.adapter.empty()) {
-        AdapterProducts(op, ScratchLayout(op.scratch.data), DeviceTraits{}).forEach([&](const Matmul& part) {
+        AdapterProducts(op, ScratchLayout(op.scratch.data), DeviceTraits{}).forEach([&](const auto& part) {
             execute(context, part);
         });
         return;

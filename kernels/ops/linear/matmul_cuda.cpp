@@ -116,7 +116,7 @@ void execute(CudaContext& context, const Matmul& op) {
     if (!op.adapter.empty()) {
         const bool whole = op.scratch.bytes() >= scratch(op, context.traits());
         AdapterProducts(op, ScratchLayout(op.scratch.data), whole ? context.traits() : DeviceTraits{})
-            .forEach([&](const Matmul& part) { execute(context, part); });
+            .forEach([&](const auto& part) { execute(context, part); });
         return;
     }
     if (op.out.shape.count() == 0) {

@@ -60,8 +60,9 @@ inline std::vector<TrainedTensor> allTensors(const Model& model) {
 /// Mean loss, and the gradients of one pass in a state that was zeroed.
 class PassRunner {
 public:
-    PassRunner(TrainedModel& trained, TrainedState& state, const MemoryTechniques& techniques = {})
-        : context_(*trained.context), state_(state), pass_(*trained.model, techniques),
+    PassRunner(TrainedModel& trained, TrainedState& state, const MemoryTechniques& techniques = {},
+               const Regularisation& regularisation = {})
+        : context_(*trained.context), state_(state), pass_(*trained.model, techniques, regularisation),
           sum_(context_.memory().general(), base::MemoryCategory::Other, "loss", kernels::DType::F64,
                kernels::Shape{1}),
           norm_(context_.memory().general(), base::MemoryCategory::Other, "norm", kernels::DType::F32,
@@ -71,9 +72,11 @@ public:
         state_.zeroGradients();
         clearSum();
         const auto predicted = static_cast<double>(batch.predicted());
-        pass_.run(batch, state_.gradients(), static_cast<float>(1 / predicted), sum_.view());
+        aux_ = pass_.run(batch, state_.gradients(), {static_cast<float>(1 / predicted), 1, 7}, sum_.view());
         return sum() / predicted;
     }
+    /// The load-balancing loss of the last gradients().
+    double aux() const { return aux_; }
     double loss(const TrainingBatch& batch) {
         clearSum();
         pass_.evaluate(batch, sum_.view());
@@ -100,6 +103,7 @@ private:
     TrainedState& state_;
     GradientPass pass_;
     kernels::Tensor sum_, norm_;
+    double aux_ = 0;
 };
 
 /// The largest difference over the largest absolute value of `expected`.

@@ -150,10 +150,15 @@ TEST_F(Finetune, OptionsThatCannotBeHonouredAreErrors) {
     expectRefused({{"prompt_length", 8}, {"train", "atention"}}, "no parameters are called \"atention\"");
     expectRefused({{"prompt_length", 8}, {"loss_chunks", "0"}}, "loss_chunks");
     expectRefused({{"prompt_length", 8}, {"method", "full"}, {"alpha", 2}}, "alpha");
+    expectRefused({{"prompt_length", 8}, {"method", "full"}, {"dropout", 0.1}}, "dropout");
+    expectRefused({{"prompt_length", 8}, {"adapter", "x"}, {"dropout", 0.1}}, "dropout");
     expectRefused({{"prompt_length", 8}, {"save_every", 2}}, "output: missing");
     expectRefused({{"prompt_length", 8}, {"merge", "bf16"}}, "output: missing");
     expectRefused({{"prompt_length", 8}, {"eval_every", 2}}, "nothing to evaluate");
     EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"method", "qlora"}}), base::BadInput);
+    EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"router_aux_loss", 0.1}}), base::BadInput);
+    EXPECT_THROW(run({{"model", fixture("qwen3-moe")}, {"prompt_length", 8}, {"train", "experts"}, {"dropout", 0.1}}),
+                 base::BadInput);
     EXPECT_THROW(run({{"model", fixture("gpt-oss-mxfp4")}, {"prompt_length", 8}, {"method", "full"}}), base::BadInput);
     EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"resume", at("nothing")}}), base::BadInput);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/ops/experts/router_shares.h"
 #include "tests/kernels/ops/common/gradient_testing.h"
 #include "tests/kernels/ops/experts/expert_testing.h"
 
@@ -344,6 +345,44 @@ TEST(RouterTopKBackward, NarrowGradientsFollowTheWideOnes) {
             testing::expectClose(gradLogits, scene.gradLogits.values(), 1e-6);
         }
     }
+}
+
+TEST(RouterShares, AreProbabilitiesAndTheChoice) {
+    std::mt19937 random(11);
+    CpuContext context(2);
+    for (const auto& [experts, k] : {std::pair{6, 2}, {33, 4}, {4, 4}}) {
+        RouterScene scene(random, experts, k, RouterOrder::TopKThenSoftmax, false);
+        testing::runOp(context, scene.forward);
+        TestTensor out(DType::F32, Shape{5, 2 * experts});
+        testing::runOp(context, RouterShares{scene.forward, out});
+        const std::vector<double> logits = scene.logits.values(), ids = scene.ids.values();
+        std::vector<double> expected;
+        for (int t = 0; t < 5; ++t) {
+            const auto first = logits.begin() + static_cast<std::ptrdiff_t>(t) * experts;
+            const std::vector<double> row = softmax({first, first + experts});
+            expected.insert(expected.end(), row.begin(), row.end());
+            const auto chosen = ids.begin() + static_cast<std::ptrdiff_t>(t) * k;
+            for (int e = 0; e < experts; ++e) {
+                expected.push_back(std::find(chosen, chosen + k, e) == chosen + k ? 0 : 1);
+            }
+        }
+        testing::expectClose(out, expected, 1e-6);
+        EXPECT_TRUE(out.guardsIntact());
+    }
+}
+
+TEST(RouterShares, CheckNamesTheField) {
+    std::mt19937 random(12);
+    const RouterScene scene(random, 6, 2, RouterOrder::TopKThenSoftmax, false);
+    const TestTensor out(DType::F32, Shape{5, 12});
+    const RouterShares good{scene.forward, out};
+    check(good);
+    RouterShares op = good;
+    op.out.shape = Shape{5, 6};
+    testing::expectCheckNames(op, "out");
+    op = good;
+    op.out.dtype = DType::BF16;
+    testing::expectCheckNames(op, "out");
 }
 
 TEST(RouterTopKBackward, CheckNamesTheField) {
