@@ -50,12 +50,15 @@ json resultOf(const std::vector<std::string>& more) {
     return json::parse(result.out, nullptr, false);
 }
 
-/// Numbers of the checkpoints in a folder.
+/// How many complete checkpoints a folder holds.
 std::size_t checkpoints(const std::string& folder) {
+    constexpr std::string_view kBegin = "checkpoint-";
     std::size_t count = 0;
     if (std::filesystem::exists(folder)) {
         for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-            count += entry.path().filename().string().starts_with("checkpoint-") ? 1 : 0;
+            const std::string name = entry.path().filename().string();
+            const bool complete = name.find_first_not_of("0123456789", kBegin.size()) == std::string::npos;
+            count += name.starts_with(kBegin) && complete ? 1 : 0;
         }
     }
     return count;
@@ -63,8 +66,6 @@ std::size_t checkpoints(const std::string& folder) {
 
 TEST(FinetuneCommand, AKilledRunGoesOnWithTheSameLosses) {
     const TempFolder folder;
-    const json whole = resultOf({"--steps", "12"});
-    ASSERT_EQ(whole.at("losses").size(), 12u);
     const std::string output = folder.file("out");
     for (const std::size_t saved : {1u, 3u, 6u}) {
         // 100,000 steps: it is killed long before the end.
