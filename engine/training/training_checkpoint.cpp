@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -70,6 +71,19 @@ std::optional<std::int64_t> stepOf(const fs::path& folder) {
     throw base::BadInput(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
 }
 
+/// The complete checkpoints of a folder by their steps.
+std::map<std::int64_t, fs::path> completeCheckpoints(const fs::path& folder) {
+    std::map<std::int64_t, fs::path> out;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::optional<std::int64_t> step = stepOf(entry.path());
+        if (step && fs::exists(entry.path() / kProgressFile)) {
+            out[*step] = entry.path();
+        }
+    }
+    return out;
+}
+
 } // namespace
 
 std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step, kernels::Context& context,
@@ -97,27 +111,27 @@ std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step
     return folder.string();
 }
 
+void keepLatestCheckpoints(const std::string& output, std::int64_t count) {
+    std::map<std::int64_t, fs::path> complete = completeCheckpoints(output);
+    std::error_code error;
+    while (static_cast<std::int64_t>(complete.size()) > count) {
+        fs::remove_all(complete.begin()->second, error);
+        complete.erase(complete.begin());
+    }
+}
+
 std::string findTrainingCheckpoint(const std::string& folder) {
     if (fs::exists(fs::path(folder) / kProgressFile)) {
         return folder;
     }
-    fs::path best;
-    std::int64_t latest = -1;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        const std::optional<std::int64_t> step = stepOf(entry.path());
-        if (step && *step > latest && fs::exists(entry.path() / kProgressFile)) {
-            latest = *step;
-            best = entry.path();
-        }
-    }
-    if (best.empty()) {
+    const std::map<std::int64_t, fs::path> complete = completeCheckpoints(folder);
+    if (complete.empty()) {
         throw base::BadInput(
             fmt::format("{}: holds no checkpoint of a training run; name the output folder of one that "
                         "was saved",
                         folder));
     }
-    return best.string();
+    return complete.rbegin()->second.string();
 }
 
 nlohmann::json readTrainingProgress(const std::string& checkpoint) {

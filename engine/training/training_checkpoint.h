@@ -26,6 +26,9 @@ std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step
                                     const TrainedState& state, const nlohmann::json& progress,
                                     const std::function<void(const std::string& folder)>& more);
 
+/// Deletes all but the `count` latest complete checkpoints of OUTPUT. What cannot be deleted stays.
+void keepLatestCheckpoints(const std::string& output, std::int64_t count);
+
 /// The checkpoint that `folder` means: itself, or the latest of its checkpoint-N. Throws BadInput where there is none.
 std::string findTrainingCheckpoint(const std::string& folder);
 /// Its trainer_state.json. Throws BadInput "FILE: FIELD: what".

@@ -14,6 +14,7 @@
 #include "engine/checkpoint/token_rows.h"
 #include "engine/generation/batch_pool.h"
 #include "engine/workload/batch/batch_answers.h"
+#include "engine/workload/common/run_adapter.h"
 
 namespace vitrine::engine {
 namespace {
@@ -332,6 +333,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     const ModelOptions options = modelOptions(run, context, run.spec.text("weights"));
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
+    const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
     const BatchOptions batch = batchOptions(run, options, work, source.config);
     reportKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = run.spec.text("mode");

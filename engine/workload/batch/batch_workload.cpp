@@ -12,7 +12,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<std::string_view, 1> kBatchSharedKeys = {"kv_dtype"};
+constexpr std::array<std::string_view, 2> kBatchSharedKeys = {"adapter", "kv_dtype"};
 constexpr std::array<std::string_view, 2> kBatchViews = {"kv-cache", "batching"};
 
 /// Columns as in option_table.cpp.

@@ -83,6 +83,8 @@ constexpr std::array kFinetuneOptions = {
                "Evaluate the validation rows every so many steps; 0: never"},
     OptionSpec{"save_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",
                "Write a checkpoint into output every so many steps; 0: never"},
+    OptionSpec{"keep_checkpoints", OptionType::Integer, "0", "", 0, kMaxCount, "", "", "Run",
+               "How many of the latest checkpoints stay in output; 0: all"},
     OptionSpec{"resume", OptionType::Path, "", "", 0, 0, "", "", "Run",
                "Go on from a checkpoint, or from the latest one of an output folder"},
 };
@@ -153,6 +155,9 @@ void checkFinetune(const Experiment& experiment, const std::string& name) {
     checkLossChunks(experiment, name);
     checkAdapterOptions(experiment, name);
     if (!experiment.has("output")) {
+        if (experiment.integer("keep_checkpoints") > 0) {
+            failOption(name, "output", "missing; name the folder whose checkpoints are kept");
+        }
         if (experiment.integer("save_every") > 0) {
             failOption(name, "output", "missing; name the folder that checkpoints go to");
         }

@@ -150,7 +150,11 @@ void FinetuneLoop::save(std::int64_t number) {
     const Json progress = {{"losses", losses_},         {"grad_norms", norms_},       {"aux_losses", auxLosses_},
                            {"learning_rates", rates_},  {"eval_losses", evalLosses_}, {"eval_steps", evalSteps_},
                            {"spec", run_.spec.toJson()}};
-    writeTrainingCheckpoint(run_.spec.text("output"), number, model_.model().context(), model_.state(), progress, {});
+    const std::string output = run_.spec.text("output");
+    writeTrainingCheckpoint(output, number, model_.model().context(), model_.state(), progress, {});
+    if (const std::int64_t keep = run_.spec.integer("keep_checkpoints"); keep > 0) {
+        keepLatestCheckpoints(output, keep);
+    }
 }
 
 void FinetuneLoop::resume() {

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/common/run_adapter.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
@@ -20,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 1> kServeSharedKeys = {"kv_dtype"};
+constexpr std::array<std::string_view, 2> kServeSharedKeys = {"adapter", "kv_dtype"};
 constexpr std::array<std::string_view, 1> kServeViews = {"batching"};
 
 /// Columns as in option_table.cpp.
@@ -251,6 +252,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     const ModelOptions options = modelOptions(run, context, run.spec.text("weights"));
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
+    const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
     BatchWork work;
     work.tokenizer = maker.tokenizer();
     work.chatFormat = maker.chatFormat();

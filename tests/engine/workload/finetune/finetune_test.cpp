@@ -7,6 +7,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "engine/workload/common/workload.h"
@@ -93,6 +94,43 @@ TEST_F(Finetune, AnAdapterIsReadAgainAndMerged) {
                            {"adapter", at("adapter")},
                            {"steps", 1}});
     EXPECT_NEAR(more["losses"][0].get<double>(), out["saved_loss"].get<double>(), 1e-6);
+}
+
+TEST_F(Finetune, OnlyTheLatestCheckpointsStay) {
+    run({{"model", fixture("llama")},
+         {"steps", 12},
+         {"save_every", 1},
+         {"keep_checkpoints", 2},
+         {"output", at("few")}});
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(at("few"))) {
+        if (entry.path().filename().string().starts_with("checkpoint")) {
+            found.insert(entry.path().filename().string());
+        }
+    }
+    EXPECT_EQ(found, (std::set<std::string>{"checkpoint-11", "checkpoint-12"}));
+}
+
+TEST_F(Finetune, BatchesAnswerWithTheAdapterAsGenerateDoes) {
+    run({{"model", fixture("llama")}, {"train", "all-linear"}, {"lr", 0.05}, {"steps", 4}, {"output", at("adapter")}});
+    const Json base = {{"vitrine", 1}, {"backend", "cpu"}, {"model", fixture("llama")}, {"ignore_eos", true}};
+    Json generate = base;
+    generate.update({{"workload", "generate"}, {"tokens", {5, 9, 200, 31}}, {"max_new_tokens", 6}});
+    const auto ids = [](const Json& experiment) {
+        return runExperiment(Experiment::parse(experiment, "experiment"), {}, {})["ids"];
+    };
+    const Json plain = ids(generate);
+    generate["adapter"] = at("adapter");
+    const Json adapted = ids(generate);
+    EXPECT_NE(adapted, plain);
+    std::ofstream(at("trace.jsonl")) << R"({"id": "a", "arrival": 0, "tokens": [5, 9, 200, 31], "max_new_tokens": 6})";
+    Json batch = base;
+    batch.update({{"workload", "batch"},
+                  {"trace", at("trace.jsonl")},
+                  {"adapter", at("adapter")},
+                  {"outputs", at("answers.jsonl")}});
+    runExperiment(Experiment::parse(batch, "experiment"), {}, {});
+    EXPECT_EQ(Json::parse(std::ifstream(at("answers.jsonl")))["ids"], adapted);
 }
 
 TEST_F(Finetune, MergesExpertsAsMxfp4) {
