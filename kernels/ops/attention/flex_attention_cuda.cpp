@@ -56,9 +56,10 @@ constexpr std::string_view kUnaligned = "q, k, v, out and gradients: on a GPU th
                                         "multiples of 16 bytes; pad the rows of the "
                                         "projection";
 
-void checkForDevice(const FlexAttention& op) {
+void checkForDevice(const FlexAttention& op, bool backward) {
     const auto refuse = [](std::string_view what) { throw base::Unsupported(fmt::format("FlexAttention: {}", what)); };
-    if (op.q.dtype != DType::BF16 && op.q.dtype != DType::F16) {
+    // Training in float32 goes forward through Attention.
+    if (op.q.dtype != DType::BF16 && op.q.dtype != DType::F16 && !(backward && op.q.dtype == DType::F32)) {
         refuse("q: on a GPU it must be bfloat16 or float16; convert it, or choose the CPU");
     }
     if (op.q.shape[3] % 16 != 0 || op.q.shape[3] > 256) {
@@ -205,6 +206,20 @@ void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const F
     }
 }
 
+/// Float32, without tensor cores: dq, then dk and dv.
+void launchRows(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
+                const abi::FlexAttentionParams& parameters) {
+    const FlexAttention& forward = op.forward;
+    for (const TensorView* own : {&forward.q, &forward.k}) {
+        std::vector<KernelVariable> variables = variablesOf(forward, source);
+        variables.insert(variables.end(), {{"capture_gradients", static_cast<std::int64_t>(source.gradients.size())},
+                                           {"rows", own->shape[2]},
+                                           {"row_heads", own->shape[0] * own->shape[1]},
+                                           {"pass", own == &forward.q ? 1 : 2}});
+        launchWith(context, "flex_attention_rows", abi::kFlexAttentionAbi, parameters, variables, &source.text);
+    }
+}
+
 /// Tiles of 128 queries that see the same 128 keys.
 struct ColumnSpread {
     std::int64_t longest = 0;
@@ -313,7 +328,7 @@ void execute(CudaContext& context, const FlexAttention& op) {
     if (op.q.shape.count() == 0) {
         return;
     }
-    checkForDevice(op);
+    checkForDevice(op, false);
     const std::shared_ptr<const FlexSource> source = forwardSource(op);
     const FlexForwardScratch scratch(op, op.scratch.data);
     if (scratch.bytes > 0 && op.scratch.bytes() < scratch.bytes) {
@@ -337,7 +352,7 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     if (forward.q.shape.count() == 0) {
         return;
     }
-    checkForDevice(forward);
+    checkForDevice(forward, true);
     for (const TensorView* tensor : {&op.gradOut, &op.dq, &op.dk, &op.dv}) {
         if (!headsAligned(*tensor)) {
             throw base::Unsupported(fmt::format("FlexAttention: {}", kUnaligned));
@@ -386,6 +401,8 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     launchWith(context, "flex_attention_delta", abi::kFlexAttentionAbi, parameters, rows, nullptr);
     if (hopper) {
         launchHopper(context, op, *source, scratch, parameters);
+    } else if (forward.q.dtype == DType::F32) {
+        launchRows(context, op, *source, parameters);
     } else {
         launchPasses(context, op, *source, parameters);
     }

@@ -44,7 +44,7 @@ struct FlexForwardScratch {
 /// Whether the Hopper forms (wgmma and tensor maps) take this op on a GPU of that major version, backward.
 inline bool hasHopperForm(int major, const FlexAttention& op) {
     const std::int64_t headDim = op.q.shape[3];
-    return major == 9 && (headDim == 64 || headDim == 128);
+    return major == 9 && op.q.dtype != DType::F32 && (headDim == 64 || headDim == 128);
 }
 
 struct FlexBackwardScratch {

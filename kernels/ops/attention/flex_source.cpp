@@ -150,7 +150,10 @@ std::shared_ptr<const FlexSource> backwardSource(const FlexAttentionBackward& op
     for (const TensorView& tensor : op.dCaptures) {
         wanted += tensor.empty() ? '0' : '1';
     }
-    return kept(fmt::format("backward {} {}", wanted, keyOf(op.forward, form)), [&] {
+    // Float32 is chosen for its digits.
+    const bool fast = op.forward.q.dtype != DType::F32;
+    const EmitOptions options{.reciprocals = fast, .fastTanh = fast};
+    return kept(fmt::format("backward {} {} {}", wanted, fast, keyOf(op.forward, form)), [&] {
         FlexSource source;
         source.mask = form;
         source.hasScore = !op.forward.score.empty();
@@ -164,7 +167,7 @@ std::shared_ptr<const FlexSource> backwardSource(const FlexAttentionBackward& op
             source.gradients = gradient->captures;
         }
         source.text.text =
-            maskText(op.forward.mask, form) + scoreText(op.forward.score, gradient ? &*gradient : nullptr);
+            maskText(op.forward.mask, form) + scoreText(op.forward.score, gradient ? &*gradient : nullptr, options);
         return source;
     });
 }
