@@ -152,7 +152,7 @@ std::shared_ptr<const FlexSource> backwardSource(const FlexAttentionBackward& op
     }
     // Float32 is chosen for its digits.
     const bool fast = op.forward.q.dtype != DType::F32;
-    const EmitOptions options{.reciprocals = fast, .fastTanh = fast};
+    const EmitOptions options{.fastTanh = fast, .reciprocals = fast};
     return kept(fmt::format("backward {} {} {}", wanted, fast, keyOf(op.forward, form)), [&] {
         FlexSource source;
         source.mask = form;
