@@ -17,6 +17,7 @@ namespace {
 using test::fixture;
 using test::PassRunner;
 using test::relativeError;
+using test::threeDocuments;
 using test::TrainedModel;
 
 constexpr double kTolerance = 1e-4;
@@ -88,14 +89,6 @@ TEST(GradientPass, AnAdapterGivesTheReferencesGradientsAndLosses) {
 
 class EveryFamily : public testing::TestWithParam<std::string> {};
 
-TrainingBatch threeDocuments() {
-    TrainingBatch batch;
-    batch.addDocument({5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17, 250, 41});
-    batch.addDocument({7, 3});
-    batch.addDocument({19, 111, 112, 9, 54, 45, 5, 66, 2, 90, 91, 92, 93, 94, 95, 96, 97, 4, 3, 2, 1, 14});
-    return batch;
-}
-
 std::vector<TrainedTensor> trainable(const Model& model) {
     std::vector<TrainedTensor> out = test::allTensors(model);
     EXPECT_FALSE(out.empty());
@@ -140,34 +133,12 @@ TEST_P(EveryFamily, TheTrainingForwardGivesTheLogitsOfInference) {
     EXPECT_NEAR(runner.loss(batch), sum / static_cast<double>(batch.predicted()), 1e-6);
 }
 
-/// tests/fixtures/gradients/NAME.json: of transformers' loss over threeDocuments(), and for each parameter the norm of
-/// its gradient g and the sum of g[i] cos(0.37 i + 1).
 TEST_P(EveryFamily, LossAndGradientsAreThoseOfTransformers) {
-    const std::string path = fixture("gradients/" + GetParam() + ".json");
     if (GetParam() == "gpt-oss-mxfp4") {
         GTEST_SKIP() << "transformers does not train packed weights";
     }
-    const auto expected = nlohmann::json::parse(std::ifstream(path));
     TrainedModel trained(GetParam());
-    TrainedState state(*trained.context, trainable(*trained.model), {});
-    PassRunner runner(trained, state);
-    const double loss = expected.at("loss").get<double>();
-    EXPECT_NEAR(runner.gradients(threeDocuments()), loss, kTolerance * std::max(1.0, loss / 10));
-    EXPECT_EQ(state.tensors().size(), expected.at("gradients").size());
-    for (const TrainedTensor& tensor : state.tensors()) {
-        const std::vector<float> gradient = test::gradientOf(*trained.context, state, tensor);
-        double squares = 0;
-        double waves = 0;
-        for (std::size_t i = 0; i < gradient.size(); ++i) {
-            const auto value = static_cast<double>(gradient[i]);
-            squares += value * value;
-            waves += value * std::cos(0.37 * static_cast<double>(i) + 1);
-        }
-        const auto& numbers = expected.at("gradients").at(tensor.name);
-        const double norm = numbers[0].get<double>();
-        EXPECT_NEAR(std::sqrt(squares), norm, kTolerance * norm + 1e-7) << tensor.name;
-        EXPECT_NEAR(waves, numbers[1].get<double>(), kTolerance * norm + 1e-7) << tensor.name;
-    }
+    test::expectGradientsOfTransformers(trained, GetParam(), kTolerance);
 }
 
 TEST_P(EveryFamily, TechniquesChangeNothingButMemoryAndTime) {

@@ -4,6 +4,7 @@
 
 // What tests of training share.
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -125,6 +126,39 @@ inline std::vector<float> gradientOf(kernels::Context& context, const TrainedSta
 
 inline std::vector<double> numbersOf(const std::string& path, const char* field) {
     return nlohmann::json::parse(std::ifstream(path)).at(field).get<std::vector<double>>();
+}
+
+inline TrainingBatch threeDocuments() {
+    TrainingBatch batch;
+    batch.addDocument({5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17, 250, 41});
+    batch.addDocument({7, 3});
+    batch.addDocument({19, 111, 112, 9, 54, 45, 5, 66, 2, 90, 91, 92, 93, 94, 95, 96, 97, 4, 3, 2, 1, 14});
+    return batch;
+}
+
+/// tests/fixtures/gradients/NAME.json: of transformers' loss over threeDocuments(), and for each parameter the norm of
+/// its gradient g and the sum of g[i] cos(0.37 i + 1).
+inline void expectGradientsOfTransformers(TrainedModel& trained, const std::string& name, double tolerance) {
+    const auto expected = nlohmann::json::parse(std::ifstream(fixture("gradients/" + name + ".json")));
+    TrainedState state(*trained.context, allTensors(*trained.model), {});
+    PassRunner runner(trained, state);
+    const double loss = expected.at("loss").get<double>();
+    EXPECT_NEAR(runner.gradients(threeDocuments()), loss, tolerance * std::max(1.0, loss / 10));
+    EXPECT_EQ(state.tensors().size(), expected.at("gradients").size());
+    for (const TrainedTensor& tensor : state.tensors()) {
+        const std::vector<float> gradient = gradientOf(*trained.context, state, tensor);
+        double squares = 0;
+        double waves = 0;
+        for (std::size_t i = 0; i < gradient.size(); ++i) {
+            const auto value = static_cast<double>(gradient[i]);
+            squares += value * value;
+            waves += value * std::cos(0.37 * static_cast<double>(i) + 1);
+        }
+        const auto& numbers = expected.at("gradients").at(tensor.name);
+        const double norm = numbers[0].get<double>();
+        EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm + 1e-7) << tensor.name;
+        EXPECT_NEAR(waves, numbers[1].get<double>(), tolerance * norm + 1e-7) << tensor.name;
+    }
 }
 
 } // namespace vitrine::engine::test
