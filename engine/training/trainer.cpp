@@ -80,6 +80,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
         for (const TrainingBatch& batch : batches) {
             pass_.run(batch, state_.gradients(), static_cast<float>(1 / static_cast<double>(counts.predicted)),
                       lossSum_.view());
+            out.keptOnDevice = std::max(out.keptOnDevice, pass_.keptOnDevice());
         }
         if (beforeUpdate) {
             beforeUpdate();
@@ -101,6 +102,12 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
 
 double Trainer::loss(std::span<const TrainingBatch> batches) {
     return meanLoss(pass_, model_.context(), batches);
+}
+
+void Trainer::giveBack() {
+    pass_.giveBack();
+    model_.context().memory().trim();
+    model_.context().memory().trimHost();
 }
 
 double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches) {
