@@ -240,6 +240,9 @@ TEST(PagedKvCache, PoolsGiveTheirMemoryBackAndGrowAgain) {
         const int first = cache.addSequence();
         append(cache, first, 1024);
         cache.book()->publish(first, prompt);
+        EXPECT_EQ(cache.book()->knownPrefix(prompt), 1024);
+        cache.forgetPrefixes();
+        EXPECT_EQ(cache.book()->knownPrefix(prompt), 0);
         const int second = cache.addSequence();
         append(cache, second, 20'000);
         const std::uint64_t both = cache.poolBytes();

@@ -167,7 +167,9 @@ Json planned(Json experiment) {
     experiment["workload"] = "finetune";
     experiment["plan"] = true;
     experiment["device_profile"] = "h100-80gb";
-    experiment["vram_budget"] = "80GiB";
+    if (!experiment.contains("vram_budget")) {
+        experiment["vram_budget"] = "80GiB";
+    }
     return planExperiment(Experiment::parse(experiment, "experiment"), {}, {});
 }
 
@@ -204,9 +206,30 @@ TEST_F(Finetune, ThePeakIsWhereTheTechniqueLeavesIt) {
     };
     EXPECT_EQ(at({{"loss_chunks", "1"}}), "loss chunk 0");
     EXPECT_EQ(at({{"loss_chunks", "64"}, {"checkpoint", "offload"}}).find("backward layer "), 0U);
-    // A run's memory is that of the plan, and so is the place of its peak.
-    const Json ran = run({{"model", fixture("llama")}, {"prompt_length", 64}, {"steps", 1}});
-    EXPECT_FALSE(ran["peak_at"].get<std::string>().empty());
+    // A run that rehearses a device's allocations has its peak where the plan has it.
+    for (const char* checkpoint : {"none", "layer"}) {
+        const Json experiment = {{"model", fixture("llama")},     {"prompt_length", 500},
+                                 {"device_profile", "h100-80gb"}, {"dtype", "float32"},
+                                 {"checkpoint", checkpoint},      {"steps", 1}};
+        const Json plan = planned(experiment);
+        const Json ran = run(experiment);
+        EXPECT_EQ(ran["peak_at"], plan["peak_at"]);
+        EXPECT_EQ(ran["peak_bytes"], plan["peak_bytes"]);
+    }
+}
+
+TEST_F(Finetune, ATableOfTechniquesHasTheLongestSequenceOfEach) {
+    const Json out = planned({{"model", "synthetic:tiny-llama"},
+                              {"max_context", true},
+                              {"techniques", true},
+                              {"vram_budget", "632MiB"}}); // 600 of them are the driver's
+    const Json& rows = out["techniques"];
+    ASSERT_EQ(rows.size(), 6U);
+    EXPECT_EQ(rows[0]["max_context"], out["max_context"]);
+    EXPECT_LT(rows[1]["max_context"], rows[3]["max_context"]);
+    for (const Json& row : rows) {
+        EXPECT_EQ(row["fits"].get<bool>(), row["max_context"] >= out["max_context"]) << row;
+    }
 }
 
 TEST_F(Finetune, InputsThatFindNoRoomOnTheHostStayOnTheDeviceAndAreCounted) {
