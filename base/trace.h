@@ -91,6 +91,7 @@ struct ScopeBeginEvent {
     std::int32_t index = -1;
     std::int64_t tokens = 0;
     DeviceRank device = 0;
+    MemoryCategory category = MemoryCategory::Other; ///< of an op: what it mostly writes; Other: nobody said it
 };
 
 /// Ends a scope; an op adds what it moved and computed.

@@ -22,7 +22,7 @@
 //
 // A paged cache has one pool of pages for each group. Pages pass from one sequence to another without an allocation;
 // engine/cache/page_book.h says which sequence holds which page. A pool starts with the pages that are needed, grows a
-// little ahead of need up to `poolPages`, and keeps its memory until the cache is destroyed. kvPoolBytes gives the most
+// little ahead of need up to `poolPages`, and keeps its memory until giveBack() or its end. kvPoolBytes gives the most
 // bytes that all pools together take. Other kinds of caches give back the memory after their last page when sequences
 // end.
 //
@@ -182,6 +182,12 @@ public:
     /// Address of a page's bytes.
     std::byte* pageData(int group, std::int32_t page) const;
     void copyPage(const PageCopy& copy);
+    /// The model's weights have changed: no later prompt takes over what pages hold. See PageBook::forgetPrefixes.
+    void forgetPrefixes() { book_.forgetPrefixes(); }
+    /// Paged: forgets prefixes and gives back the memory after the last page that a sequence holds, in the pieces that
+    /// it came in; all of it where there is no sequence. The pools grow again as pages are needed. Other caches hold
+    /// nothing that is not in use.
+    void giveBack();
     std::uint64_t poolBytes() const; ///< allocated for the pools so far; 0 when the cache is not paged
 
     std::uint64_t bytes() const;          ///< of all pages; of a paged cache those that sequences hold
@@ -216,6 +222,7 @@ private:
     PageBook book_{{}};
     std::vector<std::unique_ptr<kernels::GrowingRange>> ranges_; ///< by group
     std::vector<std::int64_t> backed_;                           ///< by group, of a paged cache: pages with memory
+    std::vector<std::vector<std::int64_t>> entered_; ///< by group, the same: first page of each piece that was counted
 };
 
 } // namespace vitrine::engine

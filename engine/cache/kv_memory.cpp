@@ -54,6 +54,7 @@ void KvCache::reserveRanges() {
         pageGroups.push_back({kind.pageTokens, kind.ringPages, pages});
     }
     backed_.resize(groups_.size());
+    entered_.resize(groups_.size());
     book_ = PageBook(std::move(pageGroups), isPaged() && options_.sharePrefixes);
     for (std::size_t group = 0; isPaged() && group < groups_.size(); ++group) {
         book_.setBacked(static_cast<int>(group), 0);
@@ -132,6 +133,7 @@ void KvCache::reportPool() {
         if (more > 0) {
             ranges_[index]->enter(static_cast<std::uint64_t>(backed_[index]) * stride,
                                   static_cast<std::uint64_t>(more) * stride, tagOf(group, more));
+            entered_[index].push_back(backed_[index]);
             backed_[index] = pages;
             book_.setBacked(group, pages);
             grew = true;
@@ -140,6 +142,27 @@ void KvCache::reportPool() {
     if (grew) {
         context_.tracer().counter("kv_pool_bytes", static_cast<double>(poolBytes()));
     }
+}
+
+void KvCache::giveBack() {
+    if (!isPaged()) {
+        return;
+    }
+    book_.forgetPrefixes();
+    for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
+        const auto index = static_cast<std::size_t>(group);
+        const std::uint64_t stride = pageStride(group);
+        const std::int64_t held = book_.closeFree(group);
+        std::vector<std::int64_t>& entered = entered_[index];
+        while (!entered.empty() && entered.back() >= held) {
+            backed_[index] = entered.back();
+            ranges_[index]->leave(static_cast<std::uint64_t>(backed_[index]) * stride);
+            entered.pop_back();
+        }
+        ranges_[index]->shrink(static_cast<std::uint64_t>(backed_[index]) * stride);
+        book_.setBacked(group, backed_[index]);
+    }
+    context_.tracer().counter("kv_pool_bytes", static_cast<double>(poolBytes()));
 }
 
 /// Room for `tokens` more tokens of a sequence. Throws OutOfMemory; what other sequences hold is then as before.

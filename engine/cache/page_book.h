@@ -117,6 +117,9 @@ public:
     /// Whole pages of the sequence become known by their tokens; `history` holds every token that is in. Pages whose
     /// tokens are known under another page are left alone.
     void publish(int sequence, std::span<const std::int32_t> history);
+    /// Forgets what all pages hold, because the model's weights have changed: no later prompt takes them over. Cached
+    /// pages and kept rings become free. Live sequences stay, but their tokens never become known.
+    void forgetPrefixes();
     /// Keeps the rings of a sequence as they are now. Does nothing unless rings are shared and all tokens of the
     /// sequence fill known pages.
     void keepRings(int sequence);
@@ -151,6 +154,7 @@ private:
     };
     struct Sequence {
         bool live = false;
+        bool outdated = false; ///< some of its tokens are from before forgetPrefixes
         std::int64_t length = 0;
         std::vector<std::uint64_t> chains; ///< of its first pages: those that are known
         std::vector<std::vector<std::int32_t>> pages;

@@ -108,7 +108,7 @@ std::int64_t PageBook::adoptPrefix(int sequence, std::span<const std::int32_t> p
 
 void PageBook::publish(int sequence, std::span<const std::int32_t> history) {
     Sequence& kept = at(sequence);
-    if (!sharesPrefixes()) {
+    if (!sharesPrefixes() || kept.outdated) {
         return;
     }
     const auto group = static_cast<std::size_t>(chainGroup_);
@@ -132,6 +132,29 @@ void PageBook::publish(int sequence, std::span<const std::int32_t> history) {
         kept.chains.push_back(entry.chain);
         keys_.emplace(entry.chain, key);
         known_.emplace(std::move(key), Known{page, entry.chain});
+    }
+}
+
+void PageBook::forgetPrefixes() {
+    if (!sharesPrefixes()) {
+        return;
+    }
+    Group& pool = pools_[static_cast<std::size_t>(chainGroup_)];
+    for (std::int32_t page = 0; page < static_cast<std::int32_t>(pool.pages.size()); ++page) {
+        const Page& entry = pool.pages[static_cast<std::size_t>(page)];
+        if (entry.chain == 0) {
+            continue;
+        }
+        forget(page);
+        if (entry.holders == 0) {
+            cached_.erase({entry.lastUse, page});
+            pool.free.insert(page);
+            noteChange(chainGroup_, page);
+        }
+    }
+    for (Sequence& sequence : sequences_) {
+        sequence.outdated = sequence.length > 0;
+        sequence.chains.clear();
     }
 }
 

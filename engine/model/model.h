@@ -149,7 +149,8 @@ public:
     std::span<const Parameter> parameters() const { return decoder_->parameters(); }
     /// The layers and parameters with the embedding, the final norm and the head.
     const Decoder& decoder() const { return *decoder_; }
-    /// Someone is about to write to the weights; see WeightStore::markChanged.
+    /// Someone is about to write to the weights; see WeightStore::markChanged. Whoever has a KvCache that shares
+    /// prefixes calls its forgetPrefixes() after each change.
     void markWeightsChanged() { weights_->markChanged(); }
     /// See Decoder::setAdapter. Forgets the captured graphs and the sizes of steps. REQUIRES that no step is pending.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);

@@ -34,6 +34,12 @@ public:
         clear();
         refused_ = 0;
     }
+    /// Drops all tensors and gives the host memory up.
+    void giveBack() {
+        clear();
+        stream_.reset(); // waits for its copies
+        host_.clear();
+    }
     /// How many of the last step's tensors found no room on the host.
     std::size_t refused() const { return refused_; }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/batch_inputs.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -43,12 +42,19 @@ StepBatch documentsOf(const TrainingBatch& batch) {
     return step;
 }
 
-std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens) {
+/// The places of tokens by their ids, those of equal ids in order. Counts, because sorting half a million takes longer
+/// than pricing a step on Meta. Ids are inside the vocabulary.
+std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
+    std::vector<std::int32_t> next(static_cast<std::size_t>(vocab) + 1);
+    for (const std::int32_t id : tokens) {
+        ++next[static_cast<std::size_t>(id) + 1];
+    }
+    std::partial_sum(next.begin(), next.end(), next.begin());
     std::vector<std::int32_t> order(tokens.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-        return tokens[static_cast<std::size_t>(a)] < tokens[static_cast<std::size_t>(b)];
-    });
+    for (std::size_t place = 0; place < tokens.size(); ++place) {
+        order[static_cast<std::size_t>(next[static_cast<std::size_t>(tokens[place])]++)] =
+            static_cast<std::int32_t>(place);
+    }
     return order;
 }
 
@@ -65,7 +71,7 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
         return slice;
     };
     const StepInputs::Slice targets = append(batch.targets);
-    const StepInputs::Slice order = append(orderById(batch.tokens));
+    const StepInputs::Slice order = append(orderById(batch.tokens, model.config().vocab));
     const StepInputs::Slice starts =
         batch.lengths.size() > 1 ? append(documentStarts(batch.lengths)) : StepInputs::Slice{};
     const auto uploaded = [&](std::string_view name, DType dtype, const auto& host) {

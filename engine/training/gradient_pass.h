@@ -40,6 +40,8 @@ public:
                const kernels::TensorView& lossSum);
     /// The losses only.
     void evaluate(const TrainingBatch& batch, const kernels::TensorView& lossSum);
+    /// Gives back what stays between passes: host memory for layer inputs. The next pass takes it again.
+    void giveBack() { store_.giveBack(); }
     const MemoryTechniques& techniques() const { return techniques_; }
     /// How many layers' inputs found no room in host memory in the last pass.
     std::size_t keptOnDevice() const { return store_.refused(); }

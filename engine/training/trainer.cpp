@@ -86,6 +86,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
             part.share = static_cast<double>(batch.tokens.size()) / static_cast<double>(counts.tokens);
             part.seed = dropoutSeed(seed_, number, index++);
             out.auxLoss += part.share * pass_.run(batch, state_.gradients(), part, lossSum_.view());
+            out.keptOnDevice = std::max(out.keptOnDevice, pass_.keptOnDevice());
         }
         if (beforeUpdate) {
             beforeUpdate();
@@ -107,6 +108,12 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
 
 double Trainer::loss(std::span<const TrainingBatch> batches) {
     return meanLoss(pass_, model_.context(), batches);
+}
+
+void Trainer::giveBack() {
+    pass_.giveBack();
+    model_.context().memory().trim();
+    model_.context().memory().trimHost();
 }
 
 double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches) {

@@ -23,6 +23,8 @@ struct TrainingStep {
     double gradientNorm = 0; ///< before clipping
     double seconds = 0;      ///< on the context's clock
     std::int64_t tokens = 0; ///< of all micro-batches
+    /// Layers whose inputs found no room in host memory, in the micro-batch with the most of them.
+    std::size_t keptOnDevice = 0;
 };
 
 /// The mean loss over the tokens of batches that count.
@@ -42,9 +44,10 @@ public:
                       const std::function<void()>& beforeUpdate = {});
     /// See meanLoss.
     double loss(std::span<const TrainingBatch> batches);
+    /// Gives the memory that steps leave for the next step back to the device and the host, before something else
+    /// needs it. The next step takes it again.
+    void giveBack();
     const MemoryTechniques& techniques() const { return pass_.techniques(); }
-    /// See GradientPass::keptOnDevice.
-    std::size_t keptOnDevice() const { return pass_.keptOnDevice(); }
 
 private:
     void clearLoss();

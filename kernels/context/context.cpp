@@ -245,8 +245,8 @@ void Context::waitForKernels(base::ProgressSink* progress) {
     }
 }
 
-base::ScopeId Context::beginOp(std::string_view name) {
-    return tracer_->beginScope(base::ScopeKind::Op, name);
+base::ScopeId Context::beginOp(std::string_view name, base::MemoryCategory category) {
+    return tracer_->beginScope(base::ScopeKind::Op, name, -1, 0, category);
 }
 
 void Context::endOp(base::ScopeId scope, const Cost& cost) {

@@ -76,7 +76,7 @@ public:
     template <class Op> void run(const Op& op) {
         check(op);
         const Cost opCost = cost(op, traits_);
-        const base::ScopeId scope = beginOp(Op::kName);
+        const base::ScopeId scope = beginOp(Op::kName, categoryOfOp<Op>());
         try {
             if (cuda_ != nullptr) {
                 execute(*cuda_, op);
@@ -130,7 +130,7 @@ public:
     CudaContext* cuda() { return cuda_.get(); }
 
 private:
-    base::ScopeId beginOp(std::string_view name);
+    base::ScopeId beginOp(std::string_view name, base::MemoryCategory category);
     void endOp(base::ScopeId scope, const Cost& cost);
     void chargeMeta(const Cost& cost);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/trace.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/dtype.h"
 
@@ -31,6 +32,16 @@ struct Cost {
 
     std::uint64_t bytes() const { return bytesRead + bytesWritten; }
 };
+
+/// What an op mostly writes, for sums of time by category. An op that writes something else than activations says so
+/// with a member kCategory.
+template <class Op> constexpr base::MemoryCategory categoryOfOp() {
+    if constexpr (requires { Op::kCategory; }) {
+        return Op::kCategory;
+    } else {
+        return base::MemoryCategory::Activations;
+    }
+}
 
 /// Roofline time of a cost on a device, seconds: the larger of memory and compute time, plus launches.
 double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -69,7 +70,12 @@ struct Tracer::State {
     ProfileLevel level;
     bool foldSteps; ///< in full mode
     std::uint64_t nextId = 1;
-    std::vector<base::ScopeId> scopes;
+    struct Open {
+        base::ScopeId id;
+        TracePlace place;
+    };
+    std::vector<Open> scopes;
+    std::set<std::string, std::less<>> placeNames; ///< what places view; never forgotten
     std::unordered_map<std::string, base::StringId, TextHash, std::equal_to<>> names;
 
     struct Template {
@@ -122,15 +128,28 @@ struct Tracer::State {
         pending.clear();
     }
 
-    void enter(base::ScopeId scope) {
-        scopes.push_back(scope);
+    TracePlace place() const { return scopes.empty() ? TracePlace{} : scopes.back().place; }
+
+    TracePlace placeOf(base::ScopeKind kind, std::string_view name, std::int32_t index) {
+        if (kind == base::ScopeKind::Op) {
+            return place();
+        }
+        auto known = placeNames.find(name);
+        if (known == placeNames.end()) {
+            known = placeNames.emplace(name).first;
+        }
+        return {*known, index};
+    }
+
+    void enter(base::ScopeId scope, const TracePlace& place) {
+        scopes.push_back({scope, place});
         base::setLaunchScope(scope);
     }
     void leave() {
         if (!scopes.empty()) {
             scopes.pop_back();
         }
-        base::setLaunchScope(scopes.empty() ? base::ScopeId{} : scopes.back());
+        base::setLaunchScope(scopes.empty() ? base::ScopeId{} : scopes.back().id);
     }
 
     const Template* find(std::optional<std::uint32_t> id) const {
@@ -410,21 +429,32 @@ base::TimeNs Tracer::now() const {
 }
 
 base::ScopeId Tracer::currentScope() const {
-    return state_->scopes.empty() ? base::ScopeId{} : state_->scopes.back();
+    return state_->scopes.empty() ? base::ScopeId{} : state_->scopes.back().id;
 }
 
-base::ScopeId Tracer::beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index, std::int64_t tokens) {
+TracePlace Tracer::place() const {
+    return state_->place();
+}
+
+std::string TracePlace::text() const {
+    return index < 0 ? std::string(name) : fmt::format("{} {}", name, index);
+}
+
+base::ScopeId Tracer::beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index, std::int64_t tokens,
+                                 base::MemoryCategory category) {
     State& state = *state_;
+    const TracePlace place = state.placeOf(kind, name, index);
     const bool skipped = state.level == ProfileLevel::Off ||
                          (state.level == ProfileLevel::Light && kind == base::ScopeKind::Op && !state.inStep);
     if (skipped) {
-        state.enter(currentScope());
+        state.enter(currentScope(), place);
         return {};
     }
     const base::ScopeId id{state.nextId++};
     const base::TimeNs time = now();
-    state.write(base::ScopeBeginEvent{time, id, currentScope(), kind, state.intern(name), index, tokens}, time);
-    state.enter(id);
+    state.write(base::ScopeBeginEvent{time, id, currentScope(), kind, state.intern(name), index, tokens, 0, category},
+                time);
+    state.enter(id, place);
     return id;
 }
 
@@ -615,7 +645,7 @@ void Tracer::restart(base::TraceSink& sink, ProfileLevel level) {
 }
 
 ReplayScope::ReplayScope(Tracer& tracer, const StepReplay& replay) : tracer_(tracer) {
-    tracer_.state_->enter(replay.scope);
+    tracer_.state_->enter(replay.scope, tracer_.state_->place());
 }
 
 ReplayScope::~ReplayScope() {

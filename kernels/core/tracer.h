@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -30,6 +31,14 @@ struct StepReplay {
     base::TimeNs begin = 0;
 };
 
+/// Where a run is: its innermost scope that is not an op.
+struct TracePlace {
+    std::string_view name;   ///< belongs to the tracer; empty: outside of all scopes
+    std::int32_t index = -1; ///< -1: the scope has no number
+
+    std::string text() const; ///< "backward layer 11"
+};
+
 class Tracer {
 public:
     /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs:
@@ -43,10 +52,13 @@ public:
     bool foldsSteps() const; ///< or, when off, records none
     base::TimeNs now() const;
     base::ScopeId currentScope() const;
+    /// Known at every level, also when off.
+    TracePlace place() const;
 
     /// Scopes nest strictly. Op scopes are skipped below Full, unless a step's first execution is being recorded.
+    /// `category` is that of an op.
     base::ScopeId beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
-                             std::int64_t tokens = 0);
+                             std::int64_t tokens = 0, base::MemoryCategory category = base::MemoryCategory::Other);
     void endScope(base::ScopeId scope, std::uint64_t bytes = 0, std::uint64_t flops = 0);
 
     /// Allocation ids are unique in the run.

@@ -71,18 +71,21 @@ void FirstFitArena::ensureCapacity(std::uint64_t bytes) {
     if (wanted <= capacity_) {
         return;
     }
+    giveBack(); // first: old and new together may not fit
+    address_ = static_cast<std::byte*>(
+        upstream_.allocate(wanted, StreamRef{}, Tag{base::MemoryCategory::Activations, "step arena", DType::U8, {}}));
+    capacity_ = wanted;
+}
+
+void FirstFitArena::giveBack() {
     if (!used_.empty()) {
-        throw base::Internal("the step arena cannot grow while pieces of it are in use");
+        throw base::Internal("the step arena cannot move while pieces of it are in use");
     }
     if (address_ != nullptr) {
-        // Give back first: old and new together may not fit.
         upstream_.deallocate(address_, capacity_, StreamRef{});
         address_ = nullptr;
         capacity_ = 0;
     }
-    address_ = static_cast<std::byte*>(
-        upstream_.allocate(wanted, StreamRef{}, Tag{base::MemoryCategory::Activations, "step arena", DType::U8, {}}));
-    capacity_ = wanted;
 }
 
 void FirstFitArena::beginStep() {

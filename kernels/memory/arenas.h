@@ -50,6 +50,7 @@ public:
     std::uint64_t capacity() const override { return capacity_; }
     std::uint64_t highWater() const override { return highWater_; }
     void beginStep() override;
+    void giveBack() override;
 
 private:
     MemoryResource& upstream_;

@@ -44,6 +44,7 @@ void Ledger::add(base::MemoryCategory category, std::uint64_t bytes) {
     if (statistics_.current > statistics_.peak) {
         statistics_.peak = statistics_.current;
         statistics_.peakByCategory = current;
+        statistics_.peakPlace = tracer_.place();
     }
     step_.maxByCategory[slot] = std::max(step_.maxByCategory[slot], above(current[slot], stepBase_[slot]));
     if (above(statistics_.current, stepBaseTotal_) > step_.peak) {
@@ -66,6 +67,7 @@ void Ledger::repeatStep(const StepMemory& step) {
     if (statistics_.current + step.peak > statistics_.peak) {
         statistics_.peak = statistics_.current + step.peak;
         statistics_.peakByCategory = sum(current, step.peakByCategory);
+        statistics_.peakPlace = tracer_.place();
     }
     statistics_.allocations += step.allocations;
     statistics_.frees += step.allocations;

@@ -58,6 +58,7 @@ public:
         arena_.beginStep();
         ledger_.beginStep();
     }
+    void giveBack() override { arena_.giveBack(); }
     void ensureCapacity(std::uint64_t bytes) override;
     std::uint64_t violations() const { return guard_.violations(); }
 
@@ -207,6 +208,10 @@ std::unique_ptr<GrowingRange> Memory::reserveRange(std::uint64_t capacity, const
 
 void Memory::trim() noexcept {
     state_->cache.trim();
+}
+
+void Memory::trimHost() noexcept {
+    state_->hostCache.trim();
 }
 
 const MemoryStatistics& Memory::statistics() const {

@@ -27,6 +27,7 @@ struct MemoryStatistics {
     std::uint64_t peak = 0; ///< largest total, untracked included
     base::CategoryBytes currentByCategory{};
     base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`; sums to it
+    TracePlace peakPlace;                 ///< where the run was then; its name belongs to the tracer
     base::CategoryBytes maxByCategory{};  ///< each category's own maximum
     std::uint64_t reserved = 0;           ///< asked of the device, slack included
     std::uint64_t peakReserved = 0;
@@ -59,6 +60,9 @@ public:
     virtual std::uint64_t capacity() const = 0;
     virtual std::uint64_t highWater() const = 0; ///< of the current or last step
     virtual void beginStep() = 0;                ///< resets the high-water mark; throws Internal if pieces are out
+    /// Gives the reservation back; ensureCapacity() makes another one. Graphs that were captured in it must not run
+    /// again. Throws Internal if pieces are out.
+    virtual void giveBack() = 0;
 };
 
 class Memory {
@@ -90,6 +94,8 @@ public:
 
     /// Gives the unused segments that general() keeps for later tensors back to the device.
     void trim() noexcept;
+    /// The same for host(). Work that reads or writes them must be done.
+    void trimHost() noexcept;
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;

@@ -173,8 +173,7 @@ FlameTreePtr laidOut(const RunTimeline& timeline, FlameBuilder& builder, bool of
         shown.length = static_cast<double>(node.time);
         shown.calls = node.calls;
         if (node.key >> kLevelShift == Op) {
-            shown.category =
-                static_cast<std::int8_t>(categoryOfOp(timeline.text(static_cast<std::uint32_t>(node.key))));
+            shown.category = static_cast<std::int8_t>(categoryOfOp(timeline, static_cast<std::uint32_t>(node.key)));
         } else if (node.key >> kLevelShift == Kernel && at.parent >= 0) {
             shown.category = flame->nodes[static_cast<std::size_t>(at.parent)].category;
         }

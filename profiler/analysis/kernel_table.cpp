@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
 
 #include "profiler/analysis/scope_places.h"
@@ -32,6 +34,29 @@ private:
     TimeNs end_ = std::numeric_limits<TimeNs>::min();
     TimeNs length_ = 0;
 };
+
+/// For runs whose ops did not say it.
+base::MemoryCategory guessedCategory(std::string_view op) {
+    struct Rule {
+        std::string_view part;
+        base::MemoryCategory category;
+    };
+    // The first part that the name contains decides: KvWrite, LmHeadBackward, AdamW, ...
+    static constexpr Rule kRules[] = {
+        {"Backward", base::MemoryCategory::Gradients},  {"Gradient", base::MemoryCategory::Gradients},
+        {"Adam", base::MemoryCategory::Optimizer},      {"Kv", base::MemoryCategory::KvCache},
+        {"LmHead", base::MemoryCategory::Logits},       {"Sample", base::MemoryCategory::Logits},
+        {"CrossEntropy", base::MemoryCategory::Logits}, {"Fill", base::MemoryCategory::Weights},
+        {"Dequant", base::MemoryCategory::Weights},     {"BlockMask", base::MemoryCategory::BlockMask},
+        {"AllReduce", base::MemoryCategory::Comm},
+    };
+    for (const Rule& rule : kRules) {
+        if (op.find(rule.part) != std::string_view::npos) {
+            return rule.category;
+        }
+    }
+    return base::MemoryCategory::Activations;
+}
 
 class Tabulator {
 public:
@@ -75,6 +100,7 @@ public:
         for (auto& [key, row] : kernels_) {
             row.name = std::string(timeline_.text(key.first));
             row.op = std::string(timeline_.text(key.second));
+            row.category = key.second == 0 ? base::MemoryCategory::Other : categoryOfOp(timeline_, key.second);
             row.share = part(row.total, table_.total);
             table_.kernels.push_back(std::move(row));
         }
@@ -161,25 +187,9 @@ KernelTable kernelTable(const RunTimeline& timeline, TimeNs begin, TimeNs end) {
     return tabulator.finish();
 }
 
-base::MemoryCategory categoryOfOp(std::string_view op) {
-    struct Rule {
-        std::string_view part;
-        base::MemoryCategory category;
-    };
-    // The first part that the name contains decides: KvWrite, LmHeadBackward, AdamW, ...
-    static constexpr Rule kRules[] = {
-        {"Backward", base::MemoryCategory::Gradients},  {"Adam", base::MemoryCategory::Optimizer},
-        {"Kv", base::MemoryCategory::KvCache},          {"LmHead", base::MemoryCategory::Logits},
-        {"Sample", base::MemoryCategory::Logits},       {"CrossEntropy", base::MemoryCategory::Logits},
-        {"Fill", base::MemoryCategory::Weights},        {"Dequant", base::MemoryCategory::Weights},
-        {"BlockMask", base::MemoryCategory::BlockMask}, {"AllReduce", base::MemoryCategory::Comm},
-    };
-    for (const Rule& rule : kRules) {
-        if (op.find(rule.part) != std::string_view::npos) {
-            return rule.category;
-        }
-    }
-    return base::MemoryCategory::Activations;
+base::MemoryCategory categoryOfOp(const RunTimeline& timeline, std::uint32_t name) {
+    const std::optional<base::MemoryCategory> said = timeline.scopes().categoryOfOp(name);
+    return said ? *said : guessedCategory(timeline.text(name));
 }
 
 } // namespace vitrine::profiler

@@ -20,7 +20,8 @@ class RunTimeline;
 /// All launches of one kernel for one op.
 struct KernelRow {
     std::string name;
-    std::string op; ///< "ExpertMlp"; empty: launched outside of ops
+    std::string op;                                              ///< "ExpertMlp"; empty: launched outside of ops
+    base::MemoryCategory category = base::MemoryCategory::Other; ///< of the op
     std::uint64_t launches = 0;
     base::TimeNs total = 0, shortest = 0, longest = 0;
     double share = 0; ///< of the time of all kernels
@@ -80,7 +81,8 @@ struct KernelTable {
 KernelTable kernelTable(const RunTimeline& timeline, base::TimeNs begin = 0,
                         base::TimeNs end = std::numeric_limits<base::TimeNs>::max());
 
-/// What an op mostly writes, by its name; activations when the name says nothing else.
-base::MemoryCategory categoryOfOp(std::string_view op);
+/// What the ops of this name (a number for timeline.text) mostly write, as they said when they ran. For runs recorded
+/// before ops said it, a guess from the name: activations when it says nothing else.
+base::MemoryCategory categoryOfOp(const RunTimeline& timeline, std::uint32_t name);
 
 } // namespace vitrine::profiler

@@ -36,6 +36,8 @@ constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
     {"dropped_parts", "older parts deleted"},
     {"dropped_bytes", "deleted with older parts"},
     {"host_peak_bytes", "host memory, peak"},
+    {"peak_at", "where the peak is"},
+    {"checkpoints_on_device", "layer inputs without room on the host"},
 };
 
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {

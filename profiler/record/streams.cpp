@@ -77,6 +77,9 @@ void encodeScopes(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("name", rows, [](const Begin& r) { return r.name.value; });
         w.signedColumn("index", rows, [](const Begin& r) { return r.index; });
         w.signedColumn("tokens", rows, [](const Begin& r) { return r.tokens; });
+        w.optionalColumn(kOpCategoryColumn, rows, [](const Begin& r) {
+            return r.category == base::MemoryCategory::Other ? 0 : static_cast<std::uint64_t>(r.category) + 1;
+        });
         w.optionalColumn(kDeviceColumn, rows, [](const Begin& r) { return r.device; });
     });
     encodeStream<End>(kScopeEndsStream, batch.scopeEnds, numbers, out, [](ColumnWriter& w, auto rows) {
@@ -162,6 +165,7 @@ struct TemplateFlattener {
         TemplateRecord& record = add(TemplateRow::ScopeBegin, event.time);
         record.allocation.id = event.id.value;
         record.allocation.name = event.name;
+        record.allocation.category = event.category;
         record.parent = event.parent.value;
         record.scopeKind = static_cast<std::uint64_t>(event.kind);
         record.index = event.index;

@@ -114,12 +114,14 @@ void decodeScopeBegins(const ChunkReader& in, EventBatch& batch) {
     const auto name = in.unsignedColumn("name", kMaxName);
     const auto index = in.signedColumn("index", kMinInt32, kMaxInt32);
     const auto tokens = in.signedColumn("tokens");
+    const auto category = in.optionalColumn(kOpCategoryColumn, base::kCategoryCount);
     const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
         batch.scopeBegins.push_back(
             {time[row], base::ScopeId{id[row]}, base::ScopeId{parent[row]}, static_cast<base::ScopeKind>(kind[row]),
              base::StringId{static_cast<std::uint32_t>(name[row])}, static_cast<std::int32_t>(index[row]), tokens[row],
-             static_cast<base::DeviceRank>(device[row])});
+             static_cast<base::DeviceRank>(device[row]),
+             category[row] == 0 ? base::MemoryCategory::Other : static_cast<base::MemoryCategory>(category[row] - 1)});
     }
 }
 
@@ -248,10 +250,10 @@ private:
             step.events.emplace_back(base::FreeEvent{time_[row], block.id});
             break;
         case TemplateRow::ScopeBegin:
-            step.events.emplace_back(base::ScopeBeginEvent{time_[row], base::ScopeId{block.id},
-                                                           base::ScopeId{parent_[row]},
-                                                           static_cast<base::ScopeKind>(scopeKind_[row]), block.name,
-                                                           static_cast<std::int32_t>(index_[row]), tokens_[row]});
+            step.events.emplace_back(
+                base::ScopeBeginEvent{time_[row], base::ScopeId{block.id}, base::ScopeId{parent_[row]},
+                                      static_cast<base::ScopeKind>(scopeKind_[row]), block.name,
+                                      static_cast<std::int32_t>(index_[row]), tokens_[row], 0, block.category});
             break;
         case TemplateRow::ScopeEnd:
             step.events.emplace_back(

@@ -107,6 +107,12 @@ std::optional<std::uint32_t> ScopeFacet::replayOf(std::uint64_t id) const {
     return static_cast<std::uint32_t>(found);
 }
 
+std::optional<base::MemoryCategory> ScopeFacet::categoryOfOp(std::uint32_t name) const {
+    const OpCategories& known = *parts_.scopes.opCategories;
+    const auto found = known.find(name);
+    return found == known.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::uint64_t ScopeFacet::lookups() const {
     return lazy_->lookups.load(std::memory_order_relaxed);
 }

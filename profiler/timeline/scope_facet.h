@@ -38,6 +38,8 @@ public:
     const ScopeRow* find(std::uint64_t id) const;
     /// The same by value, of which the timeline keeps nothing: for callers that ask about many.
     std::optional<ScopeRow> row(std::uint64_t id) const;
+    /// What the ops of this name mostly write, as they said; nothing in runs recorded before ops said it.
+    std::optional<base::MemoryCategory> categoryOfOp(std::uint32_t name) const;
     /// "step 3 / layer 11 / ExpertMlp"
     std::string path(std::uint64_t id) const;
     /// How many scopes were looked up by id so far, however. Whoever walks the rows of a long run should need almost

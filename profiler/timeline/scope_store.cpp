@@ -3,6 +3,7 @@
 #include "profiler/timeline/scope_store.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vitrine::profiler {
 
@@ -14,6 +15,7 @@ void ScopeStore::addBegins(const std::vector<base::ScopeBeginEvent>& events) {
             {event.id.value, event.parent.value, event.time, event.tokens, event.name.value, event.index, event.kind});
         finishes_.push({});
         add(event.kind, {event.time, index, kNoReplay});
+        noteCategory(event);
         latest_ = std::max(latest_, event.time);
         if (const auto end = early_.take(event.id.value)) {
             finishes_.writable(index) = *end;
@@ -35,10 +37,24 @@ void ScopeStore::addEnds(const std::vector<base::ScopeEndEvent>& events) {
     }
 }
 
+void ScopeStore::noteCategory(const base::ScopeBeginEvent& begin) {
+    if (begin.kind != base::ScopeKind::Op || begin.category == base::MemoryCategory::Other ||
+        opCategories_->contains(begin.name.value)) {
+        return;
+    }
+    auto more = std::make_shared<OpCategories>(*opCategories_);
+    more->emplace(begin.name.value, begin.category);
+    opCategories_ = std::move(more);
+}
+
 void ScopeStore::addReplay(std::uint32_t index, const ReplayInfo& replay, const TemplateInfo& step) {
+    const bool fresh = notedTemplates_.insert(step.id).second;
     for (std::size_t item = 0; item < step.scopes.size(); ++item) {
         const base::ScopeBeginEvent& begin = step.scopes[item].begin;
         add(begin.kind, {expandTime(replay, step.duration, begin.time), static_cast<std::uint32_t>(item), index});
+        if (fresh) {
+            noteCategory(begin);
+        }
     }
     replaysRise_ = replaysRise_ && (index == 0 || lastReplayId_ < replay.firstId);
     lastReplayId_ = replay.firstId;
@@ -73,7 +89,8 @@ ScopeRefs::View ScopeOrder::view() {
 }
 
 ScopeViews ScopeStore::views() {
-    return {defs_.view(), finishes_.view(), all_.view(), steps_.view(), phases_.view(), idsRise_, replaysRise_};
+    return {defs_.view(),   finishes_.view(), all_.view(),  steps_.view(),
+            phases_.view(), idsRise_,         replaysRise_, opCategories_};
 }
 
 } // namespace vitrine::profiler

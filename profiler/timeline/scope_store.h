@@ -6,6 +6,9 @@
 // template's. Begins and ends may come in any order. Not thread-safe; the views are immutable.
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
 #include <vector>
 
 #include "base/trace.h"
@@ -37,12 +40,16 @@ struct ScopeRef {
 
 using ScopeRefs = SegmentedVector<ScopeRef, 1024>;
 
+/// What the ops of each name mostly write, by the name's number.
+using OpCategories = std::map<std::uint32_t, base::MemoryCategory>;
+
 struct ScopeViews {
     BlockView<ScopeDef, 512> defs;
     BlockView<ScopeFinish, 256> finishes;
     ScopeRefs::View all, steps, phases;
     bool idsRise = true;     ///< ids of defs rise with their index
     bool replaysRise = true; ///< first ids of replays rise with their index
+    std::shared_ptr<const OpCategories> opCategories;
 };
 
 /// References by begin, which may be added in any order.
@@ -67,12 +74,16 @@ public:
 
 private:
     void add(base::ScopeKind kind, const ScopeRef& ref);
+    void noteCategory(const base::ScopeBeginEvent& begin);
 
     SegmentedVector<ScopeDef, 512> defs_;
     SegmentedVector<ScopeFinish, 256> finishes_;
     ScopeOrder all_, steps_, phases_;
     IdMap<std::uint32_t> open_; ///< id to def
     IdMap<ScopeFinish> early_;  ///< ends whose begin has not come
+    /// Replaced when a new name comes, for views keep the old one.
+    std::shared_ptr<const OpCategories> opCategories_ = std::make_shared<OpCategories>();
+    std::set<std::uint32_t> notedTemplates_; ///< whose ops are among the categories
     bool idsRise_ = true, replaysRise_ = true;
     std::uint64_t lastReplayId_ = 0;
     base::TimeNs latest_ = 0;

@@ -228,7 +228,9 @@ std::string resultText(const Experiment& experiment, const json& metrics) {
     json fields = metrics;
     fields.erase("peak_by_category");
     fields.erase("max_by_category");
-    return fieldsText(fields) + categoriesText(json::array({metrics}));
+    fields.erase("techniques");
+    const std::string text = fieldsText(fields) + categoriesText(json::array({metrics}));
+    return metrics.contains("techniques") ? text + "\n" + rowsText(metrics["techniques"]) : text;
 }
 
 std::string runWorkload(const Experiment& experiment) {

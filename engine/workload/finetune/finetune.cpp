@@ -76,6 +76,8 @@ constexpr std::array kFinetuneOptions = {
                "Parts in which logits and loss are computed; auto: from the free memory; 1: all logits at once"},
     OptionSpec{"tiled_mlp", OptionType::Choice, "auto", "on", 0, 0, "auto|on|off", "", "Memory",
                "Run the MLP in ceil(sequence / hidden) tiles; auto: for long sequences"},
+    OptionSpec{"techniques", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
+               "Price the step without memory techniques and with one more of them at a time", 0, true},
     OptionSpec{"merge", OptionType::Choice, "none", "", 0, 0, kMergeChoices, "", "Run", kMergeHelp},
     OptionSpec{"save_gradients", OptionType::Path, "", "", 0, 0, "", "", "Run",
                "safetensors file that receives the gradients of the first step"},

@@ -72,6 +72,7 @@ void FinetuneLoop::run() {
     }
     addMetrics();
     saveResult(run_, source_, model_, trainer_, data_);
+    addPeak();
 }
 
 void FinetuneLoop::steps() {
@@ -114,6 +115,7 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     rates_.push_back(rate_.at(number - 1));
     stepSeconds_.push_back(step.seconds);
     tokens_ += step.tokens;
+    keptOnDevice_ = std::max(keptOnDevice_, step.keptOnDevice);
     const double perSecond = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
     if (table_ != nullptr) {
         const std::array<double, 4> row = {step.loss, rates_.back(), step.gradientNorm, perSecond};
@@ -231,6 +233,12 @@ void FinetuneLoop::addMetrics() {
                                    : seconds > 0 ? static_cast<double>(tokens_) / seconds
                                                  : 0;
     metrics["tokens"] = tokens_;
+    metrics["checkpoints_on_device"] = keptOnDevice_;
+    addPeak();
+}
+
+void FinetuneLoop::addPeak() {
+    run_.metrics["peak_at"] = model_.model().context().memory().statistics().peakPlace.text();
 }
 
 } // namespace vitrine::engine

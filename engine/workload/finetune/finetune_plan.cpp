@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
@@ -19,10 +21,10 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kLongestContext = std::int64_t{1} << 22;
 
-/// One step on a Meta context; nothing where it does not fit.
-std::optional<double> priceStep(const Run& run, const ModelSource& source, kernels::Context& context) {
+/// Seconds of one step on a Meta context; nothing where it does not fit.
+std::optional<double> priceStep(const Run& run, const ModelSource& source, kernels::Context& context,
+                                FinetuneData& data) {
     try {
-        FinetuneData data(run, source);
         FinetuneModel model(run, source, context);
         FinetuneLoop loop(run, source, model, data);
         loop.run();
@@ -42,18 +44,30 @@ Experiment oneStep(const Experiment& spec) {
     return out;
 }
 
-void addPlan(const Run& run, const ModelSource& source) {
-    const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
-    std::optional<double> seconds;
-    runMeasured(run, *context, [&] { seconds = priceStep(run, source, *context); });
-    run.metrics["fits"] = seconds.has_value();
-    if (!seconds) {
-        const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
-        Json ignored;
-        seconds = priceStep(Run{run.spec, run.sinks, run.stop, ignored}, source, *unbounded);
-        addNeed(run.metrics, *context, *unbounded);
+/// Metrics of the step that do not depend on the budget, from a context without one.
+void addUnboundedStep(const Run& run, const ModelSource& source, kernels::Context& bounded, FinetuneData& data) {
+    const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+    Json known;
+    const std::optional<double> seconds =
+        priceStep(Run{run.spec, run.sinks, run.stop, known}, source, *unbounded, data);
+    addNeed(run.metrics, bounded, *unbounded);
+    for (const char* key : {"peak_at", "checkpoints_on_device"}) {
+        if (known.contains(key)) {
+            run.metrics[key] = known[key];
+        }
     }
     run.metrics["step_seconds_estimate"] = seconds.value_or(0);
+}
+
+/// One step on `context`. Where it does not fit, what it would need.
+void addStep(const Run& run, const ModelSource& source, kernels::Context& context, FinetuneData& data) {
+    std::optional<double> seconds;
+    runMeasured(run, context, [&] { seconds = priceStep(run, source, context, data); });
+    run.metrics["fits"] = seconds.has_value();
+    run.metrics["step_seconds_estimate"] = seconds.value_or(0);
+    if (!seconds) {
+        addUnboundedStep(run, source, context, data);
+    }
 }
 
 /// The longest sequence that fits. Positions beyond the model's own are allowed: training may extend them.
@@ -69,7 +83,9 @@ void searchContext(const Run& run, const ModelSource& source) {
             budget = context->memory().budget();
             Json ignored;
             WorkloadSinks none;
-            if (!priceStep(Run{spec, none, run.stop, ignored}, source, *context)) {
+            const Run probe{spec, none, run.stop, ignored};
+            FinetuneData data(probe, source);
+            if (!priceStep(probe, source, *context, data)) {
                 return std::nullopt;
             }
             return context->memory().statistics().peakReserved;
@@ -77,6 +93,68 @@ void searchContext(const Run& run, const ModelSource& source) {
         [&] { return budget; });
     run.metrics["max_context"] = found;
     run.metrics["max_context_limited_by"] = found == kLongestContext ? "search" : "memory";
+}
+
+/// A choice of techniques, as options.
+struct Technique {
+    std::string_view name;
+    std::string checkpoint, lossChunks, tiledMlp;
+};
+
+/// One technique more from row to row. A number of chunks in the run stays.
+std::vector<Technique> techniqueLadder(const Experiment& spec) {
+    const std::string asked = spec.text("loss_chunks");
+    const std::string chunks = asked == "1" ? "auto" : asked;
+    return {{"none", "none", "1", "off"},
+            {"+ chunked loss", "none", chunks, "off"},
+            {"+ layer checkpointing", "layer", chunks, "off"},
+            {"+ offload", "offload", chunks, "off"},
+            {"+ tiled MLP", "offload", chunks, "on"}};
+}
+
+/// The metrics of a plan with this technique.
+Json pricedTechnique(const Run& run, const ModelSource& source, const Technique& technique, FinetuneData& data) {
+    Experiment spec = run.spec;
+    spec.set("checkpoint", technique.checkpoint);
+    spec.set("loss_chunks", technique.lossChunks);
+    spec.set("tiled_mlp", technique.tiledMlp);
+    spec.set("profile", std::string("off"));
+    const WorkloadSinks none;
+    Json metrics;
+    const Run row{spec, none, run.stop, metrics};
+    addStep(row, source, *makePlanContext(row, nullptr), data);
+    if (run.spec.flag("max_context")) {
+        searchContext(row, source);
+    }
+    return metrics;
+}
+
+Json techniqueRow(const Technique& technique, const Json& metrics) {
+    Json out = {{"name", technique.name},
+                {"checkpoint", technique.checkpoint},
+                {"loss_chunks", technique.lossChunks},
+                {"tiled_mlp", technique.tiledMlp},
+                {"host_bytes", metrics["host_peak_bytes"]}};
+    for (const char* key :
+         {"peak_bytes", "peak_at", "fits", "step_seconds_estimate", "checkpoints_on_device", "max_context"}) {
+        if (metrics.contains(key)) {
+            out[key] = metrics[key];
+        }
+    }
+    return out;
+}
+
+/// The present choice, which run.metrics has, and the ladder.
+Json techniqueRows(const Run& run, const ModelSource& source, FinetuneData& data) {
+    const Experiment& spec = run.spec;
+    Json rows = Json::array();
+    rows.push_back(techniqueRow(
+        {"as chosen", spec.text("checkpoint"), spec.text("loss_chunks"), spec.text("tiled_mlp")}, run.metrics));
+    for (const Technique& technique : techniqueLadder(spec)) {
+        base::throwIfStopped(run.stop);
+        rows.push_back(techniqueRow(technique, pricedTechnique(run, source, technique, data)));
+    }
+    return rows;
 }
 
 } // namespace
@@ -91,7 +169,11 @@ void planFinetune(const Run& run) {
             spec.set("prompt_length", std::max<std::int64_t>(run.metrics["max_context"].get<std::int64_t>(), 2));
         }
     }
-    addPlan(once, source);
+    FinetuneData data(once, source);
+    addStep(once, source, *makePlanContext(once, run.sinks.trace), data);
+    if (run.spec.flag("techniques")) {
+        run.metrics["techniques"] = techniqueRows(once, source, data);
+    }
 }
 
 } // namespace vitrine::engine

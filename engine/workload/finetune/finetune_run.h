@@ -66,6 +66,7 @@ private:
     void openMetricFiles();
     void report(const TrainingStep& step, std::int64_t number);
     void addMetrics();
+    void addPeak();
     void saveGradients() const;
 
     const Run& run_;
@@ -80,6 +81,7 @@ private:
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
     std::int64_t tokens_ = 0;
+    std::size_t keptOnDevice_ = 0;       ///< the most of any step
     std::unique_ptr<MetricTable> table_; ///< null without an output folder, as the next
     std::unique_ptr<TensorBoardFile> board_;
 };

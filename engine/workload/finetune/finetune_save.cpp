@@ -37,6 +37,7 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
         base = meanLoss(pass, context, batches);
     }
     ModelOptions options = model.model().options();
+    context.memory().trim(); // of the pass above
     const double merged = lossOfFolder(folder, context, options, batches, techniques);
     metrics["base_loss"] = base;
     metrics["merged_loss"] = merged;
@@ -57,6 +58,7 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     if (model.adapter() == nullptr) {
         const kernels::WeightFormat experts = source.config.expertFormat;
         writeMergedModel(folder, source, model.model(), experts, run.sinks.progress);
+        trainer.giveBack();
         run.metrics["saved_loss"] =
             lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());
         return;
@@ -66,6 +68,7 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     const double adapted = trainer.loss(batches);
     run.metrics["saved_loss"] = adapted;
     if (run.spec.text("merge") != "none") {
+        trainer.giveBack();
         merge(run, source, model, batches, trainer.techniques(), adapted);
     }
 }

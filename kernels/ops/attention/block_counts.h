@@ -13,6 +13,7 @@ namespace vitrine::kernels {
 
 struct BlockCounts {
     static constexpr std::string_view kName = "BlockCounts";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::BlockMask;
     BoundProgram mask;
     BlockMaskShape shape; ///< lengths and block sizes
     TensorView places;    ///< (count, 4) I32: batch, head, block row, block column; all inside `shape`

@@ -44,6 +44,7 @@ void execute(CudaContext& context, const FlexAttention& op);
 /// Gradients of sum(out * gradOut). Bitwise the same for any number of threads.
 struct FlexAttentionBackward {
     static constexpr std::string_view kName = "FlexAttentionBackward";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     FlexAttention forward;             ///< with the out and lse that it gave
     TensorView gradOut;                ///< as out
     TensorView dq, dk, dv;             ///< as q, k, v

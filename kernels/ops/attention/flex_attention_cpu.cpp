@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
@@ -481,7 +483,10 @@ void storeSums(const FlexAttentionBackward& op, const FlexScratch& scratch) {
 template <class C> void backward(CpuContext& context, const FlexAttentionBackward& op) {
     const Sizes sizes(op.forward);
     const FlexPrograms programs(op.forward.score, op.forward.mask, op.forward.blocks);
-    const FlexScratch scratch(op, op.scratch.data);
+    // A CPU that rehearses a GPU has the GPU's scratch, which may be too small for its own.
+    const std::uint64_t needed = FlexScratch(op, nullptr).bytes;
+    std::vector<double> own(op.scratch.bytes() < needed ? needed / sizeof(double) + 1 : 0);
+    const FlexScratch scratch(op, own.empty() ? op.scratch.data : own.data());
     std::optional<ScoreGradient> gradient;
     if (!op.forward.score.empty()) {
         gradient = derivativeOf(*op.forward.score.program);

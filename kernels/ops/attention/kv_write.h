@@ -16,6 +16,7 @@ namespace vitrine::kernels {
 
 struct KvWrite {
     static constexpr std::string_view kName = "KvWrite";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::KvCache;
     TensorView k;         ///< (tokens, kvHeads, headDim); rows may have a stride
     TensorView v;         ///< the same
     TensorView sequence;  ///< (tokens) I32: which sequence of the view

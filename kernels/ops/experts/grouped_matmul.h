@@ -26,6 +26,7 @@ struct GroupedMatmul {
 /// gradX[r] = scale W[e]^T gradOut[r] (+ A[e]^T low[r]), or added to gradX.
 struct GroupedInputGradient {
     static constexpr std::string_view kName = "GroupedInputGradient";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView gradOut; ///< (rows, out), rows may have a stride
     TensorView starts;  ///< (experts + 1) I32
     WeightView weight;  ///< a stack. Packed: gradOut is not F64
@@ -41,6 +42,7 @@ struct GroupedInputGradient {
 /// stack that is stored (experts, in, out) has its gradient stored so when x and gradOut change places.
 struct GroupedWeightGradient {
     static constexpr std::string_view kName = "GroupedWeightGradient";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView x;            ///< (rows, in), rows may have a stride
     TensorView gradOut;      ///< (rows, out), rows may have a stride
     TensorView starts;       ///< (experts + 1) I32
@@ -51,6 +53,7 @@ struct GroupedWeightGradient {
 /// gradBias[e] += sum of weights[r] * gradOut[r] over the rows of expert e.
 struct GroupedBiasGradient {
     static constexpr std::string_view kName = "GroupedBiasGradient";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView gradOut;  ///< (rows, out), rows may have a stride
     TensorView weights;  ///< (rows) F32, or empty: 1
     TensorView starts;   ///< (experts + 1) I32
@@ -60,6 +63,7 @@ struct GroupedBiasGradient {
 /// out[r] += x[r] . vectors[e].
 struct GroupedDots {
     static constexpr std::string_view kName = "GroupedDots";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView x;       ///< (rows, n), rows may have a stride
     TensorView starts;  ///< (experts + 1) I32
     TensorView vectors; ///< (experts, n)

@@ -36,6 +36,7 @@ struct ExpertMatmul {
 /// The gradient of RouterTopK's logits from that of its weights. The choice itself has none.
 struct RouterTopKBackward {
     static constexpr std::string_view kName = "RouterTopKBackward";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     RouterTopK forward;     ///< with the ids and weights that it gave
     TensorView gradWeights; ///< (tokens, k) F32 or F64
     /// (experts) F32, or empty: the gradient of each token's probability of each expert (softmax over all of them) by

@@ -122,6 +122,7 @@ struct ExpertMlp {
 /// final norm of the chosen rows, head product, soft cap.
 struct LmHead {
     static constexpr std::string_view kName = "LmHead";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;
     TensorView x;    ///< (tokens, hidden)
     TensorView rows; ///< (n) I32: which tokens need logits, or empty: all
     NormWeights norm;

@@ -17,6 +17,7 @@ namespace vitrine::kernels {
 /// gradX = scale gradOut W, or gradX += scale gradOut W.
 struct MatmulInputGradient {
     static constexpr std::string_view kName = "MatmulInputGradient";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView gradOut;      ///< (rows, out), may have a row stride
     WeightView weight;       ///< a single matrix (out, in). Packed: gradOut is not F64
     TensorView gradX;        ///< (rows, in), may have a row stride
@@ -37,6 +38,7 @@ void execute(CudaContext& context, const MatmulInputGradient& op);
 /// (in, out) has its gradient stored so when x and gradOut change places.
 struct MatmulWeightGradient {
     static constexpr std::string_view kName = "MatmulWeightGradient";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView x;            ///< (rows, in), may have a row stride
     TensorView gradOut;      ///< (rows, out), may have a row stride
     TensorView gradWeight;   ///< (out, in), may have a row stride

@@ -14,6 +14,7 @@ namespace vitrine::kernels {
 struct Dequantize {
     static constexpr std::string_view kName =
         "DequantizeMxfp4"; ///< of every format: recorded runs know it by this name
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Weights;
     WeightView weight;
     TensorView out; ///< of the weight's shape
 };
@@ -23,6 +24,7 @@ struct Dequantize {
 /// for floats.
 struct FillRandom {
     static constexpr std::string_view kName = "FillRandom";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Weights;
     TensorView out;
     std::uint64_t seed = 0;
     std::uint32_t stream = 0;
@@ -33,6 +35,7 @@ struct FillRandom {
 /// out (..., b, a) = x (..., a, b), both contiguous.
 struct TransposeCopy {
     static constexpr std::string_view kName = "TransposeCopy";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Weights;
     TensorView x;
     TensorView out;
 };

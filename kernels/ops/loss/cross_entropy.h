@@ -14,6 +14,7 @@ namespace vitrine::kernels {
 /// ignored: its loss and its gradient are 0. A NaN among the logits of a row shows in its loss and its gradient.
 struct CrossEntropy {
     static constexpr std::string_view kName = "CrossEntropy";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;
     TensorView logits;  ///< (rows, vocab), floats; rows may have a stride
     TensorView targets; ///< (rows) I32
     float softCap = 0;  ///< 0: none
@@ -37,6 +38,7 @@ void execute(CudaContext& context, const CrossEntropy& op);
 /// out = the sum of losses, or out += it: in their order, or in another that never changes, in double.
 struct SumLosses {
     static constexpr std::string_view kName = "SumLosses";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;
     TensorView losses; ///< (rows), F32 or F64
     TensorView out;    ///< (1), F32 or F64
     bool accumulate = false;

@@ -16,6 +16,7 @@ namespace vitrine::kernels {
 /// Updates a parameter and its moments in place. All tensors are contiguous and have as many elements, in any shapes.
 struct AdamW {
     static constexpr std::string_view kName = "AdamW";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Optimizer;
     TensorView parameter; ///< (n) floats: what the forward pass reads
     TensorView master;    ///< (n) F32: it is updated, and parameter becomes its rounding; empty: parameter is updated
     TensorView gradient;  ///< (n) floats

@@ -16,6 +16,7 @@ inline constexpr std::int64_t kAdamW8BitBlock = 256; ///< elements that share a 
 /// again (ties to the lower). Codes and scales of zero bytes are moments of zero. All tensors are contiguous.
 struct AdamW8Bit {
     static constexpr std::string_view kName = "AdamW8Bit";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Optimizer;
     TensorView parameter; ///< (n) floats but F64: what the forward pass reads
     TensorView master;    ///< (n) F32: it is updated, and parameter becomes its rounding; empty: parameter is updated
     TensorView gradient;  ///< (n) floats

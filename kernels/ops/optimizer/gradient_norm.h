@@ -13,6 +13,7 @@ namespace vitrine::kernels {
 /// out = the sum of x^2, or out += it. Squares are added in double, in an order that depends on the size of x only.
 struct SquaredNorm {
     static constexpr std::string_view kName = "SquaredNorm";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Optimizer;
     TensorView x;            ///< floats of any shape, contiguous
     TensorView out;          ///< (1) F64
     bool accumulate = false; ///< add to out
@@ -31,6 +32,7 @@ void execute(CudaContext& context, const SquaredNorm& op);
 /// makes the scale NaN.
 struct ClipScale {
     static constexpr std::string_view kName = "ClipScale";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Optimizer;
     TensorView squaredNorm; ///< (1) F64
     float maxNorm = 0;      ///< 0: no clipping, scale is 1
     TensorView scale;       ///< (1) F32

@@ -27,6 +27,7 @@ void execute(CudaContext& context, const Embedding& op);
 /// gradTable[id] += scale * the sum of gradOut over the tokens of that id, in the order of `order`.
 struct EmbeddingGradient {
     static constexpr std::string_view kName = "EmbeddingGradient";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     TensorView order;     ///< (tokens) I32: numbers of tokens, sorted by their id; tokens of one id in their own order
     TensorView ids;       ///< (tokens) I32, every id inside the table
     TensorView gradOut;   ///< (tokens, hidden); rows may have a stride

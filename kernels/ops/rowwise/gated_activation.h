@@ -30,6 +30,7 @@ void execute(CudaContext& context, const GatedActivation& op);
 /// The gradient of gateUp. What was clamped has the gradient 0; the limits themselves pass theirs on.
 struct GatedActivationBackward {
     static constexpr std::string_view kName = "GatedActivationBackward";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     GatedActivation forward; ///< gateUp and the constants; its out, unless empty, is written: the activation anew
     TensorView gradOut;      ///< (rows, n), the gradient of out; rows may have a stride
     TensorView rowWeights;   ///< (rows) F32 or empty: a row's gradOut is multiplied by it (weights of experts)

@@ -31,6 +31,7 @@ void execute(CudaContext& context, const RmsNorm& op);
 /// as no change, so the first two orders have the same gradients.
 struct RmsNormBackward {
     static constexpr std::string_view kName = "RmsNormBackward";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
     RmsNorm forward;         ///< x, weight, eps and form; its out is not read and may be empty
     TensorView gradOut;      ///< (rows, dim); rows may have a stride
     TensorView gradResidual; ///< (rows, dim) or empty: added to gradX; may be the same memory as gradX

@@ -32,6 +32,7 @@ struct SampleParameters {
 /// lower id. logprob is the natural logarithm of the chosen token's softmax over the raw logits.
 struct Sample {
     static constexpr std::string_view kName = "Sample";
+    static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;
     TensorView logits;                            ///< (rows, vocab)
     std::span<const SampleParameters> parameters; ///< one for each row; host memory
     TensorView packed;   ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows

@@ -224,6 +224,46 @@ TEST(KvCache, BytesAreWhatTheFormulaSaysForEveryFamilyTypeAndKind) {
 }
 
 /// Bytes of the whole cache at the longest context that gpt-oss-20b was made for, by allocation.
+TEST(PagedKvCache, PoolsGiveTheirMemoryBackAndGrowAgain) {
+    for (const kernels::Backend backend : {kernels::Backend::Cpu, kernels::Backend::Meta}) {
+        const ModelConfig config = openModel("synthetic:tiny-gpt-oss").config;
+        const auto context = test::makeContext(backend);
+        KvCacheOptions options = poolOf(16, 4096, 4);
+        options.sharePrefixes = true;
+        options.aheadBytes = 0;
+        KvCache cache(*context, config, options);
+        const auto& statistics = context->memory().statistics();
+        const std::uint64_t before = statistics.reserved;
+        std::vector<std::int32_t> prompt(1024);
+        std::mt19937 random{std::random_device()()};
+        std::generate(prompt.begin(), prompt.end(), [&random] { return static_cast<std::int32_t>(random() % 99); });
+        const int first = cache.addSequence();
+        append(cache, first, 1024);
+        cache.book()->publish(first, prompt);
+        EXPECT_EQ(cache.book()->knownPrefix(prompt), 1024);
+        cache.forgetPrefixes();
+        EXPECT_EQ(cache.book()->knownPrefix(prompt), 0);
+        const int second = cache.addSequence();
+        append(cache, second, 20'000);
+        const std::uint64_t both = cache.poolBytes();
+        cache.removeSequence(second);
+        cache.giveBack();
+        EXPECT_LT(cache.poolBytes(), both) << "only what the first sequence holds stays";
+        EXPECT_GE(cache.poolBytes(), cache.bytes());
+        EXPECT_EQ(cache.length(first), 1024);
+        cache.removeSequence(first);
+        cache.giveBack();
+        EXPECT_EQ(cache.poolBytes(), 0U);
+        EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)], 0U);
+        EXPECT_EQ(statistics.reserved, before);
+        const int again = cache.addSequence();
+        EXPECT_EQ(cache.book()->adoptPrefix(again, prompt), 0) << "what the pages held is forgotten";
+        append(cache, again, 21'024);
+        EXPECT_GE(cache.poolBytes(), cache.bytes());
+        EXPECT_GT(statistics.reserved, before);
+    }
+}
+
 TEST(PagedKvCache, SlidingLayersHalveTheCacheOfGptOss) {
     const ModelConfig config = openModel("synthetic:gpt-oss-20b").config;
     const auto bytesOf = [&](bool slides, kernels::DType dtype = kernels::DType::BF16) {

@@ -285,6 +285,40 @@ TEST(PageBook, ChangesAreReportedOnce) {
     EXPECT_TRUE(book.takeChanges().empty());
 }
 
+TEST(PageBook, ForgottenPrefixesAreTakenOverByNobody) {
+    PageBook book({{4, 2, 8}, {4, 0, 20}}, true);
+    const auto prompt = tokensFrom(1, 14);
+    const int gone = book.addSequence();
+    append(book, gone, 12);
+    book.publish(gone, prompt);
+    book.keepRings(gone);
+    book.removeSequence(gone);
+    const int live = book.addSequence();
+    EXPECT_EQ(book.adoptPrefix(live, prompt), 12);
+    book.forgetPrefixes();
+    expectSound(book);
+    EXPECT_EQ(book.knownPrefix(prompt), 0);
+    EXPECT_EQ(book.keptRings(), 0);
+    EXPECT_EQ(book.counts().cached, 0);
+    // A sequence that goes on is not known by tokens from before, not even by its new ones.
+    append(book, live, 8);
+    auto longer = prompt;
+    longer.resize(20);
+    book.publish(live, longer);
+    book.keepRings(live);
+    EXPECT_EQ(book.knownPrefix(longer), 0);
+    book.removeSequence(live);
+    EXPECT_EQ(book.counts().used, 0);
+    EXPECT_EQ(book.counts().cached, 0);
+    // Later sequences are known again.
+    const int fresh = book.addSequence();
+    EXPECT_EQ(book.adoptPrefix(fresh, prompt), 0);
+    append(book, fresh, 12);
+    book.publish(fresh, prompt);
+    EXPECT_EQ(book.knownPrefix(prompt), 12);
+    expectSound(book);
+}
+
 TEST(PageBook, FragmentationIsWhatLastPagesWaste) {
     PageBook book({{10, 0, 10}});
     EXPECT_EQ(book.fragmentation(), 0);

@@ -8,6 +8,10 @@
 #include "base/error.h"
 #include "kernels/context/context_options.h"
 #include "kernels/memory/memory.h"
+#include "kernels/ops/linear/matmul_gradients.h"
+#include "kernels/ops/linear/weights.h"
+#include "kernels/ops/optimizer/adamw.h"
+#include "kernels/ops/rowwise/elementwise.h"
 #include "tests/kernels/core/recording_sink.h"
 
 namespace vitrine::kernels {
@@ -31,6 +35,26 @@ void execute(CpuContext&, const Probe& op) {
     ++*op.runs;
 }
 void execute(CudaContext&, const Probe&) {}
+
+static_assert(categoryOfOp<Probe>() == base::MemoryCategory::Activations);
+static_assert(categoryOfOp<MatmulInputGradient>() == base::MemoryCategory::Gradients);
+static_assert(categoryOfOp<MatmulWeightGradient>() == base::MemoryCategory::Gradients);
+static_assert(categoryOfOp<AdamW>() == base::MemoryCategory::Optimizer);
+
+TEST(Context, OpsSayTheirCategoryInTheTrace) {
+    RecordingSink sink;
+    ContextOptions options;
+    options.sink = &sink;
+    options.profile = ProfileLevel::Full;
+    Context context(options);
+    const Tensor values(context.memory().general(), base::MemoryCategory::Other, "values", DType::F32, Shape{8});
+    context.run(SetZero{values.view()});
+    context.run(FillRandom{values.view()});
+    const auto scopes = sink.all<base::ScopeBeginEvent>();
+    ASSERT_EQ(scopes.size(), 2U);
+    EXPECT_EQ(scopes[0].category, base::MemoryCategory::Activations);
+    EXPECT_EQ(scopes[1].category, base::MemoryCategory::Weights);
+}
 
 TEST(Context, CpuRunsAndTraces) {
     RecordingSink sink;

@@ -45,6 +45,22 @@ struct TracerFixture : testing::Test {
     }
 };
 
+TEST_F(TracerFixture, SaysWhereTheRunIsAlsoWhenItRecordsNothing) {
+    for (const ProfileLevel level : {ProfileLevel::Off, ProfileLevel::Light, ProfileLevel::Full}) {
+        Tracer tracer(sink, clock, level);
+        EXPECT_EQ(tracer.place().text(), "");
+        const TraceScope phase(tracer, ScopeKind::Phase, "train");
+        TracePlace inside;
+        {
+            const TraceScope layer(tracer, ScopeKind::Layer, std::string("backward layer"), 11);
+            const TraceScope op(tracer, ScopeKind::Op, "Matmul");
+            inside = tracer.place();
+        }
+        EXPECT_EQ(inside.text(), "backward layer 11") << "the name belongs to the tracer";
+        EXPECT_EQ(tracer.place().text(), "train");
+    }
+}
+
 TEST_F(TracerFixture, OffRecordsNothing) {
     Tracer tracer(sink, clock, ProfileLevel::Off);
     step(tracer, 0, 100);

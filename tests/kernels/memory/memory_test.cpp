@@ -173,6 +173,24 @@ TEST_F(MemoryFixture, StepArenaGivesTheSameAddressesForTheSameSequence) {
     EXPECT_THROW(arena.ensureCapacity(2 * kMiB), base::Internal);
 }
 
+TEST_F(MemoryFixture, TheStepArenaGivesItsMemoryBackAndTakesItAgain) {
+    const auto memory = make(false, {.deviceBudget = 64 * kMiB});
+    StepArena& arena = memory->step();
+    arena.ensureCapacity(3 * kMiB);
+    {
+        const Tensor held = tensor(arena, 1000);
+        EXPECT_THROW(arena.giveBack(), base::Internal);
+    }
+    arena.giveBack();
+    EXPECT_EQ(arena.capacity(), 0U);
+    EXPECT_EQ(memory->statistics().reserved, 0U);
+    arena.giveBack();
+    arena.ensureCapacity(2 * kMiB);
+    arena.beginStep();
+    const Tensor held = tensor(arena, 2 * kMiB);
+    EXPECT_EQ(memory->statistics().reserved, 2 * kMiB);
+}
+
 TEST_F(MemoryFixture, ARepeatedStepCountsAsTheStepThatItRepeats) {
     const auto run = [&](bool repeat) {
         const auto memory = make(false, {.deviceBudget = 64 * kMiB});

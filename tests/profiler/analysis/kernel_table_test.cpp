@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <string>
 
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline_builder.h"
@@ -15,8 +17,10 @@ namespace {
 class KernelTableTest : public testing::Test {
 protected:
     void scope(std::uint64_t id, std::uint64_t parent, base::ScopeKind kind, const char* name, std::int32_t index,
-               base::TimeNs begin, base::TimeNs end, std::uint64_t bytes = 0, std::uint64_t flops = 0) {
-        recorder_.record(base::ScopeBeginEvent{begin, {id}, {parent}, kind, recorder_.intern(name), index, 1});
+               base::TimeNs begin, base::TimeNs end, std::uint64_t bytes = 0, std::uint64_t flops = 0,
+               base::MemoryCategory category = base::MemoryCategory::Other) {
+        recorder_.record(
+            base::ScopeBeginEvent{begin, {id}, {parent}, kind, recorder_.intern(name), index, 1, 0, category});
         recorder_.record(base::ScopeEndEvent{end, {id}, bytes, flops});
     }
     void kernel(const char* name, std::uint64_t scopeId, base::TimeNs begin, base::TimeNs end,
@@ -47,6 +51,27 @@ protected:
 
     Recorder recorder_;
 };
+
+TEST_F(KernelTableTest, AnOpSaysItsCategory) {
+    using base::MemoryCategory;
+    scope(1, 0, base::ScopeKind::Op, "MatmulWeightGradient", -1, 0, 10, 0, 0, MemoryCategory::Gradients);
+    scope(2, 0, base::ScopeKind::Op, "Backwards", -1, 10, 20, 0, 0, MemoryCategory::Activations);
+    scope(3, 0, base::ScopeKind::Op, "GroupedInputGradient", -1, 20, 30);
+    scope(4, 0, base::ScopeKind::Op, "RmsNorm", -1, 30, 40);
+    for (std::uint64_t op = 1; op <= 5; ++op) {
+        const std::string name = "kernel " + std::to_string(op);
+        kernel(name.c_str(), op == 5 ? 0 : op, static_cast<base::TimeNs>(op), static_cast<base::TimeNs>(op) + 1);
+    }
+    const KernelTable table = kernelTable(*timeline());
+    const MemoryCategory expected[] = {MemoryCategory::Gradients, MemoryCategory::Activations,
+                                       MemoryCategory::Gradients, // an earlier recording: its name is looked at
+                                       MemoryCategory::Activations, MemoryCategory::Other};
+    for (std::size_t op = 0; op < std::size(expected); ++op) {
+        const auto row = std::ranges::find(table.kernels, "kernel " + std::to_string(op + 1), &KernelRow::name);
+        ASSERT_NE(row, table.kernels.end());
+        EXPECT_EQ(row->category, expected[op]) << row->op;
+    }
+}
 
 TEST_F(KernelTableTest, CountsKernelsByNameAndOp) {
     twoSteps();

@@ -42,7 +42,9 @@ EventBatch fullBatch() {
     block.bytes = 0;
     batch.allocations.push_back({3, block});
     batch.frees = {{1, {6, 10}}};
-    batch.scopeBegins = {{1, {3}, {0}, base::ScopeKind::Step, {1}, 4, 65536}};
+    batch.scopeBegins = {{1, {3}, {0}, base::ScopeKind::Step, {1}, 4, 65536},
+                         {1, {4}, {3}, base::ScopeKind::Op, {7}, -1, 0, 0, base::MemoryCategory::Untracked},
+                         {2, {5}, {3}, base::ScopeKind::Op, {1}, -1, 0, 0, base::MemoryCategory::Comm}};
     batch.scopeEnds = {{9, {3}, 1000, 2000}};
     batch.spans = {{1, 4, {1}, {7}, {3}, 77, 88}};
     batch.counters = {{2, {7}, 0.25}, {3, {7}, -1e300}};
@@ -53,9 +55,13 @@ EventBatch fullBatch() {
     step->duration = 100;
     step->idCount = 3;
     block.time = 0;
-    step->events = {base::ScopeBeginEvent{0, {0}, {0}, base::ScopeKind::Step, {1}, -1, 7}, block,
-                    base::FreeEvent{50, 10}, base::SpanEvent{60, 70, {1}, {7}, {0}, 5, 6},
-                    base::ScopeEndEvent{100, {0}, 11, 12}};
+    step->events = {
+        base::ScopeBeginEvent{0, {0}, {0}, base::ScopeKind::Step, {1}, -1, 7},
+        base::ScopeBeginEvent{0, {1}, {0}, base::ScopeKind::Op, {7}, -1, 0, 0, base::MemoryCategory::Optimizer},
+        block,
+        base::FreeEvent{50, 10},
+        base::SpanEvent{60, 70, {1}, {7}, {0}, 5, 6},
+        base::ScopeEndEvent{100, {0}, 11, 12}};
     batch.templates = {step, std::make_shared<base::StepTemplate>()};
     batch.replays = {{2, {10, 110, 2, 500, {3}, 9}}};
     batch.of<base::BatchStepEvent>() = {{1, 9, 7, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20}, {9, 12, 8}};
@@ -84,7 +90,7 @@ std::string printed(const EventBatch& batch) {
     };
     const auto begin = [&out](const base::ScopeBeginEvent& e) {
         out << "B " << e.time << ' ' << e.id.value << ' ' << e.parent.value << ' ' << static_cast<int>(e.kind) << ' '
-            << e.name.value << ' ' << e.index << ' ' << e.tokens << '\n';
+            << e.name.value << ' ' << e.index << ' ' << e.tokens << ' ' << static_cast<int>(e.category) << '\n';
     };
     const auto end = [&out](const base::ScopeEndEvent& e) {
         out << "E " << e.time << ' ' << e.id.value << ' ' << e.bytes << ' ' << e.flops << '\n';

@@ -95,8 +95,7 @@ FlatCell unknown() {
 FlatNode rowOf(const KernelRow& row, const Ceilings& ceilings, quint64 key) {
     FlatNode node;
     node.key = key;
-    node.category = row.op.empty() ? static_cast<int>(base::MemoryCategory::Other)
-                                   : static_cast<int>(profiler::categoryOfOp(row.op));
+    node.category = static_cast<int>(row.category);
     node.cells.resize(KernelColumnCount);
     node.cells[KernelName] = FlatCell(textOf(row.name));
     node.cells[KernelName].tip = QObject::tr("%1\nshortest %2, longest %3")

@@ -167,7 +167,7 @@ public:
     std::int8_t of(std::uint32_t op) {
         const auto [found, fresh] = known_.try_emplace(op, std::int8_t{0});
         if (fresh) {
-            found->second = static_cast<std::int8_t>(profiler::categoryOfOp(timeline_.text(op)));
+            found->second = static_cast<std::int8_t>(profiler::categoryOfOp(timeline_, op));
         }
         return found->second;
     }

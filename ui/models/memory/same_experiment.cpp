@@ -14,7 +14,8 @@ bool sameExperiment(const std::string& specA, const std::string& specB) {
         return false;
     }
     for (Json* spec : {&a, &b}) {
-        for (const char* key : {"backend", "plan", "profile", "max_batch", "max_context", "threads", "session"}) {
+        for (const char* key :
+             {"backend", "plan", "profile", "max_batch", "max_context", "techniques", "threads", "session"}) {
             spec->erase(key);
         }
     }

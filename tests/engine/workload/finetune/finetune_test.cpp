@@ -8,10 +8,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
+#include "engine/workload/common/result_text.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
+#include "kernels/cuda/kept_state.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -199,6 +203,122 @@ TEST_F(Finetune, OptionsThatCannotBeHonouredAreErrors) {
                  base::BadInput);
     EXPECT_THROW(run({{"model", fixture("gpt-oss-mxfp4")}, {"prompt_length", 8}, {"method", "full"}}), base::BadInput);
     EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"resume", at("nothing")}}), base::BadInput);
+}
+
+Json planned(Json experiment) {
+    experiment["vitrine"] = 1;
+    experiment["workload"] = "finetune";
+    experiment["plan"] = true;
+    experiment["device_profile"] = "h100-80gb";
+    if (!experiment.contains("vram_budget")) {
+        experiment["vram_budget"] = "80GiB";
+    }
+    return planExperiment(Experiment::parse(experiment, "experiment"), {}, {});
+}
+
+TEST_F(Finetune, APlanShowsWhatEachTechniqueBuys) {
+    const Json out = planned({{"model", "synthetic:gpt-oss-20b"},
+                              {"train", "attention+experts"},
+                              {"prompt_length", 524288},
+                              {"checkpoint", "offload"},
+                              {"techniques", true}});
+    const Json& rows = out["techniques"];
+    ASSERT_EQ(rows.size(), 6U);
+    for (const char* key : {"peak_bytes", "peak_at", "fits", "step_seconds_estimate"}) {
+        EXPECT_EQ(rows[0][key], out[key]) << key;
+    }
+    EXPECT_EQ(rows[0]["host_bytes"], out["host_peak_bytes"]);
+    EXPECT_FALSE(rows[1]["fits"].get<bool>());
+    EXPECT_TRUE(rows[5]["fits"].get<bool>());
+    for (std::size_t row = 2; row < rows.size(); ++row) {
+        EXPECT_LT(rows[row]["peak_bytes"], rows[row - 1]["peak_bytes"]) << rows[row]["name"];
+    }
+    EXPECT_EQ(rows[3]["host_bytes"], 0);
+    EXPECT_GT(rows[4]["host_bytes"], std::int64_t{60} << 30);
+    EXPECT_GE(rows[5]["step_seconds_estimate"], rows[1]["step_seconds_estimate"]);
+    const std::string text = resultText(
+        Experiment::parse({{"vitrine", 1}, {"workload", "finetune"}, {"model", "m"}, {"prompt_length", 8}}, "x"), out);
+    EXPECT_NE(text.find("+ chunked loss"), std::string::npos) << text;
+}
+
+TEST_F(Finetune, ThePeakIsWhereTheTechniqueLeavesIt) {
+    const auto at = [](Json options) {
+        options["model"] = "synthetic:gpt-oss-20b";
+        options["prompt_length"] = 16384;
+        return planned(options)["peak_at"].get<std::string>();
+    };
+    EXPECT_EQ(at({{"loss_chunks", "1"}}), "loss chunk 0");
+    EXPECT_EQ(at({{"loss_chunks", "64"}, {"checkpoint", "offload"}}).find("backward layer "), 0U);
+    // A run that rehearses a device's allocations has its peak where the plan has it.
+    for (const char* checkpoint : {"none", "layer"}) {
+        const Json experiment = {{"model", fixture("llama")},     {"prompt_length", 500},
+                                 {"device_profile", "h100-80gb"}, {"dtype", "float32"},
+                                 {"checkpoint", checkpoint},      {"steps", 1}};
+        const Json plan = planned(experiment);
+        const Json ran = run(experiment);
+        EXPECT_EQ(ran["peak_at"], plan["peak_at"]);
+        EXPECT_EQ(ran["peak_bytes"], plan["peak_bytes"]);
+    }
+}
+
+TEST_F(Finetune, ATableOfTechniquesHasTheLongestSequenceOfEach) {
+    const Json out = planned({{"model", "synthetic:tiny-llama"},
+                              {"max_context", true},
+                              {"techniques", true},
+                              {"vram_budget", "632MiB"}}); // 600 of them are the driver's
+    const Json& rows = out["techniques"];
+    ASSERT_EQ(rows.size(), 6U);
+    EXPECT_EQ(rows[0]["max_context"], out["max_context"]);
+    EXPECT_LT(rows[1]["max_context"], rows[3]["max_context"]);
+    for (const Json& row : rows) {
+        EXPECT_EQ(row["fits"].get<bool>(), row["max_context"] >= out["max_context"]) << row;
+    }
+}
+
+TEST_F(Finetune, InputsThatFindNoRoomOnTheHostStayOnTheDeviceAndAreCounted) {
+    Json experiment = {{"model", "synthetic:gpt-oss-20b"}, {"prompt_length", 16384}, {"checkpoint", "offload"}};
+    EXPECT_EQ(planned(experiment)["checkpoints_on_device"], 0);
+    experiment["host_budget"] = "1GiB"; // of 24 inputs of 90 MiB
+    const Json some = planned(experiment);
+    EXPECT_GT(some["checkpoints_on_device"], 10);
+    EXPECT_LT(some["checkpoints_on_device"], 16);
+    experiment["checkpoint"] = "layer";
+    EXPECT_EQ(planned(experiment)["checkpoints_on_device"], 0) << "none was to leave";
+    const Json ran = run({{"model", fixture("llama")},
+                          {"prompt_length", 256},
+                          {"steps", 1},
+                          {"checkpoint", "offload"},
+                          {"host_budget", "16KiB"}});
+    EXPECT_GT(ran["checkpoints_on_device"], 0);
+}
+
+TEST_F(Finetune, ChangedWeightsAreNotThoseOfTheNextRun) {
+    kernels::KeptState kept;
+    WorkloadSinks keeping;
+    keeping.kept = &kept;
+    const auto logits = [&](const WorkloadSinks& sinks, const std::string& name) {
+        const Json experiment = {{"vitrine", 1},
+                                 {"workload", "logits"},
+                                 {"backend", "cpu"},
+                                 {"model", fixture("llama")},
+                                 {"tokens_file", fixture("llama-lora/batch.safetensors")},
+                                 {"output", at(name)}};
+        const Json metrics = runExperiment(Experiment::parse(experiment, "experiment"), sinks, {});
+        return std::pair(metrics, test::readTensor<float>(at(name), "logits"));
+    };
+    const auto fresh = logits({}, "fresh.safetensors");
+    logits(keeping, "first.safetensors");
+    EXPECT_TRUE(logits(keeping, "kept.safetensors").first.contains("weights_kept"));
+    const Json experiment = {{"vitrine", 1},     {"workload", "finetune"},
+                             {"backend", "cpu"}, {"model", fixture("llama")},
+                             {"method", "full"}, {"tokens_file", fixture("llama-lora/batch.safetensors")},
+                             {"lr", 0.01},       {"steps", 2}};
+    const Json trained = runExperiment(Experiment::parse(experiment, "experiment"), keeping, {});
+    EXPECT_LT(trained["losses"][1], trained["losses"][0]);
+    const auto after = logits(keeping, "after.safetensors");
+    EXPECT_FALSE(after.first.contains("weights_kept"));
+    EXPECT_EQ(after.second, fresh.second);
+    EXPECT_EQ(logits(keeping, "again.safetensors").second, fresh.second);
 }
 
 TEST_F(Finetune, APlanFindsTheOrderOfTheTechniques) {
