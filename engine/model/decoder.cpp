@@ -26,6 +26,8 @@ bool isFloat(kernels::DType dtype) {
     return dtype == kernels::DType::F32 || dtype == kernels::DType::BF16 || dtype == kernels::DType::F16;
 }
 
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+
 /// Finds the weights of one layer, or of what is outside of them, and lists each as a parameter.
 class Binder {
 public:
@@ -134,7 +136,7 @@ private:
 Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale)
     : rope_(rope), embeddingScale_(embeddingScale) {
     Binder binder(config, weights, parameters_);
-    embedding_ = binder.tensor("model.embed_tokens.weight", ParameterRole::Embedding, kVocabulary);
+    embedding_ = binder.tensor(kEmbedding, ParameterRole::Embedding, kVocabulary);
     for (std::size_t i = 0; i < config.layers.size(); ++i) {
         layers_.push_back(binder.layer(static_cast<std::int32_t>(i)));
     }
@@ -188,6 +190,10 @@ const kernels::LinearView* Decoder::linear(const std::string& weight) const {
 }
 
 void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
+    if (weight == kEmbedding) {
+        embeddingAdapter_ = adapter;
+        return;
+    }
     kernels::LinearView* found = linearOf(*this, weight);
     if (found == nullptr) {
         throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));

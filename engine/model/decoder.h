@@ -31,6 +31,9 @@ public:
     const std::vector<DecoderLayer>& layers() const { return layers_; }
     /// (vocab, hidden)
     const kernels::TensorView& embedding() const { return embedding_; }
+    /// Its adapter, or empty. `a` is (vocab, rank): the transpose of what is called A elsewhere, so that a token has a
+    /// row. `b` is (hidden, rank).
+    const kernels::AdapterView& embeddingAdapter() const { return embeddingAdapter_; }
     /// What the rows of the embedding are multiplied by.
     float embeddingScale() const { return embeddingScale_; }
     const RopeValues& rope() const { return rope_; }
@@ -39,8 +42,8 @@ public:
     const kernels::LinearView& head() const { return head_; }
     /// All weights, each one once, in the order embedding, layers, head.
     const std::vector<Parameter>& parameters() const { return parameters_; }
-    /// Adds an adapter to the linear whose weight has this name, or takes it away (an empty view). Throws Internal
-    /// where there is no such linear. The caller owns the adapter's memory.
+    /// Adds an adapter to the linear whose weight has this name or to the embedding, or takes it away (an empty view).
+    /// Throws Internal for another name. The caller owns the adapter's memory.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
     /// The linear whose weight has this name; null where there is none.
     const kernels::LinearView* linear(const std::string& weight) const;
@@ -55,6 +58,7 @@ private:
     RopeValues rope_;
     float embeddingScale_;
     kernels::TensorView embedding_;
+    kernels::AdapterView embeddingAdapter_;
     kernels::NormWeights finalNorm_;
     kernels::LinearView head_;
     std::vector<Parameter> parameters_;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/model/embed_tokens.h"
 #include "kernels/ops/fused/blocks.h"
-#include "kernels/ops/rowwise/embedding.h"
 
 namespace vitrine::engine {
 
@@ -52,9 +52,7 @@ StepOutput StepRunner::run() {
         capture_ = &capture.emplace(context_);
     }
     const kernels::Tensor x = runner_.activation("hidden", Shape{stepInputs_.tokens, config.hidden});
-    kernels::Embedding embedding{input(stepInputs_.ids), model_.decoder().embedding(), x.view()};
-    embedding.scale = model_.decoder().embeddingScale();
-    runner_.execute(embedding);
+    embedTokens(runner_, model_.decoder(), input(stepInputs_.ids), x.view());
     runLayers(x.view());
     if (stepInputs_.rows == 0) {
         return {};

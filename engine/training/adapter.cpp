@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numbers>
 #include <tuple>
 #include <utility>
 
@@ -23,13 +24,32 @@ using kernels::TensorView;
 
 namespace {
 
-/// (rank, in) and (out, rank), or stacks of them.
-std::pair<Shape, Shape> shapesOf(const kernels::WeightView& weight, std::int64_t rank) {
+/// (rank, in) and (out, rank), or stacks of them; (vocab, rank) and (hidden, rank) of an embedding.
+std::pair<Shape, Shape> shapesOf(const Parameter& parameter, std::int64_t rank) {
+    const kernels::WeightView& weight = parameter.view;
+    if (parameter.role == ParameterRole::Embedding) {
+        return {Shape{weight.shape[0], rank}, Shape{weight.shape[1], rank}};
+    }
     if (weight.shape.rank() == 3) {
         return {Shape{weight.experts(), rank, weight.inFeatures()},
                 Shape{weight.experts(), weight.outFeatures(), rank}};
     }
     return {Shape{rank, weight.inFeatures()}, Shape{weight.outFeatures(), rank}};
+}
+
+/// Normal with deviation 1 (Box and Muller 1958).
+std::vector<float> normalValues(std::int64_t count, base::PhiloxKey key) {
+    std::vector<float> out(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < out.size(); i += 2) {
+        const auto bits = base::philox4x32(key, i / 2, 0);
+        const float radius = std::sqrt(-2 * std::log(base::uniformOpen(bits[0])));
+        const float angle = 2 * std::numbers::pi_v<float> * base::uniformOpen(bits[1]);
+        out[i] = radius * std::cos(angle);
+        if (i + 1 < out.size()) {
+            out[i + 1] = radius * std::sin(angle);
+        }
+    }
+    return out;
 }
 
 /// Uniform in +-bound.
@@ -50,7 +70,7 @@ std::vector<AdapterTarget> adapterTargets(std::span<const Parameter> parameters,
                                           const AdapterConfig& config) {
     std::vector<AdapterTarget> out;
     for (const Parameter& parameter : parameters) {
-        if (isLinear(parameter) && choice.contains(parameter)) {
+        if (isAdaptable(parameter) && choice.contains(parameter)) {
             out.push_back({parameter.name, config.rank, static_cast<float>(config.scaling(config.rank, config.alpha))});
         }
     }
@@ -67,13 +87,14 @@ Adapter::Adapter(Model& model, const std::vector<AdapterTarget>& targets) : mode
     for (const AdapterTarget& target : targets) {
         const auto parameter =
             std::find_if(model.parameters().begin(), model.parameters().end(),
-                         [&](const Parameter& each) { return each.name == target.parameter && isLinear(each); });
+                         [&](const Parameter& each) { return each.name == target.parameter && isAdaptable(each); });
         if (parameter == model.parameters().end()) {
             throw base::Internal(fmt::format("Adapter: {} is no linear of the model", target.parameter));
         }
         AdapterPart part;
         part.parameter = target.parameter;
-        std::tie(part.view.a.shape, part.view.b.shape) = shapesOf(parameter->view, target.rank);
+        std::tie(part.view.a.shape, part.view.b.shape) = shapesOf(*parameter, target.rank);
+        part.embedding = parameter->role == ParameterRole::Embedding;
         part.view.scale = target.scale;
         for (const TensorView* view : {&part.view.a, &part.view.b}) {
             offsets.push_back(count);
@@ -112,6 +133,11 @@ void Adapter::initialise(std::uint64_t seed) {
     }
     std::uint32_t stream = 0;
     for (const AdapterPart& part : parts_) {
+        if (part.embedding) {
+            const TensorView& b = part.view.b;
+            uploadFloats(model_.context(), normalValues(b.shape.count(), base::philoxKey(seed, stream++)), b);
+            continue;
+        }
         const TensorView& a = part.view.a;
         const auto in = static_cast<float>(a.shape[a.shape.rank() - 1]);
         const std::vector<float> values =
@@ -125,6 +151,9 @@ void Adapter::read(const AdapterFile& file) {
     std::vector<float> b;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         file.read(targets_[i], a, b);
+        if (parts_[i].embedding) {
+            a = transposedMatrix(a, parts_[i].view.a.shape[1], parts_[i].view.a.shape[0]);
+        }
         uploadFloats(model_.context(), a, parts_[i].view.a);
         uploadFloats(model_.context(), b, parts_[i].view.b);
     }
@@ -133,9 +162,16 @@ void Adapter::read(const AdapterFile& file) {
 std::vector<AdapterPartValues> Adapter::values(const std::function<TensorView(const TensorView&)>& of) const {
     std::vector<AdapterPartValues> out;
     for (const AdapterPart& part : parts_) {
-        out.push_back({part.parameter, part.view.a.shape, part.view.b.shape,
-                       downloadFloats(model_.context(), of(part.view.a)),
-                       downloadFloats(model_.context(), of(part.view.b))});
+        AdapterPartValues values{part.parameter, part.view.a.shape, part.view.b.shape,
+                                 downloadFloats(model_.context(), of(part.view.a)),
+                                 downloadFloats(model_.context(), of(part.view.b))};
+        if (part.embedding) {
+            const Shape& held = part.view.a.shape;
+            values.a = transposedMatrix(values.a, held[0], held[1]);
+            values.aShape = Shape{held[1], held[0]};
+            values.embedding = true;
+        }
+        out.push_back(std::move(values));
     }
     return out;
 }

@@ -4,7 +4,8 @@
 
 // LoRA adapters (Hu and others 2021) of a model's linears. A linear with an adapter gives
 //   y = x W^T + bias + scale (x A^T) B^T,   scale = alpha / rank, or alpha / sqrt(rank) with rank-stabilised scaling.
-// Stacks of experts have a pair A, B for each expert.
+// Stacks of experts have a pair A, B for each expert. The embedding counts as the linear of a one at the token's place:
+// its A has a column for each token.
 
 #include <cstdint>
 #include <functional>
@@ -23,11 +24,13 @@ namespace vitrine::engine {
 
 /// What an adapter adds to one linear.
 struct AdapterPart {
-    std::string parameter; ///< name of the linear's weight, Parameter::name
-    kernels::AdapterView view;
+    std::string parameter;     ///< name of the linear's weight, Parameter::name
+    kernels::AdapterView view; ///< of the embedding: `a` is (vocab, rank), see Decoder::embeddingAdapter
+    bool embedding = false;
 };
 
-/// The linears of a choice, with the rank and the scale of a config. Throws BadInput when the choice holds no linear.
+/// The linears of a choice and the embedding if it is in it, with the rank and the scale of a config. Throws BadInput
+/// when there are none.
 std::vector<AdapterTarget> adapterTargets(std::span<const Parameter> parameters, const ParameterChoice& choice,
                                           const AdapterConfig& config);
 
@@ -41,7 +44,7 @@ public:
     Adapter(const Adapter&) = delete; // the model has views of it
     Adapter& operator=(const Adapter&) = delete;
 
-    /// A is uniform in +-1 / sqrt(in), as PEFT begins; B stays 0.
+    /// A is uniform in +-1 / sqrt(in), as PEFT begins; B stays 0. Of the embedding, A stays 0 and B is normal.
     void initialise(std::uint64_t seed);
     /// Reads the values of the file whose targets it was made with. Throws BadInput.
     void read(const AdapterFile& file);

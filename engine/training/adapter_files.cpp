@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
+#include "engine/training/host_floats.h"
 #include "engine/training/parameter_choice.h"
 #include "kernels/core/floats.h"
 
@@ -68,13 +69,12 @@ AdapterTensorName tensorName(const std::string& parameter, bool outerIsAdapted) 
 
 std::string unusedReason(const AdapterTensorName& name) {
     switch (name.part) {
-    case Part::EmbeddingA:
-    case Part::EmbeddingB:
-        return "adapters of embeddings are not supported; give an adapter of linears";
     case Part::Magnitude:
         return "DoRA is not supported; give an adapter that was made with use_dora false";
     case Part::A:
     case Part::B:
+    case Part::EmbeddingA:
+    case Part::EmbeddingB:
         break;
     }
     return fmt::format("the model has no linear \"{}\" that the targets of adapter_config.json name; give the "
@@ -82,17 +82,10 @@ std::string unusedReason(const AdapterTensorName& name) {
                        name.module);
 }
 
-/// A matrix (rows, columns) as (columns, rows).
-std::vector<float> transposed(const std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
-    std::vector<float> to(values.size());
-    const auto height = static_cast<std::size_t>(rows);
-    const auto width = static_cast<std::size_t>(columns);
-    for (std::size_t row = 0; row < height; ++row) {
-        for (std::size_t column = 0; column < width; ++column) {
-            to[column * height + row] = values[row * width + column];
-        }
-    }
-    return to;
+/// The names of A and B; those of an embedding have other ends.
+AdapterTensorName partName(AdapterTensorName name, bool embedding, bool first) {
+    name.part = embedding ? (first ? Part::EmbeddingA : Part::EmbeddingB) : (first ? Part::A : Part::B);
+    return name;
 }
 
 TensorSpec adapterSpec(std::string name, std::int64_t rows, std::int64_t columns) {
@@ -188,22 +181,22 @@ std::vector<AdapterTarget> AdapterFile::targets(std::span<const Parameter> param
     std::vector<AdapterTarget> out;
     std::vector<Pair> used;
     for (const Parameter& parameter : parameters) {
-        if (!isLinear(parameter)) {
+        if (!isAdaptable(parameter)) {
             continue;
         }
         const std::string& name = parameter.name;
         const bool byParameter = names_.targetsParameter(name);
         // Whether a router is a linear module depends on the version of transformers that the file was made with.
-        const bool apart = parameter.role == ParameterRole::Head ||
+        const bool apart = parameter.role == ParameterRole::Head || parameter.role == ParameterRole::Embedding ||
                            (parameter.role == ParameterRole::Router && file_->find(nameOf(name).text()) == nullptr);
         const bool byModule = !isStack(name) && names_.targetsModule(moduleOf(name), apart);
         if (!byParameter && !byModule) {
             continue;
         }
         const std::string key = byParameter ? name : moduleOf(name);
-        AdapterTarget target{name, names_.rankOf(key), 1};
+        AdapterTarget target{name, names_.rankOf(key), 1, parameter.role == ParameterRole::Embedding};
         target.scale = static_cast<float>(config_.scaling(target.rank, names_.alphaOf(key)));
-        used.push_back(findPair(name, target.rank, parameter.view));
+        used.push_back(findPair(parameter, target.rank));
         out.push_back(std::move(target));
     }
     requireUsed(used);
@@ -215,14 +208,14 @@ AdapterTensorName AdapterFile::nameOf(const std::string& parameter) const {
     return tensorName(parameter, !outer.empty() && names_.targetsParameter(outer));
 }
 
-AdapterFile::Pair AdapterFile::findPair(const std::string& parameter, std::int64_t rank,
-                                        const kernels::WeightView& view) const {
-    AdapterTensorName name = nameOf(parameter);
-    Pair pair;
-    pair.a = findTensor(name, view.experts() * rank, view.inFeatures());
-    name.part = Part::B;
-    pair.b = findTensor(name, view.outFeatures(), rank * view.experts());
-    return pair;
+AdapterFile::Pair AdapterFile::findPair(const Parameter& parameter, std::int64_t rank) const {
+    const bool embedding = parameter.role == ParameterRole::Embedding;
+    const kernels::WeightView& view = parameter.view;
+    const std::int64_t in = embedding ? view.shape[0] : view.inFeatures();
+    const std::int64_t out = embedding ? view.shape[1] : view.outFeatures();
+    const AdapterTensorName name = nameOf(parameter.name);
+    return {findTensor(partName(name, embedding, true), view.experts() * rank, in),
+            findTensor(partName(name, embedding, false), out, rank * view.experts())};
 }
 
 const TensorEntry* AdapterFile::findTensor(const AdapterTensorName& name, std::int64_t rows,
@@ -269,10 +262,9 @@ void AdapterFile::requireUsed(const std::vector<Pair>& used) const {
 }
 
 void AdapterFile::read(const AdapterTarget& target, std::vector<float>& a, std::vector<float>& b) const {
-    AdapterTensorName name = nameOf(target.parameter);
-    const TensorEntry* first = file_->find(name.text());
-    name.part = Part::B;
-    const TensorEntry* second = file_->find(name.text());
+    const AdapterTensorName name = nameOf(target.parameter);
+    const TensorEntry* first = file_->find(partName(name, target.embedding, true).text());
+    const TensorEntry* second = file_->find(partName(name, target.embedding, false).text());
     if (first == nullptr || second == nullptr) {
         throw base::Internal(fmt::format("{}: has no adapter of {}", file_->path(), target.parameter));
     }
@@ -280,7 +272,7 @@ void AdapterFile::read(const AdapterTarget& target, std::vector<float>& a, std::
     b = readFloats(*second);
     if (isStack(target.parameter)) {
         const std::int64_t experts = second->shape[1] / target.rank;
-        b = transposed(b, second->shape[0] * target.rank, experts);
+        b = transposedMatrix(b, second->shape[0] * target.rank, experts);
     }
 }
 
@@ -335,13 +327,13 @@ void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, co
     };
     std::set<Key> partial;
     for (const Parameter& parameter : parameters) {
-        if (isLinear(parameter) && !chosen.contains(parameter.name)) {
+        if (isAdaptable(parameter) && !chosen.contains(parameter.name)) {
             partial.insert(keyOf(parameter));
         }
     }
     std::set<Key> names;
     for (const Parameter& parameter : parameters) {
-        if (isLinear(parameter) && chosen.contains(parameter.name)) {
+        if (isAdaptable(parameter) && chosen.contains(parameter.name)) {
             Key key = keyOf(parameter);
             if (partial.contains(key)) {
                 key.second = wholeTarget(parameter);
@@ -364,18 +356,19 @@ void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartV
     }
     std::vector<TensorSpec> specs;
     for (const AdapterPartValues& part : parts) {
-        AdapterTensorName name = tensorName(part.parameter, adapted.contains(outerParameter(part.parameter)));
+        const AdapterTensorName name = tensorName(part.parameter, adapted.contains(outerParameter(part.parameter)));
         const std::int64_t columns = part.aShape[part.aShape.rank() - 1];
         const std::int64_t rows = part.bShape[part.bShape.rank() - 2];
-        specs.push_back(adapterSpec(name.text(), part.aShape.count() / columns, columns));
-        name.part = AdapterTensorName::Part::B;
-        specs.push_back(adapterSpec(name.text(), rows, part.bShape.count() / rows));
+        specs.push_back(
+            adapterSpec(partName(name, part.embedding, true).text(), part.aShape.count() / columns, columns));
+        specs.push_back(adapterSpec(partName(name, part.embedding, false).text(), rows, part.bShape.count() / rows));
     }
     const auto writer = SafetensorsWriter::create(path, specs, {{"format", "pt"}});
     for (const AdapterPartValues& part : parts) {
         writer->write(part.a.data(), part.a.size() * sizeof(float));
-        const std::vector<float> b =
-            isStack(part.parameter) ? transposed(part.b, part.bShape[0], part.bShape[1] * part.bShape[2]) : part.b;
+        const std::vector<float> b = isStack(part.parameter)
+                                         ? transposedMatrix(part.b, part.bShape[0], part.bShape[1] * part.bShape[2])
+                                         : part.b;
         writer->write(b.data(), b.size() * sizeof(float));
     }
     writer->finish();

@@ -39,11 +39,12 @@ struct AdapterTensorName {
     std::string text() const;
 };
 
-/// What an adapter's file has for one linear of the model.
+/// What an adapter's file has for one linear of the model, or for the embedding.
 struct AdapterTarget {
     std::string parameter; ///< Parameter::name
     std::int64_t rank = 0;
     float scale = 1;
+    bool embedding = false;
 };
 
 /// An adapter on disk. Immutable; safe to use from several threads.
@@ -58,7 +59,8 @@ public:
     /// The linears that the adapter changes, in the order of `parameters`, which are all of a model. Throws BadInput
     /// "FILE: TENSOR: what" when a tensor is missing, has a shape that does not fit the model, or belongs to no linear.
     std::vector<AdapterTarget> targets(std::span<const Parameter> parameters) const;
-    /// A (rank, in) or (experts, rank, in), and B (out, rank) or (experts, out, rank) of a target. Throws BadInput.
+    /// A (rank, in) or (experts, rank, in), and B (out, rank) or (experts, out, rank) of a target. Of the embedding
+    /// (rank, vocab) and (hidden, rank). Throws BadInput.
     void read(const AdapterTarget& target, std::vector<float>& a, std::vector<float>& b) const;
 
 private:
@@ -68,7 +70,7 @@ private:
         const TensorEntry* a = nullptr;
         const TensorEntry* b = nullptr;
     };
-    Pair findPair(const std::string& parameter, std::int64_t rank, const kernels::WeightView& view) const;
+    Pair findPair(const Parameter& parameter, std::int64_t rank) const;
     const TensorEntry* findTensor(const AdapterTensorName& name, std::int64_t rows, std::int64_t columns) const;
     AdapterTensorName nameOf(const std::string& parameter) const;
     void requireUsed(const std::vector<Pair>& used) const;
@@ -87,6 +89,7 @@ struct AdapterPartValues {
     kernels::Shape bShape; ///< (out, rank) or (experts, out, rank)
     std::vector<float> a;
     std::vector<float> b;
+    bool embedding = false; ///< A is (rank, vocab), B (hidden, rank)
 };
 
 /// Sets the target_modules and target_parameters of `config` so that they name the linears `adapted` (Parameter::name)

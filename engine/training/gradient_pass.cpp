@@ -4,9 +4,11 @@
 
 #include <utility>
 
+#include "engine/model/embed_tokens.h"
 #include "engine/training/batch_inputs.h"
 #include "engine/training/head_loss.h"
 #include "engine/training/layer_stack.h"
+#include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/rowwise/embedding.h"
 
 namespace vitrine::engine {
@@ -14,6 +16,32 @@ namespace vitrine::engine {
 using kernels::Shape;
 using kernels::Tensor;
 using kernels::TensorView;
+
+namespace {
+
+/// `gradient` (tokens, hidden) is that of the first layer's input.
+void embeddingBackward(const OpRunner& runner, const BatchInputs& inputs, const Decoder& decoder,
+                       const GradientMap& gradients, const TensorView& gradient) {
+    const TensorView table = gradients.of(decoder.embedding());
+    if (!table.empty()) {
+        runner.run(kernels::EmbeddingGradient{inputs.order(), inputs.ids(), gradient, table, decoder.embeddingScale()});
+    }
+    const kernels::AdapterView& adapter = decoder.embeddingAdapter();
+    if (const TensorView b = gradients.of(adapter.b); !b.empty()) {
+        const Tensor low = embeddingLow(runner, decoder, inputs.ids());
+        runner.run(kernels::MatmulWeightGradient{low.view(), gradient, b, true});
+    }
+    if (const TensorView a = gradients.of(adapter.a); !a.empty()) {
+        const Tensor low = runner.make(base::MemoryCategory::Gradients, "adapter.gradient", runner.compute(),
+                                       Shape{gradient.shape[0], adapter.a.shape[1]});
+        const float scale = adapter.scale * decoder.embeddingScale();
+        runner.run(
+            kernels::MatmulInputGradient{gradient, kernels::denseWeight(adapter.b), low.view(), false, {}, scale});
+        runner.run(kernels::EmbeddingGradient{inputs.order(), inputs.ids(), low.view(), a});
+    }
+}
+
+} // namespace
 
 GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation)
     : model_(model), techniques_(techniques), store_(model.context()), dropout_(regularisation.dropout) {
@@ -40,7 +68,7 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
     masks_.begin(batch.lengths);
     const BatchInputs inputs(runner, model_, batch);
     Tensor x = runner.activation("hidden", Shape{inputs.ids().shape[0], model_.config().hidden});
-    runner.run(kernels::Embedding{inputs.ids(), decoder.embedding(), x.view(), decoder.embeddingScale()});
+    embedTokens(runner, decoder, inputs.ids(), x.view());
     BalanceLoss* balance = gradients != nullptr ? balance_.get() : nullptr;
     if (balance != nullptr) {
         balance->begin();
@@ -55,10 +83,7 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
     }
     const double balanceLoss = balance != nullptr ? balance->finish(part.share) : 0;
     layers.backward(*gradients, x.view());
-    const TensorView table = gradients->of(decoder.embedding());
-    if (!table.empty()) {
-        runner.run(kernels::EmbeddingGradient{inputs.order(), inputs.ids(), x.view(), table, decoder.embeddingScale()});
-    }
+    embeddingBackward(runner, inputs, decoder, *gradients, x.view());
     return balanceLoss;
 }
 

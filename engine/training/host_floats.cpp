@@ -27,4 +27,15 @@ std::vector<float> downloadFloats(kernels::Context& context, const kernels::Tens
     return values;
 }
 
+std::vector<float> transposedMatrix(const std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
+    std::vector<float> out(values.size());
+    for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column) {
+            out[static_cast<std::size_t>(column * rows + row)] =
+                values[static_cast<std::size_t>(row * columns + column)];
+        }
+    }
+    return out;
+}
+
 } // namespace vitrine::engine

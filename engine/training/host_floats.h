@@ -4,6 +4,7 @@
 
 // Tensors of floats in and out of host memory as float32.
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -19,5 +20,7 @@ namespace vitrine::engine {
 void uploadFloats(kernels::Context& context, std::span<const float> values, const kernels::TensorView& to);
 /// Waits for the tensor. Zeros on Meta.
 std::vector<float> downloadFloats(kernels::Context& context, const kernels::TensorView& from);
+/// A matrix (rows, columns) as (columns, rows).
+std::vector<float> transposedMatrix(const std::vector<float>& values, std::int64_t rows, std::int64_t columns);
 
 } // namespace vitrine::engine

@@ -59,7 +59,7 @@ public:
         std::vector<float> out = view.quantized() ? expanded(view, expert) : dense(view, expert);
         const kernels::AdapterView adapter = adapterOf(name);
         if (!adapter.empty()) {
-            addDelta(adapter, view, expert, out);
+            addDelta(adapter, parameter(name), expert, out);
         }
         return out;
     }
@@ -73,6 +73,9 @@ private:
     }
 
     kernels::AdapterView adapterOf(const std::string& name) const {
+        if (parameter(name).role == ParameterRole::Embedding) {
+            return model_.decoder().embeddingAdapter();
+        }
         const kernels::LinearView* linear = model_.decoder().linear(name);
         return linear == nullptr ? kernels::AdapterView{} : linear->adapter;
     }
@@ -80,7 +83,7 @@ private:
     std::vector<float> dense(const kernels::WeightView& view, std::int64_t expert) const {
         const TensorView stored = matrixOf(view.data, expert);
         std::vector<float> out = downloadFloats(model_.context(), stored);
-        return view.transposed ? transposed(out, stored.shape[0], stored.shape[1]) : out;
+        return view.transposed ? transposedMatrix(out, stored.shape[0], stored.shape[1]) : out;
     }
 
     std::vector<float> expanded(const kernels::WeightView& view, std::int64_t expert) const {
@@ -91,34 +94,32 @@ private:
         return downloadFloats(model_.context(), out.view());
     }
 
-    void addDelta(const kernels::AdapterView& adapter, const kernels::WeightView& view, std::int64_t expert,
+    void addDelta(const kernels::AdapterView& adapter, const Parameter& parameter, std::int64_t expert,
                   std::vector<float>& values) const {
+        const kernels::WeightView& view = parameter.view;
         const Tensor delta = runner_.make(MemoryCategory::Workspace, "merge.delta", DType::F32,
                                           Shape{view.outFeatures(), view.inFeatures()});
-        kernels::MatmulInputGradient op; // B A
-        op.gradOut = matrixOf(adapter.b, expert);
-        op.weight = kernels::denseWeight(matrixOf(adapter.a, expert));
-        op.gradX = delta.view();
-        op.scale = adapter.scale;
-        runner_.run(op);
+        if (parameter.role == ParameterRole::Embedding) {
+            kernels::Matmul op; // A^T B^T
+            op.x = adapter.a;
+            op.weight = kernels::denseWeight(adapter.b);
+            op.scale = adapter.scale;
+            op.out = delta.view();
+            runner_.run(op);
+        } else {
+            kernels::MatmulInputGradient op; // B A
+            op.gradOut = matrixOf(adapter.b, expert);
+            op.weight = kernels::denseWeight(matrixOf(adapter.a, expert));
+            op.gradX = delta.view();
+            op.scale = adapter.scale;
+            runner_.run(op);
+        }
         const std::vector<float> more = downloadFloats(model_.context(), delta.view());
         for (std::size_t i = 0; i < values.size(); ++i) {
             values[i] += more[i];
         }
     }
 
-public:
-    static std::vector<float> transposed(const std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
-        std::vector<float> out(values.size());
-        for (std::int64_t r = 0; r < rows; ++r) {
-            for (std::int64_t c = 0; c < columns; ++c) {
-                out[static_cast<std::size_t>(c * rows + r)] = values[static_cast<std::size_t>(r * columns + c)];
-            }
-        }
-        return out;
-    }
-
-private:
     Model& model_;
     OpRunner runner_;
     std::map<std::string, const Parameter*> parameters_;
@@ -210,7 +211,7 @@ private:
         for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
             std::vector<float> values = weights_.values(spec.name, expert);
             if (config_.family == Family::GptOss) {
-                values = MergedWeights::transposed(values, view.outFeatures(), view.inFeatures());
+                values = transposedMatrix(values, view.outFeatures(), view.inFeatures());
             }
             writeFloats(spec.dtype, values, writer);
         }

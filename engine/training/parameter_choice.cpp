@@ -72,4 +72,8 @@ bool isLinear(const Parameter& parameter) {
            parameter.role != ParameterRole::Embedding;
 }
 
+bool isAdaptable(const Parameter& parameter) {
+    return isLinear(parameter) || parameter.role == ParameterRole::Embedding;
+}
+
 } // namespace vitrine::engine

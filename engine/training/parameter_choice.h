@@ -39,5 +39,7 @@ private:
 
 /// Whether a parameter is the matrix, or the stack of matrices, of a product, so that an adapter can be added to it.
 bool isLinear(const Parameter& parameter);
+/// A linear, or the embedding.
+bool isAdaptable(const Parameter& parameter);
 
 } // namespace vitrine::engine

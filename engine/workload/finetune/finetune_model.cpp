@@ -143,15 +143,26 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
         setTargets(adapterConfig_, model_->parameters(), adapted);
     }
     refuseDropoutOfExperts();
+    refuseMergeOfTiedEmbedding(run);
     state_ = std::make_unique<TrainedState>(model_->context(), adapter_->tensors(), optimizerOptions(run));
+}
+
+void FinetuneModel::refuseMergeOfTiedEmbedding(const Run& run) const {
+    const auto embedding = [](const AdapterPart& part) { return part.embedding; };
+    if (run.spec.text("merge") != "none" && model_->config().tiedEmbeddings &&
+        std::any_of(adapter_->parts().begin(), adapter_->parts().end(), embedding)) {
+        throw base::BadInput(
+            "merge: the model's embedding is its head too, and the adapter changes only the embedding; "
+            "train without embedding, or leave merge out");
+    }
 }
 
 void FinetuneModel::refuseDropoutOfExperts() const {
     for (const AdapterPart& part : adapter_->parts()) {
-        if (adapterConfig_.dropout > 0 && part.view.a.shape.rank() == 3) {
+        if (adapterConfig_.dropout > 0 && (part.embedding || part.view.a.shape.rank() == 3)) {
             throw base::BadInput(
-                fmt::format("dropout: {} is a stack of experts, whose adapters have no dropout (in PEFT "
-                            "neither); train without experts, or with dropout 0",
+                fmt::format("dropout: {} is the embedding or a stack of experts, whose adapters have no "
+                            "dropout, as in PEFT; train without it, or with dropout 0",
                             part.parameter));
         }
     }

@@ -41,6 +41,7 @@ private:
     void chooseWeights(const Run& run);
     void addAdapter(const Run& run, const ModelSource& source);
     void refuseDropoutOfExperts() const;
+    void refuseMergeOfTiedEmbedding(const Run& run) const;
 
     std::unique_ptr<Model> model_;
     std::unique_ptr<Adapter> adapter_;

@@ -354,7 +354,7 @@ TEST(AdapterFiles, WhatDoesNotFitIsNamed) {
         {R"({"r": 2, "target_modules": ["nothing"]})", {a, b}, "the model has no linear"},
         {R"({"r": 2, "target_modules": ["nothing"]})", {}, "names no linear of the model"},
         {one, {a, b, {module + ".lora_magnitude_vector", kernels::Shape{4}}}, "DoRA is not supported"},
-        {one, {a, b, {"base_model.model.model.embed_tokens.lora_embedding_A", kernels::Shape{4}}}, "of embeddings"},
+        {one, {a, b, {"base_model.model.model.embed_tokens.lora_embedding_A", kernels::Shape{4}}}, "no linear \"model.embed_tokens\""},
         {one, {a, b, {"base_model.model.lm_head.weight", kernels::Shape{4}}}, "is no tensor of a LoRA adapter"},
         {one,
          {a, b, {"base_model.model.model.layers.9.mlp.up_proj.lora_A.weight", kernels::Shape{4}}},

@@ -100,6 +100,24 @@ TEST_F(Finetune, AnAdapterIsReadAgainAndMerged) {
     EXPECT_NEAR(more["losses"][0].get<double>(), out["saved_loss"].get<double>(), 1e-6);
 }
 
+TEST_F(Finetune, AdaptersOfEmbeddingAndHeadAreMergedAndAnswer) {
+    const Json out = run({{"model", fixture("llama")},
+                          {"train", "embedding+head"},
+                          {"lr", 0.02},
+                          {"steps", 5},
+                          {"output", at("ends")},
+                          {"merge", "bf16"}});
+    EXPECT_LT(out["trained_loss"].get<double>(), out["base_loss"].get<double>() - 0.1);
+    EXPECT_EQ(out["saved_loss"], out["trained_loss"]);
+    EXPECT_NEAR(out["merged_loss"].get<double>(), out["saved_loss"].get<double>(), 0.01);
+    EXPECT_THROW(run({{"model", fixture("qwen3-tied")},
+                      {"prompt_length", 8},
+                      {"train", "embedding"},
+                      {"output", at("tied")},
+                      {"merge", "bf16"}}),
+                 base::BadInput);
+}
+
 TEST_F(Finetune, OnlyTheLatestCheckpointsStay) {
     run({{"model", fixture("llama")},
          {"steps", 12},
