@@ -31,7 +31,7 @@ __device__ __forceinline__ void copyRows(const T* from, i64 stride, int begin, i
 
 __device__ __forceinline__ float dotRows(const float* a, const float* b) {
     float sum = 0;
-#pragma unroll 16
+#pragma unroll 4
     for (int d = 0; d < kDim; ++d) {
         sum = fmaf(a[d], b[d], sum);
     }
@@ -41,7 +41,7 @@ __device__ __forceinline__ float dotRows(const float* a, const float* b) {
 /// sums += factors of the tile's rows times the rows; each lane has the factor of one.
 __device__ __forceinline__ void addRows(float (&sums)[kParts], float factor, const float* tile) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll 4
+#pragma unroll 1
     for (int row = 0; row < kTile; ++row) {
         const float one = __shfl_sync(kAllLanes, factor, row);
 #pragma unroll
