@@ -148,6 +148,13 @@ bool dtypeFits(DType wanted, DType found) {
     return wanted == found;
 }
 
+bool shapeFits(const TensorSpec& spec, const TensorEntry& entry) {
+    // Some writers store the scales of a linear, one after the other, as one row.
+    const bool row = entry.shape.size() == 2 && entry.shape[0] == 1 && spec.shape.size() == 1 &&
+                     spec.format != kernels::WeightFormat::Dense;
+    return row ? entry.shape[1] == spec.shape[0] : entry.shape == spec.shape;
+}
+
 void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
     const Checkpoint::Location* location = findModelTensor(checkpoint, spec.name);
     if (location == nullptr) {
@@ -155,7 +162,7 @@ void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
                                          spec.name, shapeText(spec.shape)));
     }
     const TensorEntry& entry = *location->entry;
-    if (entry.shape != spec.shape) {
+    if (!shapeFits(spec, entry)) {
         throw base::BadInput(fmt::format("{}: {}: has shape {}, but config.json needs {}", location->file->path(),
                                          spec.name, shapeText(entry.shape), shapeText(spec.shape)));
     }

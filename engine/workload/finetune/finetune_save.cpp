@@ -37,6 +37,7 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
         base = meanLoss(pass, context, batches);
     }
     ModelOptions options = model.model().options();
+    options.pack = kernels::WeightFormat::Dense; // as written
     const double merged = lossOfFolder(folder, context, options, batches, techniques);
     metrics["base_loss"] = base;
     metrics["merged_loss"] = merged;
