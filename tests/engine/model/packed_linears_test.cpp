@@ -121,13 +121,12 @@ TEST(PackedLinearFiles, ScalesMayBeOneRow) {
 
 TEST(PackedLinearFiles, WhatIsDamagedIsRefusedWithItsName) {
     const std::string name = "model.layers.1.mlp.up_proj.weight";
-    const PackedTwins whole("llama");
     const auto expectRefused = [&](const std::string& tensor, const auto& damage) {
-        PackedTwins twins = PackedTwins("llama");
+        PackedTwins twins("llama");
         damage(twins.packed.at(name + tensor));
         const std::string folder = twins.writePacked();
         const std::string message = failure([&] { logitsOf(folder); });
-        EXPECT_TRUE(message.starts_with("bad input: " + folder) && message.find(name + tensor) != std::string::npos)
+        EXPECT_TRUE(message.starts_with("bad_input: " + folder) && message.find(name + tensor) != std::string::npos)
             << message;
     };
     const auto flip = [](test::StoredBytes& tensor) { tensor.bytes[7] ^= 0x40U; };
