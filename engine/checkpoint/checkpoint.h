@@ -113,16 +113,17 @@ struct TensorSpec {
     kernels::WeightField field = kernels::WeightField::Data; ///< which tensor of a packed weight this is
     std::string weight;         ///< name of that packed weight; empty: the tensor is a dense weight
     kernels::Shape weightShape; ///< of that weight, (..., out, in)
+    float scaleOffset = 0;      ///< of that weight, see kernels::WeightView
 };
 std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
 
 /// Bytes of a tensor as its spec says.
 std::uint64_t bytesOf(const TensorSpec& spec);
 
-/// Sets the fields that only the files determine (expertFormat, fusedExperts). Throws BadInput "FILE: TENSOR: what was
-/// expected" when a tensor of the model is missing or has another shape or dtype. Weights that are not U8 may be F32,
-/// F16 or BF16, whatever the spec says. Tensors that the model does not need are named at info level, those inside its
-/// layers as a warning. openModel calls it.
+/// Sets the fields that only the files determine (expertFormat, fusedExperts, linears). Throws BadInput "FILE: TENSOR:
+/// what was expected" when a tensor of the model is missing or has another shape or dtype. Weights that are not U8 may
+/// be F32, F16 or BF16, whatever the spec says. Tensors that the model does not need are named at info level, those
+/// inside its layers as a warning. openModel calls it.
 void checkTensors(ModelConfig& config, const Checkpoint& checkpoint);
 
 /// Writes tensors as safetensors files; used by `synthesize`, `logits --output` and adapters.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -27,19 +28,26 @@ public:
     void add(std::string name, std::vector<std::int64_t> shape, ModelPart part, DType dtype = DType::BF16) {
         specs_.push_back({std::move(name), dtype, std::move(shape), part, layer_});
     }
-    /// A weight in the format of the experts.
-    void packed(const std::string& name, const std::array<std::int64_t, 3>& shape, ModelPart part) {
-        for (StoredTensor& tensor : storedTensors(config_.expertFormat, name, shape)) {
+    void packed(kernels::WeightFormat format, const std::string& name, std::span<const std::int64_t> shape,
+                ModelPart part, bool packedScales = false, float scaleOffset = 0) {
+        for (StoredTensor& tensor : storedTensors(format, name, shape, packedScales)) {
             add(std::move(tensor.name), std::move(tensor.shape), part, tensor.dtype);
             TensorSpec& spec = specs_.back();
-            spec.format = config_.expertFormat;
+            spec.format = format;
             spec.field = tensor.field;
             spec.weight = name;
             spec.weightShape = kernels::Shape(shape);
+            spec.scaleOffset = scaleOffset;
         }
     }
     void linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias, ModelPart part) {
-        add(name + ".weight", {out, in}, part);
+        const LinearPacking& linears = config_.linears;
+        const std::string weight = name + ".weight";
+        if (const auto offset = linears.offsets.find(weight); offset != linears.offsets.end()) {
+            packed(linears.format, weight, std::array{out, in}, part, linears.packedScales, offset->second);
+        } else {
+            add(weight, {out, in}, part);
+        }
         if (bias) {
             add(name + ".bias", {out}, part);
         }
@@ -99,7 +107,7 @@ private:
             if (config_.expertFormat == kernels::WeightFormat::Dense) {
                 add(name, {experts, in, out}, ModelPart::Experts); // used as x @ W: transposed
             } else {
-                packed(name, {{experts, out, in}}, ModelPart::Experts);
+                packed(config_.expertFormat, name, std::array{experts, out, in}, ModelPart::Experts);
             }
             add(name + "_bias", {experts, out}, ModelPart::Experts);
         };
@@ -140,6 +148,13 @@ bool dtypeFits(DType wanted, DType found) {
     return wanted == found;
 }
 
+bool shapeFits(const TensorSpec& spec, const TensorEntry& entry) {
+    // Some writers store the scales of a linear, one after the other, as one row.
+    const bool row = entry.shape.size() == 2 && entry.shape[0] == 1 && spec.shape.size() == 1 &&
+                     spec.format != kernels::WeightFormat::Dense;
+    return row ? entry.shape[1] == spec.shape[0] : entry.shape == spec.shape;
+}
+
 void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
     const Checkpoint::Location* location = findModelTensor(checkpoint, spec.name);
     if (location == nullptr) {
@@ -147,7 +162,7 @@ void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
                                          spec.name, shapeText(spec.shape)));
     }
     const TensorEntry& entry = *location->entry;
-    if (entry.shape != spec.shape) {
+    if (!shapeFits(spec, entry)) {
         throw base::BadInput(fmt::format("{}: {}: has shape {}, but config.json needs {}", location->file->path(),
                                          spec.name, shapeText(entry.shape), shapeText(spec.shape)));
     }
@@ -182,14 +197,56 @@ void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
     }
 }
 
+SideTensor readSideTensor(const Checkpoint& checkpoint, const std::string& name) {
+    constexpr std::uint64_t kMostBytes = 4096;
+    const Checkpoint::Location* location = findModelTensor(checkpoint, name);
+    if (location == nullptr) {
+        throw base::BadInput(
+            fmt::format("{}: {}: is missing; the packed weight cannot be read without it", checkpoint.folder(), name));
+    }
+    SideTensor out{fmt::format("{}: {}", location->file->path(), name), location->entry->dtype, {}};
+    if (location->entry->bytes > kMostBytes) {
+        throw base::BadInput(
+            fmt::format("{}: has {} bytes, but at most {} are expected", out.name, location->entry->bytes, kMostBytes));
+    }
+    out.bytes.resize(location->entry->bytes);
+    location->file->read(*location->entry, 0, out.bytes.data(), out.bytes.size());
+    return out;
+}
+
+/// Which linears are packed: the files say it for each, whatever config.json names as left out.
+void detectPackedLinears(ModelConfig& config, const Checkpoint& checkpoint) {
+    if (config.linears.format == kernels::WeightFormat::Dense) {
+        return;
+    }
+    const auto has = [&](const std::string& name) { return findModelTensor(checkpoint, name) != nullptr; };
+    const auto read = [&](const std::string& name) { return readSideTensor(checkpoint, name); };
+    for (const TensorSpec& spec : expectedTensors(config)) {
+        if (spec.shape.size() != 2 || formatInFile(spec.name, has) != config.linears.format) {
+            continue;
+        }
+        if (spec.part != ModelPart::Attention && spec.part != ModelPart::DenseMlp) {
+            throw base::Unsupported(fmt::format(
+                "{}: {}: is packed as {}, which is supported for the linears of attention and dense MLPs only",
+                checkpoint.folder(), spec.name, kernels::packedFormat(config.linears.format).title));
+        }
+        config.linears.offsets[spec.name] = readScaleOffset(config.linears, spec.name, spec.shape, read);
+    }
+}
+
 /// Tensors inside the layers are no by-products: the file may describe another model than config.json.
 bool isSuspicious(std::string_view name) {
     return (name.starts_with("model.layers.") || name.starts_with("layers.")) &&
            name.find("rotary_emb") == std::string_view::npos;
 }
 
-void logUnusedTensors(const std::vector<TensorSpec>& specs, const Checkpoint& checkpoint) {
+void logUnusedTensors(const ModelConfig& config, const std::vector<TensorSpec>& specs, const Checkpoint& checkpoint) {
     std::set<std::string_view> used;
+    for (const auto& [weight, offset] : config.linears.offsets) {
+        for (const std::string& name : sideTensorNames(config.linears, weight)) {
+            used.insert(findModelTensor(checkpoint, name)->entry->name);
+        }
+    }
     for (const TensorSpec& spec : specs) {
         const Checkpoint::Location* location = findModelTensor(checkpoint, spec.name);
         used.insert(location->entry->name);
@@ -234,11 +291,12 @@ std::uint64_t bytesOf(const TensorSpec& spec) {
 
 void checkTensors(ModelConfig& config, const Checkpoint& checkpoint) {
     detectExpertForm(config, checkpoint);
+    detectPackedLinears(config, checkpoint);
     const std::vector<TensorSpec> specs = expectedTensors(config);
     for (const TensorSpec& spec : specs) {
         checkTensor(spec, checkpoint);
     }
-    logUnusedTensors(specs, checkpoint);
+    logUnusedTensors(config, specs, checkpoint);
 }
 
 } // namespace vitrine::engine

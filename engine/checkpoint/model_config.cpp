@@ -141,13 +141,17 @@ void parseExperts(ConfigReader& reader, std::int64_t defaultExperts, std::int64_
     }
 }
 
-/// quantization_config: only packed experts of gpt-oss are known.
+/// quantization_config: packed experts of gpt-oss and packed linears of the other families are known.
 void parseQuantization(ConfigReader& reader, ModelConfig& config) {
     const json* value = reader.find("quantization_config");
     if (value == nullptr) {
         return;
     }
     ConfigReader quantization(*value, reader.file(), "quantization_config.");
+    if (const auto linears = parseLinearPacking(*value, reader.file()); linears && config.family != Family::GptOss) {
+        config.linears = *linears;
+        return;
+    }
     const std::string method = quantization.text("quant_method", "");
     const std::optional<kernels::WeightFormat> format = formatOfMethod(method);
     if (!format || config.family != Family::GptOss) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/quant/linear_packing.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/layer_forms.h"
 #include "kernels/core/weight_view.h"
@@ -76,6 +77,8 @@ struct ModelConfig {
     bool tiedEmbeddings = false;
     /// How gpt-oss experts are stored; openModel sets what the file has.
     kernels::WeightFormat expertFormat = kernels::WeightFormat::Dense;
+    /// How linears of attention and dense MLPs are stored; openModel lists the packed ones of the file.
+    LinearPacking linears;
     bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
     std::vector<std::int32_t> eosTokens;
     std::int32_t bosToken = -1; ///< -1: none

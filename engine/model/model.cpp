@@ -27,7 +27,7 @@ float embeddingScale(const ModelConfig& config, kernels::DType compute) {
 Model::Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
              base::ProgressSink* progress)
     : context_(context), config_(source.config), options_(options) {
-    const LoadOptions load{options.dequantize, options.widen, options.seed};
+    const LoadOptions load{options.dequantize, options.widen, options.seed, options.pack};
     const bool kept = WeightStore::wouldKeep(context, source, load);
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase,
                                     kept ? "weights kept from the run before" : "load");

@@ -42,9 +42,10 @@ namespace vitrine::engine {
 
 struct ModelOptions {
     bool dequantize = false;
-    kernels::DType computeDType = kernels::DType::F32; ///< F32 or BF16
-    std::uint64_t seed = 0;                            ///< of synthetic weights
-    bool widen = false;                                ///< dense weights narrower than float32 become float32
+    kernels::DType computeDType = kernels::DType::F32;         ///< F32 or BF16
+    std::uint64_t seed = 0;                                    ///< of synthetic weights
+    bool widen = false;                                        ///< dense weights narrower than float32 become float32
+    kernels::WeightFormat pack = kernels::WeightFormat::Dense; ///< see LoadOptions
 };
 
 struct StepGraph;

@@ -11,6 +11,8 @@
 #include "base/sha256.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weights.h"
+#include "engine/quant/stored_weight.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/memory/resource.h"
 
 namespace vitrine::engine {
@@ -25,6 +27,9 @@ public:
     LayoutBuilder(const ModelSource& source, const LoadOptions& options) : source_(source), options_(options) {}
 
     WeightLayout build() {
+        if (options_.pack != kernels::WeightFormat::Dense) {
+            requireDense();
+        }
         const std::vector<TensorSpec> specs = expectedTensors(source_.config);
         for (std::size_t i = 0; i < specs.size(); ++i) {
             take(specs[i], static_cast<std::uint32_t>(i));
@@ -39,7 +44,7 @@ public:
             for (const WeightSource& source : piece.sources) {
                 layout_.sourceBytes += source.bytes;
             }
-            if (piece.expand || piece.widen) {
+            if (piece.expand || piece.widen || (piece.pack && source_.synthetic())) {
                 layout_.stagingBytes = std::max(layout_.stagingBytes, 2 * stagingOf(piece));
             }
         }
@@ -47,6 +52,22 @@ public:
     }
 
 private:
+    void requireDense() const {
+        const ModelConfig& config = source_.config;
+        const bool experts = config.expertFormat != kernels::WeightFormat::Dense;
+        if (experts || !config.linears.offsets.empty()) {
+            throw base::BadInput(fmt::format(
+                "{}: weights: the model is stored as {} and is not packed again; choose quantized or dequantized",
+                source_.name, kernels::packedFormat(experts ? config.expertFormat : config.linears.format).title));
+        }
+    }
+
+    /// The linears of attention and dense MLPs.
+    bool packs(const TensorSpec& spec) const {
+        return options_.pack != kernels::WeightFormat::Dense && spec.shape.size() == 2 &&
+               (spec.part == ModelPart::Attention || spec.part == ModelPart::DenseMlp);
+    }
+
     void widenPieces() {
         for (WeightPiece& piece : layout_.pieces) {
             const bool narrow = piece.dtype == DType::BF16 || piece.dtype == DType::F16;
@@ -60,14 +81,14 @@ private:
     }
 
     std::uint64_t stagingOf(const WeightPiece& piece) const {
-        if (piece.widen) {
+        if (piece.widen || piece.pack) {
             return widenedStaging(piece);
         }
-        const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
-        const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
+        const auto matrices = static_cast<std::uint64_t>(matricesOf(piece));
+        const auto staged = static_cast<std::uint64_t>(stagedMatrices(piece));
         std::uint64_t bytes = 0;
         for (const WeightSource& source : piece.sources) {
-            bytes += kernels::alignedBytes(source.bytes / experts * staged);
+            bytes += kernels::alignedBytes(source.bytes / matrices * staged);
         }
         return bytes;
     }
@@ -102,14 +123,44 @@ private:
             stackExpert(spec, index, spec.name.substr(0, expert) + ".experts.");
         } else if (options_.dequantize && spec.format != kernels::WeightFormat::Dense) {
             expand(spec, index);
+        } else if (packs(spec)) {
+            pack(spec, index);
         } else {
             WeightSource source = sourceOf(spec, index);
             WeightPiece piece{spec.name, source.spec.dtype, kernels::Shape(spec.shape), spec.layer};
+            if (spec.format != kernels::WeightFormat::Dense) {
+                piece.shape = shapeInMemory(spec.format, spec.field, spec.shape, spec.weightShape);
+            }
             piece.bytes = source.bytes;
             piece.sources.push_back(std::move(source));
             piece.format = spec.format;
             piece.field = spec.field;
             piece.weight = spec.weight;
+            piece.scaleOffset = spec.scaleOffset;
+            layout_.pieces.push_back(std::move(piece));
+        }
+    }
+
+    /// A dense tensor becomes the pieces of a packed weight.
+    void pack(const TensorSpec& spec, std::uint32_t index) {
+        const kernels::PackedFormat& format = kernels::packedFormat(options_.pack);
+        if (spec.shape[1] % format.group != 0) {
+            throw base::BadInput(fmt::format("{}: {}: {} needs an input axis that is a multiple of {}, and it is {}; "
+                                             "choose other weights",
+                                             source_.name, spec.name, format.title, format.group, spec.shape[1]));
+        }
+        for (const StoredTensor& tensor : storedTensors(options_.pack, spec.name, spec.shape, true)) {
+            const kernels::Shape shape =
+                shapeInMemory(options_.pack, tensor.field, tensor.shape, kernels::Shape(spec.shape));
+            WeightPiece piece{tensor.name, tensor.dtype, shape, spec.layer};
+            piece.bytes = kernels::bytesOf(tensor.dtype, shape.count());
+            piece.format = options_.pack;
+            piece.field = tensor.field;
+            piece.weight = spec.name;
+            piece.pack = true;
+            if (tensor.field == kernels::WeightField::Data) {
+                piece.sources.push_back(sourceOf(spec, index));
+            }
             layout_.pieces.push_back(std::move(piece));
         }
     }
@@ -165,15 +216,19 @@ private:
 
 } // namespace
 
-std::int64_t stagedExperts(const WeightPiece& piece) {
-    const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
+std::int64_t matricesOf(const WeightPiece& piece) {
+    return piece.shape.rank() == 3 ? piece.shape[0] : 1;
+}
+
+std::int64_t stagedMatrices(const WeightPiece& piece) {
+    const auto matrices = static_cast<std::uint64_t>(matricesOf(piece));
     std::uint64_t bytes = 0;
     for (const WeightSource& source : piece.sources) {
         bytes += source.bytes;
     }
-    const std::uint64_t perExpert = bytes / experts;
+    const std::uint64_t perMatrix = bytes / matrices;
     return static_cast<std::int64_t>(
-        std::clamp<std::uint64_t>(kStagingTarget / std::max<std::uint64_t>(perExpert, 1), 1, experts));
+        std::clamp<std::uint64_t>(kStagingTarget / std::max<std::uint64_t>(perMatrix, 1), 1, matrices));
 }
 
 WeightLayout layOutWeights(const ModelSource& source, const LoadOptions& options) {
@@ -188,7 +243,7 @@ std::string contentDigest(const WeightLayout& layout, const ModelSource& source,
     std::set<const SafetensorsFile*> files;
     for (const WeightPiece& piece : layout.pieces) {
         text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
-                            fmt::join(piece.shape.dims(), ","), piece.expand || piece.widen);
+                            fmt::join(piece.shape.dims(), ","), piece.expand || piece.widen || piece.pack);
         for (const WeightSource& from : piece.sources) {
             text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
             if (from.location == nullptr) {

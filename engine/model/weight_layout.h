@@ -38,7 +38,11 @@ struct WeightPiece {
     // Only for a tensor that stays packed:
     kernels::WeightFormat format = kernels::WeightFormat::Dense;
     kernels::WeightField field = kernels::WeightField::Data;
-    std::string weight; ///< name of the packed weight that the tensor belongs to; empty: the piece is a dense weight
+    std::string weight;    ///< name of the packed weight that the tensor belongs to; empty: the piece is a dense weight
+    float scaleOffset = 0; ///< of that weight, unless it is packed at load
+    /// The weight is packed at load. Its first piece, of the elements, has the dense tensor as its source; the pieces
+    /// of its scales follow and have none.
+    bool pack = false;
 };
 
 struct WeightLayout {
@@ -49,14 +53,18 @@ struct WeightLayout {
     std::uint64_t stagingBytes = 0;  ///< of the staging buffer of converted pieces: two halves, used in turn
 };
 
-/// Throws BadInput when the experts of a layer are stored in different dtypes.
+/// Throws BadInput when the experts of a layer are stored in different dtypes, and when weights that are packed
+/// already, or cannot be divided into groups, are to be packed.
 WeightLayout layOutWeights(const ModelSource& source, const LoadOptions& options);
 
 /// A digest of everything that the bytes of the pieces depend on: the layout, and the identity of every file or, for a
 /// synthetic model, the seed.
 std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed);
 
-/// How many experts of an expanded piece one half of the staging buffer holds.
-std::int64_t stagedExperts(const WeightPiece& piece);
+/// Matrices of an expanded piece: a weight that is no stack of experts is one.
+std::int64_t matricesOf(const WeightPiece& piece);
+
+/// How many of them one half of the staging buffer holds.
+std::int64_t stagedMatrices(const WeightPiece& piece);
 
 } // namespace vitrine::engine

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "engine/checkpoint/synthesize.h"
+#include "engine/model/weight_packing.h"
+#include "engine/quant/stored_weight.h"
 #include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
@@ -68,6 +70,8 @@ WeightLoader::WeightLoader(kernels::Context& context, const ModelSource& source,
 void WeightLoader::load(const WeightPiece& piece, const TensorView& out) {
     if (piece.expand) {
         expand(piece, out);
+    } else if (piece.pack) {
+        pack(piece, out);
     } else if (piece.widen) {
         widen(piece, out);
     } else {
@@ -103,15 +107,61 @@ void WeightLoader::convertLater(const std::string& name, const Convert& op) {
 }
 
 void WeightLoader::expand(const WeightPiece& piece, const TensorView& out) {
-    const std::int64_t experts = piece.shape[0];
-    const std::int64_t step = stagedExperts(piece);
-    for (std::int64_t begin = 0; begin < experts; begin += step) {
-        const std::int64_t end = std::min(begin + step, experts);
+    const std::int64_t matrices = matricesOf(piece);
+    const std::int64_t step = stagedMatrices(piece);
+    for (std::int64_t begin = 0; begin < matrices; begin += step) {
+        const std::int64_t end = std::min(begin + step, matrices);
         kernels::Dequantize op;
         op.weight = stageAll(piece, begin, end, nextHalf());
-        op.out = kernels::sliceRows(out, begin, end);
+        op.out = piece.shape.rank() == 3 ? kernels::sliceRows(out, begin, end) : out;
         convertLater(piece.name, op);
     }
+}
+
+base::ThreadPool& WeightLoader::pool() {
+    if (context_.can().runsOnHost) {
+        return context_.hostPool();
+    }
+    if (ownPool_ == nullptr) {
+        ownPool_ = std::make_unique<base::ThreadPool>();
+    }
+    return *ownPool_;
+}
+
+void WeightLoader::pack(const WeightPiece& piece, const TensorView& out) {
+    if (piece.field == kernels::WeightField::Data) {
+        packed_ = packSource(piece);
+    }
+    if (context_.can().computesValues) {
+        context_.upload(packed_.field(piece.field).data(), out.data, out.bytes());
+    }
+}
+
+PackedValues WeightLoader::packSource(const WeightPiece& piece) {
+    const WeightSource& source = piece.sources.front();
+    if (!context_.can().computesValues) {
+        move(source, 0, source.bytes, static_cast<std::byte*>(staging_));
+        return {};
+    }
+    ReadDense read;
+    if (mover_ == nullptr) {
+        void* half = nextHalf();
+        --chunks_; // the values have left it when this returns
+        fill(source, viewAt(half, source.spec.dtype, kernels::Shape(source.spec.shape)));
+        read = [this, half](std::uint64_t offset, std::span<std::byte> bytes) {
+            context_.download(advanced(half, offset), bytes.data(), bytes.size());
+        };
+    } else {
+        read = [this, &source](std::uint64_t offset, std::span<std::byte> bytes) {
+            readParallel(pool(), *source.location, offset, bytes);
+            bytesRead_ += bytes.size();
+            report(source.spec.name, bytes.size());
+        };
+    }
+    const base::TimeNs start = context_.clock().now();
+    PackedValues packed = packDense(piece.format, source, pool(), context_, read);
+    context_.tracer().span("Pack", source.spec.name, start, context_.clock().now(), source.bytes);
+    return packed;
 }
 
 void WeightLoader::widen(const WeightPiece& piece, const TensorView& out) {
@@ -157,18 +207,25 @@ void WeightLoader::move(const WeightSource& source, std::uint64_t offset, std::u
 
 /// The tensors of a packed weight, one after the other.
 kernels::WeightView WeightLoader::stageAll(const WeightPiece& piece, std::int64_t begin, std::int64_t end, void* half) {
-    const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
-    const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
+    const auto matrices = static_cast<std::uint64_t>(matricesOf(piece));
+    const auto staged = static_cast<std::uint64_t>(stagedMatrices(piece));
     kernels::WeightView packed;
     packed.format = piece.sources[0].spec.format;
+    packed.scaleOffset = piece.sources[0].spec.scaleOffset;
     for (const WeightSource& source : piece.sources) {
         packed.field(source.spec.field) = stage(source, begin, end, half);
-        half = advanced(half, kernels::alignedBytes(source.bytes / experts * staged));
+        half = advanced(half, kernels::alignedBytes(source.bytes / matrices * staged));
     }
     return kernels::withShape(packed);
 }
 
 TensorView WeightLoader::stage(const WeightSource& source, std::int64_t begin, std::int64_t end, void* out) {
+    if (const TensorSpec& spec = source.spec; spec.weightShape.rank() < 3) {
+        const TensorView whole =
+            viewAt(out, spec.dtype, shapeInMemory(spec.format, spec.field, spec.shape, spec.weightShape));
+        move(source, 0, source.bytes, out); // only files hold such weights
+        return whole;
+    }
     const auto perExpert = source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]);
     const TensorView view = viewAt(out, source.spec.dtype, rowsOf(source.spec.shape, end - begin));
     if (mover_ != nullptr) {

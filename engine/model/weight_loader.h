@@ -3,8 +3,8 @@
 #pragma once
 
 // Brings the pieces of a weight store into place: as they are, expanded (packed to BF16), widened (to float32), or
-// filled from a seed. Expanded and widened pieces pass through a staging buffer of two halves: while one half is
-// converted, the other one is filled.
+// packed on the host, or filled from a seed. Expanded and widened pieces pass through a staging buffer of two halves:
+// while one half is converted, the other one is filled.
 
 #include <memory>
 #include <optional>
@@ -12,9 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "engine/model/weight_layout.h"
 #include "engine/model/weight_mover.h"
 #include "engine/model/weights.h"
+#include "engine/quant/value_packer.h"
 #include "kernels/context/context.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/rowwise/elementwise.h"
@@ -33,6 +35,8 @@ public:
     /// Everything is in place, on the device too.
     void finish();
 
+    /// Of the weight that was packed last.
+    float scaleOffset() const { return packed_.scaleOffset; }
     std::uint64_t bytesRead() const { return bytesRead_; }
     double seconds() const { return static_cast<double>(context_.clock().now() - begin_) * 1e-9; }
 
@@ -54,6 +58,9 @@ private:
     void loadWhole(const WeightPiece& piece, void* data);
     void expand(const WeightPiece& piece, const kernels::TensorView& out);
     void widen(const WeightPiece& piece, const kernels::TensorView& out);
+    void pack(const WeightPiece& piece, const kernels::TensorView& out);
+    PackedValues packSource(const WeightPiece& piece);
+    base::ThreadPool& pool();
     void* nextHalf();
     void convertLater(const std::string& name, const Convert& op);
     void convert(const Conversion& conversion);
@@ -76,8 +83,10 @@ private:
     std::uint64_t moves_ = 0;
     std::uint64_t chunks_ = 0; ///< that went through staging
     std::optional<Conversion> waiting_;
-    std::vector<Span> spans_;    ///< that were not reported
-    base::TimeNs firstSpan_ = 0; ///< when the first of them began
+    std::vector<Span> spans_;                   ///< that were not reported
+    PackedValues packed_;                       ///< of the last packed weight, until its scales are in place
+    std::unique_ptr<base::ThreadPool> ownPool_; ///< packs where the context has none; null: not needed yet
+    base::TimeNs firstSpan_ = 0;                ///< when the first of them began
     std::uint64_t bytesRead_ = 0;
     std::uint64_t done_ = 0;
     std::unique_ptr<WeightMover> mover_; ///< null: a synthetic model is filled in place

@@ -46,10 +46,15 @@ std::string weightsKey(kernels::Context& context, const ModelSource& source, con
                        contentDigest(layout, source, seed));
 }
 
+/// What is added to the scales of weights that were packed at load is known to this store alone, so they are not kept.
+bool keepsWeights(kernels::Context& context, const LoadOptions& options) {
+    return context.kept() != nullptr && options.pack == kernels::WeightFormat::Dense;
+}
+
 } // namespace
 
 bool WeightStore::wouldKeep(kernels::Context& context, const ModelSource& source, const LoadOptions& options) {
-    return context.kept() != nullptr &&
+    return keepsWeights(context, options) &&
            context.kept()->hasWeights(weightsKey(context, source, layOutWeights(source, options), options.seed));
 }
 
@@ -60,8 +65,9 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
     report_.residentBytes = layout.residentBytes;
     owned_.reserve(layout.pieces.size());
     kernels::KeptState* const kept = context.kept();
-    const std::string key = kept != nullptr ? weightsKey(context, source, layout, options.seed) : std::string();
-    if (kept != nullptr && kept->hasWeights(key)) {
+    const bool keeps = keepsWeights(context, options);
+    const std::string key = keeps ? weightsKey(context, source, layout, options.seed) : std::string();
+    if (keeps && kept->hasWeights(key)) {
         adopt(layout, kept->weights());
     } else {
         if (kept != nullptr) {
@@ -111,6 +117,7 @@ const kernels::Tensor& WeightStore::add(const WeightPiece& piece) {
         kernels::WeightView& weight = packed_[piece.weight];
         weight.field(piece.field) = tensor.view();
         weight.format = piece.format;
+        weight.scaleOffset = piece.scaleOffset;
     }
     return tensor;
 }
@@ -134,6 +141,9 @@ void WeightStore::load(const WeightLayout& layout, const ModelSource& source, co
         for (const WeightPiece& piece : layout.pieces) {
             scope.enter(piece.layer);
             loader.load(piece, add(piece).view());
+            if (piece.pack) {
+                packed_[piece.weight].scaleOffset = loader.scaleOffset();
+            }
         }
     }
     loader.finish();

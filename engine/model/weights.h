@@ -11,11 +11,14 @@
 // (LoadOptions::dequantize). The expanded tensor has the name of the weight and the shape (experts, out, in). Its
 // packed form passes through one staging buffer of the category workspace.
 //
+// With LoadOptions::pack, dense linears are packed on the host while they load, a part of a tensor at a time. Their
+// tensors have the names that a checkpoint of packed linears would have. Such weights are not kept between runs.
+//
 // With LoadOptions::widen, tensors of BF16 and F16 become float32; they pass through the staging buffer too.
 //
 // The weights of a synthetic model are filled from a seed. On Meta no bytes are read; the clock advances by the time
 // of disk and bus, which overlap. A load reports its stages as spans on the lanes "Read" (disk), "Copy" (bus), "Expand"
-// (packed to BF16) and "Fill" (synthetic).
+// (packed to BF16), "Pack" (dense to packed) and "Fill" (synthetic).
 //
 // A context may keep state between runs (kernels/cuda/kept_state.h). Complete weights then stay in memory when the
 // store is destroyed. The next store takes them over when it wants the same weights; otherwise it frees them before it
@@ -45,6 +48,8 @@ struct LoadOptions {
     bool dequantize = false;
     bool widen = false;     ///< dense weights narrower than float32 become float32
     std::uint64_t seed = 0; ///< of synthetic weights
+    /// The format that the linears of attention and dense MLPs of a dense model are packed to; Dense: none.
+    kernels::WeightFormat pack = kernels::WeightFormat::Dense;
 };
 
 struct WeightLayout;

@@ -21,7 +21,6 @@ namespace {
 using kernels::DType;
 using kernels::kNf4Group;
 using kernels::kNf4ScaleGroup;
-using kernels::Shape;
 using nlohmann::json;
 
 [[noreturn]] void badState(const std::string& name, std::string_view what) {
@@ -129,19 +128,12 @@ void checkNf4ScaleMap(std::span<const float> map, const std::string& name) {
     requireMap(map, kernels::nf4ScaleMap(), name);
 }
 
-void checkNf4Scales(std::span<const float> scales, const std::string& name) {
+void checkNf4Scales(std::span<const float> scales, const std::function<std::string()>& name, std::uint64_t first) {
     for (std::size_t i = 0; i < scales.size(); ++i) {
         if (!std::isfinite(scales[i])) {
-            badState(name, fmt::format("scale {} is not finite; the file is damaged", i));
+            badState(name(), fmt::format("scale {} is not finite; the file is damaged", first + i));
         }
     }
-}
-
-kernels::WeightView nf4Weight(const Nf4State& state, const kernels::TensorView& data, const kernels::TensorView& scales,
-                              const kernels::TensorView& scaleScales) {
-    return kernels::packedWeight(kernels::WeightFormat::Nf4, kernels::reshaped(data, Shape{state.out, state.in / 2}),
-                                 kernels::reshaped(scales, Shape{state.out, state.in / kNf4Group}), scaleScales,
-                                 state.scaleOffset);
 }
 
 } // namespace vitrine::engine

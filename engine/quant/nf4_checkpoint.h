@@ -7,13 +7,13 @@
 // bytes of a JSON object in NAME.quant_state.bitsandbytes__nf4. Stateless; safe from any thread.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/quant/stored_weight.h"
-#include "kernels/core/weight_view.h"
 
 namespace vitrine::engine {
 
@@ -36,11 +36,8 @@ std::vector<StoredTensor> nf4StoredTensors(const std::string& name, const Nf4Sta
 void checkNf4Map(std::span<const float> map, const std::string& name);
 void checkNf4ScaleMap(std::span<const float> map, const std::string& name);
 
-/// Throws BadInput "NAME: what" when a scale, or a scale of scales, is not finite: it would spoil every token.
-void checkNf4Scales(std::span<const float> scales, const std::string& name);
-
-/// The weight over tensors that lie in memory as they were stored. `scaleScales` is empty unless scales are packed.
-kernels::WeightView nf4Weight(const Nf4State& state, const kernels::TensorView& data, const kernels::TensorView& scales,
-                              const kernels::TensorView& scaleScales);
+/// Throws BadInput "NAME: what" when a scale, or a scale of scales, is not finite: it would spoil every token. `first`
+/// is the index in the tensor of the first one that is given.
+void checkNf4Scales(std::span<const float> scales, const std::function<std::string()>& name, std::uint64_t first = 0);
 
 } // namespace vitrine::engine

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
-#include "base/error.h"
 #include "engine/quant/mxfp4.h"
+#include "engine/quant/nf4_checkpoint.h"
 #include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
@@ -26,10 +27,10 @@ float randomMxfp4Scale(std::int64_t in) {
 } // namespace
 
 std::vector<StoredTensor> storedTensors(WeightFormat format, const std::string& name,
-                                        std::span<const std::int64_t> shape) {
+                                        std::span<const std::int64_t> shape, bool packedScales) {
     const kernels::PackedFormat& packed = kernels::packedFormat(format);
     if (format == WeightFormat::Nf4) {
-        throw base::Unsupported(name + ": models with NF4 weights cannot be loaded yet");
+        return nf4StoredTensors(name, {shape[0], shape[1], packedScales, 0});
     }
     std::vector<std::int64_t> groups(shape.begin(), shape.end());
     groups.back() /= packed.group;
@@ -37,6 +38,15 @@ std::vector<StoredTensor> storedTensors(WeightFormat format, const std::string& 
     data.push_back(static_cast<std::int64_t>(kernels::bytesOf(packed.element, packed.group)));
     return {{WeightField::Data, name + std::string(packed.dataSuffix), kernels::DType::U8, data},
             {WeightField::Scales, name + std::string(packed.scalesSuffix), kernels::DType::U8, groups}};
+}
+
+kernels::Shape shapeInMemory(WeightFormat format, WeightField field, std::span<const std::int64_t> stored,
+                             const kernels::Shape& weight) {
+    if (format != WeightFormat::Nf4 || field == WeightField::ScaleScales) {
+        return kernels::Shape(stored);
+    }
+    // Files hold one row of all; kernels take rows of the matrix.
+    return {weight[0], weight[1] / (field == WeightField::Data ? 2 : kernels::packedFormat(format).group)};
 }
 
 std::optional<WeightFormat> formatOfMethod(std::string_view method) {
@@ -61,24 +71,25 @@ RandomBytes randomBytes(WeightFormat format, WeightField field, std::span<const 
     return {randomMxfp4Scale(shape.back() * kernels::packedFormat(format).group), 0};
 }
 
-void checkStoredBytes(WeightFormat format, WeightField field, std::span<const std::uint8_t> bytes,
+void checkStoredBytes(WeightFormat format, WeightField field, kernels::DType dtype, std::span<const std::uint8_t> bytes,
                       const std::function<std::string()>& name, std::uint64_t first) {
     if (format == WeightFormat::Mxfp4 && field == WeightField::Scales) {
         checkMxfp4Scales(bytes, name(), first);
+    } else if (format == WeightFormat::Nf4 && dtype == kernels::DType::F32) {
+        std::vector<float> scales(bytes.size() / sizeof(float));
+        std::memcpy(scales.data(), bytes.data(), scales.size() * sizeof(float));
+        checkNf4Scales(scales, name, first / sizeof(float));
     }
-}
-
-PackedValues packValues(kernels::WeightFormat format, std::span<const float> values) {
-    if (format != kernels::WeightFormat::Mxfp4) {
-        throw base::Unsupported("packValues: weights of this format are only read");
-    }
-    PackedValues out{std::vector<std::uint8_t>(values.size() / 2), std::vector<std::uint8_t>(values.size() / 32)};
-    quantizeMxfp4(values, out.data, out.scales);
-    return out;
 }
 
 std::string_view methodOfFormat(kernels::WeightFormat format) {
     return kernels::packedFormat(format).method;
+}
+
+WeightFormat packedAtLoad(std::string_view weights) {
+    const std::span<const kernels::PackedFormat> all = kernels::packedFormats();
+    const auto found = std::ranges::find(all, weights, &kernels::PackedFormat::name);
+    return found == all.end() ? WeightFormat::Dense : found->format;
 }
 
 } // namespace vitrine::engine

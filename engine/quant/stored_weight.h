@@ -27,10 +27,13 @@ struct StoredTensor {
 };
 
 /// The tensors of the weight `name` of `shape` (..., out, in), in checkpoint order. REQUIRES a packed format, and `in`
-/// a multiple of its quantization group. Throws Unsupported for NF4, whose tensors engine/quant/nf4_checkpoint.h lists:
-/// a checkpoint says for each weight whether its scales are packed.
+/// a multiple of its quantization group. `packedScales`: the scales of a format that can pack them are packed too.
 std::vector<StoredTensor> storedTensors(kernels::WeightFormat format, const std::string& name,
-                                        std::span<const std::int64_t> shape);
+                                        std::span<const std::int64_t> shape, bool packedScales = false);
+
+/// The shape in which a stored tensor of a weight of `weight` (..., out, in) lies in memory, where kernels read it.
+kernels::Shape shapeInMemory(kernels::WeightFormat format, kernels::WeightField field,
+                             std::span<const std::int64_t> stored, const kernels::Shape& weight);
 
 /// The format that "quant_method" of a quantization_config names; none when the name is not known.
 std::optional<kernels::WeightFormat> formatOfMethod(std::string_view method);
@@ -51,22 +54,11 @@ struct RandomBytes {
 RandomBytes randomBytes(kernels::WeightFormat format, kernels::WeightField field, std::span<const std::int64_t> shape);
 
 /// Checks `bytes` of a stored tensor, which begin at byte `first` of the tensor. Throws BadInput "NAME: what" when they
-/// stand for values that are not numbers: one of these would spoil every token. Dense tensors are not checked.
-void checkStoredBytes(kernels::WeightFormat format, kernels::WeightField field, std::span<const std::uint8_t> bytes,
-                      const std::function<std::string()>& name, std::uint64_t first);
-
-/// The tensors of values that were packed.
-struct PackedValues {
-    std::vector<std::uint8_t> data, scales;
-
-    const std::vector<std::uint8_t>& field(kernels::WeightField which) const {
-        return which == kernels::WeightField::Scales ? scales : data;
-    }
-};
-
-/// Packs whole groups of values, as a checkpoint stores them. Throws BadInput when a value is not finite, Unsupported
-/// for a format that is only read.
-PackedValues packValues(kernels::WeightFormat format, std::span<const float> values);
+/// stand for values that are not numbers: one of these would spoil every token. Dense tensors are not checked. `bytes`
+/// are whole elements of `dtype`.
+void checkStoredBytes(kernels::WeightFormat format, kernels::WeightField field, kernels::DType dtype,
+                      std::span<const std::uint8_t> bytes, const std::function<std::string()>& name,
+                      std::uint64_t first);
 
 /// "quant_method" of a quantization_config. REQUIRES a packed format.
 std::string_view methodOfFormat(kernels::WeightFormat format);
@@ -77,8 +69,14 @@ inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4";
 inline constexpr std::string_view kMergeHelp =
     "Write the model with the adapter in its weights into output/merged: BF16, or experts as MXFP4";
 
-/// Help text of the option that keeps packed weights as they are or expands them.
-inline constexpr std::string_view kKeepPackedHelp =
-    "Keep MXFP4 weights as stored or expand them to BF16 at load; load also takes both, one after the other";
+/// The values of the option that says how weights are kept, and its help text. A value but "quantized", "dequantized"
+/// and "both" is the name of a format that the linears of a dense model are packed to.
+inline constexpr std::string_view kWeightsChoices = "quantized|dequantized|nf4|both";
+inline constexpr std::string_view kWeightsHelp = "Keep packed weights as stored, expand them to BF16, or pack the "
+                                                 "linears of a dense model to NF4 at load; load also "
+                                                 "takes both of the first two, one after the other";
+
+/// The format that the linears of a dense model are packed to at load: Dense unless the value of the option names one.
+kernels::WeightFormat packedAtLoad(std::string_view weights);
 
 } // namespace vitrine::engine

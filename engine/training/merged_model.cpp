@@ -13,6 +13,7 @@
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/model/op_runner.h"
 #include "engine/quant/stored_weight.h"
+#include "engine/quant/value_packer.h"
 #include "engine/training/host_floats.h"
 #include "kernels/context/context.h"
 #include "kernels/core/floats.h"
@@ -155,6 +156,7 @@ public:
         if (config_.family == Family::GptOss) {
             config_.expertFormat = experts;
         }
+        config_.linears = {};
     }
 
     void write(const std::string& folder) {
@@ -183,6 +185,9 @@ private:
         const Parameter& parameter = weights_.parameter(single.expert >= 0 ? single.parameter : spec.name);
         if (parameter.view.data.dtype == DType::F32) {
             return DType::F32;
+        }
+        if (source_.config.linears.offsets.contains(spec.name)) {
+            return DType::BF16; // the source has it packed
         }
         const Checkpoint::Location* stored =
             source_.checkpoint == nullptr ? nullptr : findModelTensor(*source_.checkpoint, spec.name);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/model/weight_mover.h"
+#include "engine/quant/stored_weight.h"
 #include "engine/workload/bench/bench.h"
 #include "kernels/context/upload_port.h"
 
@@ -85,7 +86,8 @@ public:
     }
 
     LoadReport loadOnce() {
-        const LoadOptions options{run_.spec.text("weights") == "dequantized", false, run_.seed()};
+        const LoadOptions options{run_.spec.text("weights") == "dequantized", false, run_.seed(),
+                                  packedAtLoad(run_.spec.text("weights"))};
         return WeightStore(context_, source_, options, run_.sinks.progress).report();
     }
 

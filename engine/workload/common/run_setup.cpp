@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/quant/stored_weight.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/context/context.h"
 #include "kernels/context/context_options.h"
@@ -169,6 +170,7 @@ ModelSource openSource(const Run& run) {
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights) {
     ModelOptions options;
     options.dequantize = weights == "dequantized";
+    options.pack = packedAtLoad(weights);
     // A plan for the CPU prices what the CPU would do.
     const bool cpu = context.can().runsOnHost || run.spec.text("backend") == "cpu";
     options.computeDType = run.spec.has("dtype") ? dtypeNamed(run.spec.text("dtype"))

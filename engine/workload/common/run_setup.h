@@ -62,8 +62,8 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run);
 std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true);
 
 ModelSource openSource(const Run& run);
-/// `weights` is "quantized" or "dequantized". Without the option dtype the model computes in float32 on the CPU and in
-/// bfloat16 elsewhere.
+/// `weights` is a value of the option but "both". Without the option dtype the model computes in float32 on the CPU and
+/// in bfloat16 elsewhere.
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights);
 GenerateOptions generateOptions(const Run& run, const ModelOptions& model);
 

@@ -13,8 +13,8 @@ namespace {
 constexpr std::array kOptions = {
     OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",
                "Model folder, ORG/NAME in the local Hugging Face cache, or synthetic:NAME", kModelOptions},
-    OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, "quantized|dequantized|both", "", "Model",
-               kKeepPackedHelp, kWeightsOptions},
+    OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, kWeightsChoices, "", "Model", kWeightsHelp,
+               kWeightsOptions},
     OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16|float16|float64", "", "Model",
                "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored; "
                "float16 and float64 are for attention",

@@ -38,6 +38,7 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
     }
     ModelOptions options = model.model().options();
     context.memory().trim(); // of the pass above
+    options.pack = kernels::WeightFormat::Dense; // as written
     const double merged = lossOfFolder(folder, context, options, batches, techniques);
     metrics["base_loss"] = base;
     metrics["merged_loss"] = merged;

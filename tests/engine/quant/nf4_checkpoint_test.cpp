@@ -55,17 +55,14 @@ TEST(Nf4Checkpoint, NestedScalesAreCodes) {
     EXPECT_EQ(tensors[2].shape, (std::vector<std::int64_t>{3}));
 }
 
-TEST(Nf4Checkpoint, AViewOverStoredTensorsIsAMatrix) {
-    const Nf4State state = parseNf4State(kNested, "FILE: w");
-    std::array<std::uint8_t, 1> memory{};
-    const kernels::TensorView data{memory.data(), DType::U8, Shape{19200, 1}};
-    const kernels::TensorView codes{memory.data(), DType::U8, Shape{600}};
-    const kernels::TensorView codeScales{memory.data(), DType::F32, Shape{3}};
-    const kernels::WeightView weight = nf4Weight(state, data, codes, codeScales);
-    EXPECT_EQ(weight.shape, (Shape{300, 128}));
-    EXPECT_EQ(weight.data.shape, (Shape{300, 64}));
-    EXPECT_EQ(weight.scales.shape, (Shape{300, 2}));
-    EXPECT_EQ(weight.scaleOffset, 0.0625F);
+TEST(Nf4Checkpoint, TensorsInMemoryAreRowsOfTheMatrix) {
+    const Shape weight{300, 128};
+    const auto shape = [&](WeightField field, std::vector<std::int64_t> stored) {
+        return shapeInMemory(kernels::WeightFormat::Nf4, field, stored, weight);
+    };
+    EXPECT_EQ(shape(WeightField::Data, {19200, 1}), (Shape{300, 64}));
+    EXPECT_EQ(shape(WeightField::Scales, {600}), (Shape{300, 2}));
+    EXPECT_EQ(shape(WeightField::ScaleScales, {3}), Shape{3});
 }
 
 TEST(Nf4Checkpoint, WhatIsDamagedIsRefusedWithItsName) {
@@ -102,8 +99,9 @@ TEST(Nf4Checkpoint, MapsAndScalesAreChecked) {
     map[0] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_THROW(checkNf4ScaleMap(map, "FILE: w.nested_quant_map"), base::BadInput);
     const std::array<float, 2> scales{1, std::numeric_limits<float>::infinity()};
-    checkNf4Scales(std::span(scales).first(1), "FILE: w.absmax");
-    EXPECT_THROW(checkNf4Scales(scales, "FILE: w.absmax"), base::BadInput);
+    const auto name = [] { return std::string("FILE: w.absmax"); };
+    checkNf4Scales(std::span(scales).first(1), name);
+    EXPECT_THROW(checkNf4Scales(scales, name), base::BadInput);
 }
 
 } // namespace

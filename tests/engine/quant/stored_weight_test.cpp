@@ -44,13 +44,13 @@ TEST(StoredWeight, OnlyScalesCanBeDamaged) {
     std::array<std::uint8_t, 3> bytes{1, 255, 3};
     const auto name = [] { return std::string("FILE: w_scales"); };
     try {
-        checkStoredBytes(WeightFormat::Mxfp4, WeightField::Scales, bytes, name, 10);
+        checkStoredBytes(WeightFormat::Mxfp4, WeightField::Scales, kernels::DType::U8, bytes, name, 10);
         ADD_FAILURE() << "a scale that is no number was accepted";
     } catch (const base::BadInput& error) {
         EXPECT_NE(error.message().find("FILE: w_scales: scale 11 is 255"), std::string::npos) << error.message();
     }
-    checkStoredBytes(WeightFormat::Mxfp4, WeightField::Data, bytes, name, 0);
-    checkStoredBytes(WeightFormat::Dense, WeightField::Data, bytes, name, 0);
+    checkStoredBytes(WeightFormat::Mxfp4, WeightField::Data, kernels::DType::U8, bytes, name, 0);
+    checkStoredBytes(WeightFormat::Dense, WeightField::Data, kernels::DType::U8, bytes, name, 0);
 }
 
 } // namespace

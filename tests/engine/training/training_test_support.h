@@ -20,12 +20,14 @@
 
 namespace vitrine::engine::test {
 
-/// A fixture's model on a context of its own.
+/// A model, of a fixture or another, on a context of its own.
 struct TrainedModel {
     explicit TrainedModel(const std::string& name, kernels::DType compute = kernels::DType::F32,
                           kernels::Backend backend = kernels::Backend::Cpu)
+        : TrainedModel(openModel(fixture(name)), compute, backend) {}
+    explicit TrainedModel(const ModelSource& source, kernels::DType compute = kernels::DType::F32,
+                          kernels::Backend backend = kernels::Backend::Cpu)
         : context(makeContext(backend)) {
-        const ModelSource source = openModel(fixture(name));
         ModelOptions options;
         options.computeDType = compute;
         options.widen = compute == kernels::DType::F32;

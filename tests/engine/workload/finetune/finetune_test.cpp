@@ -155,6 +155,21 @@ TEST_F(Finetune, BatchesAnswerWithTheAdapterAsGenerateDoes) {
     EXPECT_EQ(Json::parse(std::ifstream(at("answers.jsonl")))["ids"], adapted);
 }
 
+TEST_F(Finetune, AnAdapterIsTrainedOverLinearsPackedAtLoad) {
+    const Json out = run({{"model", "synthetic:tiny-llama"},
+                          {"set", {{"intermediate_size", "192"}}},
+                          {"weights", "nf4"},
+                          {"method", "qlora"},
+                          {"prompt_length", 16},
+                          {"lr", 0.01},
+                          {"steps", 8},
+                          {"output", at("adapter")},
+                          {"merge", "bf16"}});
+    EXPECT_LT(out["losses"][7].get<double>(), out["losses"][0].get<double>() - 2);
+    EXPECT_EQ(out["saved_loss"], out["trained_loss"]);
+    EXPECT_NEAR(out["merged_loss"].get<double>(), out["saved_loss"].get<double>(), 0.02);
+}
+
 TEST_F(Finetune, MergesExpertsAsMxfp4) {
     const Json out = run({{"model", fixture("gpt-oss-mxfp4")},
                           {"tokens_file", fixture("gpt-oss-full-ft/batch.safetensors")},
