@@ -82,7 +82,7 @@ CudaContext& CudaContext::operator=(CudaContext&&) noexcept = default;
 const CudaDeviceInfo& CudaContext::device() const {
     refuse();
 }
-DeviceTraits CudaContext::traits() const {
+const DeviceTraits& CudaContext::traits() const {
     refuse();
 }
 KernelLibrary& CudaContext::library() {
