@@ -68,8 +68,12 @@ void checkStoredBytes(WeightFormat format, WeightField field, std::span<const st
     }
 }
 
+bool canPack(kernels::WeightFormat format) {
+    return format == WeightFormat::Mxfp4;
+}
+
 PackedValues packValues(kernels::WeightFormat format, std::span<const float> values) {
-    if (format != kernels::WeightFormat::Mxfp4) {
+    if (!canPack(format)) {
         throw base::Unsupported("packValues: weights of this format are only read");
     }
     PackedValues out{std::vector<std::uint8_t>(values.size() / 2), std::vector<std::uint8_t>(values.size() / 32)};

@@ -64,6 +64,9 @@ struct PackedValues {
     }
 };
 
+/// Whether packValues packs this format.
+bool canPack(kernels::WeightFormat format);
+
 /// Packs whole groups of values, as a checkpoint stores them. Throws BadInput when a value is not finite, Unsupported
 /// for a format that is only read.
 PackedValues packValues(kernels::WeightFormat format, std::span<const float> values);

@@ -6,6 +6,7 @@
 //   y = x W^T + bias + scale (x A^T) B^T,   scale = alpha / rank, or alpha / sqrt(rank) with rank-stabilised scaling.
 // Stacks of experts have a pair A, B for each expert.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +26,7 @@ namespace vitrine::engine {
 struct AdapterPart {
     std::string parameter; ///< name of the linear's weight, Parameter::name
     kernels::AdapterView view;
+    kernels::WeightView merged; ///< the weight with this in it; empty: the adapter is beside the weight
 };
 
 /// The linears of a choice, with the rank and the scale of a config. Throws BadInput when the choice holds no linear.
@@ -52,6 +54,10 @@ public:
 
     /// Adds it to the model's linears, or takes it away for a while.
     void attach(bool attached) const;
+
+    /// From the next attach(true) on the linear of a part has this weight, which has the part in it; empty: its own.
+    /// The caller owns its memory and keeps its values up to date.
+    void setMerged(std::size_t part, const kernels::WeightView& merged) { parts_[part].merged = merged; }
 
     const std::vector<AdapterPart>& parts() const { return parts_; }
     /// A and B of all linears, "NAME.lora_A" and "NAME.lora_B".

@@ -16,29 +16,31 @@ using kernels::TensorView;
 
 LinearBackward::LinearBackward(const OpRunner& runner, const kernels::LinearView& linear, const GradientMap& gradients,
                                const TensorView& gradOut, const ExpertGroups* groups)
-    : runner_(runner), linear_(linear), gradients_(gradients), gradOut_(gradOut), groups_(groups) {
-    if (!linear.adapter.empty()) {
+    : runner_(runner), linear_(linear), adapter_(linear.merged.empty() ? linear.adapter : linear.merged),
+      gradients_(gradients), gradOut_(gradOut), groups_(groups) {
+    if (!adapter_.empty()) {
         low_ = runner.make(MemoryCategory::Gradients, "adapter.gradient", runner.compute(),
-                           Shape{gradOut.shape[0], linear.adapter.rank()});
-        inputGradient(gradOut, kernels::denseWeight(linear.adapter.b), linear.adapter.scale, low_.view(), false);
+                           Shape{gradOut.shape[0], adapter_.rank()});
+        inputGradient(gradOut, kernels::denseWeight(adapter_.b), adapter_.scale, low_.view(), false);
     }
 }
 
 bool LinearBackward::needsInput() const {
-    return gradients_.has(linear_.weight.data) || gradients_.has(linear_.adapter.a) ||
-           gradients_.has(linear_.adapter.b);
+    return gradients_.has(linear_.weight.data) || gradients_.has(adapter_.a) || gradients_.has(adapter_.b);
 }
 
 void LinearBackward::input(const TensorView& gradX, bool accumulate) const {
     if (groups_ != nullptr) {
         kernels::GroupedInputGradient op{gradOut_, groups_->starts, linear_.weight, 1, accumulate, gradX};
-        op.low = low_.view();
-        op.adapterA = linear_.adapter.a;
+        if (!linear_.adapter.empty()) {
+            op.low = low_.view();
+            op.adapterA = linear_.adapter.a;
+        }
         runner_.run(op);
         return;
     }
     inputGradient(gradOut_, linear_.weight, 1, gradX, accumulate);
-    if (!low_.empty()) {
+    if (!linear_.adapter.empty()) {
         inputGradient(low_.view(), kernels::denseWeight(linear_.adapter.a), 1, gradX, true);
     }
 }
@@ -70,13 +72,12 @@ void LinearBackward::addWeightGradient(const TensorView& x) const {
 }
 
 void LinearBackward::addAdapterGradients(const TensorView& x) const {
-    const kernels::AdapterView& adapter = linear_.adapter;
-    if (const TensorView gradient = gradients_.of(adapter.b); !gradient.empty()) {
-        const Tensor hidden = runner_.activation("adapter.hidden", Shape{x.shape[0], adapter.rank()});
-        multiply(x, adapter.a, adapter.scale, hidden.view());
+    if (const TensorView gradient = gradients_.of(adapter_.b); !gradient.empty()) {
+        const Tensor hidden = runner_.activation("adapter.hidden", Shape{x.shape[0], adapter_.rank()});
+        multiply(x, adapter_.a, adapter_.scale, hidden.view());
         weightGradient(hidden.view(), gradOut_, gradient);
     }
-    if (const TensorView gradient = gradients_.of(adapter.a); !gradient.empty()) {
+    if (const TensorView gradient = gradients_.of(adapter_.a); !gradient.empty()) {
         weightGradient(x, low_.view(), gradient);
     }
 }

@@ -35,9 +35,9 @@ using kernels::TensorView;
 using kernels::WeightFormat;
 
 /// The values of one matrix of the model, (out, in), with its adapter.
-class MergedWeights {
+class ModelValues {
 public:
-    explicit MergedWeights(Model& model)
+    explicit ModelValues(Model& model)
         : model_(model), runner_(model.context(), model.context().memory().general(), model.options().computeDType) {
         for (const Parameter& parameter : model.parameters()) {
             parameters_[parameter.name] = &parameter;
@@ -51,11 +51,16 @@ public:
         }
         return *found->second;
     }
+    /// The weight that the model computes with. It has the adapter in it after merge-aware training.
+    const kernels::WeightView& weight(const std::string& name) const {
+        const kernels::LinearView* linear = model_.decoder().linear(name);
+        return linear == nullptr ? parameter(name).view : linear->weight;
+    }
     bool adapted(const std::string& name) const { return !adapterOf(name).empty(); }
 
     /// Of a vector or a matrix; of a stack that of one expert.
     std::vector<float> values(const std::string& name, std::int64_t expert = 0) const {
-        const kernels::WeightView& view = parameter(name).view;
+        const kernels::WeightView& view = weight(name);
         std::vector<float> out = view.quantized() ? expanded(view, expert) : dense(view, expert);
         const kernels::AdapterView adapter = adapterOf(name);
         if (!adapter.empty()) {
@@ -210,7 +215,7 @@ private:
         for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
             std::vector<float> values = weights_.values(spec.name, expert);
             if (config_.family == Family::GptOss) {
-                values = MergedWeights::transposed(values, view.outFeatures(), view.inFeatures());
+                values = ModelValues::transposed(values, view.outFeatures(), view.inFeatures());
             }
             writeFloats(spec.dtype, values, writer);
         }
@@ -225,7 +230,7 @@ private:
 
     /// Blocks or scales of a stack. Where nothing changed they are those of the model.
     void writePacked(const TensorSpec& spec, SafetensorsWriter& writer) {
-        kernels::WeightView view = weights_.parameter(spec.weight).view;
+        kernels::WeightView view = weights_.weight(spec.weight);
         if (view.quantized() && !weights_.adapted(spec.weight)) {
             const TensorView& stored = view.field(spec.field);
             bytes_.resize(stored.bytes());
@@ -242,7 +247,7 @@ private:
 
     const ModelSource& source_;
     Model& model_;
-    MergedWeights weights_;
+    ModelValues weights_;
     base::ProgressSink* progress_;
     ModelConfig config_;
     std::vector<std::byte> bytes_;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "engine/training/gradient_pass.h"
 #include "engine/training/trained_state.h"
@@ -37,6 +38,9 @@ public:
     /// without tokens that count, OutOfMemory, Cancelled; the trained tensors are then as before the step.
     TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
                       const std::function<void()>& beforeUpdate = {});
+    /// `prepare` is called before the first pass and before passes that follow a change of the trained tensors, within
+    /// the step: what the model computes with is made from them there.
+    void setPreparation(std::function<void()> prepare) { prepare_ = std::move(prepare); }
     /// See meanLoss.
     double loss(std::span<const TrainingBatch> batches);
     const MemoryTechniques& techniques() const { return pass_.techniques(); }
@@ -44,14 +48,17 @@ public:
     std::size_t keptOnDevice() const { return pass_.keptOnDevice(); }
 
 private:
+    void prepare();
     void clearLoss();
     double lossSum();
 
     Model& model_;
     TrainedState& state_;
     GradientPass pass_;
-    kernels::Tensor lossSum_; ///< (1) F64
-    kernels::Tensor norm_;    ///< (1) F32
+    std::function<void()> prepare_; ///< may be empty
+    bool changed_ = true;           ///< since prepare_ was called
+    kernels::Tensor lossSum_;       ///< (1) F64
+    kernels::Tensor norm_;          ///< (1) F32
 };
 
 } // namespace vitrine::engine
