@@ -149,11 +149,15 @@ Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const Ro
     bindPrograms(config);
 }
 
-template <class Self> auto Decoder::linearOf(Self& decoder, const std::string& weight) -> decltype(&decoder.head_) {
-    const std::vector<Parameter>& all = decoder.parameters_;
+const Parameter* Decoder::weightOf(const std::string& weight) const {
     const auto found =
-        std::find_if(all.begin(), all.end(), [&](const Parameter& each) { return each.name == weight && !each.bias; });
-    if (found == all.end() || (found->layer < 0 && found->role != ParameterRole::Head)) {
+        std::ranges::find_if(parameters_, [&](const Parameter& each) { return each.name == weight && !each.bias; });
+    return found == parameters_.end() ? nullptr : &*found;
+}
+
+template <class Self> auto Decoder::linearOf(Self& decoder, const std::string& weight) -> decltype(&decoder.head_) {
+    const Parameter* found = decoder.weightOf(weight);
+    if (found == nullptr || (found->layer < 0 && found->role != ParameterRole::Head)) {
         return nullptr;
     }
     if (found->role == ParameterRole::Head) {
@@ -189,16 +193,34 @@ const kernels::LinearView* Decoder::linear(const std::string& weight) const {
     return linearOf(*this, weight);
 }
 
+kernels::LinearView& Decoder::changedLinear(const std::string& weight) {
+    kernels::LinearView* found = linearOf(*this, weight);
+    if (found == nullptr) {
+        throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));
+    }
+    return *found;
+}
+
 void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
     if (weight == kEmbedding) {
         embeddingAdapter_ = adapter;
         return;
     }
-    kernels::LinearView* found = linearOf(*this, weight);
-    if (found == nullptr) {
-        throw base::Internal(fmt::format("setAdapter: {} is not the weight of a linear", weight));
+    kernels::LinearView& linear = changedLinear(weight);
+    linear.weight = weightOf(weight)->view;
+    linear.adapter = adapter;
+    linear.merged = {};
+}
+
+void Decoder::setMerged(const std::string& weight, const kernels::WeightView& merged,
+                        const kernels::AdapterView& adapter) {
+    kernels::LinearView& linear = changedLinear(weight);
+    if (merged.shape != linear.weight.shape) {
+        throw base::Internal(fmt::format("setMerged: {} has another shape", weight));
     }
-    found->adapter = adapter;
+    linear.weight = merged;
+    linear.adapter = {};
+    linear.merged = adapter;
 }
 
 /// Layers with equal windows share a program, and so its kernels.

@@ -58,6 +58,14 @@ void Model::setAdapter(const std::string& weight, const kernels::AdapterView& ad
     graphs_.clear();
 }
 
+void Model::setMerged(const std::string& weight, const kernels::WeightView& merged,
+                      const kernels::AdapterView& adapter) {
+    requireNoneLaunched();
+    decoder_->setMerged(weight, merged, adapter);
+    arenaSizes_.clear();
+    graphs_.clear();
+}
+
 WeightBytes Model::weightBytes() const {
     WeightBytes out;
     const kernels::TensorView& embedding = decoder_->embedding();

@@ -155,6 +155,8 @@ public:
     void markWeightsChanged() { weights_->markChanged(); }
     /// See Decoder::setAdapter. Forgets the captured graphs and the sizes of steps. REQUIRES that no step is pending.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
+    /// See Decoder::setMerged; as setAdapter.
+    void setMerged(const std::string& weight, const kernels::WeightView& merged, const kernels::AdapterView& adapter);
 
     /// Adds the pages that the step needs to the cache, runs the step and advances the cache. Throws OutOfMemory before
     /// the first kernel, Cancelled between layers (the sequences in the cache then keep their lengths), BadInput for a

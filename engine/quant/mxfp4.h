@@ -25,11 +25,7 @@ inline constexpr std::array<float, 16> kE2m1{0.0F,  0.5F,  1.0F,  1.5F,  2.0F,  
 /// 2^(scale - 127); NaN for 255.
 float e8m0Value(std::uint8_t scale);
 
-/// The nearest E2M1 nibble: ties go to the even mantissa, values beyond 6 become 6.
-std::uint8_t nearestE2m1(float value);
-
-/// Quantises groups of 32: the scale is 2^(floor(log2(largest magnitude)) - 2), so that the largest lies in [4, 8)
-/// before rounding; a group of zeros has scale 127. REQUIRES values.size() a multiple of 32, blocks.size() half of it
+/// Quantises groups of 32 as kernels::packMxfp4 does. REQUIRES values.size() a multiple of 32, blocks.size() half of it
 /// and scales.size() one 32nd. Throws BadInput when a value is not finite.
 void quantizeMxfp4(std::span<const float> values, std::span<std::uint8_t> blocks, std::span<std::uint8_t> scales);
 

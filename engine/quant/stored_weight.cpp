@@ -82,6 +82,10 @@ void checkStoredBytes(WeightFormat format, WeightField field, kernels::DType dty
     }
 }
 
+bool canMergePacked(WeightFormat format) {
+    return format == WeightFormat::Mxfp4;
+}
+
 std::string_view methodOfFormat(kernels::WeightFormat format) {
     return kernels::packedFormat(format).method;
 }

@@ -60,6 +60,9 @@ void checkStoredBytes(kernels::WeightFormat format, kernels::WeightField field, 
                       std::span<const std::uint8_t> bytes, const std::function<std::string()>& name,
                       std::uint64_t first);
 
+/// Whether kernels::MergePacked packs weights of this format again.
+bool canMergePacked(kernels::WeightFormat format);
+
 /// "quant_method" of a quantization_config. REQUIRES a packed format.
 std::string_view methodOfFormat(kernels::WeightFormat format);
 

@@ -123,7 +123,11 @@ Adapter::~Adapter() {
 
 void Adapter::attach(bool attached) const {
     for (const AdapterPart& part : parts_) {
-        model_.setAdapter(part.parameter, attached ? part.view : kernels::AdapterView{});
+        if (attached && !part.merged.empty()) {
+            model_.setMerged(part.parameter, part.merged, part.view);
+        } else {
+            model_.setAdapter(part.parameter, attached ? part.view : kernels::AdapterView{});
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 // Stacks of experts have a pair A, B for each expert. The embedding counts as the linear of a one at the token's place:
 // its A has a column for each token.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,6 +28,7 @@ struct AdapterPart {
     std::string parameter;     ///< name of the linear's weight, Parameter::name
     kernels::AdapterView view; ///< of the embedding: `a` is (vocab, rank), see Decoder::embeddingAdapter
     bool embedding = false;
+    kernels::WeightView merged; ///< the weight with this in it; empty: the adapter is beside the weight
 };
 
 /// The linears of a choice and the embedding if it is in it, with the rank and the scale of a config. Throws BadInput
@@ -55,6 +57,10 @@ public:
 
     /// Adds it to the model's linears, or takes it away for a while.
     void attach(bool attached) const;
+
+    /// From the next attach(true) on the linear of a part has this weight, which has the part in it; empty: its own.
+    /// The caller owns its memory and keeps its values up to date.
+    void setMerged(std::size_t part, const kernels::WeightView& merged) { parts_[part].merged = merged; }
 
     const std::vector<AdapterPart>& parts() const { return parts_; }
     /// A and B of all linears, "NAME.lora_A" and "NAME.lora_B".

@@ -18,31 +18,36 @@ using kernels::TensorView;
 
 LinearBackward::LinearBackward(const OpRunner& runner, const kernels::LinearView& linear, const GradientMap& gradients,
                                const TensorView& gradOut, const ExpertGroups* groups)
-    : runner_(runner), linear_(linear), gradients_(gradients), gradOut_(gradOut), groups_(groups) {
-    if (!linear.adapter.empty()) {
+    : runner_(runner), linear_(linear), adapter_(linear.merged.empty() ? linear.adapter : linear.merged),
+      gradients_(gradients), gradOut_(gradOut), groups_(groups) {
+    if (!adapter_.empty()) {
         low_ = runner.make(MemoryCategory::Gradients, "adapter.gradient", runner.compute(),
-                           Shape{gradOut.shape[0], linear.adapter.rank()});
-        inputGradient(gradOut, kernels::denseWeight(linear.adapter.b), linear.adapter.scale, low_.view(), false);
+                           Shape{gradOut.shape[0], adapter_.rank()});
+        inputGradient(gradOut, kernels::denseWeight(adapter_.b), adapter_.scale, low_.view(), false);
     }
 }
 
 bool LinearBackward::needsInput() const {
-    return gradients_.has(linear_.weight.data) || gradients_.has(linear_.adapter.a) ||
-           gradients_.has(linear_.adapter.b);
+    return gradients_.has(linear_.weight.data) || gradients_.has(adapter_.a) || gradients_.has(adapter_.b);
 }
 
 void LinearBackward::input(const TensorView& gradX, bool accumulate) const {
     if (groups_ != nullptr) {
         kernels::GroupedInputGradient op{gradOut_, groups_->starts, linear_.weight, 1, accumulate, gradX};
-        op.low = low_.view();
-        op.adapterA = linear_.adapter.a;
+        if (!linear_.adapter.empty()) {
+            op.low = low_.view();
+            op.adapterA = linear_.adapter.a;
+        }
         runner_.run(op);
         return;
     }
     inputGradient(gradOut_, linear_.weight, 1, gradX, accumulate);
-    if (!low_.empty() && linear_.adapter.dropout.probability > 0) {
+    if (linear_.adapter.empty()) {
+        return;
+    }
+    if (linear_.adapter.dropout.probability > 0) {
         addThroughDropout(gradX);
-    } else if (!low_.empty()) {
+    } else {
         inputGradient(low_.view(), kernels::denseWeight(linear_.adapter.a), 1, gradX, true);
     }
 }
@@ -81,25 +86,24 @@ void LinearBackward::addThroughDropout(const TensorView& gradX) const {
 }
 
 void LinearBackward::drop(const TensorView& x, const TensorView& out) const {
-    const kernels::AdapterDropout& dropout = linear_.adapter.dropout;
+    const kernels::AdapterDropout& dropout = adapter_.dropout;
     runner_.run(kernels::Dropout{x, out, dropout.probability, dropout.seed, dropout.stream, dropout.firstRow});
 }
 
 void LinearBackward::addAdapterGradients(const TensorView& input) const {
-    const kernels::AdapterView& adapter = linear_.adapter;
     TensorView x = input;
     Tensor dropped;
-    if (adapter.dropout.probability > 0 && (gradients_.has(adapter.a) || gradients_.has(adapter.b))) {
+    if (adapter_.dropout.probability > 0 && (gradients_.has(adapter_.a) || gradients_.has(adapter_.b))) {
         dropped = runner_.activation("adapter.input", input.shape);
         x = dropped.view();
         drop(input, x);
     }
-    if (const TensorView gradient = gradients_.of(adapter.b); !gradient.empty()) {
-        const Tensor hidden = runner_.activation("adapter.hidden", Shape{x.shape[0], adapter.rank()});
-        multiply(x, adapter.a, adapter.scale, hidden.view());
+    if (const TensorView gradient = gradients_.of(adapter_.b); !gradient.empty()) {
+        const Tensor hidden = runner_.activation("adapter.hidden", Shape{x.shape[0], adapter_.rank()});
+        multiply(x, adapter_.a, adapter_.scale, hidden.view());
         weightGradient(hidden.view(), gradOut_, gradient);
     }
-    if (const TensorView gradient = gradients_.of(adapter.a); !gradient.empty()) {
+    if (const TensorView gradient = gradients_.of(adapter_.a); !gradient.empty()) {
         weightGradient(x, low_.view(), gradient);
     }
 }

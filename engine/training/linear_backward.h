@@ -7,7 +7,8 @@
 //   dx = g W + u A, where u = s g B
 //   dW = g^T x,  dbias = sum of g,  dA = u^T x,  dB = g^T (s x A^T)
 // With dropout D of the adapter's input, y has D(x) A^T, dx has D(u A), and dA and dB have D(x) in the place of x.
-// Frozen tensors cost nothing.
+// An adapter that the weight has in it already (LinearView::merged) has the same gradients, and dx = g W: if W was
+// rounded, the gradients pass straight through the rounding. Frozen tensors cost nothing.
 
 #include "engine/model/op_runner.h"
 #include "engine/training/gradient_map.h"
@@ -48,6 +49,7 @@ private:
 
     const OpRunner& runner_;
     const kernels::LinearView& linear_;
+    const kernels::AdapterView& adapter_; ///< beside the weight or in it; or empty
     const GradientMap& gradients_;
     kernels::TensorView gradOut_;
     const ExpertGroups* groups_; ///< null: one matrix

@@ -36,9 +36,9 @@ using kernels::TensorView;
 using kernels::WeightFormat;
 
 /// The values of one matrix of the model, (out, in), with its adapter.
-class MergedWeights {
+class ModelValues {
 public:
-    explicit MergedWeights(Model& model)
+    explicit ModelValues(Model& model)
         : model_(model), runner_(model.context(), model.context().memory().general(), model.options().computeDType) {
         for (const Parameter& parameter : model.parameters()) {
             parameters_[parameter.name] = &parameter;
@@ -52,11 +52,16 @@ public:
         }
         return *found->second;
     }
+    /// The weight that the model computes with. It has the adapter in it after merge-aware training.
+    const kernels::WeightView& weight(const std::string& name) const {
+        const kernels::LinearView* linear = model_.decoder().linear(name);
+        return linear == nullptr ? parameter(name).view : linear->weight;
+    }
     bool adapted(const std::string& name) const { return !adapterOf(name).empty(); }
 
     /// Of a vector or a matrix; of a stack that of one expert.
     std::vector<float> values(const std::string& name, std::int64_t expert = 0) const {
-        const kernels::WeightView& view = parameter(name).view;
+        const kernels::WeightView& view = weight(name);
         std::vector<float> out = view.quantized() ? expanded(view, expert) : dense(view, expert);
         const kernels::AdapterView adapter = adapterOf(name);
         if (!adapter.empty()) {
@@ -231,7 +236,7 @@ private:
 
     /// Blocks or scales of a stack. Where nothing changed they are those of the model.
     void writePacked(const TensorSpec& spec, SafetensorsWriter& writer) {
-        kernels::WeightView view = weights_.parameter(spec.weight).view;
+        kernels::WeightView view = weights_.weight(spec.weight);
         if (view.quantized() && !weights_.adapted(spec.weight)) {
             const TensorView& stored = view.field(spec.field);
             bytes_.resize(stored.bytes());
@@ -248,7 +253,7 @@ private:
 
     const ModelSource& source_;
     Model& model_;
-    MergedWeights weights_;
+    ModelValues weights_;
     base::ProgressSink* progress_;
     ModelConfig config_;
     std::vector<std::byte> bytes_;

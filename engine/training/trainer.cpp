@@ -58,6 +58,13 @@ Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& tech
     norm_ = kernels::Tensor(memory, MemoryCategory::Other, "gradients.norm", DType::F32, Shape{1});
 }
 
+void Trainer::prepare() {
+    if (prepare_ && changed_) {
+        prepare_();
+    }
+    changed_ = false;
+}
+
 void Trainer::clearLoss() {
     model_.context().run(kernels::SetZero{lossSum_.view()});
 }
@@ -77,6 +84,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
     const base::TimeNs begin = context.clock().now();
     {
         const TrainScope scope(context.tracer(), number, counts.tokens);
+        prepare();
         state_.zeroGradients();
         clearLoss();
         StepPart part;
@@ -93,6 +101,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
         }
         {
             const kernels::TraceScope optimizer(context.tracer(), base::ScopeKind::Layer, "optimizer");
+            changed_ = true;
             state_.update(learningRate, number, norm_.view());
         }
         out.loss = lossSum() / static_cast<double>(counts.predicted);
@@ -107,6 +116,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
 }
 
 double Trainer::loss(std::span<const TrainingBatch> batches) {
+    prepare();
     return meanLoss(pass_, model_.context(), batches);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "engine/training/gradient_pass.h"
 #include "engine/training/trained_state.h"
@@ -42,6 +43,9 @@ public:
     /// without tokens that count, OutOfMemory, Cancelled; the trained tensors are then as before the step.
     TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
                       const std::function<void()>& beforeUpdate = {});
+    /// `prepare` is called before the first pass and before passes that follow a change of the trained tensors, within
+    /// the step: what the model computes with is made from them there.
+    void setPreparation(std::function<void()> prepare) { prepare_ = std::move(prepare); }
     /// See meanLoss.
     double loss(std::span<const TrainingBatch> batches);
     /// Gives the memory that steps leave for the next step back to the device and the host, before something else
@@ -50,6 +54,7 @@ public:
     const MemoryTechniques& techniques() const { return pass_.techniques(); }
 
 private:
+    void prepare();
     void clearLoss();
     double lossSum();
 
@@ -57,8 +62,10 @@ private:
     TrainedState& state_;
     GradientPass pass_;
     std::uint64_t seed_;
-    kernels::Tensor lossSum_; ///< (1) F64
-    kernels::Tensor norm_;    ///< (1) F32
+    std::function<void()> prepare_; ///< may be empty
+    bool changed_ = true;           ///< since prepare_ was called
+    kernels::Tensor lossSum_;       ///< (1) F64
+    kernels::Tensor norm_;          ///< (1) F32
 };
 
 } // namespace vitrine::engine

@@ -2,7 +2,63 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/formats/mxfp4_format.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace vitrine::kernels {
+
+namespace {
+
+constexpr std::uint8_t kNanScale = 255;
+
+std::uint8_t groupScale(const float* group) {
+    constexpr std::uint32_t kInfinity = 0x7F800000U;
+    constexpr std::uint32_t kLargestExponentOfE2m1 = 2;
+    std::uint32_t largest = 0; // magnitudes are in the order of their bits
+    for (std::int64_t i = 0; i < kMxfp4Group; ++i) {
+        largest = std::max(largest, std::bit_cast<std::uint32_t>(group[i]) & 0x7FFFFFFFU);
+    }
+    if (largest >= kInfinity) {
+        return kNanScale;
+    }
+    const std::uint32_t exponent = std::max(largest >> 23, kLargestExponentOfE2m1) - kLargestExponentOfE2m1;
+    return static_cast<std::uint8_t>(largest == 0 ? 127 : exponent);
+}
+
+} // namespace
+
+std::uint8_t nearestE2m1(float value) {
+    const float magnitude = std::fabs(value);
+    // Halfway points between neighbours. Of two codes the one with an even mantissa bit (0, 2, 4, 6) wins a tie.
+    constexpr float kHalfway[7] = {0.25F, 0.75F, 1.25F, 1.75F, 2.5F, 3.5F, 5.0F};
+    std::uint8_t code = 0;
+    for (int i = 0; i < 7; ++i) {
+        const bool upperIsEven = i % 2 == 1;
+        if (magnitude > kHalfway[i] || (upperIsEven && magnitude == kHalfway[i])) {
+            code = static_cast<std::uint8_t>(i + 1);
+        }
+    }
+    return static_cast<std::uint8_t>(code | (std::signbit(value) ? 8 : 0));
+}
+
+void packMxfp4(const float* values, std::int64_t count, std::uint8_t* blocks, std::uint8_t* scales) {
+    for (std::int64_t group = 0; group < count / kMxfp4Group; ++group) {
+        const float* in = values + group * kMxfp4Group;
+        std::uint8_t* out = blocks + group * (kMxfp4Group / 2);
+        const std::uint8_t scale = groupScale(in);
+        scales[group] = scale;
+        if (scale == kNanScale) {
+            std::fill_n(out, kMxfp4Group / 2, std::uint8_t{0});
+            continue;
+        }
+        const float factor = mxfp4Scale(static_cast<std::uint8_t>(254 - scale)); // 1 / 2^(scale - 127)
+        for (std::int64_t b = 0; b < kMxfp4Group / 2; ++b) {
+            const std::uint8_t low = nearestE2m1(in[2 * b] * factor);
+            const std::uint8_t high = nearestE2m1(in[2 * b + 1] * factor);
+            out[b] = static_cast<std::uint8_t>(low | high << 4);
+        }
+    }
+}
 
 float mxfp4Scale(std::uint8_t scale) {
     return std::bit_cast<float>(e8m0Bits(scale));

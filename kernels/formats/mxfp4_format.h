@@ -26,6 +26,14 @@ constexpr std::uint32_t e8m0Bits(std::uint8_t scale) {
 void expandMxfp4(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t begin, std::int64_t count,
                  float* out);
 
+/// The nearest E2M1 nibble: ties go to the even mantissa, values beyond 6 become 6.
+std::uint8_t nearestE2m1(float value);
+
+/// Quantises `count` values, a multiple of 32: the scale is 2^(floor(log2(largest magnitude)) - 2), so that the largest
+/// lies in [4, 8) before rounding; a group of zeros has scale 127. A group with a value that is not finite becomes
+/// zeros with the scale 255, "not a number".
+void packMxfp4(const float* values, std::int64_t count, std::uint8_t* blocks, std::uint8_t* scales);
+
 /// 2^(s - 127), NaN for 255.
 float mxfp4Scale(std::uint8_t scale);
 

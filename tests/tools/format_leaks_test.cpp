@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 6> kOfEveryFormat = {
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 33> kOfOneFormat = {
+constexpr std::array<std::string_view, 34> kOfOneFormat = {
     // How near the rate of memory its kernels come, in the traits of a device.
     "kernels/core/device_traits.",
     "kernels/cuda/cuda_context.cpp",
@@ -69,6 +69,7 @@ constexpr std::array<std::string_view, 33> kOfOneFormat = {
     "kernels/device/formats/",
     "kernels/device/linear/dequantize_",
     "kernels/device/linear/float_tiles.cuh",
+    "kernels/device/linear/merge_packed.cuh",
     "resources/kernel-packs/",
 };
 

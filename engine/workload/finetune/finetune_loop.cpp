@@ -46,6 +46,9 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
                memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch()),
                {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
       rate_(learningRate(run, data.steps())), steps_(data.steps()) {
+    if (MergedWeights* merged = model.merged()) {
+        trainer_.setPreparation([merged] { merged->refresh(); });
+    }
     Json& metrics = run.metrics;
     metrics["trained_parameters"] = model.state().elements();
     metrics["trained_share"] = static_cast<double>(model.state().elements()) / static_cast<double>(model.parameters());

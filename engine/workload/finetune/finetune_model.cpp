@@ -144,6 +144,9 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
     }
     refuseDropoutOfExperts();
     refuseMergeOfTiedEmbedding(run);
+    if (run.spec.flag("merge_aware")) {
+        merged_ = std::make_unique<MergedWeights>(*model_, *adapter_);
+    }
     state_ = std::make_unique<TrainedState>(model_->context(), adapter_->tensors(), optimizerOptions(run));
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/training/adapter.h"
 #include "engine/training/learning_rate.h"
+#include "engine/training/merged_weights.h"
 #include "engine/training/metric_files.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
@@ -31,7 +32,8 @@ public:
 
     Model& model() { return *model_; }
     TrainedState& state() { return *state_; }
-    Adapter* adapter() const { return adapter_.get(); } ///< null with full fine-tuning
+    Adapter* adapter() const { return adapter_.get(); }     ///< null with full fine-tuning
+    MergedWeights* merged() const { return merged_.get(); } ///< null unless training is merge-aware
     /// What an adapter's files say beside its values.
     const AdapterConfig& adapterConfig() const { return adapterConfig_; }
     /// All parameters, those of the adapter included.
@@ -46,6 +48,7 @@ private:
     std::unique_ptr<Model> model_;
     std::unique_ptr<Adapter> adapter_;
     AdapterConfig adapterConfig_;
+    std::unique_ptr<MergedWeights> merged_;
     std::unique_ptr<TrainedState> state_;
 };
 

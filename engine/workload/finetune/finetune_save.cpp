@@ -66,6 +66,12 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     }
     writeAdapter(folder, model.adapterConfig(), model.adapter()->values());
     model.adapter()->read(AdapterFile::open(folder));
+    if (MergedWeights* merged = model.merged()) {
+        merged->attach(false);
+        run.metrics["adapter_loss"] = trainer.loss(batches);
+        merged->attach(true);
+        merged->refresh();
+    }
     const double adapted = trainer.loss(batches);
     run.metrics["saved_loss"] = adapted;
     if (run.spec.text("merge") != "none") {

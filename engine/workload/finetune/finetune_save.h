@@ -10,7 +10,9 @@
 namespace vitrine::engine {
 
 /// Does nothing without an output folder. Adds saved_loss and, with a merge, merged_loss, base_loss and merge_loss_kept
-/// (the share of what training gained that the merged model still has) to the metrics. Losses are those of the
+/// (the share of what training gained that the merged model still has) to the metrics. After merge-aware training
+/// saved_loss is that of the packed weights with the adapter in them, and adapter_loss is added: that of the adapter
+/// beside the weights as they were. Losses are those of the
 /// validation rows, or of the first step's rows where there are none.
 void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data);
 

@@ -21,6 +21,8 @@ struct LinearView {
     WeightView weight;
     TensorView bias;     ///< (out) or empty
     AdapterView adapter; ///< or empty
+    /// An adapter that the weight has in it already, or empty. Products pass over it; training makes its gradients.
+    AdapterView merged;
 };
 
 } // namespace vitrine::kernels

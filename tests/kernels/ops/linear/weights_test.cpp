@@ -106,6 +106,80 @@ TEST(DequantizeNf4, CheckRefusesOtherShapes) {
     testing::expectCheckNames(op, "out");
 }
 
+/// A packed stack, an adapter and room for the result.
+struct MergeCase {
+    MergeCase(std::mt19937& random, std::int64_t experts, std::int64_t out, std::int64_t in, std::int64_t rank,
+              DType dtype)
+        : blocks(DType::U8, Shape{experts, out, in / 32, 16}), scales(DType::U8, Shape{experts, out, in / 32}),
+          a(dtype, Shape{experts, rank, in}), b(dtype, Shape{experts, out, rank}),
+          outBlocks(DType::U8, Shape{experts, out, in / 32, 16}), outScales(DType::U8, Shape{experts, out, in / 32}) {
+        blocks.fillBytes(random, 0, 255);
+        scales.fillBytes(random, 119, 130);
+        a.fillNormal(random);
+        b.fillNormal(random, 0.5);
+    }
+    template <class At> MergePacked op(At&& at) {
+        return {packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales)),
+                {at(a), at(b), 0.37F},
+                packedWeight(WeightFormat::Mxfp4, at(outBlocks), at(outScales))};
+    }
+
+    TestTensor blocks, scales, a, b, outBlocks, outScales;
+};
+
+TEST(MergePacked, IsTheSumPackedBitForBit) {
+    std::mt19937 random(std::random_device{}());
+    constexpr std::int64_t kExperts = 3, kOut = 37, kIn = 544, kRank = 5;
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        CpuContext context(2);
+        MergeCase merge(random, kExperts, kOut, kIn, kRank, dtype);
+        const MergePacked op = merge.op([](TestTensor& tensor) { return tensor.view(); });
+        testing::runOp(context, op);
+        TestTensor dense(DType::F32, Shape{kExperts, kOut, kIn});
+        testing::runOp(context, Dequantize{op.weight, dense});
+        auto* values = dense.view().as<float>();
+        const std::vector<double> a = merge.a.values();
+        const std::vector<double> b = merge.b.values();
+        for (std::int64_t i = 0; i < kExperts * kOut * kIn; ++i) {
+            const std::int64_t row = i / kIn;
+            float sum = 0;
+            for (std::int64_t r = 0; r < kRank; ++r) {
+                sum += static_cast<float>(b[static_cast<std::size_t>(row * kRank + r)]) *
+                       static_cast<float>(a[static_cast<std::size_t>((row / kOut * kRank + r) * kIn + i % kIn)]);
+            }
+            values[i] += 0.37F * sum;
+        }
+        std::vector<std::uint8_t> blocks(static_cast<std::size_t>(kExperts * kOut * kIn / 2));
+        std::vector<std::uint8_t> scales(blocks.size() / 16);
+        packMxfp4(values, kExperts * kOut * kIn, blocks.data(), scales.data());
+        EXPECT_EQ(std::memcmp(merge.outBlocks.view().data, blocks.data(), blocks.size()), 0);
+        EXPECT_EQ(std::memcmp(merge.outScales.view().data, scales.data(), scales.size()), 0);
+        EXPECT_TRUE(merge.outBlocks.guardsIntact() && merge.outScales.guardsIntact());
+    }
+}
+
+TEST(MergePacked, CheckRefusesOtherShapes) {
+    std::mt19937 random(8);
+    MergeCase merge(random, 2, 8, 64, 4, DType::F32);
+    const MergePacked good = merge.op([](TestTensor& tensor) { return tensor.view(); });
+    check(good);
+    MergePacked op = good;
+    op.out = good.weight;
+    testing::expectCheckNames(op, "out");
+    op = good;
+    op.adapter.a.shape = Shape{2, 4, 32};
+    testing::expectCheckNames(op, "adapter.a");
+    op = good;
+    op.adapter.b.shape = Shape{2, 8, 3};
+    testing::expectCheckNames(op, "adapter.b");
+    op = good;
+    op.adapter.b.dtype = DType::BF16;
+    testing::expectCheckNames(op, "adapter.b");
+    op = good;
+    op.weight = denseWeight(merge.a.view());
+    testing::expectCheckNames(op, "weight");
+}
+
 TEST(TransposeCopy, EveryElementSize) {
     CpuContext context(2);
     for (const DType type : {DType::U8, DType::BF16, DType::F32, DType::F64}) {
