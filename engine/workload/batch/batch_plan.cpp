@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "engine/planning/priced_work.h"
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/plan_parts.h"
@@ -18,11 +18,11 @@ void planBatch(const Run& run) {
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
     bool fits = true;
     runMeasured(run, *context, [&] {
-        try {
-            serveBatch(run, *context, source, rows);
-        } catch (const base::OutOfMemory& error) {
-            fits = false;
-            run.metrics["out_of_memory"] = outOfMemoryJson(error);
+        const PricedWork priced =
+            priceWork(*context, [&](kernels::Context& meta) { serveBatch(run, meta, source, rows); });
+        fits = priced.fits();
+        if (!fits) {
+            run.metrics["out_of_memory"] = outOfMemoryJson(*priced.outOfMemory);
         }
     });
     // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/planning/largest_fit.h"
+#include "engine/planning/priced_work.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/context/context.h"
@@ -24,15 +25,18 @@ constexpr std::int64_t kLongestContext = std::int64_t{1} << 22;
 /// Seconds of one step on a Meta context; nothing where it does not fit.
 std::optional<double> priceStep(const Run& run, const ModelSource& source, kernels::Context& context,
                                 FinetuneData& data) {
-    try {
-        FinetuneModel model(run, source, context);
+    double seconds = 0;
+    const PricedWork priced = priceWork(context, [&](kernels::Context& meta) {
+        FinetuneModel model(run, source, meta);
         FinetuneLoop loop(run, source, model, data);
         loop.run();
-        return loop.stepSeconds();
-    } catch (const base::OutOfMemory& error) {
-        run.metrics["out_of_memory"] = outOfMemoryJson(error);
+        seconds = loop.stepSeconds();
+    });
+    if (!priced.fits()) {
+        run.metrics["out_of_memory"] = outOfMemoryJson(*priced.outOfMemory);
         return std::nullopt;
     }
+    return seconds;
 }
 
 /// The run with one step and without files.
