@@ -71,7 +71,8 @@ std::vector<AdapterTarget> adapterTargets(std::span<const Parameter> parameters,
     std::vector<AdapterTarget> out;
     for (const Parameter& parameter : parameters) {
         if (isAdaptable(parameter) && choice.contains(parameter)) {
-            out.push_back({parameter.name, config.rank, static_cast<float>(config.scaling(config.rank, config.alpha))});
+            out.push_back({parameter.name, config.rank, static_cast<float>(config.scaling(config.rank, config.alpha)),
+                           parameter.role == ParameterRole::Embedding});
         }
     }
     if (out.empty()) {

@@ -23,7 +23,10 @@ inline constexpr bool kForKeys = VT_PASS == 2;
 /// Rows [begin, begin + kRows) into shared memory; rows from `end` on are zeros.
 template <int kRows>
 __device__ __forceinline__ void copyRows(const T* from, i64 stride, int begin, int end, float* to) {
-    for (int i = static_cast<int>(threadIdx.x); i < kRows * kDim; i += kWarpCount * 32) {
+    static_assert(kRows * kDim % (kWarpCount * 32) == 0, "every thread copies as many elements");
+#pragma unroll 2
+    for (int step = 0; step < kRows * kDim / (kWarpCount * 32); ++step) {
+        const int i = step * kWarpCount * 32 + static_cast<int>(threadIdx.x);
         const int row = i / kDim;
         to[row * kRowPitch + i % kDim] = begin + row < end ? from[(begin + row) * stride + i % kDim] : 0.0F;
     }
@@ -173,6 +176,7 @@ extern "C" __global__ void __launch_bounds__(flex::kWarpCount * 32)
             largest.finish();
         }
     }
+#pragma unroll
     for (int own = 0; own < kOwn; ++own) {
         const int row = begin + warp * kOwn + own;
         if constexpr (kForKeys) {
