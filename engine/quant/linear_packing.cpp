@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/quant/linear_packing.h"
 
+#include <cstddef>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/quant/nf4_checkpoint.h"
+#include "kernels/formats/nf4_format.h"
 #include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
@@ -20,6 +22,15 @@ using nlohmann::json;
 
 constexpr std::string_view kElementMap = ".quant_map";
 constexpr std::string_view kScaleMap = ".nested_quant_map";
+
+constexpr std::size_t kStateBytes = 320; ///< of a state that is written; the end is white space
+
+template <class Numbers> std::vector<std::uint8_t> bytesOfNumbers(const Numbers& numbers) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    std::vector<std::uint8_t> out(bytes.size());
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+}
 
 std::string stateName(const LinearPacking& packing, const std::string& weight) {
     return weight + std::string(kernels::packedFormat(packing.format).markSuffix);
@@ -68,6 +79,46 @@ std::optional<LinearPacking> parseLinearPacking(const json& quantization, const 
     requireText(quantization, "bnb_4bit_quant_type", "fp4", "nf4", file);
     requireText(quantization, "bnb_4bit_quant_storage", "uint8", "uint8", file);
     return LinearPacking{WeightFormat::Nf4, flagOf(quantization, "bnb_4bit_use_double_quant", file), {}};
+}
+
+json linearQuantization(const LinearPacking& packing) {
+    return {{"quant_method", "bitsandbytes"},
+            {"load_in_4bit", true},
+            {"load_in_8bit", false},
+            {"bnb_4bit_quant_type", "nf4"},
+            {"bnb_4bit_quant_storage", "uint8"},
+            {"bnb_4bit_compute_dtype", "bfloat16"},
+            {"bnb_4bit_use_double_quant", packing.packedScales}};
+}
+
+std::optional<LinearPacking> packingOfLinears(WeightFormat format) {
+    return format == WeightFormat::Nf4 ? std::optional(LinearPacking{format, true, {}}) : std::nullopt;
+}
+
+std::vector<SideTensor> makeSideTensors(const LinearPacking& packing, const std::string& weight,
+                                        std::span<const std::int64_t> shape, float scaleOffset) {
+    json state = {{"quant_type", "nf4"},
+                  {"blocksize", kernels::kNf4Group},
+                  {"dtype", "bfloat16"},
+                  {"shape", {shape[0], shape[1]}}};
+    if (packing.packedScales) {
+        state["nested_blocksize"] = kernels::kNf4ScaleGroup;
+        state["nested_dtype"] = "float32";
+        state["nested_offset"] = scaleOffset;
+    }
+    std::string text = state.dump();
+    text.resize(kStateBytes, ' ');
+    std::vector<SideTensor> out;
+    for (const std::string& name : sideTensorNames(packing, weight)) {
+        if (name.ends_with(kScaleMap)) {
+            out.push_back({name, DType::F32, bytesOfNumbers(kernels::nf4ScaleMap())});
+        } else if (name.ends_with(kElementMap)) {
+            out.push_back({name, DType::F32, bytesOfNumbers(kernels::kNf4Values)});
+        } else {
+            out.push_back({name, DType::U8, bytesOfNumbers(text)});
+        }
+    }
+    return out;
 }
 
 std::vector<std::string> sideTensorNames(const LinearPacking& packing, const std::string& weight) {

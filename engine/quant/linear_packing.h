@@ -33,10 +33,22 @@ std::optional<LinearPacking> parseLinearPacking(const nlohmann::json& quantizati
 
 /// A small tensor as it lies in the file.
 struct SideTensor {
-    std::string name; ///< "FILE: TENSOR"
+    std::string name; ///< "FILE: TENSOR"; of one that is made only TENSOR
     kernels::DType dtype = kernels::DType::None;
     std::vector<std::uint8_t> bytes;
 };
+
+/// The quantization_config of a model whose linears are packed so.
+nlohmann::json linearQuantization(const LinearPacking& packing);
+
+/// The format that packs linears one by one, with packed scales and no weights listed, if `format` is one; else
+/// nothing.
+std::optional<LinearPacking> packingOfLinears(kernels::WeightFormat format);
+
+/// The contents of the side tensors of a weight of `shape` (out, in), in the order of sideTensorNames. Their sizes do
+/// not depend on `scaleOffset`, so that a file can be laid out before anything is packed.
+std::vector<SideTensor> makeSideTensors(const LinearPacking& packing, const std::string& weight,
+                                        std::span<const std::int64_t> shape, float scaleOffset);
 
 /// Names of the tensors beside the weight that hold neither elements nor scales.
 std::vector<std::string> sideTensorNames(const LinearPacking& packing, const std::string& weight);

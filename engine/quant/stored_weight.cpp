@@ -90,9 +90,9 @@ std::string_view methodOfFormat(kernels::WeightFormat format) {
     return kernels::packedFormat(format).method;
 }
 
-WeightFormat packedAtLoad(std::string_view weights) {
+WeightFormat formatNamed(std::string_view name) {
     const std::span<const kernels::PackedFormat> all = kernels::packedFormats();
-    const auto found = std::ranges::find(all, weights, &kernels::PackedFormat::name);
+    const auto found = std::ranges::find(all, name, &kernels::PackedFormat::name);
     return found == all.end() ? WeightFormat::Dense : found->format;
 }
 

@@ -67,10 +67,10 @@ bool canMergePacked(kernels::WeightFormat format);
 std::string_view methodOfFormat(kernels::WeightFormat format);
 
 /// The values of the option that merges an adapter into a model, and its help text. A value but "none" and "bf16" is
-/// the method of a packed format for the experts.
-inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4";
+/// the name of a packed format.
+inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4|nf4";
 inline constexpr std::string_view kMergeHelp =
-    "Write the model with the adapter in its weights into output/merged: BF16, or experts as MXFP4";
+    "Write the model with the adapter in its weights into output/merged: BF16, experts as MXFP4, or linears as NF4";
 
 /// The values of the option that says how weights are kept, and its help text. A value but "quantized", "dequantized"
 /// and "both" is the name of a format that the linears of a dense model are packed to.
@@ -79,7 +79,7 @@ inline constexpr std::string_view kWeightsHelp = "Keep packed weights as stored,
                                                  "linears of a dense model to NF4 at load; load also "
                                                  "takes both of the first two, one after the other";
 
-/// The format that the linears of a dense model are packed to at load: Dense unless the value of the option names one.
-kernels::WeightFormat packedAtLoad(std::string_view weights);
+/// The packed format that a value of one of these options names; Dense when it names none.
+kernels::WeightFormat formatNamed(std::string_view name);
 
 } // namespace vitrine::engine

@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/model/op_runner.h"
+#include "engine/quant/linear_packing.h"
 #include "engine/quant/stored_weight.h"
 #include "engine/quant/value_packer.h"
 #include "engine/training/host_floats.h"
@@ -153,13 +155,17 @@ struct SingleExpert {
 
 class ModelWriter {
 public:
-    ModelWriter(const ModelSource& source, Model& model, WeightFormat experts, base::ProgressSink* progress)
+    ModelWriter(const ModelSource& source, Model& model, WeightFormat packed, base::ProgressSink* progress)
         : source_(source), model_(model), weights_(model), progress_(progress), config_(source.config) {
-        if (experts != WeightFormat::Dense && config_.family != Family::GptOss) {
+        if (const auto linears = packingOfLinears(packed)) {
+            packLinears(*linears);
+            return;
+        }
+        if (packed != WeightFormat::Dense && config_.family != Family::GptOss) {
             throw base::Unsupported("merge: only gpt_oss models have a layout for packed experts; choose bf16");
         }
         if (config_.family == Family::GptOss) {
-            config_.expertFormat = experts;
+            config_.expertFormat = packed;
         }
         config_.linears = {};
     }
@@ -171,19 +177,71 @@ public:
                 spec.dtype = typeOf(spec);
             }
         }
+        const std::size_t stored = specs.size();
+        for (const auto& [weight, offset] : config_.linears.offsets) {
+            for (const SideTensor& side : sideTensorsOf(weight)) {
+                const auto count = static_cast<std::int64_t>(side.bytes.size() / kernels::bytesOf(side.dtype, 1));
+                specs.push_back({side.name, side.dtype, {count}});
+            }
+        }
         const auto writer =
             SafetensorsWriter::create((fs::path(folder) / "model.safetensors").string(), specs, {{"format", "pt"}});
-        for (std::size_t i = 0; i < specs.size(); ++i) {
+        for (std::size_t i = 0; i < stored; ++i) {
             model_.context().throwIfStopped();
             if (progress_ != nullptr) {
                 progress_->progress("Writing " + specs[i].name, i, specs.size());
             }
             writeTensor(specs[i], *writer);
         }
+        for (const auto& [weight, offset] : config_.linears.offsets) {
+            for (const SideTensor& side : sideTensorsOf(weight)) {
+                writer->write(side.bytes.data(), side.bytes.size());
+            }
+        }
         writer->finish();
     }
 
 private:
+    /// Lists the linears; what is added to their scales is known when they are packed.
+    void packLinears(const LinearPacking& packing) {
+        if (config_.expertFormat != WeightFormat::Dense) {
+            throw base::Unsupported(
+                "merge: packed experts and packed linears are two layouts; choose that of the model");
+        }
+        config_.linears = {};
+        LinearPacking linears = packing;
+        const kernels::PackedFormat& format = kernels::packedFormat(packing.format);
+        for (const TensorSpec& spec : expectedTensors(config_)) {
+            const bool linear = spec.part == ModelPart::Attention || spec.part == ModelPart::DenseMlp;
+            if (!linear || spec.shape.size() != 2) {
+                continue;
+            }
+            if (spec.shape[1] % format.group != 0) {
+                throw base::BadInput(
+                    fmt::format("merge: {}: {} needs an input axis that is a multiple of {}; choose bf16", spec.name,
+                                format.title, format.group));
+            }
+            linears.offsets[spec.name] = 0;
+        }
+        config_.linears = std::move(linears);
+    }
+
+    std::vector<SideTensor> sideTensorsOf(const std::string& weight) const {
+        const Shape& shape = weights_.parameter(weight).view.shape;
+        return makeSideTensors(config_.linears, weight, shape.dims(), config_.linears.offsets.at(weight));
+    }
+
+    /// A tensor of a linear. All tensors of one follow each other.
+    void writeLinear(const TensorSpec& spec, SafetensorsWriter& writer) {
+        if (packedName_ != spec.weight) {
+            packedLinear_ = packValues(spec.format, weights_.values(spec.weight));
+            packedName_ = spec.weight;
+            config_.linears.offsets[spec.weight] = packedLinear_.scaleOffset;
+        }
+        const std::vector<std::uint8_t>& field = packedLinear_.field(spec.field);
+        writer.write(field.data(), field.size());
+    }
+
     /// What was trained in float32 stays float32; other tensors have the types of the source.
     DType typeOf(const TensorSpec& spec) const {
         const SingleExpert single(spec);
@@ -200,6 +258,10 @@ private:
     }
 
     void writeTensor(const TensorSpec& spec, SafetensorsWriter& writer) {
+        if (config_.linears.offsets.contains(spec.weight)) {
+            writeLinear(spec, writer);
+            return;
+        }
         if (spec.format != WeightFormat::Dense) {
             writePacked(spec, writer);
             return;
@@ -257,6 +319,8 @@ private:
     base::ProgressSink* progress_;
     ModelConfig config_;
     std::vector<std::byte> bytes_;
+    std::string packedName_; ///< of the linear that was packed last
+    PackedValues packedLinear_;
 };
 
 /// Tokenizer, chat template and the like, as they are.
@@ -277,9 +341,9 @@ void copySmallFiles(const std::string& from, const fs::path& to) {
 
 } // namespace
 
-void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, WeightFormat experts,
+void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, WeightFormat packed,
                       base::ProgressSink* progress) {
-    ModelWriter writer(source, model, experts, progress);
+    ModelWriter writer(source, model, packed, progress);
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) {
@@ -287,11 +351,13 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
     }
     writer.write(folder);
     nlohmann::json config = nlohmann::json::parse(source.configText);
-    if (experts == WeightFormat::Dense) {
+    if (const auto linears = packingOfLinears(packed)) {
+        config["quantization_config"] = linearQuantization(*linears);
+    } else if (packed == WeightFormat::Dense) {
         config.erase("quantization_config");
     } else if (!config.contains("quantization_config")) {
         config["quantization_config"] = {
-            {"quant_method", methodOfFormat(experts)},
+            {"quant_method", methodOfFormat(packed)},
             {"modules_to_not_convert",
              {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
     }

@@ -87,7 +87,7 @@ public:
 
     LoadReport loadOnce() {
         const LoadOptions options{run_.spec.text("weights") == "dequantized", false, run_.seed(),
-                                  packedAtLoad(run_.spec.text("weights"))};
+                                  formatNamed(run_.spec.text("weights"))};
         return WeightStore(context_, source_, options, run_.sinks.progress).report();
     }
 

@@ -170,7 +170,7 @@ ModelSource openSource(const Run& run) {
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights) {
     ModelOptions options;
     options.dequantize = weights == "dequantized";
-    options.pack = packedAtLoad(weights);
+    options.pack = formatNamed(weights);
     // A plan for the CPU prices what the CPU would do.
     const bool cpu = context.can().runsOnHost || run.spec.text("backend") == "cpu";
     options.computeDType = run.spec.has("dtype") ? dtypeNamed(run.spec.text("dtype"))

@@ -3,7 +3,6 @@
 #include "engine/workload/finetune/finetune_save.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "engine/quant/stored_weight.h"
 #include "engine/training/merged_model.h"
@@ -26,8 +25,7 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
            const MemoryTechniques& techniques, double adapted) {
     const std::string folder = run.spec.text("output") + "/merged";
     kernels::Context& context = model.model().context();
-    const std::optional<kernels::WeightFormat> packed = formatOfMethod(run.spec.text("merge"));
-    writeMergedModel(folder, source, model.model(), packed.value_or(kernels::WeightFormat::Dense), run.sinks.progress);
+    writeMergedModel(folder, source, model.model(), formatNamed(run.spec.text("merge")), run.sinks.progress);
     nlohmann::json& metrics = run.metrics;
     metrics["merged"] = folder;
     double base = 0;

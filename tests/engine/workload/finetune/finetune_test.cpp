@@ -168,6 +168,16 @@ TEST_F(Finetune, AnAdapterIsTrainedOverLinearsPackedAtLoad) {
     EXPECT_LT(out["losses"][7].get<double>(), out["losses"][0].get<double>() - 2);
     EXPECT_EQ(out["saved_loss"], out["trained_loss"]);
     EXPECT_NEAR(out["merged_loss"].get<double>(), out["saved_loss"].get<double>(), 0.02);
+    // What is written packed is read packed.
+    const Json packed = run({{"model", at("adapter/merged")},
+                             {"prompt_length", 16},
+                             {"lr", 0.001},
+                             {"steps", 1},
+                             {"output", at("packed")},
+                             {"merge", "nf4"}});
+    const Json again = run({{"model", at("packed/merged")}, {"method", "qlora"}, {"prompt_length", 16}, {"steps", 1}});
+    EXPECT_NEAR(again["losses"][0].get<double>(), packed["merged_loss"].get<double>(), 1e-4);
+    EXPECT_LT(again["resident_bytes"].get<double>(), 0.7 * packed["resident_bytes"].get<double>());
 }
 
 TEST_F(Finetune, MergesExpertsAsMxfp4) {
