@@ -193,6 +193,78 @@ TEST_F(Finetune, MergesExpertsAsMxfp4) {
     EXPECT_TRUE(std::filesystem::exists(at("adapter/merged/config.json")));
 }
 
+TEST_F(Finetune, MergeAwareTrainingHasTheLossOfTheMergedModel) {
+    Json experiment = {{"model", fixture("gpt-oss-mxfp4")},
+                       {"tokens_file", fixture("gpt-oss-full-ft/batch.safetensors")},
+                       {"train", "experts"},
+                       {"rank", 4},
+                       {"lr", 0.0002},
+                       {"steps", 150},
+                       {"merge", "mxfp4"},
+                       {"output", at("plain")}};
+    const Json plain = run(experiment);
+    experiment["merge_aware"] = true;
+    experiment["output"] = at("aware");
+    const Json aware = run(experiment);
+    EXPECT_LT(plain["merge_loss_kept"].get<double>(), 0.7);
+    EXPECT_FALSE(plain.contains("adapter_loss"));
+    // The trained loss is that of rounded weights, so the file keeps all of it by construction.
+    EXPECT_GE(aware["merge_loss_kept"].get<double>(), 0.95);
+    EXPECT_NEAR(aware["merged_loss"].get<double>(), aware["trained_loss"].get<double>(), 0.01);
+    EXPECT_EQ(aware["saved_loss"], aware["trained_loss"]);
+    // What training is for, at this rate and length: it is not so at every one, see docs/training.md.
+    EXPECT_LT(aware["merged_loss"].get<double>(), plain["merged_loss"].get<double>());
+    // The adapter's files are those of any adapter: beside the weights they give adapter_loss, in them saved_loss.
+    Json again = experiment;
+    again["merge"] = "none";
+    again.erase("output");
+    for (const char* key : {"train", "rank"}) {
+        again.erase(key);
+    }
+    again["adapter"] = at("aware");
+    again["steps"] = 1;
+    EXPECT_NEAR(run(again)["losses"][0].get<double>(), aware["saved_loss"].get<double>(), 1e-6);
+    again["merge_aware"] = false;
+    EXPECT_NEAR(run(again)["losses"][0].get<double>(), aware["adapter_loss"].get<double>(), 1e-6);
+}
+
+TEST_F(Finetune, AResumedMergeAwareRunGoesOnBitForBit) {
+    Json experiment = {{"model", fixture("gpt-oss-mxfp4")},
+                       {"tokens_file", fixture("gpt-oss-full-ft/batch.safetensors")},
+                       {"train", "attention+experts"},
+                       {"merge_aware", true},
+                       {"rank", 4},
+                       {"lr", 0.01},
+                       {"steps", 5}};
+    const Json whole = run(experiment);
+    experiment["steps"] = 3;
+    experiment["save_every"] = 2;
+    experiment["output"] = at("resumed");
+    run(experiment);
+    experiment["steps"] = 5;
+    experiment["resume"] = at("resumed");
+    const Json resumed = run(experiment);
+    EXPECT_EQ(resumed["resumed_from_step"], 2);
+    EXPECT_EQ(resumed["losses"], whole["losses"]);
+    EXPECT_EQ(resumed["grad_norms"], whole["grad_norms"]);
+}
+
+TEST_F(Finetune, APlanCountsTheMergedCopies) {
+    const auto planned = [](bool aware) {
+        const Json experiment = {
+            {"vitrine", 1},       {"workload", "finetune"}, {"plan", true},         {"model", "synthetic:gpt-oss-20b"},
+            {"train", "experts"}, {"merge_aware", aware},   {"prompt_length", 512}, {"device_profile", "h100-80gb"}};
+        return planExperiment(Experiment::parse(experiment, "experiment"), {}, {});
+    };
+    const Json plain = planned(false);
+    const Json aware = planned(true);
+    // 24 layers of 32 experts: gate and up (5760, 2880), down (2880, 2880), at 17 bytes for 32 elements.
+    const double copies = 24.0 * 32 * (5760 + 2880) * 2880 * 17 / 32;
+    const double more =
+        aware["max_by_category"]["weights"].get<double>() - plain["max_by_category"]["weights"].get<double>();
+    EXPECT_NEAR(more / copies, 1, 0.001);
+}
+
 TEST_F(Finetune, FullFineTuningWritesAModelThatGivesTheSameLoss) {
     for (const char* model : {"qwen3-moe", "gemma2", "llama"}) {
         const Json out = run({{"model", fixture(model)},
@@ -237,6 +309,9 @@ TEST_F(Finetune, OptionsThatCannotBeHonouredAreErrors) {
     expectRefused({{"prompt_length", 8}, {"method", "full"}, {"alpha", 2}}, "alpha");
     expectRefused({{"prompt_length", 8}, {"method", "full"}, {"dropout", 0.1}}, "dropout");
     expectRefused({{"prompt_length", 8}, {"adapter", "x"}, {"dropout", 0.1}}, "dropout");
+    expectRefused({{"prompt_length", 8}, {"method", "full"}, {"merge_aware", true}}, "merge_aware");
+    expectRefused({{"prompt_length", 8}, {"merge_aware", true}, {"merge", "bf16"}, {"output", "x"}}, "merge_aware");
+    EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"merge_aware", true}}), base::BadInput);
     expectRefused({{"prompt_length", 8}, {"save_every", 2}}, "output: missing");
     expectRefused({{"prompt_length", 8}, {"merge", "bf16"}}, "output: missing");
     expectRefused({{"prompt_length", 8}, {"eval_every", 2}}, "nothing to evaluate");
