@@ -42,8 +42,8 @@ public:
     const kernels::LinearView& head() const { return head_; }
     /// All weights, each one once, in the order embedding, layers, head.
     const std::vector<Parameter>& parameters() const { return parameters_; }
-    /// Adds an adapter to the linear whose weight has this name or to the embedding, or takes it away (an empty view). The
-    /// linear has its own weight then. Throws Internal for another name. The caller owns the adapter's memory.
+    /// Adds an adapter to the linear whose weight has this name or to the embedding, or takes it away (an empty view).
+    /// The linear has its own weight then. Throws Internal for another name. The caller owns the adapter's memory.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
     /// The same with a weight of the same shape that has the adapter in it. The caller owns its memory too.
     void setMerged(const std::string& weight, const kernels::WeightView& merged, const kernels::AdapterView& adapter);

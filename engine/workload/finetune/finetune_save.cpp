@@ -35,7 +35,7 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
         base = meanLoss(pass, context, batches);
     }
     ModelOptions options = model.model().options();
-    context.memory().trim(); // of the pass above
+    context.memory().trim();                     // of the pass above
     options.pack = kernels::WeightFormat::Dense; // as written
     const double merged = lossOfFolder(folder, context, options, batches, techniques);
     metrics["base_loss"] = base;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The weighted sum of the rows of a token's experts in top-k order, then the residual. A thread makes VT_VECTOR outputs.
+// The weighted sum of the rows of a token's experts in top-k order, then the residual. A thread makes VT_VECTOR
+// outputs.
 
 #include "device/abi/moe_combine.h"
 #include "device/lib/pdl.cuh"

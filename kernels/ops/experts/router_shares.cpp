@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/router_shares.h"
 
+#include "kernels/cpu/row_loop.h"
 #include "kernels/ops/common/op_check.h"
 
 namespace vitrine::kernels {

@@ -169,7 +169,8 @@ ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layo
     bytes = layout.bytes();
 }
 
-GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout, const DeviceTraits& traits) {
+GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLayout layout,
+                                                 const DeviceTraits& traits) {
     const std::int64_t pairs = op.ids.shape.count();
     const std::int64_t experts = op.gateUp.weight.experts();
     const std::int64_t both = op.gateUp.weight.outFeatures();
