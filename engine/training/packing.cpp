@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -23,19 +22,17 @@ std::int64_t keptTokens(const TrainingRow& row, std::int64_t sequenceLength) {
     return std::min(static_cast<std::int64_t>(row.tokens.size()), sequenceLength);
 }
 
-std::vector<Indices> oneByOne(std::size_t count) {
+std::vector<Indices> oneByOne(const Indices& chosen) {
     std::vector<Indices> bins;
-    bins.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        bins.push_back({static_cast<std::int32_t>(i)});
+    bins.reserve(chosen.size());
+    for (const std::int32_t row : chosen) {
+        bins.push_back({row});
     }
     return bins;
 }
 
 /// Best fit decreasing. Rows of equal length keep their order, and of bins with equal room the first one is taken.
-std::vector<Indices> bestFit(std::span<const TrainingRow> rows, std::int64_t sequenceLength) {
-    Indices order(rows.size());
-    std::iota(order.begin(), order.end(), 0);
+std::vector<Indices> bestFit(std::span<const TrainingRow> rows, Indices order, std::int64_t sequenceLength) {
     const auto length = [&](std::int32_t row) {
         return keptTokens(rows[static_cast<std::size_t>(row)], sequenceLength);
     };
@@ -94,7 +91,9 @@ void requirePackable(std::span<const TrainingRow> rows, const PackingOptions& op
 PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& options) {
     requirePackable(rows, options);
     PackingResult result;
-    for (const TrainingRow& row : rows) {
+    Indices chosen;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const TrainingRow& row = rows[i];
         const std::int64_t kept = keptTokens(row, options.sequenceLength);
         if (const std::int64_t cut = static_cast<std::int64_t>(row.tokens.size()) - kept; cut > 0) {
             ++result.cutRows;
@@ -103,11 +102,16 @@ PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& 
         }
         const auto trained = std::count_if(row.trained.begin() + 1, row.trained.begin() + kept,
                                            [](std::uint8_t mark) { return mark != 0; });
+        if (trained == 0) {
+            ++result.untrainableRows;
+            continue;
+        }
         result.trainedTokens += trained;
         result.totalTokens += kept;
-        result.untrainableRows += trained == 0 ? 1 : 0;
+        chosen.push_back(static_cast<std::int32_t>(i));
     }
-    const std::vector<Indices> bins = options.pack ? bestFit(rows, options.sequenceLength) : oneByOne(rows.size());
+    const std::vector<Indices> bins =
+        options.pack ? bestFit(rows, std::move(chosen), options.sequenceLength) : oneByOne(chosen);
     result.sequences.reserve(bins.size());
     for (const Indices& bin : bins) {
         PackedSequence sequence;

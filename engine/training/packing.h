@@ -32,7 +32,7 @@ struct PackingResult {
     std::vector<std::int64_t> cutLines;    ///< TrainingRow::line of the cut rows
     std::int64_t trainedTokens = 0;        ///< targets that count
     std::int64_t totalTokens = 0;          ///< of all sequences
-    std::int64_t untrainableRows = 0;      ///< without any target that counts; they are kept
+    std::int64_t untrainableRows = 0;      ///< without any target that counts; they are left out
 };
 
 /// Depends on the rows and options alone. Time grows as n log n with the number of rows.

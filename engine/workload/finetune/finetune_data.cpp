@@ -120,8 +120,11 @@ void FinetuneData::makeSequences(const std::vector<TrainingRow>& held, const Run
         const PackingResult result = packRows(held, {length.value_or(longestRow(held)), false});
         validation_.assign(result.sequences.begin(), result.sequences.end());
     }
-    if (packed_.trainedTokens == 0) {
-        throw base::BadInput("data: no token counts for the loss; give rows of two tokens or more");
+    if (packed_.trainedTokens == 0 || (!held.empty() && validation_.empty())) {
+        throw base::BadInput(
+            fmt::format("{}: no token counts for the loss; give rows of two tokens or more, or a longer "
+                        "sequence_length",
+                        packed_.trainedTokens == 0 ? "data" : "eval_data"));
     }
 }
 
