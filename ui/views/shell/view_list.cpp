@@ -52,10 +52,12 @@ View* makeLoad(const ViewServices& context, QWidget* parent) {
 }
 
 View* makeFineTune(const ViewServices& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("fine-tune"), words("Fine-tune"),
-                           words("Fine-tune shows loss, memory of each step and what every switch saves. "
-                                 "It needs fine-tuning runs, which this version does not do yet."),
-                           context, parent);
+    return new OutlookView(
+        QStringLiteral("fine-tune"), words("Fine-tune"),
+        words("Loss, memory of each step and what every switch saves will be here in a later version. "
+              "\"vitrine finetune --session\" records such runs; Memory and Kernels show their "
+              "steps."),
+        context, parent);
 }
 
 View* makePlanner(const ViewServices& context, QWidget* parent) {
