@@ -21,6 +21,7 @@
 #include "kernels/core/floats.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/experts/grouped_products.h"
+#include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/planning/priced_work.h"
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "kernels/context/context.h"
 #include "kernels/ops/linear/matmul.h"
