@@ -67,19 +67,19 @@ struct ModelConfig {
     double attentionScale = 0;   ///< what multiplies q.k
     double attentionSoftCap = 0; ///< 0: none
     double finalSoftCap = 0;     ///< 0: none
+    double routerAuxLoss = 0;    ///< router_aux_loss_coef where output_router_logits asks for it, else 0
     bool scaleEmbedding = false; ///< Gemma2
     kernels::Activation activation = kernels::Activation::Silu;
     kernels::GateLayout gateLayout = kernels::GateLayout::Halves; ///< of fused gate_up
     double swigluAlpha = 1.702, swigluLimit = 7;
     kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
     bool routerNormalize = false; ///< norm_topk_prob
-    double routerAuxLoss = 0;     ///< router_aux_loss_coef where output_router_logits asks for it, else 0
     bool tiedEmbeddings = false;
     /// How gpt-oss experts are stored; openModel sets what the file has.
     kernels::WeightFormat expertFormat = kernels::WeightFormat::Dense;
+    bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
     /// How linears of attention and dense MLPs are stored; openModel lists the packed ones of the file.
     LinearPacking linears;
-    bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
     std::vector<std::int32_t> eosTokens;
     std::int32_t bosToken = -1; ///< -1: none
     std::int32_t padToken = -1; ///< -1: none

@@ -16,6 +16,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::size_t kShownLines = 20; ///< of cut rows in the result
+constexpr std::int64_t kReservedRows = 65536;
 
 TrainingRow wholeRow(std::vector<std::int32_t> tokens, std::int64_t line) {
     TrainingRow row;
@@ -48,6 +49,7 @@ TrainingRowOptions rowOptions(const Run& run, const ModelSource& source) {
 std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source) {
     std::vector<TrainingRow> rows;
     const std::int64_t count = run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
+    rows.reserve(static_cast<std::size_t>(std::min(count, kReservedRows)));
     for (std::int64_t i = 0; i < count; ++i) {
         rows.push_back(wholeRow(arbitraryTokens(run.spec.integer("prompt_length"), source.config.vocab, run.seed(),
                                                 static_cast<std::uint32_t>(i)),
@@ -60,6 +62,7 @@ std::vector<TrainingRow> tensorRows(const std::string& path, const ModelSource& 
     std::vector<TrainingRow> rows;
     std::vector<std::vector<std::int32_t>> tokens = readTokenRows(path);
     checkTokenIds(tokens, source.config.vocab, path + ": input_ids");
+    rows.reserve(tokens.size());
     for (std::vector<std::int32_t>& row : tokens) {
         rows.push_back(wholeRow(std::move(row), static_cast<std::int64_t>(rows.size()) + 1));
     }
@@ -155,6 +158,7 @@ std::vector<TrainingBatch> FinetuneData::batches(std::int64_t step) {
 
 std::int64_t FinetuneData::largestBatch() const {
     std::vector<std::int64_t> lengths;
+    lengths.reserve(packed_.sequences.size());
     for (const PackedSequence& sequence : packed_.sequences) {
         lengths.push_back(static_cast<std::int64_t>(sequence.tokens.size()));
     }
