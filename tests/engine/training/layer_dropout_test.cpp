@@ -39,12 +39,7 @@ public:
 
     std::vector<float> gradients(PassRunner& runner) {
         runner.gradients(batch);
-        std::vector<float> out;
-        for (const TrainedTensor& tensor : state.tensors()) {
-            const std::vector<float> part = test::gradientOf(*trained.context, state, tensor);
-            out.insert(out.end(), part.begin(), part.end());
-        }
-        return out;
+        return test::gradientsOf(*trained.context, state);
     }
     void move(const std::vector<float>& direction, double step) {
         std::size_t at = 0;

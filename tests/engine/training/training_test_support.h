@@ -9,6 +9,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,31 @@ inline TrainingBatch threeDocuments() {
     return batch;
 }
 
+/// The gradients of all tensors, one after the other.
+inline std::vector<float> gradientsOf(kernels::Context& context, const TrainedState& state) {
+    std::vector<float> out;
+    for (const TrainedTensor& tensor : state.tensors()) {
+        const std::vector<float> part = gradientOf(context, state, tensor);
+        out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+}
+
+/// `numbers` of a gradient g: its norm, and the sum of g[i] cos(0.37 i + 1).
+inline void expectGradient(std::span<const float> gradient, const nlohmann::json& numbers, double tolerance,
+                           const std::string& name) {
+    double squares = 0;
+    double waves = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+        const auto value = static_cast<double>(gradient[i]);
+        squares += value * value;
+        waves += value * std::cos(0.37 * static_cast<double>(i) + 1);
+    }
+    const double norm = numbers[0].get<double>();
+    EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm + 1e-7) << name;
+    EXPECT_NEAR(waves, numbers[1].get<double>(), tolerance * norm + 1e-7) << name;
+}
+
 /// tests/fixtures/gradients/NAME.json: of transformers' loss over threeDocuments(), and for each parameter the norm of
 /// its gradient g and the sum of g[i] cos(0.37 i + 1).
 inline void expectGradientsOfTransformers(TrainedModel& trained, const std::string& name, double tolerance) {
@@ -148,18 +174,8 @@ inline void expectGradientsOfTransformers(TrainedModel& trained, const std::stri
     EXPECT_NEAR(runner.gradients(threeDocuments()), loss, tolerance * std::max(1.0, loss / 10));
     EXPECT_EQ(state.tensors().size(), expected.at("gradients").size());
     for (const TrainedTensor& tensor : state.tensors()) {
-        const std::vector<float> gradient = gradientOf(*trained.context, state, tensor);
-        double squares = 0;
-        double waves = 0;
-        for (std::size_t i = 0; i < gradient.size(); ++i) {
-            const auto value = static_cast<double>(gradient[i]);
-            squares += value * value;
-            waves += value * std::cos(0.37 * static_cast<double>(i) + 1);
-        }
-        const auto& numbers = expected.at("gradients").at(tensor.name);
-        const double norm = numbers[0].get<double>();
-        EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm + 1e-7) << tensor.name;
-        EXPECT_NEAR(waves, numbers[1].get<double>(), tolerance * norm + 1e-7) << tensor.name;
+        expectGradient(gradientOf(*trained.context, state, tensor), expected.at("gradients").at(tensor.name), tolerance,
+                       tensor.name);
     }
 }
 
