@@ -47,6 +47,7 @@ double BalanceLoss::finish(double share) {
     const double scale = static_cast<double>(experts_) / (pairs * pairs);
     double loss = 0;
     std::vector<float> gradient;
+    gradient.reserve(static_cast<std::size_t>(experts_));
     for (std::size_t e = 0; e < static_cast<std::size_t>(experts_); ++e) {
         const double chosen = sums[e + static_cast<std::size_t>(experts_)];
         loss += scale * chosen * static_cast<double>(sums[e]);

@@ -73,9 +73,10 @@ TEST_P(BalanceLossOf, ValueAndGradientsAreThoseOfTransformers) {
     EXPECT_EQ(scene.state.tensors().size(), expected.at("gradients").size());
     std::size_t at = 0;
     for (const TrainedTensor& tensor : scene.state.tensors()) {
-        std::vector<float> part;
-        for (std::int64_t i = 0; i < tensor.value.shape.count(); ++i, ++at) {
-            part.push_back(with[at] - without[at]);
+        std::vector<float> part(static_cast<std::size_t>(tensor.value.shape.count()));
+        for (float& value : part) {
+            value = with[at] - without[at];
+            ++at;
         }
         test::expectGradient(part, expected.at("gradients").at(tensor.name), 1e-3, tensor.name);
     }

@@ -51,6 +51,7 @@ void checkDocument(const PackedSequence& sequence, std::size_t begin, std::size_
 /// 1 for each row with a target that counts within `limit` tokens: the rows that are kept.
 std::vector<int> keptRows(const std::vector<TrainingRow>& rows, std::int64_t limit) {
     std::vector<int> out;
+    out.reserve(rows.size());
     for (const TrainingRow& row : rows) {
         const auto length = std::min(row.trained.size(), static_cast<std::size_t>(limit));
         const auto end = row.trained.begin() + static_cast<std::ptrdiff_t>(length);
