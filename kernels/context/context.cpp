@@ -36,8 +36,10 @@ std::unique_ptr<CudaContext> makeCuda(const ContextOptions& options) {
     if (options.backend != Backend::Cuda) {
         return nullptr;
     }
-    return options.kept != nullptr ? std::make_unique<CudaContext>(options.kept->takeCuda(options.cuda))
-                                   : std::make_unique<CudaContext>(options.cuda);
+    if (options.kept != nullptr) {
+        return std::make_unique<CudaContext>(options.kept->takeCuda(options.cuda));
+    }
+    return std::make_unique<CudaContext>(options.cuda);
 }
 
 Capabilities capabilitiesOf(Backend backend) {
