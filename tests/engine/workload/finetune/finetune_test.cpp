@@ -301,6 +301,26 @@ TEST_F(Finetune, RowsArePackedShuffledAndHeldBack) {
     EXPECT_TRUE(std::filesystem::exists(at("packed/metrics.csv")));
 }
 
+TEST_F(Finetune, RowsWithNothingToLearnAreLeftOutAndCounted) {
+    // The second row has its only target behind the cut.
+    std::ofstream(at("rows.jsonl")) << R"({"tokens": [5, 9, 20, 31]})"
+                                    << "\n"
+                                    << R"({"tokens": [1, 2, 3, 4], "labels": [-100, -100, -100, 4]})"
+                                    << "\n";
+    std::ofstream(at("late.jsonl")) << R"({"tokens": [1, 2, 3, 4], "labels": [-100, -100, -100, 4]})" << "\n";
+    Json experiment = {{"model", fixture("llama")}, {"data", at("rows.jsonl")}, {"sequence_length", 3}, {"steps", 3}};
+    const Json out = run(experiment);
+    EXPECT_EQ(out["rows_without_targets"], 1);
+    EXPECT_EQ(out["sequences"], 1);
+    EXPECT_EQ(out["cut_rows"], 2);
+    EXPECT_EQ(out["losses"].size(), 3u);
+    experiment["eval_data"] = at("late.jsonl");
+    EXPECT_THROW(run(experiment), base::BadInput);
+    experiment.erase("eval_data");
+    experiment["data"] = at("late.jsonl");
+    EXPECT_THROW(run(experiment), base::BadInput);
+}
+
 TEST_F(Finetune, OptionsThatCannotBeHonouredAreErrors) {
     expectRefused({}, "data: missing");
     expectRefused({{"prompt_length", 8}, {"data", "x"}}, "choose one");
