@@ -40,26 +40,4 @@ std::string textIn(std::string_view text, const char* key) {
     return textAt(parsedObject(text), key);
 }
 
-std::optional<double> numberIn(std::string_view text, const char* key) {
-    return numberAt(parsedObject(text), key);
-}
-
-bool hasKey(std::string_view text, const char* key) {
-    return parsedObject(text).contains(key);
-}
-
-std::string firstTextIn(std::string_view text, const char* key) {
-    const Json object = parsedObject(text);
-    const auto found = object.find(key);
-    return found != object.end() && found->is_array() && !found->empty() && found->front().is_string()
-               ? found->front().get<std::string>()
-               : std::string();
-}
-
-std::string withSetting(std::string_view text, const char* key, const std::string& value) {
-    Json object = parsedObject(text);
-    object[key] = value;
-    return object.dump();
-}
-
 } // namespace vitrine::base

@@ -28,11 +28,5 @@ std::optional<std::uint64_t> bytesAt(const nlohmann::json& object, const char* k
 
 // The same of the object of a text.
 std::string textIn(std::string_view text, const char* key);
-std::optional<double> numberIn(std::string_view text, const char* key);
-bool hasKey(std::string_view text, const char* key);
-/// The first text of an array; empty where there is none.
-std::string firstTextIn(std::string_view text, const char* key);
-/// The text of a JSON object with one setting of text changed or added; what is no object counts as an empty one.
-std::string withSetting(std::string_view text, const char* key, const std::string& value);
 
 } // namespace vitrine::base

@@ -11,6 +11,7 @@
 #include "app/runner/reports/kernel_report.h"
 #include "base/error.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::app {
 
@@ -50,12 +51,12 @@ std::string cacheText(const json& report) {
         const bool intact = row["intact"];
         const auto label = row["label"].get<std::string>();
         rows.push_back({label.empty() ? row["key"].get<std::string>() : label,
-                        engine::metricText("bytes", row["bytes"]),
+                        engine::resultValueText(engine::result::kBytes.key, row["bytes"]),
                         intact ? "intact" : "damaged; it will be compiled again"});
     }
     const std::string summary =
         fmt::format("{}: {} kernels, {}, {} damaged\n", report["folder"].get<std::string>(), report["rows"].size(),
-                    engine::metricText("bytes", report["bytes"]), report["damaged"].get<int>());
+                    engine::resultValueText(engine::result::kBytes.key, report["bytes"]), report["damaged"].get<int>());
     return (report["rows"].empty() ? std::string() : engine::tableText(rows)) + summary;
 }
 

@@ -12,6 +12,7 @@
 #include "app/cli/common/mod_options.h"
 #include "app/runner/reports/mask_report.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::app {
 
@@ -48,8 +49,8 @@ std::string maskText(const json& report) {
     rows.push_back({"block sparsity", share("block_sparsity")});
     rows.push_back({"full share", share("full_share")});
     rows.push_back({"element density", share("element_density")});
-    rows.push_back({"metadata", engine::metricText("metadata_bytes", report["metadata_bytes"])});
-    rows.push_back({"built in", engine::metricText("build_seconds", report["build_seconds"])});
+    rows.push_back({"metadata", engine::resultValueText(engine::result::kMetadataBytes.key, report["metadata_bytes"])});
+    rows.push_back({"built in", engine::resultValueText(engine::result::kBuildSeconds.key, report["build_seconds"])});
     return engine::tableText(rows);
 }
 

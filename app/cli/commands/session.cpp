@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::app {
 
@@ -58,15 +59,16 @@ std::string duration(const RunInfo& run) {
 }
 
 /// A number of the metrics as text; empty when the run has none.
-std::string metric(const RunInfo& run, const char* key) {
+std::string metric(const RunInfo& run, const engine::ResultField& field) {
     const json metrics = parsed(run.metricsJson);
-    return metrics.is_object() && metrics.contains(key) ? engine::metricText(key, metrics[key]) : "";
+    const json* value = engine::valueOf(metrics, field);
+    return value != nullptr ? engine::resultValueText(field.key, *value) : "";
 }
 
 /// Tokens per second: of decoding, or of a batch with its prompts.
 std::string rate(const RunInfo& run) {
-    const std::string decode = metric(run, "decode_tokens_per_second");
-    return decode.empty() ? metric(run, "tokens_per_second") : decode;
+    const std::string decode = metric(run, engine::result::kDecodeTokensPerSecond);
+    return decode.empty() ? metric(run, engine::result::kTokensPerSecond) : decode;
 }
 
 int listRuns(const std::vector<std::string>& files, const GlobalOptions& options) {
@@ -80,8 +82,8 @@ int listRuns(const std::vector<std::string>& files, const GlobalOptions& options
             row["file"] = file;
             list.push_back(std::move(row));
             rows.push_back({std::to_string(run.id), localTime(run.startedMs), duration(run),
-                            std::string(sessions::runStatusName(run.status)), metric(run, "peak_bytes"), rate(run),
-                            run.name, fmt::format("{}", fmt::join(run.tags, " "))});
+                            std::string(sessions::runStatusName(run.status)), metric(run, engine::result::kPeakBytes),
+                            rate(run), run.name, fmt::format("{}", fmt::join(run.tags, " "))});
         }
     }
     if (options.json) {

@@ -9,6 +9,7 @@
 #include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/result_fields.h"
 #include "sessions/metric_difference.h"
 
 namespace vitrine::app {
@@ -72,7 +73,7 @@ std::string numberText(const std::string& name, const std::optional<double>& val
     }
     // Integers come back from the comparison as doubles.
     const bool whole = *value == static_cast<double>(static_cast<std::int64_t>(*value));
-    return engine::fieldText(name, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
+    return engine::resultValueText(name, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
 }
 
 json valueJson(const std::optional<double>& value) {

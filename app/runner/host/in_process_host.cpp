@@ -24,6 +24,7 @@
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/cuda/kept_state.h"
 
@@ -334,7 +335,7 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         outcome = outcomeOf(std::current_exception());
         try {
             metrics = metrics.is_object() ? metrics : json::object();
-            metrics["error"] = errorJson(std::current_exception());
+            metrics[engine::result::kError.key] = errorJson(std::current_exception());
         } catch (const std::exception&) {
             // Out of host memory while saying so: the outcome has the sentence.
             metrics = json();
@@ -348,7 +349,7 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
             recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
             outcome.run = run = recording_->run(); // of the last part
             if (const std::uint64_t lost = recording_->lostRecords(); lost > 0 && metrics.is_object()) {
-                metrics["lost_records"] = lost;
+                metrics[engine::result::kLostRecords.key] = lost;
                 outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
             }
             recording_.reset();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/common/run_setup.h"
+#include "engine/workload/experiment/results.h"
 #include "kernels/cuda/cuda_context.h"
 
 namespace vitrine::app {
@@ -66,7 +67,7 @@ void finishGpuProfile(profiler::GpuProfiler& profiler, RunRecording& recording, 
     profiler.finish();
     recording.addLost(profiler.lostRecords());
     if (const std::vector<std::string> notes = profiler.notes(); !notes.empty() && metrics.is_object()) {
-        metrics["profiler_notes"] = notes;
+        metrics[engine::result::kProfilerNotes.key] = notes;
     }
     if (const auto kernels = profiler.kernels(); !kernels.empty()) {
         recording.setText("gpu.kernels", kernelRows(kernels).dump(-1, ' ', false, json::error_handler_t::replace));

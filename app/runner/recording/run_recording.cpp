@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/record/recorder.h"
 
 namespace vitrine::app {
@@ -172,7 +173,7 @@ void RunRecording::State::endPart(RecordingPart& part, RecordingPart& next) {
         next.open(*session);
     }
     json metrics = part.liveValues();
-    metrics["next_run"] = next.info().id;
+    metrics[engine::result::kNextRun.key] = next.info().id;
     session->finishRun(part.info().id, sessions::RunStatus::Done,
                        metrics.dump(-1, ' ', false, json::error_handler_t::replace), {});
     ended.push_back({part.info().id, part.info().name, part.bytes()});

@@ -12,6 +12,7 @@
 #include "engine/language/program_choice.h"
 #include "engine/workload/attention/attention_run.h"
 #include "engine/workload/attention/attention_tensors.h"
+#include "engine/workload/experiment/results.h"
 #include "kernels/ops/attention/flex_attention.h"
 
 namespace vitrine::engine {
@@ -52,7 +53,7 @@ public:
 
     void run() {
         addContextMetrics(run_, context_);
-        run_.metrics.erase("model");
+        run_.metrics.erase(result::kModel.key);
         readInputs();
         loadPrograms();
         prepare();
@@ -319,23 +320,23 @@ private:
     /// What is known before anything was timed: a run that is stopped keeps it.
     void describe() {
         json& out = run_.metrics;
-        out["dtype"] = kernels::dtypeName(in_.q.dtype);
-        out["batch"] = in_.q.shape[0];
-        out["heads"] = in_.q.shape[1];
-        out["kv_heads"] = in_.k.shape[1];
-        out["q_len"] = in_.q.shape[2];
-        out["kv_len"] = in_.k.shape[2];
-        out["head_dim"] = in_.q.shape[3];
-        out["forward_flops"] = forwardFlops();
-        out["backward_ms"] = nullptr;
-        out["backward_tflops"] = nullptr;
+        out[result::kDtype.key] = kernels::dtypeName(in_.q.dtype);
+        out[result::kBatch.key] = in_.q.shape[0];
+        out[result::kHeads.key] = in_.q.shape[1];
+        out[result::kKvHeads.key] = in_.k.shape[1];
+        out[result::kQLen.key] = in_.q.shape[2];
+        out[result::kKvLen.key] = in_.k.shape[2];
+        out[result::kHeadDim.key] = in_.q.shape[3];
+        out[result::kForwardFlops.key] = forwardFlops();
+        out[result::kBackwardMs.key] = nullptr;
+        out[result::kBackwardTflops.key] = nullptr;
         if (blocks_ != nullptr) {
-            out["block_size"] = run_.spec.integer("block_size");
-            out["block_sparsity"] = blocks_->blockSparsity();
-            out["full_share"] = blocks_->fullShare();
-            out["metadata_bytes"] = blocks_->metadataBytes();
-            out["build_seconds"] = buildSeconds_;
-            out["block_mask_cached"] = blocksKept_;
+            out[result::kBlockSize.key] = run_.spec.integer("block_size");
+            out[result::kBlockSparsity.key] = blocks_->blockSparsity();
+            out[result::kFullShare.key] = blocks_->fullShare();
+            out[result::kMetadataBytes.key] = blocks_->metadataBytes();
+            out[result::kBuildSeconds.key] = buildSeconds_;
+            out[result::kBlockMaskCached.key] = blocksKept_;
         }
         json notes = json::array();
         for (const Loaded* loaded : {&score_, &mask_}) {
@@ -343,7 +344,7 @@ private:
                 notes.push_back(note);
             }
         }
-        out["notes"] = std::move(notes);
+        out[result::kNotes.key] = std::move(notes);
     }
 
     double forwardFlops() const {

@@ -12,10 +12,15 @@
 #include "engine/workload/attention/attention_tensors.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 7> kAttentionResults = {result::kRunSet,  result::kMemorySet, result::kKernelSet,
+                                                        result::kPlanSet, result::kRateSet,   result::kAttentionSet,
+                                                        result::kFileSet};
 
 using nlohmann::json;
 
@@ -129,6 +134,7 @@ constinit const Workload kAttentionWorkload = {
     .takesAllDTypes = true,
     .run = runAttention,
     .startsAfresh = true,
+    .results = kAttentionResults,
     .runName = listName,
     .resultText = words,
     .formView = "mask",

@@ -15,6 +15,7 @@
 #include "engine/generation/batch_pool.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 namespace {
@@ -246,17 +247,17 @@ void BatchTally::add(const BatchResult& result) {
 
 void BatchTally::addTo(Json& metrics, std::int64_t generated, base::TimeNs until) const {
     const double took = seconds(begin_, std::max(end_, until));
-    metrics["requests"] = requests_;
-    metrics["finished_requests"] = finished_;
-    metrics["refused_requests"] = refused_;
-    metrics["cancelled_requests"] = cancelled_;
-    metrics["failed_requests"] = failed_;
-    metrics["generated_tokens"] = generated;
-    metrics["seconds"] = took;
-    metrics["tokens_per_second"] = took > 0 ? static_cast<double>(generated) / took : 0.0;
-    metrics["ttft"] = percentilesJson(times_[static_cast<std::size_t>(Time::First)].values);
-    metrics["tpot"] = percentilesJson(times_[static_cast<std::size_t>(Time::PerToken)].values);
-    metrics["e2e"] = percentilesJson(times_[static_cast<std::size_t>(Time::Whole)].values);
+    metrics[result::kRequests.key] = requests_;
+    metrics[result::kFinishedRequests.key] = finished_;
+    metrics[result::kRefusedRequests.key] = refused_;
+    metrics[result::kCancelledRequests.key] = cancelled_;
+    metrics[result::kFailedRequests.key] = failed_;
+    metrics[result::kGeneratedTokens.key] = generated;
+    metrics[result::kSeconds.key] = took;
+    metrics[result::kTokensPerSecond.key] = took > 0 ? static_cast<double>(generated) / took : 0.0;
+    metrics[result::kTtft.key] = percentilesJson(times_[static_cast<std::size_t>(Time::First)].values);
+    metrics[result::kTpot.key] = percentilesJson(times_[static_cast<std::size_t>(Time::PerToken)].values);
+    metrics[result::kE2e.key] = percentilesJson(times_[static_cast<std::size_t>(Time::Whole)].values);
 }
 
 void addBatchMetrics(Json& metrics, const BatchEngine& engine) {
@@ -270,41 +271,41 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine) {
 void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally& tally) {
     const BatchCounts& counts = engine.counts();
     tally.addTo(metrics, counts.generated);
-    metrics["steps"] = counts.steps;
-    metrics["step_tokens"] = engine.scheduler().options().tokenBudget;
-    metrics["decode_steps"] = counts.samplingSteps;
-    metrics["steps_launched_ahead"] = counts.aheadSteps;
+    metrics[result::kSteps.key] = counts.steps;
+    metrics[result::kStepTokens.key] = engine.scheduler().options().tokenBudget;
+    metrics[result::kDecodeSteps.key] = counts.samplingSteps;
+    metrics[result::kStepsLaunchedAhead.key] = counts.aheadSteps;
     const double cells =
         static_cast<double>(engine.scheduler().options().slots) * static_cast<double>(counts.samplingSteps);
-    metrics["slot_utilization"] = cells > 0 ? static_cast<double>(counts.generated) / cells : 0.0;
-    metrics["prefill_tokens"] = counts.prefillTokens;
-    metrics["recomputed_tokens"] = counts.recomputedTokens;
-    metrics["padding_tokens"] = counts.paddingTokens;
-    metrics["prefill_seconds"] = counts.prefillSeconds;
-    metrics["decode_seconds"] = counts.decodeSeconds;
-    metrics["preemptions"] = counts.preemptions;
-    metrics["swaps"] = counts.swaps;
-    metrics["swap_bytes"] = counts.swapBytes;
-    metrics["swap_most_pages"] = counts.mostSwappedPages;
-    metrics["swap_host_bytes"] = counts.swapHostBytes;
-    metrics["lost_swaps"] = counts.lostSwaps;
-    metrics["out_of_memory_steps"] = counts.outOfMemorySteps;
+    metrics[result::kSlotUtilization.key] = cells > 0 ? static_cast<double>(counts.generated) / cells : 0.0;
+    metrics[result::kPrefillTokens.key] = counts.prefillTokens;
+    metrics[result::kRecomputedTokens.key] = counts.recomputedTokens;
+    metrics[result::kPaddingTokens.key] = counts.paddingTokens;
+    metrics[result::kPrefillSeconds.key] = counts.prefillSeconds;
+    metrics[result::kDecodeSeconds.key] = counts.decodeSeconds;
+    metrics[result::kPreemptions.key] = counts.preemptions;
+    metrics[result::kSwaps.key] = counts.swaps;
+    metrics[result::kSwapBytes.key] = counts.swapBytes;
+    metrics[result::kSwapMostPages.key] = counts.mostSwappedPages;
+    metrics[result::kSwapHostBytes.key] = counts.swapHostBytes;
+    metrics[result::kLostSwaps.key] = counts.lostSwaps;
+    metrics[result::kOutOfMemorySteps.key] = counts.outOfMemorySteps;
     if (!engine.lastOutOfMemory().empty()) {
-        metrics["last_out_of_memory"] = engine.lastOutOfMemory();
+        metrics[result::kLastOutOfMemory.key] = engine.lastOutOfMemory();
     }
     const KvCache& cache = engine.cache();
     const PageCounts pages = cache.book()->counts();
-    metrics["kv_pool_bytes"] = cache.poolBytes();
-    metrics["kv_pool_pages"] = pages.used + pages.cached + pages.free;
-    metrics["kv_pool_limit_pages"] = pages.used + pages.cached + pages.free + pages.unbacked;
-    metrics["kv_most_pages"] = counts.mostUsedPages;
-    metrics["kv_bytes"] = counts.kvBytes;
-    metrics["kv_page_bytes"] = counts.kvPageBytes;
-    metrics["kv_fragmentation"] = counts.worstFragmentation;
-    metrics["kv_evictions"] = cache.book()->evictions();
-    metrics["shared_prefix_tokens"] = counts.sharedTokens;
-    metrics["shared_prefix_requests"] = counts.sharingRequests;
-    metrics["kv_kept_rings"] = cache.book()->keptRings();
+    metrics[result::kKvPoolBytes.key] = cache.poolBytes();
+    metrics[result::kKvPoolPages.key] = pages.used + pages.cached + pages.free;
+    metrics[result::kKvPoolLimitPages.key] = pages.used + pages.cached + pages.free + pages.unbacked;
+    metrics[result::kKvMostPages.key] = counts.mostUsedPages;
+    metrics[result::kKvBytes.key] = counts.kvBytes;
+    metrics[result::kKvPageBytes.key] = counts.kvPageBytes;
+    metrics[result::kKvFragmentation.key] = counts.worstFragmentation;
+    metrics[result::kKvEvictions.key] = cache.book()->evictions();
+    metrics[result::kSharedPrefixTokens.key] = counts.sharedTokens;
+    metrics[result::kSharedPrefixRequests.key] = counts.sharingRequests;
+    metrics[result::kKvKeptRings.key] = cache.book()->keptRings();
 }
 
 BatchForwarder::BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine)
@@ -336,8 +337,8 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
     const BatchOptions batch = batchOptions(run, options, work, source.config);
     reportKvMetrics(run, source.config, batch.cache);
-    metrics["mode"] = run.spec.text("mode");
-    metrics["slots"] = batch.scheduler.slots;
+    metrics[result::kMode.key] = run.spec.text("mode");
+    metrics[result::kSlots.key] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);
     engine.prepare();
     engine.onToken(BatchForwarder(run.sinks, context, engine));

@@ -6,6 +6,7 @@
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 
@@ -22,22 +23,23 @@ void planBatch(const Run& run) {
             priceWork(*context, [&](kernels::Context& meta) { serveBatch(run, meta, source, rows); });
         fits = priced.fits();
         if (!fits) {
-            run.metrics["out_of_memory"] = outOfMemoryJson(*priced.outOfMemory);
+            run.metrics[result::kOutOfMemory.key] = outOfMemoryJson(*priced.outOfMemory);
         }
     });
     // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no
     // budget.
-    const bool refuses = run.metrics.value("refused_requests", 0) > 0 && run.spec.integer("kv_pages") == 0;
+    const bool refuses = run.metrics.value(result::kRefusedRequests.key, 0) > 0 && run.spec.integer("kv_pages") == 0;
     fits = fits && !refuses;
-    run.metrics["fits"] = fits;
+    run.metrics[result::kFits.key] = fits;
     if (!fits) {
         const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
         Json ignored = Json::object();
         serveBatch(Run{run.spec, {}, run.stop, ignored}, *unbounded, source, rows);
         addNeed(run.metrics, *context, *unbounded);
     }
-    const auto steps = static_cast<double>(run.metrics.value("decode_steps", std::int64_t{0}));
-    run.metrics["step_seconds_estimate"] = steps > 0 ? run.metrics.value("seconds", 0.0) / steps : 0.0;
+    const auto steps = static_cast<double>(run.metrics.value(result::kDecodeSteps.key, std::int64_t{0}));
+    run.metrics[result::kStepSecondsEstimate.key] =
+        steps > 0 ? run.metrics.value(result::kSeconds.key, 0.0) / steps : 0.0;
 }
 
 } // namespace vitrine::engine

@@ -7,10 +7,15 @@
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 9> kBatchResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
+                                                    result::kKernelSet, result::kPlanSet,   result::kRateSet,
+                                                    result::kAnswerSet, result::kKvSet,     result::kBatchSet};
 
 constexpr std::array<std::string_view, 2> kBatchSharedKeys = {"adapter", "kv_dtype"};
 constexpr std::array<std::string_view, 2> kBatchViews = {"kv-cache", "batching"};
@@ -68,6 +73,7 @@ constinit const Workload kBatchWorkload = {
     .planHelp = "Memory and time of serving a trace of requests",
     .planExample = "vitrine plan batch --model synthetic:gpt-oss-20b --trace uniform --slots 16 --json",
     .manyAnswers = true,
+    .results = kBatchResults,
     .runName = listName,
     .formView = "run",
     .formPlace = 2,

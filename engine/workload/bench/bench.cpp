@@ -12,11 +12,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "kernels/cpu/read_bandwidth.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 8> kBenchResults = {result::kRunSet,      result::kMemorySet, result::kLoadingSet,
+                                                    result::kKernelSet,   result::kRateSet,   result::kFileSet,
+                                                    result::kTrainingSet, result::kBenchSet};
 
 using Json = nlohmann::json;
 
@@ -119,7 +124,7 @@ void benchCpuDecode(const Run& run) {
     bandwidth = std::max(bandwidth, kernels::measureReadBandwidth(*context));
     const double bytesPerToken =
         static_cast<double>(model.weightBytesPerToken()) + static_cast<double>(report.kvBytes) / 2;
-    metrics["rows"] =
+    metrics[result::kRows.key] =
         Json::array({benchRow("cpu-decode", median(rates), "tokens/s", bandwidth / bytesPerToken),
                      benchRow("read-bandwidth", bandwidth, "B/s"), benchRow("bytes-per-token", bytesPerToken, "B")});
     addMemoryMetrics(metrics, *context);
@@ -174,6 +179,7 @@ constinit const Workload kBenchWorkload = {
     .prefersCpu = prefersCpu,
     .switchesProfiles = switchesProfiles,
     .startsAfresh = true,
+    .results = kBenchResults,
 };
 
 } // namespace vitrine::engine

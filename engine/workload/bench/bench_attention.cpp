@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/bench/bench.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
@@ -68,7 +69,7 @@ void benchAttention(const Run& run) {
     {
         const std::unique_ptr<kernels::Context> context = makeContext(run);
         addContextMetrics(run, *context);
-        run.metrics.erase("model");
+        run.metrics.erase(result::kModel.key);
         small = context->can().runsOnHost;
         ceiling = measureMatmul(*context, run.seed());
     }
@@ -84,7 +85,7 @@ void benchAttention(const Run& run) {
                                     ceiling.rate * 1e-12);
                 row["ms"] = measured.at(std::string(direction) + "_ms");
                 rows.push_back(std::move(row));
-                run.metrics["rows"] = rows; // a run that is stopped keeps what was measured
+                run.metrics[result::kRows.key] = rows; // a run that is stopped keeps what was measured
             }
         }
     }

@@ -19,6 +19,7 @@
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_ceiling.h"
 #include "engine/workload/bench/bench.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 namespace {
@@ -130,7 +131,7 @@ public:
             for (int round = 0; round < (context_.can().replaysGraphs ? 2 : 1); ++round) {
                 metrics = serve(rows, scenario, mode);
             }
-            const double rate = metrics["tokens_per_second"];
+            const double rate = metrics[result::kTokensPerSecond.key];
             Json row = benchRow(name, rate, "tokens/s", ceiling.fullSlots);
             row["trace_limit"] = ceiling.trace;
             row["least_steps"] = ceiling.steps;
@@ -189,7 +190,7 @@ void benchBatch(const Run& run) {
     Json rows = bench.ceilings();
     for (const Scenario& scenario : scenarios) {
         bench.measure(scenario, rows);
-        run.metrics["rows"] = rows;
+        run.metrics[result::kRows.key] = rows;
     }
     addMemoryMetrics(run.metrics, *context);
     addKernelMetrics(run.metrics, *context);

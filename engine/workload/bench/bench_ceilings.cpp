@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/bench/bench.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 
@@ -21,7 +22,7 @@ void benchCeiling(const Run& run) {
     addContextMetrics(run, *context);
     const std::string name = run.spec.text("bench");
     const auto seed = run.seed();
-    run.metrics["rows"] = nlohmann::json::array(
+    run.metrics[result::kRows.key] = nlohmann::json::array(
         {ceilingRow(name, name == "copy" ? measureCopy(*context, seed) : measureMatmul(*context, seed))});
     addMemoryMetrics(run.metrics, *context);
 }

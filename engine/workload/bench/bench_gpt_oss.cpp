@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "engine/workload/bench/bench.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/roofline/decode_roofline.h"
 
 namespace vitrine::engine {
@@ -196,10 +197,10 @@ void benchGptOss(const Run& run) {
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);
-    metrics["decode_contexts"] = "random keys and values, no prefill";
+    metrics[result::kDecodeContexts.key] = "random keys and values, no prefill";
     GptOssBench bench(run, source, *context);
-    metrics["load_seconds"] = bench.model().loadReport().seconds;
-    metrics["resident_bytes"] = bench.model().loadReport().residentBytes;
+    metrics[result::kLoadSeconds.key] = bench.model().loadReport().seconds;
+    metrics[result::kResidentBytes.key] = bench.model().loadReport().residentBytes;
     bench.decodeRows(batches, contexts);
     bench.prefillRows(prompts);
     Json rows = bench.takeRows();
@@ -210,7 +211,7 @@ void benchGptOss(const Run& run) {
     addKernelMetrics(metrics, *context);
     rows.push_back(
         benchRow("memory peak", gib(context->memory().statistics().peak), "GiB", gib(context->memory().budget())));
-    metrics["rows"] = std::move(rows);
+    metrics[result::kRows.key] = std::move(rows);
 }
 
 } // namespace vitrine::engine

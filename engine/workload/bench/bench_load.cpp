@@ -11,6 +11,7 @@
 #include "engine/model/weight_mover.h"
 #include "engine/quant/stored_weight.h"
 #include "engine/workload/bench/bench.h"
+#include "engine/workload/experiment/results.h"
 #include "kernels/context/upload_port.h"
 
 namespace vitrine::engine {
@@ -152,9 +153,9 @@ void benchLoad(const Run& run) {
     }
     rows.push_back(rateRow("load, the first", static_cast<double>(first.bytesRead) / first.seconds, ceiling));
     rows.push_back(rateRow("load", bench.loadRate(), ceiling));
-    run.metrics["bytes_read"] = first.bytesRead;
-    run.metrics["resident_bytes"] = first.residentBytes;
-    run.metrics["rows"] = std::move(rows);
+    run.metrics[result::kBytesRead.key] = first.bytesRead;
+    run.metrics[result::kResidentBytes.key] = first.residentBytes;
+    run.metrics[result::kRows.key] = std::move(rows);
     addMemoryMetrics(run.metrics, *context);
 }
 

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/workload/bench/bench.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 namespace {
@@ -222,7 +223,7 @@ void benchProfiling(const Run& run) {
         bench.prefill(prompts.back());
     }
     addMemoryMetrics(metrics, *context);
-    metrics["rows"] = bench.takeRows();
+    metrics[result::kRows.key] = bench.takeRows();
 }
 
 } // namespace vitrine::engine

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/common/run_setup.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 
@@ -22,17 +23,17 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
         }
         groups.push_back(std::move(row));
     }
-    metrics["kv_cache"] = {{"dtype", kernels::dtypeName(options.dtype)},
-                           {"kind", options.kind == KvCacheKind::Static  ? "static"
-                                    : options.kind == KvCacheKind::Paged ? "paged"
-                                                                         : "dynamic"},
-                           {"groups", std::move(groups)}};
+    metrics[result::kKvCache.key] = {{"dtype", kernels::dtypeName(options.dtype)},
+                                     {"kind", options.kind == KvCacheKind::Static  ? "static"
+                                              : options.kind == KvCacheKind::Paged ? "paged"
+                                                                                   : "dynamic"},
+                                     {"groups", std::move(groups)}};
 }
 
 void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options) {
     addKvMetrics(run.metrics, config, options);
     if (run.sinks.fact) {
-        run.sinks.fact("kv_cache", run.metrics["kv_cache"]);
+        run.sinks.fact("kv_cache", run.metrics[result::kKvCache.key]);
     }
 }
 

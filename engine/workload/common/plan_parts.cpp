@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/experiment/results.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -25,8 +26,8 @@ void addNeed(Json& metrics, kernels::Context& bounded, kernels::Context& unbound
     addMemoryMetrics(metrics, unbounded);
     const std::uint64_t budget = bounded.memory().budget();
     const std::uint64_t needed = unbounded.memory().statistics().peakReserved;
-    metrics["budget_bytes"] = budget;
-    metrics["short_by_bytes"] = needed > budget ? needed - budget : 0;
+    metrics[result::kBudgetBytes.key] = budget;
+    metrics[result::kShortByBytes.key] = needed > budget ? needed - budget : 0;
 }
 
 } // namespace vitrine::engine

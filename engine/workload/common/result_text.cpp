@@ -3,14 +3,12 @@
 #include "engine/workload/common/result_text.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
-#include "base/units.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::engine {
@@ -36,7 +34,7 @@ void appendFields(const json& value, const std::string& prefix, std::vector<std:
         if (member.is_object()) {
             appendFields(member, name, rows);
         } else {
-            rows.push_back({name, fieldText(name, member)});
+            rows.push_back({name, resultValueText(name, member)});
         }
     }
 }
@@ -75,7 +73,7 @@ std::string rowsText(const json& list) {
         std::vector<std::string> cells;
         cells.reserve(keys.size());
         for (const std::string& key : keys) {
-            cells.push_back(row.contains(key) ? metricText(key, row[key]) : "");
+            cells.push_back(row.contains(key) ? resultValueText(key, row[key]) : "");
         }
         rows.push_back(std::move(cells));
     }
@@ -102,7 +100,8 @@ std::string columnsText(const std::string& head, const std::string& single, cons
         std::vector<std::string> row{key};
         for (const json& result : results) {
             const json fields = result.value(member, json::object());
-            row.push_back(fieldText(fmt::format("{}.{}", member, key), fields.contains(key) ? fields[key] : json()));
+            row.push_back(
+                resultValueText(fmt::format("{}.{}", member, key), fields.contains(key) ? fields[key] : json()));
         }
         rows.push_back(std::move(row));
     }
@@ -117,8 +116,8 @@ std::string categoriesText(const json& results) {
 
 /// How fast each variant of a load answered its prompt, and how close two answers are; empty without a prompt.
 std::string answersText(const json& metrics) {
-    std::string text =
-        columnsText("after the load", "value", metrics["variants"], "after_load", [](const json&) { return true; });
+    std::string text = columnsText("after the load", "value", metrics[result::kVariants.key], "after_load",
+                                   [](const json&) { return true; });
     if (metrics.contains("agreement")) {
         const json& agreement = metrics["agreement"];
         text += fmt::format("Of {} greedy tokens {} are the same", agreement.value("tokens", 0),
@@ -161,55 +160,6 @@ std::string tableText(const std::vector<std::vector<std::string>>& rows) {
     return text;
 }
 
-std::string metricText(const std::string& key, const json& value) {
-    const std::string_view name(key);
-    if (value.is_number() && (name.ends_with("_bytes") || name == "bytes" || name == "bytes_read")) {
-        const auto bytes = value.is_number_float() ? std::llround(value.get<double>()) : value.get<std::int64_t>();
-        return (bytes < 0 ? "-" : "") + base::formatBytes(static_cast<std::uint64_t>(std::abs(bytes)));
-    }
-    if (value.is_number() && (name.ends_with("seconds") || name.ends_with("seconds_estimate"))) {
-        return base::formatDuration(static_cast<std::int64_t>(std::llround(value.get<double>() * 1e9)));
-    }
-    if (value.is_number_integer()) {
-        return base::formatGrouped(value.get<std::int64_t>());
-    }
-    if (value.is_number_float()) {
-        // Four digits, of large numbers all before the point.
-        constexpr double kWhole = 1000, kTooLarge = 1e15;
-        const auto number = value.get<double>();
-        return std::abs(number) >= kWhole && std::abs(number) < kTooLarge ? base::formatGrouped(std::llround(number))
-                                                                          : fmt::format("{:.4g}", number);
-    }
-    if (value.is_boolean()) {
-        return value.get<bool>() ? "yes" : "no";
-    }
-    if (value.is_null()) {
-        return "–";
-    }
-    constexpr std::size_t kReadable = 8;
-    if (value.is_array() && (value.size() > kReadable || (!value.empty() && value.front().is_structured()))) {
-        return fmt::format("{} values", value.size());
-    }
-    return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-std::string fieldText(const std::string& path, const json& value) {
-    const std::string_view name(path);
-    const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-    const auto within = [&](std::string_view parent) { return name.starts_with(parent); };
-    if (name == "roofline.bandwidth" && value.is_number()) {
-        return base::formatBytesPerSecond(value.get<double>());
-    }
-    // "kv_page_bytes_by_group.full" is as much a size as its parent says.
-    if (has("bytes") || has("by_category.") || within("roofline.parts.")) {
-        return metricText("_bytes", value);
-    }
-    if (has("seconds") || within("ttft.") || within("tpot.") || within("e2e.")) {
-        return metricText("seconds", value);
-    }
-    return metricText(path.substr(path.rfind('.') + 1), value);
-}
-
 std::string resultText(const Experiment& experiment, const json& metrics) {
     if (!metrics.is_object()) {
         return {};
@@ -219,18 +169,19 @@ std::string resultText(const Experiment& experiment, const json& metrics) {
             return *text;
         }
     }
-    if (metrics.contains("rows") && metrics["rows"].is_array()) {
-        return rowsText(metrics["rows"]);
+    if (metrics.contains(result::kRows.key) && metrics[result::kRows.key].is_array()) {
+        return rowsText(metrics[result::kRows.key]);
     }
-    if (metrics.contains("variants") && metrics["variants"].is_array()) {
-        return rowsText(metrics["variants"]) + categoriesText(metrics["variants"]) + answersText(metrics);
+    if (metrics.contains(result::kVariants.key) && metrics[result::kVariants.key].is_array()) {
+        return rowsText(metrics[result::kVariants.key]) + categoriesText(metrics[result::kVariants.key]) +
+               answersText(metrics);
     }
     json fields = metrics;
     fields.erase("peak_by_category");
     fields.erase("max_by_category");
     fields.erase("techniques");
     const std::string text = fieldsText(fields) + categoriesText(json::array({metrics}));
-    return metrics.contains("techniques") ? text + "\n" + rowsText(metrics["techniques"]) : text;
+    return metrics.contains(result::kTechniques.key) ? text + "\n" + rowsText(metrics[result::kTechniques.key]) : text;
 }
 
 std::string runWorkload(const Experiment& experiment) {

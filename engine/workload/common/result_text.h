@@ -15,14 +15,6 @@ namespace vitrine::engine {
 /// A table as text with aligned columns. The first row is the head. Columns of numbers are aligned at the right.
 std::string tableText(const std::vector<std::vector<std::string>>& rows);
 
-/// One value of a result as text: a key *_bytes makes it a size, *_seconds a time, and other values are written as they
-/// are.
-std::string metricText(const std::string& key, const nlohmann::json& value);
-
-/// The same for a value inside a result, which `path` names, "ttft.p95". The names of its parents may also say what
-/// kind of value it is.
-std::string fieldText(const std::string& path, const nlohmann::json& value);
-
 /// What `vitrine` prints as the result without --json. Empty when the streamed text was the result. `metrics` are those
 /// of runExperiment().
 std::string resultText(const Experiment& experiment, const nlohmann::json& metrics);

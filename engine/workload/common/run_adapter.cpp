@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/experiment/results.h"
+
 namespace vitrine::engine {
 
 std::unique_ptr<Adapter> loadAdapter(const Run& run, Model& model) {
@@ -14,7 +16,7 @@ std::unique_ptr<Adapter> loadAdapter(const Run& run, Model& model) {
     const AdapterFile file = AdapterFile::open(folder);
     auto adapter = std::make_unique<Adapter>(model, file.targets(model.parameters()));
     adapter->read(file);
-    run.metrics["adapter"] = folder;
+    run.metrics[result::kAdapter.key] = folder;
     return adapter;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/quant/stored_weight.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/context/context.h"
 #include "kernels/context/context_options.h"
@@ -196,22 +197,22 @@ GenerateOptions generateOptions(const Run& run, const ModelOptions& model) {
 
 void addContextMetrics(const Run& run, kernels::Context& context) {
     Json& metrics = run.metrics;
-    metrics["model"] = run.spec.text("model");
+    metrics[result::kModel.key] = run.spec.text("model");
     if (run.spec.has("weights")) {
-        metrics["weights"] = run.spec.text("weights");
+        metrics[result::kWeights.key] = run.spec.text("weights");
     }
-    metrics["dtype"] = kernels::dtypeName(modelOptions(run, context, "").computeDType);
-    metrics["backend"] = kernels::backendName(context.backend());
-    metrics["time_base"] = context.clock().timeBase() == base::TimeBase::Virtual ? "virtual" : "monotonic";
-    metrics["device"] = context.traits().name;
+    metrics[result::kDtype.key] = kernels::dtypeName(modelOptions(run, context, "").computeDType);
+    metrics[result::kBackend.key] = kernels::backendName(context.backend());
+    metrics[result::kTimeBase.key] = context.clock().timeBase() == base::TimeBase::Virtual ? "virtual" : "monotonic";
+    metrics[result::kDevice.key] = context.traits().name;
     if (context.can().runsOnHost) {
-        metrics["threads"] = context.hostPool().threads();
-        metrics["simd"] = kernels::simdName(context.simd());
+        metrics[result::kThreads.key] = context.hostPool().threads();
+        metrics[result::kSimd.key] = kernels::simdName(context.simd());
     }
     if (context.can().virtualTime || run.spec.has("device_profile")) {
         std::string profile;
         planTraits(run, &profile);
-        metrics["device_profile"] = profile;
+        metrics[result::kDeviceProfile.key] = profile;
     }
 }
 
@@ -224,22 +225,22 @@ Json categoryJson(const base::CategoryBytes& bytes) {
 }
 
 void addLoadMetrics(Json& metrics, const LoadReport& report) {
-    metrics["load_seconds"] = report.seconds;
-    metrics["bytes_read"] = report.bytesRead;
-    metrics["resident_bytes"] = report.residentBytes;
+    metrics[result::kLoadSeconds.key] = report.seconds;
+    metrics[result::kBytesRead.key] = report.bytesRead;
+    metrics[result::kResidentBytes.key] = report.residentBytes;
     if (report.kept) {
-        metrics["weights_kept"] = true;
+        metrics[result::kWeightsKept.key] = true;
     }
 }
 
 void addMemoryMetrics(Json& metrics, kernels::Context& context) {
     const kernels::MemoryStatistics& statistics = context.memory().statistics();
-    metrics["peak_bytes"] = statistics.peak;
-    metrics["peak_by_category"] = categoryJson(statistics.peakByCategory);
-    metrics["max_by_category"] = categoryJson(statistics.maxByCategory);
-    metrics["peak_reserved_bytes"] = statistics.peakReserved;
-    metrics["host_peak_bytes"] = context.memory().hostStatistics().peak;
-    metrics["budget_bytes"] = context.memory().budget();
+    metrics[result::kPeakBytes.key] = statistics.peak;
+    metrics[result::kPeakByCategory.key] = categoryJson(statistics.peakByCategory);
+    metrics[result::kMaxByCategory.key] = categoryJson(statistics.maxByCategory);
+    metrics[result::kPeakReservedBytes.key] = statistics.peakReserved;
+    metrics[result::kHostPeakBytes.key] = context.memory().hostStatistics().peak;
+    metrics[result::kBudgetBytes.key] = context.memory().budget();
 }
 
 void addKernelMetrics(Json& metrics, kernels::Context& context) {
@@ -247,7 +248,7 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
     if (library == nullptr) {
         return;
     }
-    metrics["kernel_compile_seconds"] = library->waitedSeconds();
+    metrics[result::kKernelCompileSeconds.key] = library->waitedSeconds();
     Json rows = Json::array();
     double compiling = 0;
     int compiled = 0;
@@ -281,9 +282,9 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
         row["cubin_bytes"] = cubinBytes;
         rows.push_back(std::move(row));
     }
-    metrics["kernels_compiled"] = compiled;
-    metrics["kernel_compiler_seconds"] = compiling;
-    metrics["kernels"] = std::move(rows);
+    metrics[result::kKernelsCompiled.key] = compiled;
+    metrics[result::kKernelCompilerSeconds.key] = compiling;
+    metrics[result::kKernels.key] = std::move(rows);
 }
 
 void runMeasured(const Run& run, kernels::Context& context, const std::function<void()>& work) {

@@ -10,6 +10,7 @@
 
 #include "base/edit_distance.h"
 #include "base/error.h"
+#include "base/json_values.h"
 #include "base/units.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -127,6 +128,12 @@ Json jsonOf(const OptionValue& value) {
     return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
+std::string optionValueText(const OptionSpec& option, const Json& value) {
+    return option.type == OptionType::Bytes && value.is_number_unsigned()
+               ? base::formatBytes(value.get<std::uint64_t>())
+               : valueText(value);
+}
+
 const OptionSpec& optionNamed(std::string_view key) {
     const OptionSpec* option = findOption(key);
     if (option == nullptr) {
@@ -176,13 +183,43 @@ Experiment Experiment::parse(const Json& experiment, const std::string& name) {
             out.values_[key] = typedValue(*option, canonicalValue(*option, value, file));
         }
     }
-    for (const OptionSpec& option : optionTable()) {
-        if (!option.defaultText.empty() && !out.values_.contains(option.key) && optionApplies(option, workload, plan)) {
-            out.values_.emplace(option.key, typedValue(option, parseOption(option, option.defaultText)));
-        }
-    }
+    out.addDefaults();
     checkTogether(out, file);
     return out;
+}
+
+std::optional<Experiment> Experiment::read(std::string_view json) {
+    const Json value = base::parsedObject(json);
+    Experiment out;
+    out.workload_ = findWorkload(base::textAt(value, "workload"));
+    if (out.workload_ == nullptr) {
+        return std::nullopt;
+    }
+    const auto found = value.find("plan");
+    const bool plan = found != value.end() && *found == true && out.workload_->plan != nullptr;
+    for (const auto& [key, held] : value.items()) {
+        const OptionSpec* option = findOption(key);
+        if (option == nullptr || held.is_null() || !optionApplies(*option, out.workload_->name, plan)) {
+            continue;
+        }
+        try {
+            out.values_[key] = typedValue(*option, canonicalValue(*option, held, key));
+        } catch (const base::BadInput&) {
+            continue; // of a version with other values
+        }
+    }
+    out.addDefaults();
+    return out;
+}
+
+void Experiment::addDefaults() {
+    const bool plan = isPlan();
+    for (const OptionSpec& option : optionTable()) {
+        if (!option.defaultText.empty() && !values_.contains(option.key) &&
+            optionApplies(option, workload_->name, plan)) {
+            values_.emplace(option.key, typedValue(option, parseOption(option, option.defaultText)));
+        }
+    }
 }
 
 bool Experiment::isPlan() const {
@@ -293,6 +330,21 @@ void Experiment::set(std::string_view key, const OptionValue& value) {
     values_.insert_or_assign(std::string(key), value);
 }
 
+void Experiment::unset(std::string_view key) {
+    values_.erase(std::string(optionNamed(key).key));
+    addDefaults();
+}
+
+std::string Experiment::jsonText() const {
+    return base::compactText(toJson());
+}
+
+std::string Experiment::valueText(std::string_view key) const {
+    const OptionSpec& option = optionNamed(key);
+    const auto found = values_.find(option.key);
+    return found == values_.end() ? std::string() : optionValueText(option, jsonOf(found->second));
+}
+
 Json Experiment::toJson() const {
     Json out = {{"vitrine", 1}, {"workload", workload_->name}};
     for (const auto& [key, value] : values_) {
@@ -318,10 +370,7 @@ std::vector<SpecDifference> diffExperiments(const Json& a, const Json& b) {
             return std::string("–");
         }
         const OptionSpec* option = findOption(key);
-        const Json& value = side[key];
-        return option != nullptr && option->type == OptionType::Bytes && value.is_number_unsigned()
-                   ? base::formatBytes(value.get<std::uint64_t>())
-                   : valueText(value);
+        return option != nullptr ? optionValueText(*option, side[key]) : valueText(side[key]);
     };
     std::vector<SpecDifference> differences;
     for (const std::string& key : keys) {

@@ -40,6 +40,11 @@ public:
     /// what".
     static Experiment parse(const nlohmann::json& value, const std::string& name);
 
+    /// The experiment of a session or of a draft, which may come from another version of the program or be unfinished:
+    /// what this version does not know or take is left out, and what must stand together is not checked. Nothing when
+    /// the text is no experiment of a known workload.
+    static std::optional<Experiment> read(std::string_view json);
+
     const Workload& workload() const { return *workload_; }
     /// Whether the experiment is a plan, which is priced on Meta instead of run.
     bool isPlan() const;
@@ -66,12 +71,20 @@ public:
     /// an option that the workload does not take and for a value of another type.
     void set(std::string_view key, const OptionValue& value);
 
+    /// Takes the value away: the option has its default again, or none.
+    void unset(std::string_view key);
+
     /// The canonical JSON form, which states the defaults of the workload's options too.
     nlohmann::json toJson() const;
+    /// The same as one line of text. What is no UTF-8 in it is replaced.
+    std::string jsonText() const;
+    /// The value of an option as people write it, "16 GiB" or "1,2,3"; empty where it is unset.
+    std::string valueText(std::string_view key) const;
     bool operator==(const Experiment& other) const = default;
 
 private:
     Experiment() = default;
+    void addDefaults(); ///< of the options that the workload takes and that have no value
     template <class T> std::optional<T> valueOf(std::string_view key) const;
     template <class T> T valueOrInternal(std::string_view key) const;
 

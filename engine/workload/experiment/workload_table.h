@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/workload/experiment/option_table.h"
+#include "engine/workload/experiment/result_fields.h"
 
 namespace vitrine::engine {
 
@@ -61,7 +62,8 @@ struct Workload {
     bool servesClients = false; ///< requests come from a RequestFeed, and only its clients get the tokens
     bool manyAnswers = false;   ///< it answers many requests at once, so tokens are not printed as they come
 
-    // Words and views
+    // Results, words and views
+    std::span<const ResultSet> results; ///< the fields that its runs and plans report
     /// The name of a run, which distinguishes it in a list: "causal" or "static, 16 slots, gpt-oss-20b". Null: the
     /// workload's name and the model.
     std::string (*runName)(const Experiment& experiment) = nullptr;

@@ -11,6 +11,7 @@
 #include "engine/quant/stored_weight.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/finetune/finetune_plan.h"
 #include "engine/workload/finetune/finetune_run.h"
@@ -19,6 +20,10 @@
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 7> kFinetuneResults = {result::kRunSet,     result::kMemorySet, result::kLoadingSet,
+                                                       result::kKernelSet,  result::kPlanSet,   result::kRateSet,
+                                                       result::kTrainingSet};
 
 using Json = nlohmann::json;
 
@@ -201,6 +206,7 @@ constinit const Workload kFinetuneWorkload = {
     .planHelp = "Memory and time of a step of fine-tuning",
     .planExample = "vitrine plan finetune --model synthetic:gpt-oss-20b --train attention+experts --checkpoint offload "
                    "--vram-budget 80GiB --max-context --json",
+    .results = kFinetuneResults,
     .runName = finetuneName,
     .views = kFinetuneViews,
 };

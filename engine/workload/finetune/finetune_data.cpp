@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/token_rows.h"
 #include "engine/training/data_split.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
 
@@ -168,16 +169,16 @@ std::int64_t FinetuneData::largestBatch() const {
 }
 
 void FinetuneData::addMetrics(nlohmann::json& metrics) const {
-    metrics["sequences"] = packed_.sequences.size();
-    metrics["data_tokens"] = packed_.totalTokens;
-    metrics["predicted_tokens"] = packed_.trainedTokens;
-    metrics["validation_rows"] = validationRows_;
-    metrics["cut_rows"] = packed_.cutRows;
-    metrics["cut_tokens"] = packed_.cutTokens;
+    metrics[result::kSequences.key] = packed_.sequences.size();
+    metrics[result::kDataTokens.key] = packed_.totalTokens;
+    metrics[result::kPredictedTokens.key] = packed_.trainedTokens;
+    metrics[result::kValidationRows.key] = validationRows_;
+    metrics[result::kCutRows.key] = packed_.cutRows;
+    metrics[result::kCutTokens.key] = packed_.cutTokens;
     const std::size_t shown = std::min(packed_.cutLines.size(), kShownLines);
-    metrics["cut_lines"] = std::vector<std::int64_t>(packed_.cutLines.begin(),
-                                                     packed_.cutLines.begin() + static_cast<std::ptrdiff_t>(shown));
-    metrics["rows_without_targets"] = packed_.untrainableRows;
+    metrics[result::kCutLines.key] = std::vector<std::int64_t>(
+        packed_.cutLines.begin(), packed_.cutLines.begin() + static_cast<std::ptrdiff_t>(shown));
+    metrics[result::kRowsWithoutTargets.key] = packed_.untrainableRows;
 }
 
 } // namespace vitrine::engine

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/training/host_floats.h"
 #include "engine/training/training_checkpoint.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "engine/workload/finetune/finetune_save.h"
 #include "kernels/context/context.h"
@@ -50,10 +51,11 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
         trainer_.setPreparation([merged] { merged->refresh(); });
     }
     Json& metrics = run.metrics;
-    metrics["trained_parameters"] = model.state().elements();
-    metrics["trained_share"] = static_cast<double>(model.state().elements()) / static_cast<double>(model.parameters());
-    metrics["steps"] = steps_;
-    metrics["batch_tokens"] = data.largestBatch();
+    metrics[result::kTrainedParameters.key] = model.state().elements();
+    metrics[result::kTrainedShare.key] =
+        static_cast<double>(model.state().elements()) / static_cast<double>(model.parameters());
+    metrics[result::kSteps.key] = steps_;
+    metrics[result::kBatchTokens.key] = data.largestBatch();
     data.addMetrics(metrics);
 }
 
@@ -188,7 +190,7 @@ void FinetuneLoop::resume() {
         throw base::BadInput(
             fmt::format("resume: {} has {} steps already; ask for more than that with steps", folder, first_ - 1));
     }
-    run_.metrics["resumed_from_step"] = first_ - 1;
+    run_.metrics[result::kResumedFromStep.key] = first_ - 1;
 }
 
 void FinetuneLoop::saveGradients() const {
@@ -216,14 +218,14 @@ void FinetuneLoop::addMetrics() {
     Json& metrics = run_.metrics;
     const bool values = model_.model().context().can().computesValues;
     if (values) {
-        metrics["losses"] = losses_;
-        metrics["grad_norms"] = norms_;
-        metrics["learning_rates"] = rates_;
-        metrics["aux_losses"] = auxLosses_;
-        metrics["eval_losses"] = evalLosses_;
-        metrics["eval_steps"] = evalSteps_;
+        metrics[result::kLosses.key] = losses_;
+        metrics[result::kGradNorms.key] = norms_;
+        metrics[result::kLearningRates.key] = rates_;
+        metrics[result::kAuxLosses.key] = auxLosses_;
+        metrics[result::kEvalLosses.key] = evalLosses_;
+        metrics[result::kEvalSteps.key] = evalSteps_;
     }
-    metrics["step_seconds"] = stepSeconds_;
+    metrics[result::kStepSeconds.key] = stepSeconds_;
     double seconds = 0;
     for (const double each : stepSeconds_) {
         seconds += each;
@@ -232,16 +234,16 @@ void FinetuneLoop::addMetrics() {
     const double typical = stepSeconds_.size() > 2 ? median({stepSeconds_.begin() + 1, stepSeconds_.end()}) : 0;
     const auto steps = static_cast<double>(std::max<std::size_t>(stepSeconds_.size(), 1));
     const double perStep = static_cast<double>(tokens_) / steps;
-    metrics["tokens_per_second"] = typical > 0   ? perStep / typical
-                                   : seconds > 0 ? static_cast<double>(tokens_) / seconds
-                                                 : 0;
-    metrics["tokens"] = tokens_;
-    metrics["checkpoints_on_device"] = keptOnDevice_;
+    metrics[result::kTokensPerSecond.key] = typical > 0   ? perStep / typical
+                                            : seconds > 0 ? static_cast<double>(tokens_) / seconds
+                                                          : 0;
+    metrics[result::kTokens.key] = tokens_;
+    metrics[result::kCheckpointsOnDevice.key] = keptOnDevice_;
     addPeak();
 }
 
 void FinetuneLoop::addPeak() {
-    run_.metrics["peak_at"] = model_.model().context().memory().statistics().peakPlace.text();
+    run_.metrics[result::kPeakAt.key] = model_.model().context().memory().statistics().peakPlace.text();
 }
 
 } // namespace vitrine::engine

@@ -11,6 +11,7 @@
 #include "engine/planning/largest_fit.h"
 #include "engine/planning/priced_work.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/context/context.h"
 
@@ -33,7 +34,7 @@ std::optional<double> priceStep(const Run& run, const ModelSource& source, kerne
         seconds = loop.stepSeconds();
     });
     if (!priced.fits()) {
-        run.metrics["out_of_memory"] = outOfMemoryJson(*priced.outOfMemory);
+        run.metrics[result::kOutOfMemory.key] = outOfMemoryJson(*priced.outOfMemory);
         return std::nullopt;
     }
     return seconds;
@@ -60,15 +61,15 @@ void addUnboundedStep(const Run& run, const ModelSource& source, kernels::Contex
             run.metrics[key] = known[key];
         }
     }
-    run.metrics["step_seconds_estimate"] = seconds.value_or(0);
+    run.metrics[result::kStepSecondsEstimate.key] = seconds.value_or(0);
 }
 
 /// One step on `context`. Where it does not fit, what it would need.
 void addStep(const Run& run, const ModelSource& source, kernels::Context& context, FinetuneData& data) {
     std::optional<double> seconds;
     runMeasured(run, context, [&] { seconds = priceStep(run, source, context, data); });
-    run.metrics["fits"] = seconds.has_value();
-    run.metrics["step_seconds_estimate"] = seconds.value_or(0);
+    run.metrics[result::kFits.key] = seconds.has_value();
+    run.metrics[result::kStepSecondsEstimate.key] = seconds.value_or(0);
     if (!seconds) {
         addUnboundedStep(run, source, context, data);
     }
@@ -95,8 +96,8 @@ void searchContext(const Run& run, const ModelSource& source) {
             return context->memory().statistics().peakReserved;
         },
         [&] { return budget; });
-    run.metrics["max_context"] = found;
-    run.metrics["max_context_limited_by"] = found == kLongestContext ? "search" : "memory";
+    run.metrics[result::kMaxContext.key] = found;
+    run.metrics[result::kMaxContextLimitedBy.key] = found == kLongestContext ? "search" : "memory";
 }
 
 /// A choice of techniques, as options.
@@ -138,7 +139,7 @@ Json techniqueRow(const Technique& technique, const Json& metrics) {
                 {"checkpoint", technique.checkpoint},
                 {"loss_chunks", technique.lossChunks},
                 {"tiled_mlp", technique.tiledMlp},
-                {"host_bytes", metrics["host_peak_bytes"]}};
+                {"host_bytes", metrics[result::kHostPeakBytes.key]}};
     for (const char* key :
          {"peak_bytes", "peak_at", "fits", "step_seconds_estimate", "checkpoints_on_device", "max_context"}) {
         if (metrics.contains(key)) {
@@ -170,13 +171,14 @@ void planFinetune(const Run& run) {
     if (run.spec.flag("max_context")) {
         searchContext(once, source);
         if (!spec.maybeInteger("prompt_length")) {
-            spec.set("prompt_length", std::max<std::int64_t>(run.metrics["max_context"].get<std::int64_t>(), 2));
+            spec.set("prompt_length",
+                     std::max<std::int64_t>(run.metrics[result::kMaxContext.key].get<std::int64_t>(), 2));
         }
     }
     FinetuneData data(once, source);
     addStep(once, source, *makePlanContext(once, run.sinks.trace), data);
     if (run.spec.flag("techniques")) {
-        run.metrics["techniques"] = techniqueRows(once, source, data);
+        run.metrics[result::kTechniques.key] = techniqueRows(once, source, data);
     }
 }
 

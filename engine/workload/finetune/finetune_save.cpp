@@ -6,6 +6,7 @@
 
 #include "engine/quant/stored_weight.h"
 #include "engine/training/merged_model.h"
+#include "engine/workload/experiment/results.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -27,7 +28,7 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
     kernels::Context& context = model.model().context();
     writeMergedModel(folder, source, model.model(), formatNamed(run.spec.text("merge")), run.sinks.progress);
     nlohmann::json& metrics = run.metrics;
-    metrics["merged"] = folder;
+    metrics[result::kMerged.key] = folder;
     double base = 0;
     {
         const AdapterPause pause(*model.adapter());
@@ -38,9 +39,9 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
     context.memory().trim();                     // of the pass above
     options.pack = kernels::WeightFormat::Dense; // as written
     const double merged = lossOfFolder(folder, context, options, batches, techniques);
-    metrics["base_loss"] = base;
-    metrics["merged_loss"] = merged;
-    metrics["merge_loss_kept"] = base > adapted ? (base - merged) / (base - adapted) : 0.0;
+    metrics[result::kBaseLoss.key] = base;
+    metrics[result::kMergedLoss.key] = merged;
+    metrics[result::kMergeLossKept.key] = base > adapted ? (base - merged) / (base - adapted) : 0.0;
 }
 
 } // namespace
@@ -53,12 +54,12 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "save");
     const std::string folder = run.spec.text("output");
     const std::vector<TrainingBatch> batches = data.validation().empty() ? data.batches(1) : data.validation();
-    run.metrics["trained_loss"] = trainer.loss(batches);
+    run.metrics[result::kTrainedLoss.key] = trainer.loss(batches);
     if (model.adapter() == nullptr) {
         const kernels::WeightFormat experts = source.config.expertFormat;
         writeMergedModel(folder, source, model.model(), experts, run.sinks.progress);
         trainer.giveBack();
-        run.metrics["saved_loss"] =
+        run.metrics[result::kSavedLoss.key] =
             lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());
         return;
     }
@@ -66,12 +67,12 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     model.adapter()->read(AdapterFile::open(folder));
     if (MergedWeights* merged = model.merged()) {
         merged->attach(false);
-        run.metrics["adapter_loss"] = trainer.loss(batches);
+        run.metrics[result::kAdapterLoss.key] = trainer.loss(batches);
         merged->attach(true);
         merged->refresh();
     }
     const double adapted = trainer.loss(batches);
-    run.metrics["saved_loss"] = adapted;
+    run.metrics[result::kSavedLoss.key] = adapted;
     if (run.spec.text("merge") != "none") {
         trainer.giveBack();
         merge(run, source, model, batches, trainer.techniques(), adapted);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/generate/generate_plan.h"
 #include "engine/workload/roofline/decode_roofline.h"
@@ -14,6 +15,10 @@
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 9> kGenerateResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
+                                                       result::kKernelSet, result::kPlanSet,   result::kRateSet,
+                                                       result::kAnswerSet, result::kKvSet,     result::kRooflineSet};
 
 using Json = nlohmann::json;
 
@@ -64,20 +69,20 @@ void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool l
         metrics.update(requests.front());
     }
     if (requests.size() > 1) {
-        metrics["requests"] = std::move(requests);
+        metrics[result::kRequests.key] = std::move(requests);
     }
-    metrics["generated_tokens"] = generated;
-    metrics["decode_steps"] = report.decodeSteps;
-    metrics["prefill_seconds"] = report.prefillSeconds;
-    metrics["decode_seconds"] = report.decodeSeconds;
-    metrics["decode_tokens_per_second"] = rate(report.decodedTokens, report.decodeSeconds);
-    metrics["kv_bytes"] = report.kvBytes;
-    metrics["kv_page_bytes"] = report.kvPageBytes;
+    metrics[result::kGeneratedTokens.key] = generated;
+    metrics[result::kDecodeSteps.key] = report.decodeSteps;
+    metrics[result::kPrefillSeconds.key] = report.prefillSeconds;
+    metrics[result::kDecodeSeconds.key] = report.decodeSeconds;
+    metrics[result::kDecodeTokensPerSecond.key] = rate(report.decodedTokens, report.decodeSeconds);
+    metrics[result::kKvBytes.key] = report.kvBytes;
+    metrics[result::kKvPageBytes.key] = report.kvPageBytes;
     Json groups = Json::object();
     for (const auto& [name, bytes] : report.kvGroupBytes) {
         groups[name] = bytes;
     }
-    metrics["kv_page_bytes_by_group"] = std::move(groups);
+    metrics[result::kKvPageBytesByGroup.key] = std::move(groups);
 }
 
 /// Passes tokens on, with live values a few times a second.
@@ -179,11 +184,12 @@ void checkGenerate(const Experiment& experiment, const std::string& name) {
 
 /// Text was streamed while it came. Without a tokenizer there is none: the ids are the result.
 std::optional<std::string> generatedWords(const Experiment& experiment, const Json& metrics) {
-    if (experiment.isPlan() || metrics.value("backend", "") == "meta") {
+    if (experiment.isPlan() || metrics.value(result::kBackend.key, "") == "meta") {
         return std::nullopt;
     }
-    const bool onlyIds = metrics.contains("text") && metrics["text"].is_null() && metrics.contains("ids");
-    return onlyIds ? metrics["ids"].dump() + "\n" : std::string();
+    const bool onlyIds = metrics.contains(result::kText.key) && metrics[result::kText.key].is_null() &&
+                         metrics.contains(result::kIds.key);
+    return onlyIds ? metrics[result::kIds.key].dump() + "\n" : std::string();
 }
 
 } // namespace
@@ -214,6 +220,7 @@ constinit const Workload kGenerateWorkload = {
     .plan = planGenerate,
     .planHelp = "Memory and time of a generation",
     .planExample = "vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 131072 --json",
+    .results = kGenerateResults,
     .resultText = generatedWords,
     .formView = "run",
     .formPlace = 1,

@@ -14,6 +14,7 @@
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/roofline/decode_roofline.h"
 #include "kernels/context/context.h"
 
@@ -53,7 +54,7 @@ public:
             }
             throw;
         }
-        metrics["fits"] = attempt.fits;
+        metrics[result::kFits.key] = attempt.fits;
         if (!attempt.fits) {
             const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run_, nullptr, false);
             attempt = {};
@@ -80,8 +81,10 @@ public:
                 return probe(request, copies);
             },
             [this] { return budget_; });
-        run_.metrics["max_context"] = found;
-        run_.metrics["max_context_limited_by"] = found < limit ? "memory" : limit == positions ? "model" : "search";
+        run_.metrics[result::kMaxContext.key] = found;
+        run_.metrics[result::kMaxContextLimitedBy.key] = found < limit        ? "memory"
+                                                         : limit == positions ? "model"
+                                                                              : "search";
     }
 
     /// The largest number of copies of the prompt that fit together; 0: none.
@@ -94,37 +97,37 @@ public:
         const std::int64_t found = largestFit(
             1, limit, [&](std::int64_t copies) { return probe(prompts.requests.front(), copies); },
             [this] { return budget_; });
-        run_.metrics["max_batch"] = found;
-        run_.metrics["max_batch_limited_by"] = found == limit ? "search" : "memory";
+        run_.metrics[result::kMaxBatch.key] = found;
+        run_.metrics[result::kMaxBatchLimitedBy.key] = found == limit ? "search" : "memory";
     }
 
 private:
     /// Of one that was cancelled: as far as it came.
     void addAttempt(const Attempt& attempt, const Prompts& prompts) {
         Json& metrics = run_.metrics;
-        metrics["load_seconds"] = attempt.load.seconds;
-        metrics["resident_bytes"] = attempt.load.residentBytes;
+        metrics[result::kLoadSeconds.key] = attempt.load.seconds;
+        metrics[result::kResidentBytes.key] = attempt.load.residentBytes;
         std::int64_t promptTokens = 0;
         for (const GenerateRequest& request : prompts.requests) {
             promptTokens = std::max(promptTokens, static_cast<std::int64_t>(request.prompt.size()));
         }
-        metrics["prompt_tokens"] = promptTokens;
-        metrics["batch"] = prompts.requests.size();
-        metrics["max_new_tokens"] = run_.spec.integer("max_new_tokens");
-        metrics["prefill_seconds"] = attempt.report.prefillSeconds;
-        metrics["decode_seconds"] = attempt.report.decodeSeconds;
-        metrics["decode_tokens_per_second"] =
+        metrics[result::kPromptTokens.key] = promptTokens;
+        metrics[result::kBatch.key] = prompts.requests.size();
+        metrics[result::kMaxNewTokens.key] = run_.spec.integer("max_new_tokens");
+        metrics[result::kPrefillSeconds.key] = attempt.report.prefillSeconds;
+        metrics[result::kDecodeSeconds.key] = attempt.report.decodeSeconds;
+        metrics[result::kDecodeTokensPerSecond.key] =
             attempt.report.decodeSeconds > 0
                 ? static_cast<double>(attempt.report.decodedTokens) / attempt.report.decodeSeconds
                 : 0.0;
-        metrics["step_seconds_estimate"] = attempt.report.stepSeconds;
-        metrics["kv_bytes"] = attempt.report.kvBytes;
-        metrics["kv_page_bytes"] = attempt.report.kvPageBytes;
+        metrics[result::kStepSecondsEstimate.key] = attempt.report.stepSeconds;
+        metrics[result::kKvBytes.key] = attempt.report.kvBytes;
+        metrics[result::kKvPageBytes.key] = attempt.report.kvPageBytes;
         Json groups = Json::object();
         for (const auto& [name, bytes] : attempt.report.kvGroupBytes) {
             groups[name] = bytes;
         }
-        metrics["kv_page_bytes_by_group"] = std::move(groups);
+        metrics[result::kKvPageBytesByGroup.key] = std::move(groups);
     }
 
     /// Fills `attempt` as far as it comes, also where it throws Cancelled.
@@ -184,7 +187,8 @@ void planGenerate(const Run& run) {
     if (!hasPrompt) {
         // Only a search was asked for: price what it found.
         Experiment found = run.spec;
-        found.set("prompt_length", std::max<std::int64_t>(run.metrics.value("max_context", std::int64_t{1}) - 1, 1));
+        found.set("prompt_length",
+                  std::max<std::int64_t>(run.metrics.value(result::kMaxContext.key, std::int64_t{1}) - 1, 1));
         found.set("max_new_tokens", std::int64_t{1});
         GeneratePlanner(Run{found, run.sinks, run.stop, run.metrics}, source).plan();
     }

@@ -11,11 +11,15 @@
 #include "engine/workload/common/run_adapter.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 6> kLogitsResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
+                                                     result::kKernelSet, result::kRateSet,   result::kFileSet};
 
 using Json = nlohmann::json;
 constexpr std::array<std::string_view, 6> kLogitsSharedKeys = {"adapter",       "tokens_file", "kv_dtype",
@@ -148,10 +152,10 @@ void runLogits(const Run& run) {
             seconds.push_back(static_cast<double>(context->clock().now() - begin) * 1e-9);
             writer->finish();
         }
-        metrics["shape"] = shape;
-        metrics["seconds"] = median(seconds);
+        metrics[result::kShape.key] = shape;
+        metrics[result::kSeconds.key] = median(seconds);
         addLoadMetrics(metrics, model.loadReport());
-        metrics["output"] = run.spec.text("output");
+        metrics[result::kOutput.key] = run.spec.text("output");
     });
 }
 
@@ -169,6 +173,7 @@ constinit const Workload kLogitsWorkload = {
     .optionKeys = kLogitsSharedKeys,
     .check = checkLogits,
     .run = runLogits,
+    .results = kLogitsResults,
 };
 
 } // namespace vitrine::engine

@@ -11,10 +11,13 @@
 #include "base/text_lines.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 3> kTokenizeResults = {result::kRunSet, result::kAnswerSet, result::kFileSet};
 
 using Json = nlohmann::json;
 
@@ -57,7 +60,7 @@ void runTokenize(const Run& run) {
             rows.push_back(tokenizedRow(*tokenizer, row["text"].get<std::string>()));
         });
     }
-    run.metrics["rows"] = std::move(rows);
+    run.metrics[result::kRows.key] = std::move(rows);
 }
 
 bool needsModel(const Experiment&) {
@@ -76,7 +79,7 @@ void checkTokenize(const Experiment& experiment, const std::string& name) {
 /// A line for each text: its ids, a tab, and what they decode to as a JSON text.
 std::optional<std::string> tokenizedWords(const Experiment&, const Json& metrics) {
     std::string text;
-    for (const Json& row : metrics.value("rows", Json::array())) {
+    for (const Json& row : metrics.value(result::kRows.key, Json::array())) {
         std::string ids;
         for (const Json& id : row.value("ids", Json::array())) {
             ids += (ids.empty() ? "" : " ") + id.dump();
@@ -98,6 +101,7 @@ constinit const Workload kTokenizeWorkload = {
     .needsModel = needsModel,
     .check = checkTokenize,
     .run = runTokenize,
+    .results = kTokenizeResults,
     .resultText = tokenizedWords,
 };
 

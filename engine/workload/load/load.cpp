@@ -5,12 +5,17 @@
 
 #include "base/error.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/load/after_load.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 8> kLoadResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
+                                                   result::kKernelSet, result::kPlanSet,   result::kRateSet,
+                                                   result::kLoadSet,   result::kAnswerSet};
 
 using Json = nlohmann::json;
 
@@ -57,16 +62,16 @@ void runLoad(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    metrics["variants"] = Json::array();
+    metrics[result::kVariants.key] = Json::array();
     const std::string weights = run.spec.text("weights");
     runMeasured(run, *context, [&] {
         // Quantized first: memory statistics only grow, and it never needs more.
         for (const std::string& variant : weights == "both" ? std::vector<std::string>{"quantized", "dequantized"}
                                                             : std::vector<std::string>{weights}) {
-            metrics["variants"].push_back(loadVariant(run, source, *context, variant));
+            metrics[result::kVariants.key].push_back(loadVariant(run, source, *context, variant));
         }
     });
-    measureAfterLoad(run, source, metrics["variants"]);
+    measureAfterLoad(run, source, metrics[result::kVariants.key]);
 }
 
 /// Loads one variant; fills everything but memory. Returns whether it fits.
@@ -115,7 +120,7 @@ void planLoad(const Run& run) {
         } catch (const base::Cancelled&) {
             keep();
             variants.push_back(std::move(out));
-            run.metrics["variants"] = std::move(variants);
+            run.metrics[result::kVariants.key] = std::move(variants);
             throw;
         }
         out["fits"] = fits;
@@ -130,8 +135,8 @@ void planLoad(const Run& run) {
         variants.push_back(std::move(out));
     }
     measureAfterLoad(run, source, variants);
-    run.metrics["variants"] = std::move(variants);
-    run.metrics["fits"] = allFit;
+    run.metrics[result::kVariants.key] = std::move(variants);
+    run.metrics[result::kFits.key] = allFit;
 }
 
 } // namespace
@@ -148,6 +153,7 @@ constinit const Workload kLoadWorkload = {
     .planHelp = "Memory and time of loading a model",
     .planExample = "vitrine plan load --model synthetic:gpt-oss-20b --weights both --json",
     .startsAfresh = true,
+    .results = kLoadResults,
     .promptHint = "Prompt that both kinds of weights answer after the load, or nothing.",
     .formView = "run",
     .formPlace = 3,

@@ -7,11 +7,14 @@
 
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 3> kSynthesizeResults = {result::kRunSet, result::kRateSet, result::kFileSet};
 
 constexpr std::array<std::string_view, 1> kSynthesizeSharedKeys = {"output"};
 
@@ -30,11 +33,11 @@ void runSynthesize(const Run& run) {
     };
     const SynthesizedFiles files =
         synthesizeCheckpoint(source, run.spec.text("output"), fill, run.sinks.progress, run.stop);
-    run.metrics["bytes"] = files.bytes;
-    run.metrics["files"] = files.files;
+    run.metrics[result::kBytes.key] = files.bytes;
+    run.metrics[result::kFiles.key] = files.files;
     const double seconds = static_cast<double>(context->clock().now() - begin) * 1e-9;
-    run.metrics["seconds"] = seconds;
-    run.metrics["gb_per_second"] = static_cast<double>(files.bytes) * 1e-9 / seconds;
+    run.metrics[result::kSeconds.key] = seconds;
+    run.metrics[result::kGbPerSecond.key] = static_cast<double>(files.bytes) * 1e-9 / seconds;
 }
 
 /// Files are written from host memory.
@@ -59,6 +62,7 @@ constinit const Workload kSynthesizeWorkload = {
     .check = checkSynthesize,
     .run = runSynthesize,
     .prefersCpu = prefersCpu,
+    .results = kSynthesizeResults,
 };
 
 } // namespace vitrine::engine

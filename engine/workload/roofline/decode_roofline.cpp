@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/roofline/measured_ceilings.h"
 #include "kernels/context/context_options.h"
 #include "kernels/cpu/read_bandwidth.h"
@@ -140,7 +141,7 @@ std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateR
 }
 
 void addRooflineMetrics(const Run& run, kernels::Context& context, const DecodeRoofline& roofline) {
-    const Ceiling bandwidth = bandwidthOf(run, context, run.metrics.value("decode_seconds", 0.0));
+    const Ceiling bandwidth = bandwidthOf(run, context, run.metrics.value(result::kDecodeSeconds.key, 0.0));
     if (!(bandwidth.rate > 0)) {
         return;
     }

@@ -14,10 +14,15 @@
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
 namespace {
+
+constexpr std::array<ResultSet, 8> kServeResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
+                                                    result::kKernelSet, result::kRateSet,   result::kAnswerSet,
+                                                    result::kKvSet,     result::kBatchSet};
 
 using Json = nlohmann::json;
 
@@ -261,8 +266,8 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.survivesOutOfMemory = true;
     reportKvMetrics(run, source.config, batch.cache);
-    metrics["mode"] = "continuous";
-    metrics["slots"] = batch.scheduler.slots;
+    metrics[result::kMode.key] = "continuous";
+    metrics[result::kSlots.key] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);
     engine.prepare();
     Service service(run, context, engine, feed);
@@ -314,6 +319,7 @@ constinit const Workload kServeWorkload = {
     .ownOptionsBefore = "kv_pages",
     .run = runServe,
     .servesClients = true,
+    .results = kServeResults,
     .runName = listName,
     .views = kServeViews,
 };

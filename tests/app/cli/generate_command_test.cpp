@@ -178,7 +178,7 @@ TEST(LoadCommand, SaysHowFastEachKindOfWeightsAnswersAndHowCloseTheAnswersAre) {
                                                 "--weights", "both", "--tokens", "1,2,3", "--max-new-tokens", "4"});
     ASSERT_EQ(result.exitCode, 0) << result.err;
     EXPECT_THAT(result.out, testing::ContainsRegex("after the load +quantized +dequantized\n"));
-    EXPECT_THAT(result.out, testing::ContainsRegex("decode_tokens_per_second +[0-9.,]+ +[0-9.,]+\n"));
+    EXPECT_THAT(result.out, testing::ContainsRegex("decode_tokens_per_second +[0-9.,]+ tok/s +[0-9.,]+ tok/s\n"));
     EXPECT_THAT(result.out, testing::ContainsRegex("Of 4 greedy tokens [0-4] are the same"));
     EXPECT_THAT(result.out, HasSubstr("the prompt's logits differ by "));
 }

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 
@@ -20,10 +22,13 @@ QString requestCountText(double count) {
     return count == 1 ? QObject::tr("1 request") : QObject::tr("%1 requests").arg(countText(std::llround(count)));
 }
 
-bool sameTrace(const nlohmann::json& a, const nlohmann::json& b) {
-    return std::ranges::all_of(
-        std::initializer_list<const char*>{"model", "trace", "requests", "prompt_tokens", "new_tokens", "rate", "seed"},
-        [&](const char* key) { return a.value(key, nlohmann::json()) == b.value(key, nlohmann::json()); });
+using engine::Experiment;
+
+bool sameTrace(const std::optional<Experiment>& a, const std::optional<Experiment>& b) {
+    return a && b &&
+           std::ranges::all_of(std::initializer_list<const char*>{"model", "trace", "requests", "prompt_tokens",
+                                                                  "new_tokens", "rate", "seed"},
+                               [&](const char* key) { return a->valueText(key) == b->valueText(key); });
 }
 
 } // namespace
@@ -36,14 +41,15 @@ std::span<const char* const> batchSettingKeys() {
 }
 
 std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run) {
-    const nlohmann::json spec = base::parsedObject(run.specJson), metrics = base::parsedObject(run.metricsJson);
+    const auto experiment = Experiment::read(run.specJson);
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
     std::map<std::string, std::string> settings;
     for (const char* key : batchSettingKeys()) {
-        if (const auto found = spec.find(key); found != spec.end()) {
-            settings[key] = found->is_string() ? found->get<std::string>() : found->dump();
+        if (experiment && experiment->has(key)) {
+            settings[key] = experiment->valueText(key);
         }
     }
-    if (const QString mode = textOf(base::textAt(metrics, "mode")); !mode.isEmpty()) {
+    if (const QString mode = textOf(engine::textOf(metrics, engine::result::kMode)); !mode.isEmpty()) {
         settings.try_emplace("mode", mode.toStdString());
     }
     return settings;
@@ -73,13 +79,13 @@ bool isBatchRun(const sessions::RunInfo& run) {
 }
 
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b) {
-    return sameTrace(base::parsedObject(a.specJson), base::parsedObject(b.specJson));
+    return sameTrace(Experiment::read(a.specJson), Experiment::read(b.specJson));
 }
 
 std::vector<sessions::RunId> batchTraces(const std::vector<sessions::RunInfo>& runs) {
-    std::vector<std::pair<sessions::RunId, nlohmann::json>> known;
+    std::vector<std::pair<sessions::RunId, std::optional<Experiment>>> known;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-        nlohmann::json spec = isBatchRun(*run) ? base::parsedObject(run->specJson) : nlohmann::json();
+        auto spec = isBatchRun(*run) ? Experiment::read(run->specJson) : std::nullopt;
         if (isBatchRun(*run) && std::ranges::none_of(known, [&](const auto& k) { return sameTrace(k.second, spec); })) {
             known.emplace_back(run->id, std::move(spec));
         }
@@ -97,18 +103,16 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
     if (self == runs.end()) {
         return 0;
     }
-    const nlohmann::json mine = base::parsedObject(self->specJson);
+    const auto mine = Experiment::read(self->specJson);
     sessions::RunId best = 0;
     int bestScore = 0;
     for (const sessions::RunInfo& run : runs) {
-        const nlohmann::json other = base::parsedObject(run.specJson);
+        const auto other = Experiment::read(run.specJson);
         if (run.id == id || !isBatchRun(run) || !sameTrace(mine, other)) {
             continue;
         }
-        const auto differs = [&](const char* key, const nlohmann::json& unset) {
-            return other.value(key, unset) != mine.value(key, unset);
-        };
-        const int score = 1 + (differs("mode", "continuous") ? 2 : 0) + (differs("slots", nlohmann::json()) ? 0 : 1);
+        const auto differs = [&](const char* key) { return other->valueText(key) != mine->valueText(key); };
+        const int score = 1 + (differs("mode") ? 2 : 0) + (differs("slots") ? 0 : 1);
         if (score >= bestScore) {
             best = run.id;
             bestScore = score;
@@ -118,8 +122,8 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
 }
 
 QString traceText(const sessions::RunInfo& run) {
-    const nlohmann::json spec = base::parsedObject(run.specJson);
-    const QString trace = textOf(base::textAt(spec, "trace"));
+    const auto experiment = Experiment::read(run.specJson);
+    const QString trace = experiment ? textOf(experiment->text("trace")) : QString();
     QStringList words;
     if (trace.isEmpty()) {
         return {}; // a server: its requests came over HTTP
@@ -127,62 +131,58 @@ QString traceText(const sessions::RunInfo& run) {
     if (trace.contains(QLatin1Char('/')) || trace.contains(QLatin1Char('.'))) {
         // What the experiment says of made traces does not hold for a file.
         words << trace.section(QLatin1Char('/'), -1);
-        if (const auto requests = base::numberAt(base::parsedObject(run.metricsJson), "requests")) {
+        if (const auto requests = engine::numberOf(base::parsedObject(run.metricsJson), engine::result::kRequests)) {
             words << requestCountText(*requests);
         }
         return words.join(QStringLiteral(", "));
     }
     if (!trace.isEmpty()) {
-        const QString answer = textOf(base::textAt(spec, "new_tokens"));
+        const QString answer = textOf(experiment->text("new_tokens"));
         words << (answer.isEmpty() ? trace : trace + QLatin1Char(' ') + QString(answer).replace(u'-', u'\u2013'));
     }
-    if (const auto requests = base::numberAt(spec, "requests")) {
-        words << requestCountText(*requests);
-    }
-    if (const auto seed = base::numberAt(spec, "seed")) {
-        words << QObject::tr("seed %1").arg(QString::number(*seed, 'f', 0));
-    }
+    words << requestCountText(static_cast<double>(experiment->integer("requests")))
+          << QObject::tr("seed %1").arg(experiment->integer("seed"));
     return words.join(QStringLiteral(", "));
 }
 
 QStringList batchSentences(const sessions::RunInfo& run) {
     const nlohmann::json metrics = base::parsedObject(run.metricsJson);
-    const auto requests = isBatchRun(run) ? base::numberAt(metrics, "requests") : std::nullopt;
+    const auto requests = isBatchRun(run) ? engine::numberOf(metrics, engine::result::kRequests) : std::nullopt;
     if (!requests) {
         return {};
     }
-    const auto count = [&](const char* key) { return base::numberAt(metrics, key).value_or(0); };
-    const auto seconds = [&](const char* key, const char* share) {
-        const auto found = metrics.find(key);
-        return found != metrics.end() && found->is_object()
+    using namespace engine::result;
+    const auto count = [&](const engine::ResultField& field) { return engine::numberOf(metrics, field).value_or(0); };
+    const auto seconds = [&](const engine::ResultField& field, const char* share) {
+        const nlohmann::json* found = engine::valueOf(metrics, field);
+        return found != nullptr && found->is_object()
                    ? durationText(
                          static_cast<base::TimeNs>(std::llround(base::numberAt(*found, share).value_or(0) * 1e9)))
                    : unknownText();
     };
     QString ends = QObject::tr("%1 of %2 finished")
-                       .arg(countText(std::llround(count("finished_requests"))), requestCountText(*requests));
-    for (const auto& [key, words] : {std::pair("refused_requests", QT_TRANSLATE_NOOP("QObject", "%1 refused")),
-                                     std::pair("cancelled_requests", QT_TRANSLATE_NOOP("QObject", "%1 cancelled")),
-                                     std::pair("failed_requests", QT_TRANSLATE_NOOP("QObject", "%1 failed"))}) {
-        if (count(key) > 0) {
-            ends += QStringLiteral(", ") + QObject::tr(words).arg(countText(std::llround(count(key))));
+                       .arg(countText(std::llround(count(kFinishedRequests))), requestCountText(*requests));
+    for (const auto& [field, words] : {std::pair(&kRefusedRequests, QT_TRANSLATE_NOOP("QObject", "%1 refused")),
+                                       std::pair(&kCancelledRequests, QT_TRANSLATE_NOOP("QObject", "%1 cancelled")),
+                                       std::pair(&kFailedRequests, QT_TRANSLATE_NOOP("QObject", "%1 failed"))}) {
+        if (count(*field) > 0) {
+            ends += QStringLiteral(", ") + QObject::tr(words).arg(countText(std::llround(count(*field))));
         }
     }
     QStringList sentences = {
         ends + QLatin1Char('.'),
         QObject::tr("%1 tokens in %2 steps, %3 tokens/s; %4 of the slots' steps gave a token.")
-            .arg(countText(std::llround(count("generated_tokens"))), countText(std::llround(count("steps"))),
-                 countText(std::llround(count("tokens_per_second"))), shareText(count("slot_utilization")))};
-    if (count("finished_requests") > 0) {
+            .arg(countText(std::llround(count(kGeneratedTokens))), countText(std::llround(count(kSteps))),
+                 countText(std::llround(count(kTokensPerSecond))), shareText(count(kSlotUtilization)))};
+    if (count(kFinishedRequests) > 0) {
         sentences << QObject::tr(
                          "First tokens after %1 (p50) and %2 (p95), each token after them %3 (p50) and %4 (p95), "
                          "whole answers after %5 (p50) and %6 (p95).")
-                         .arg(seconds("ttft", "p50"), seconds("ttft", "p95"), seconds("tpot", "p50"),
-                              seconds("tpot", "p95"), seconds("e2e", "p50"), seconds("e2e", "p95"));
+                         .arg(seconds(kTtft, "p50"), seconds(kTtft, "p95"), seconds(kTpot, "p50"),
+                              seconds(kTpot, "p95"), seconds(kE2e, "p50"), seconds(kE2e, "p95"));
     }
-    if (count("preemptions") > 0) {
-        sentences
-            << QObject::tr("Pages ran short; preemptions: %1.").arg(countText(std::llround(count("preemptions"))));
+    if (count(kPreemptions) > 0) {
+        sentences << QObject::tr("Pages ran short; preemptions: %1.").arg(countText(std::llround(count(kPreemptions))));
     }
     sentences << QObject::tr("The Batching view shows slots and requests, the KV cache view the pages.");
     return sentences;

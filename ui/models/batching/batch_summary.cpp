@@ -10,6 +10,8 @@
 #include <unordered_map>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "profiler/timeline/token_facet.h"
@@ -384,12 +386,13 @@ const BatchRequest* BatchSide::request(std::int32_t number) const {
 BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline) {
     auto side = std::make_shared<BatchSide>();
     side->run = run.id;
-    const nlohmann::json spec = base::parsedObject(run.specJson);
+    const auto experiment = engine::Experiment::read(run.specJson);
     const nlohmann::json metrics = base::parsedObject(run.metricsJson);
-    side->mode = textOf(base::textAt(metrics, "mode"));
-    side->mode = side->mode.isEmpty() ? textOf(base::textAt(spec, "mode")) : side->mode;
+    side->mode = textOf(engine::textOf(metrics, engine::result::kMode));
+    side->mode = side->mode.isEmpty() ? textOf(experiment ? experiment->text("mode") : std::string()) : side->mode;
     side->settings = batchSettings(run);
-    const double slotCount = base::numberAt(metrics, "slots").value_or(base::numberAt(spec, "slots").value_or(0));
+    const double slotCount = engine::numberOf(metrics, engine::result::kSlots)
+                                 .value_or(experiment ? static_cast<double>(experiment->integer("slots")) : 0);
     side->slotCount = slotCount >= 1 && slotCount < kMostSlots ? static_cast<std::int32_t>(slotCount) : 0;
     side->live = run.status == sessions::RunStatus::Running;
     side->stopped = !side->live && run.status != sessions::RunStatus::Done;

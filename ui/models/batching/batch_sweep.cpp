@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "ui/models/batching/batch_summary.h"
 #include "ui/models/common/format.h"
 
@@ -20,8 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// What may differ between the runs of one sweep without being said.
-constexpr const char* kUnsaid[] = {"slots",   "outputs",    "session",  "repeat",
-                                   "profile", "save_trace", "kv_pages", "vitrine"};
+constexpr const char* kUnsaid[] = {"slots", "outputs", "repeat", "profile", "save_trace", "kv_pages"};
 
 bool distinguishes(std::string_view key) {
     // Of settings that are the machine's, a sweep has one.
@@ -37,23 +38,27 @@ struct Described {
 
 Described described(const sessions::RunInfo& run) {
     Described out{&run, {}, {}, base::parsedObject(run.metricsJson)};
-    Json spec = base::parsedObject(run.specJson);
+    auto experiment = engine::Experiment::read(run.specJson);
     for (const char* key : kUnsaid) {
-        spec.erase(key);
+        if (experiment) {
+            experiment->unset(key);
+        }
     }
     for (const auto& [key, value] : batchSettings(run)) {
         if (distinguishes(key)) {
             out.distinguishing[key] = value;
-            spec.erase(key);
+            if (experiment) {
+                experiment->unset(key);
+            }
         }
     }
-    out.rest = spec.dump();
+    out.rest = experiment ? experiment->jsonText() : run.specJson;
     return out;
 }
 
-double shareOf(const Json& metrics, const char* kind, const std::string& share) {
-    const auto found = metrics.find(kind);
-    return found != metrics.end() && found->is_object() ? base::numberAt(*found, share.c_str()).value_or(-1) : -1;
+double shareOf(const Json& metrics, const engine::ResultField& kind, const std::string& share) {
+    const Json* shares = engine::valueOf(metrics, kind);
+    return shares != nullptr && shares->is_object() ? base::numberAt(*shares, share.c_str()).value_or(-1) : -1;
 }
 
 /// Of the settings only those that differ somewhere are part of a name.
@@ -111,18 +116,18 @@ Sweep batchSweep(const std::vector<sessions::RunInfo>& runs, sessions::RunId a, 
     }
     const std::string rest = reference->rest;
     std::erase_if(all, [&](const Described& one) { return one.rest != rest; });
-    const bool p95 =
-        std::ranges::all_of(all, [](const Described& one) { return shareOf(one.metrics, "tpot", "p95") >= 0; });
+    const bool p95 = std::ranges::all_of(
+        all, [](const Described& one) { return shareOf(one.metrics, engine::result::kTpot, "p95") >= 0; });
     sweep.share = p95 ? QStringLiteral("p95") : QStringLiteral("p90");
     std::map<std::map<std::string, std::string>, std::size_t> byKind;
     for (const Described& one : all) {
         SweepPoint point;
         point.run = one.run->id;
-        point.slotCount =
-            static_cast<std::int32_t>(std::clamp(base::numberAt(one.metrics, "slots").value_or(0), 0.0, 1e6));
-        point.tokensPerSecond = base::numberAt(one.metrics, "tokens_per_second").value_or(-1);
-        point.tpot = shareOf(one.metrics, "tpot", sweep.share.toStdString());
-        point.ttft = shareOf(one.metrics, "ttft", sweep.share.toStdString());
+        point.slotCount = static_cast<std::int32_t>(
+            std::clamp(engine::numberOf(one.metrics, engine::result::kSlots).value_or(0), 0.0, 1e6));
+        point.tokensPerSecond = engine::numberOf(one.metrics, engine::result::kTokensPerSecond).value_or(-1);
+        point.tpot = shareOf(one.metrics, engine::result::kTpot, sweep.share.toStdString());
+        point.ttft = shareOf(one.metrics, engine::result::kTtft, sweep.share.toStdString());
         if (point.slotCount < 1 || !(point.tokensPerSecond >= 0)) {
             continue;
         }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::ui {
 
@@ -29,20 +30,20 @@ std::vector<std::int32_t> parseSlotCounts(const QString& text) {
 
 std::vector<std::string> sweepExperiments(const sessions::RunInfo& run, const std::vector<std::int32_t>& slotCounts,
                                           bool isStatic, bool isContinuous) {
-    nlohmann::json spec = base::parsedObject(run.specJson);
+    auto experiment = engine::Experiment::read(run.specJson);
     std::vector<std::string> experiments;
-    if (!spec.contains("trace")) {
+    if (!experiment || !experiment->has("trace")) {
         return experiments;
     }
     for (const char* file : {"outputs", "save_trace"}) {
-        spec.erase(file);
+        experiment->unset(file);
     }
     for (const std::int32_t count : slotCounts) {
         for (const auto& [mode, wanted] : {std::pair{"static", isStatic}, {"continuous", isContinuous}}) {
             if (wanted) {
-                spec["slots"] = count;
-                spec["mode"] = mode;
-                experiments.push_back(spec.dump());
+                experiment->set("slots", std::int64_t{count});
+                experiment->set("mode", std::string(mode));
+                experiments.push_back(experiment->jsonText());
             }
         }
     }

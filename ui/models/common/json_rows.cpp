@@ -7,7 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/experiment/result_fields.h"
 #include "ui/models/common/format.h"
+#include "ui/models/common/result_values.h"
 
 namespace vitrine::ui {
 
@@ -23,17 +25,16 @@ QString words(const char* text) {
 }
 
 bool isBytes(const QString& path) {
-    return path.contains(QLatin1String("bytes")) || path.contains(QLatin1String("by_category")) ||
-           path.startsWith(QLatin1String("roofline.parts.")) || path.endsWith(QLatin1String("_budget")) ||
+    return path.contains(QLatin1String("bytes")) || path.endsWith(QLatin1String("_budget")) ||
            (path.startsWith(QLatin1String("out_of_memory.")) && !path.endsWith(QLatin1String("message")));
 }
 
 QString numberText(const QString& path, double value) {
+    if (engine::findResult(path.toStdString()) != nullptr) {
+        return metricText(path.toStdString(), value);
+    }
     const QString key = path.section(QLatin1Char('.'), -1);
-    const QString parent = path.section(QLatin1Char('.'), 0, 0);
-    const bool latency =
-        parent == QLatin1String("ttft") || parent == QLatin1String("tpot") || parent == QLatin1String("e2e");
-    if ((latency || key.contains(QLatin1String("seconds"))) && value >= 0 && value < 1e9) {
+    if (key.contains(QLatin1String("seconds")) && value >= 0 && value < 1e9) {
         return durationText(static_cast<base::TimeNs>(std::llround(value * 1e9)));
     }
     if (key.endsWith(QLatin1String("bandwidth"))) {

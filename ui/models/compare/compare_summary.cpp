@@ -11,12 +11,13 @@
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/result_fields.h"
 #include "profiler/analysis/memory_groups.h"
-#include "profiler/analysis/metric_names.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/metric_difference.h"
 #include "ui/models/common/format.h"
+#include "ui/models/common/result_values.h"
 #include "ui/models/compare/compare_text.h"
 #include "ui/models/load/load_tables.h"
 #include "ui/models/session/run_summary.h"
@@ -29,21 +30,9 @@ namespace {
 using Json = nlohmann::json;
 using sessions::RunInfo;
 
-bool endsWith(std::string_view text, std::string_view end) {
-    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
 bool isBytes(std::string_view metric) {
-    return contains(metric, "bytes") || contains(metric, "by_category.") || contains(metric, "by_group.") ||
-           contains(metric, "roofline.parts.");
-}
-
-bool isSeconds(std::string_view metric) {
-    return endsWith(metric, "seconds") || contains(metric, "seconds_");
+    const engine::ResultField* field = engine::findResult(metric);
+    return field != nullptr && field->unit == engine::ResultUnit::Bytes;
 }
 
 /// The same experiment on the same machine.
@@ -62,7 +51,7 @@ struct Metrics {
 Metrics metricsOf(const std::vector<RunInfo>& shown) {
     Metrics metrics;
     const auto put = [&](const std::string& name, std::size_t run, std::optional<double> value) {
-        if (!isMetricShown(name)) {
+        if (!engine::isComparable(name)) {
             return;
         }
         const auto [at, fresh] = metrics.values.try_emplace(name, shown.size(), std::nullopt);
@@ -136,51 +125,11 @@ FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
 
 } // namespace
 
-bool isMetricShown(std::string_view metric) {
-    for (const std::string_view list :
-         {"ids.", "logprobs.", "top_logprobs.", "requests.", "kv_cache.", "rows.", "tokens.", "error."}) {
-        if (metric.starts_with(list)) {
-            return false;
-        }
-    }
-    return metric != "seed";
-}
-
 std::optional<bool> lowerIsBetter(std::string_view metric) {
-    if (contains(metric, "per_second") || contains(metric, "max_context") || contains(metric, "max_batch") ||
-        contains(metric, "utilization") || metric == "roofline.ratio") {
-        return false;
-    }
-    if (contains(metric, "budget")) {
-        return std::nullopt;
-    }
-    return isBytes(metric) || isSeconds(metric) ? std::optional(true) : std::nullopt;
-}
-
-QString metricText(std::string_view metric, std::optional<double> value) {
-    if (!value || !std::isfinite(*value)) {
-        return unknownText();
-    }
-    if (contains(metric, "tokens_per_second")) {
-        return (*value < 10 ? QString::number(*value, 'f', 1) : countText(std::llround(std::min(*value, 9e15)))) +
-               QStringLiteral("\u00A0tok/s");
-    }
-    if (contains(metric, "gb_per_second")) {
-        return rateText(*value * 1e9);
-    }
-    if (endsWith(metric, "bandwidth")) {
-        return rateText(*value);
-    }
-    if (isBytes(metric) && *value >= 0 && *value < 9e18) {
-        return bytesText(static_cast<std::uint64_t>(*value));
-    }
-    if (isSeconds(metric) && std::abs(*value) < 9e9) {
-        return durationText(static_cast<base::TimeNs>(std::llround(*value * 1e9)));
-    }
-    if (std::abs(*value) < 9e15 && *value == std::floor(*value)) {
-        return countText(static_cast<qint64>(*value));
-    }
-    return QString::number(*value, 'g', 4);
+    const engine::ResultField* field = engine::findResult(metric);
+    return field == nullptr || field->better == engine::Better::Neither
+               ? std::nullopt
+               : std::optional(field->better == engine::Better::Less);
 }
 
 std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& run, const std::string& metric) {
@@ -253,7 +202,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
     }
     Metrics metrics = metricsOf(shown);
     std::stable_sort(metrics.names.begin(), metrics.names.end(),
-                     [](const auto& x, const auto& y) { return profiler::metricRank(x) < profiler::metricRank(y); });
+                     [](const auto& x, const auto& y) { return engine::resultRank(x) < engine::resultRank(y); });
     // A run that did not come to its end is not better for what it did not do.
     const bool judged = shown[0].status == sessions::RunStatus::Done && shown[1].status == sessions::RunStatus::Done;
     // Repeats of each other differ by noise alone, by as much as both ends of the band are apart.
@@ -267,7 +216,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
         }
         FlatNode row;
         row.key = table->nodes.size() + 1;
-        row.cells.push_back(FlatCell(textOf(profiler::metricTitle(name))));
+        row.cells.push_back(FlatCell(textOf(engine::resultWords(name))));
         for (const auto& value : values) {
             row.cells.push_back(metricCell(name, value));
         }

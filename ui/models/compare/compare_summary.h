@@ -35,12 +35,8 @@ FlatTreePtr metricTable(const std::vector<sessions::RunInfo>& shown, const std::
 /// timeline is missing.
 FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimeline* b, profiler::GroupBy groupBy);
 
-/// true: less is better (bytes, seconds); false: more is better (rates, context); nothing: neither.
+/// true: less is better; false: more is better; nothing: neither. The field's declaration says so.
 std::optional<bool> lowerIsBetter(std::string_view metric);
-/// Lists and identities that are no results: "ids.4", "seed".
-bool isMetricShown(std::string_view metric);
-/// The number in the unit that its name says.
-QString metricText(std::string_view metric, std::optional<double> value);
 /// Half the spread of a metric over done runs with the spec of `run`, relative to their mean; nothing for a lone run.
 std::optional<double> noiseBand(const std::vector<sessions::RunInfo>& all, const sessions::RunInfo& run,
                                 const std::string& metric);

@@ -10,6 +10,7 @@
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_summary.h"
 #include "ui/models/session/run_summary.h"
@@ -78,9 +79,7 @@ void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* 
 
 /// Whether the run loaded nothing, because a run before it had: its load time is none.
 bool tookWeightsOver(const RunInfo& run) {
-    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
-    const auto kept = metrics.find("weights_kept");
-    return kept != metrics.end() && *kept == true;
+    return engine::flagOf(base::parsedObject(run.metricsJson), engine::result::kWeightsKept).value_or(false);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 #include "kernels/core/device_traits.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kernels/kernel_trace.h"
@@ -142,7 +143,7 @@ Ceilings ceilingsOf(const sessions::RunInfo& run) {
     }
     ceilings.device = textOf(base::textAt(*device, "name"));
     ceilings.bytesPerSecond = base::numberAt(*device, "memory_bandwidth").value_or(0);
-    ceilings.dtype = textOf(base::textAt(base::parsedObject(run.metricsJson), "dtype"));
+    ceilings.dtype = textOf(engine::textOf(base::parsedObject(run.metricsJson), engine::result::kDtype));
     // Rates of arithmetic stand in the shipped profile of the same device.
     const QString id = textOf(base::textAt(*device, "id"));
     const auto shipped = kernels::deviceProfileNames();

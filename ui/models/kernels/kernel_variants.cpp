@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "kernels/cuda/jit/kernel_pack.h"
 #include "ui/models/common/format.h"
 
@@ -21,38 +23,32 @@ constexpr double kNoise = 0.02; ///< repeats of a run differ by about as much
 constexpr std::array kSimdLevels = {"scalar", "avx2", "avx512"};
 const QString kCpuFamily = QStringLiteral("CPU kernels");
 
-std::uint64_t countAt(const Json& object, const char* key) {
-    return base::bytesAt(object, key).value_or(0);
+std::uint64_t countAt(const Json& object, const engine::ResultField& field) {
+    return engine::countOf(object, field).value_or(0);
 }
 
 std::vector<UsedVariant> usedVariants(const Json& metrics) {
     std::vector<UsedVariant> used;
-    const auto rows = metrics.find("kernels");
-    if (rows == metrics.end() || !rows->is_array()) {
-        return used;
-    }
-    for (const Json& row : *rows) {
+    for (const Json& row : engine::rowsOf(metrics, engine::result::kKernels)) {
         if (!row.is_object()) {
             continue;
         }
-        UsedVariant variant{textOf(base::textAt(row, "family")),
-                            textOf(base::textAt(row, "variant")),
-                            textOf(base::textAt(row, "pack")),
-                            textOf(base::textAt(row, "arch")),
+        UsedVariant variant{textOf(engine::textOf(row, engine::result::kFamily)),
+                            textOf(engine::textOf(row, engine::result::kVariant)),
+                            textOf(engine::textOf(row, engine::result::kPack)),
+                            textOf(engine::textOf(row, engine::result::kArch)),
                             {},
                             {}};
-        const VariantUse use{textOf(base::textAt(row, "specialization")),
-                             textOf(base::textAt(row, "origin")),
-                             textOf(base::textAt(row, "reason")),
-                             countAt(row, "calls"),
-                             static_cast<int>(base::numberAt(row, "registers").value_or(0)),
-                             static_cast<int>(base::numberAt(row, "spill_bytes").value_or(0)),
-                             countAt(row, "shared_bytes"),
-                             countAt(row, "cubin_bytes")};
-        if (const auto entries = row.find("entries"); entries != row.end() && entries->is_array()) {
-            for (const Json& entry : *entries) {
-                variant.entries.push_back(entry.is_string() ? entry.get<std::string>() : std::string());
-            }
+        const VariantUse use{textOf(engine::textOf(row, engine::result::kSpecialization)),
+                             textOf(engine::textOf(row, engine::result::kOrigin)),
+                             textOf(engine::textOf(row, engine::result::kReason)),
+                             countAt(row, engine::result::kCalls),
+                             static_cast<int>(engine::numberOf(row, engine::result::kRegisters).value_or(0)),
+                             static_cast<int>(engine::numberOf(row, engine::result::kSpillBytes).value_or(0)),
+                             countAt(row, engine::result::kSharedBytes),
+                             countAt(row, engine::result::kCubinBytes)};
+        for (const Json& entry : engine::rowsOf(row, engine::result::kEntries)) {
+            variant.entries.push_back(entry.is_string() ? entry.get<std::string>() : std::string());
         }
         const auto same = std::ranges::find_if(used, [&variant](const UsedVariant& other) {
             return other.family == variant.family && other.name() == variant.name();
@@ -65,18 +61,6 @@ std::vector<UsedVariant> usedVariants(const Json& metrics) {
         }
     }
     return used;
-}
-
-std::vector<std::string> packFolders(const Json& spec) {
-    std::vector<std::string> folders;
-    if (const auto packs = spec.find("kernel_pack"); packs != spec.end() && packs->is_array()) {
-        for (const Json& pack : *packs) {
-            if (pack.is_string()) {
-                folders.push_back(pack.get<std::string>());
-            }
-        }
-    }
-    return folders;
 }
 
 /// Every variant of a pack that could run on the run's device, and the names of the kernels of those in use.
@@ -103,7 +87,7 @@ void addFromPack(VariantList& list, const kernels::KernelPack& pack) {
     }
 }
 
-void addFromPacks(VariantList& list, const Json& spec) {
+void addFromPacks(VariantList& list, const std::vector<std::string>& folders) {
     if (list.used.empty()) {
         return;
     }
@@ -113,7 +97,7 @@ void addFromPacks(VariantList& list, const Json& spec) {
         list.note = QString::fromUtf8(error.what()); // nothing can be chosen for a device that nobody knows
         return;
     }
-    for (const std::string& folder : packFolders(spec)) {
+    for (const std::string& folder : folders) {
         try {
             addFromPack(list, kernels::KernelPack::load(folder));
         } catch (const base::Error& error) {
@@ -124,13 +108,13 @@ void addFromPacks(VariantList& list, const Json& spec) {
 }
 
 /// The widest instructions that the processor had, and the narrower ones.
-void addSimd(VariantList& list, const Json& spec, const Json& environment) {
+void addSimd(VariantList& list, const std::string& simdAsked, const Json& environment) {
     const QString simd = textOf(base::textAt(environment, "simd")).section(QLatin1Char('-'), -1);
     if (simd.isEmpty() || base::textAt(environment, "backend") != "cpu") {
         return;
     }
     list.cpu = true;
-    const QString asked = textOf(base::textAt(spec, "simd"));
+    const QString asked = textOf(simdAsked);
     const bool chosen = asked.isEmpty() || asked == QLatin1String("auto");
     VariantUse use;
     use.reason = chosen ? QObject::tr("the widest that the processor has") : QObject::tr("named by --simd");
@@ -249,11 +233,11 @@ std::vector<Candidate> VariantList::of(const QString& family) const {
 
 VariantListPtr variantList(const sessions::RunInfo& run) {
     auto list = std::make_shared<VariantList>();
-    const Json spec = base::parsedObject(run.specJson);
+    const auto experiment = engine::Experiment::read(run.specJson);
     list->used = usedVariants(base::parsedObject(run.metricsJson));
-    addFromPacks(*list, spec);
+    addFromPacks(*list, experiment ? experiment->texts("kernel_pack") : std::vector<std::string>());
     if (list->used.empty()) {
-        addSimd(*list, spec, base::parsedObject(run.environmentJson));
+        addSimd(*list, experiment ? experiment->text("simd") : std::string(), base::parsedObject(run.environmentJson));
     }
     return list;
 }
@@ -272,24 +256,21 @@ std::optional<base::TimeNs> variantTime(const UsedVariant& variant, const Kernel
 }
 
 std::string variantExperiment(const sessions::RunInfo& run, const Candidate& candidate) {
-    Json spec = base::parsedObject(run.specJson);
-    spec["profile"] = "full"; // without it neither kernels nor ops are recorded
+    auto experiment = engine::Experiment::read(run.specJson);
+    if (!experiment) {
+        return {};
+    }
+    experiment->set("profile", std::string("full")); // without it neither kernels nor ops are recorded
     if (candidate.family == kCpuFamily) {
-        spec["simd"] = candidate.name.toStdString();
-        return base::compactText(spec);
+        experiment->set("simd", candidate.name.toStdString());
+        return experiment->jsonText();
     }
     const std::string prefix = candidate.family.toStdString() + "=";
-    Json overrides = Json::array();
-    if (const auto kept = spec.find("kernel"); kept != spec.end() && kept->is_array()) {
-        for (const Json& item : *kept) {
-            if (!item.is_string() || !item.get_ref<const std::string&>().starts_with(prefix)) {
-                overrides.push_back(item);
-            }
-        }
-    }
+    std::vector<std::string> overrides = experiment->texts("kernel");
+    std::erase_if(overrides, [&](const std::string& item) { return item.starts_with(prefix); });
     overrides.push_back(prefix + candidate.name.toStdString());
-    spec["kernel"] = std::move(overrides);
-    return base::compactText(spec);
+    experiment->set("kernel", overrides);
+    return experiment->jsonText();
 }
 
 FlatTreePtr variantTree(const VariantSide& a, const std::optional<VariantSide>& b) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/analysis/kv_pool_steps.h"
 #include "profiler/timeline/page_facet.h"
 #include "profiler/timeline/request_facet.h"
@@ -36,24 +37,18 @@ std::uint64_t wholeBytes(std::optional<double> value) {
 std::vector<KvPoolGroup> groupsOf(const sessions::RunInfo& run) {
     std::vector<KvPoolGroup> groups;
     const nlohmann::json metrics = base::parsedObject(run.metricsJson);
-    const auto cache = metrics.find("kv_cache");
-    if (cache == metrics.end() || !cache->is_object()) {
-        return groups;
-    }
-    const auto rows = cache->find("groups");
-    for (std::size_t i = 0;
-         rows != cache->end() && rows->is_array() && i < std::min<std::size_t>(rows->size(), kMostGroups); ++i) {
+    const nlohmann::json& rows = engine::rowsOf(metrics, engine::result::kKvCacheGroups);
+    for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), kMostGroups); ++i) {
         KvPoolGroup group;
-        const nlohmann::json& row = (*rows)[i];
+        const nlohmann::json& row = rows[i];
         if (row.is_object()) {
-            group.name = textOf(base::textAt(row, "name"));
-            group.sliding = base::numberAt(row, "window").value_or(0) > 0;
-            if (const auto layers = row.find("layers"); layers != row.end() && layers->is_array()) {
-                group.layers = layers->size();
-            }
-            group.pageTokens = std::llround(std::clamp(base::numberAt(row, "page_tokens").value_or(0), 0.0, 1e9));
-            group.pageBytes =
-                static_cast<std::uint64_t>(group.pageTokens) * base::bytesAt(row, "bytes_per_token").value_or(0);
+            group.name = textOf(engine::textOf(row, engine::result::kName));
+            group.sliding = engine::numberOf(row, engine::result::kWindow).value_or(0) > 0;
+            group.layers = engine::rowsOf(row, engine::result::kLayers).size();
+            group.pageTokens =
+                std::llround(std::clamp(engine::numberOf(row, engine::result::kPageTokens).value_or(0), 0.0, 1e9));
+            group.pageBytes = static_cast<std::uint64_t>(group.pageTokens) *
+                              engine::countOf(row, engine::result::kBytesPerToken).value_or(0);
         }
         groups.push_back(std::move(group));
     }
@@ -141,7 +136,8 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
     pool->backed_.setEnd(pool->end_);
     pool->backed_.finish();
     pool->limitPages_ = std::llround(
-        std::clamp(base::numberAt(base::parsedObject(run.metricsJson), "kv_pool_limit_pages").value_or(0), 0.0, 1e15));
+        std::clamp(engine::numberOf(base::parsedObject(run.metricsJson), engine::result::kKvPoolLimitPages).value_or(0),
+                   0.0, 1e15));
     const profiler::KvPoolSteps steps(timeline);
     pool->takePages(timeline, steps);
     if (pool->events_.empty()) {

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/trace.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/analysis/kv_curve.h"
 #include "ui/models/common/format.h"
 
@@ -23,13 +25,10 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 constexpr std::uint64_t kMostTokenBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostShownGroups = 16, kMostLayers = 4096;
 
-std::int64_t wholeAt(const Json& object, const char* key, std::int64_t most) {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_number()) {
-        return 0;
-    }
-    const double value = found->get<double>();
-    return value >= 0 && value <= static_cast<double>(most) ? static_cast<std::int64_t>(value) : 0;
+/// 0 where the field is missing or above `most`.
+std::int64_t wholeOf(const Json& object, const engine::ResultField& field, std::int64_t most) {
+    const auto value = engine::countOf(object, field);
+    return value && *value <= static_cast<std::uint64_t>(most) ? static_cast<std::int64_t>(*value) : 0;
 }
 
 std::optional<KvLayerGroup> groupOf(const Json& row) {
@@ -37,17 +36,16 @@ std::optional<KvLayerGroup> groupOf(const Json& row) {
         return std::nullopt;
     }
     KvLayerGroup group;
-    group.window = wholeAt(row, "window", kMostTokens);
-    group.name = row.contains("name") && row["name"].is_string()
-                     ? QString::fromStdString(row["name"].get<std::string>())
+    group.window = wholeOf(row, engine::result::kWindow, kMostTokens);
+    const std::string name = engine::textOf(row, engine::result::kName);
+    group.name = !name.empty()      ? QString::fromStdString(name)
                  : group.window > 0 ? QStringLiteral("sliding")
                                     : QStringLiteral("full");
-    group.bytesPerToken =
-        static_cast<std::uint64_t>(wholeAt(row, "bytes_per_token", static_cast<std::int64_t>(kMostTokenBytes)));
-    group.pageTokens = wholeAt(row, "page_tokens", kMostTokens);
-    const auto layers = row.find("layers");
-    if (layers != row.end() && layers->is_array() && layers->size() <= kMostLayers) {
-        for (const Json& layer : *layers) {
+    group.bytesPerToken = static_cast<std::uint64_t>(
+        wholeOf(row, engine::result::kBytesPerToken, static_cast<std::int64_t>(kMostTokenBytes)));
+    group.pageTokens = wholeOf(row, engine::result::kPageTokens, kMostTokens);
+    if (const Json& layers = engine::rowsOf(row, engine::result::kLayers); layers.size() <= kMostLayers) {
+        for (const Json& layer : layers) {
             if (layer.is_number_integer()) {
                 group.layers.push_back(layer.get<int>());
             }
@@ -137,16 +135,11 @@ std::optional<double> KvSummary::error() const {
 
 std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     const Json metrics = Json::parse(run.metricsJson, nullptr, false);
-    if (!metrics.is_object() || !metrics.contains("kv_cache") || !metrics["kv_cache"].is_object()) {
-        return std::nullopt;
-    }
-    const Json& cache = metrics["kv_cache"];
     KvGeometry geometry;
-    if (cache.contains("dtype") && cache["dtype"].is_string()) {
-        geometry.dtype = QString::fromStdString(cache["dtype"].get<std::string>());
-    }
-    if (cache.contains("groups") && cache["groups"].is_array() && cache["groups"].size() <= kMostShownGroups) {
-        for (const Json& row : cache["groups"]) {
+    geometry.dtype = QString::fromStdString(engine::textOf(metrics, engine::result::kKvCacheDtype));
+    const Json& groups = engine::rowsOf(metrics, engine::result::kKvCacheGroups);
+    if (groups.size() <= kMostShownGroups) {
+        for (const Json& row : groups) {
             if (auto group = groupOf(row)) {
                 geometry.groups.push_back(std::move(*group));
             }
@@ -154,13 +147,13 @@ std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     }
     std::stable_sort(geometry.groups.begin(), geometry.groups.end(),
                      [](const auto& a, const auto& b) { return a.window < b.window; });
-    const Json spec = Json::parse(run.specJson, nullptr, false);
-    std::int64_t sequences = wholeAt(metrics, "batch", 1'000'000);
-    if (sequences == 0 && metrics.contains("requests") && metrics["requests"].is_array()) {
-        sequences = static_cast<std::int64_t>(metrics["requests"].size());
+    constexpr std::int64_t kMostSequences = 1'000'000;
+    std::int64_t sequences = wholeOf(metrics, engine::result::kBatch, kMostSequences);
+    if (sequences == 0) {
+        sequences = static_cast<std::int64_t>(engine::rowsOf(metrics, engine::result::kRequests).size());
     }
-    if (sequences == 0 && spec.is_object()) {
-        sequences = wholeAt(spec, "batch", 1'000'000);
+    if (const auto spec = engine::Experiment::read(run.specJson); sequences == 0 && spec) {
+        sequences = std::min(spec->maybeInteger("batch").value_or(0), kMostSequences);
     }
     geometry.sequences = std::max<std::int64_t>(1, sequences);
     return geometry.groups.empty() ? std::nullopt : std::optional(geometry);

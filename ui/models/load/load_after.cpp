@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
@@ -17,11 +19,6 @@ namespace vitrine::ui {
 namespace {
 
 using Json = nlohmann::json;
-
-Json objectAt(const Json& value, const char* key) {
-    const auto found = value.is_object() ? value.find(key) : value.end();
-    return value.is_object() && found != value.end() && found->is_object() ? *found : Json();
-}
 
 /// "0.41 %", with two digits that say something: agreement is often far below a hundredth of a percent.
 QString smallShare(double share) {
@@ -37,9 +34,9 @@ FlatNode row(const QString& name, const QString& value) {
 }
 
 bool sameModel(const sessions::RunInfo& a, const sessions::RunInfo& b) {
-    const Json left = base::parsedObject(a.specJson), right = base::parsedObject(b.specJson);
+    const auto left = engine::Experiment::read(a.specJson), right = engine::Experiment::read(b.specJson);
     return runSummary(a).model == runSummary(b).model && runSummary(a).device == runSummary(b).device &&
-           left.value("plan", Json()) == right.value("plan", Json());
+           (left && left->isPlan()) == (right && right->isPlan());
 }
 
 } // namespace
@@ -47,32 +44,32 @@ bool sameModel(const sessions::RunInfo& a, const sessions::RunInfo& b) {
 AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::RunInfo& load, const QString& weights) {
     AfterLoad after;
     for (const sessions::RunInfo& run : runs) { // later runs replace earlier ones
-        const Json spec = base::parsedObject(run.specJson), metrics = base::parsedObject(run.metricsJson);
-        const engine::Workload* workload = engine::findWorkload(base::textAt(spec, "workload"));
-        const bool answers = workload != nullptr && workload->needsPrompt;
-        if (run.status != sessions::RunStatus::Done || textOf(base::textAt(spec, "weights")) != weights || !answers ||
+        const Json metrics = base::parsedObject(run.metricsJson);
+        const auto experiment = engine::Experiment::read(run.specJson);
+        const bool answers = experiment && experiment->workload().needsPrompt;
+        if (run.status != sessions::RunStatus::Done || !answers || textOf(experiment->text("weights")) != weights ||
             !sameModel(run, load)) {
             continue;
         }
-        const auto decode = base::numberAt(metrics, "decode_tokens_per_second");
+        const auto decode = engine::numberOf(metrics, engine::result::kDecodeTokensPerSecond);
         after.decode = decode && *decode > 0 ? decode : after.decode;
-        const auto seconds = base::numberAt(metrics, "prefill_seconds"),
-                   tokens = base::numberAt(metrics, "prompt_tokens");
+        const auto seconds = engine::numberOf(metrics, engine::result::kPrefillSeconds),
+                   tokens = engine::numberOf(metrics, engine::result::kPromptTokens);
         if (seconds && tokens && *seconds > 0 && *tokens > 0) {
             after.prefill = *tokens / *seconds;
             after.promptTokens = std::llround(*tokens);
         }
-        after.priced = base::textAt(metrics, "time_base") == "virtual";
-        const auto context = base::numberAt(metrics, "max_context");
+        after.priced = engine::textOf(metrics, engine::result::kTimeBase) == "virtual";
+        const auto context = engine::numberOf(metrics, engine::result::kMaxContext);
         after.context = context ? context : after.context;
-        const auto ids = metrics.find("ids");
-        if (ids != metrics.end() && ids->is_array() && spec.value("temperature", Json(0.0)) == 0.0) {
+        const Json* ids = engine::valueOf(metrics, engine::result::kIds);
+        if (ids != nullptr && ids->is_array() && experiment->real("temperature") == 0) {
             after.ids.clear();
             for (const Json& id : *ids) {
                 after.ids.push_back(id.is_number_integer() ? id.get<std::int64_t>() : -1);
             }
-            after.prompt = spec.value("prompt", Json()).dump() + spec.value("tokens", Json()).dump() +
-                           spec.value("chat", Json()).dump() + spec.value("raw", Json()).dump();
+            after.prompt = base::compactText(Json{experiment->text("prompt"), experiment->tokens("tokens"),
+                                                  experiment->text("chat"), experiment->flag("raw")});
         }
     }
     return after;
@@ -80,20 +77,21 @@ AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::
 
 std::optional<AfterLoad> measuredAfterLoad(const sessions::RunInfo& run, std::size_t variant) {
     const Json metrics = base::parsedObject(run.metricsJson);
-    if (!metrics.contains("variants") || !metrics["variants"].is_array() || variant >= metrics["variants"].size()) {
+    const Json& variants = engine::rowsOf(metrics, engine::result::kVariants);
+    if (variant >= variants.size()) {
         return std::nullopt;
     }
-    const Json measured = objectAt(metrics["variants"][variant], "after_load");
+    const Json& load = variants[variant];
     AfterLoad after;
-    after.decode = base::numberAt(measured, "decode_tokens_per_second");
+    after.decode = engine::numberOf(load, engine::result::kAfterLoadDecodeTokensPerSecond);
     if (!after.decode) {
         return std::nullopt;
     }
-    after.decode16 = base::numberAt(measured, "decode_tokens_per_second_batch_16");
-    after.prefill = base::numberAt(measured, "prefill_tokens_per_second");
-    after.promptTokens = std::llround(base::numberAt(measured, "prompt_tokens").value_or(0));
-    after.context = base::numberAt(measured, "context_tokens");
-    after.priced = base::textAt(metrics, "time_base") == "virtual";
+    after.decode16 = engine::numberOf(load, engine::result::kAfterLoadDecodeTokensPerSecondBatch16);
+    after.prefill = engine::numberOf(load, engine::result::kAfterLoadPrefillTokensPerSecond);
+    after.promptTokens = std::llround(engine::numberOf(load, engine::result::kAfterLoadPromptTokens).value_or(0));
+    after.context = engine::numberOf(load, engine::result::kAfterLoadContextTokens);
+    after.priced = engine::textOf(metrics, engine::result::kTimeBase) == "virtual";
     return after;
 }
 
@@ -126,8 +124,8 @@ FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b) {
 
 FlatTreePtr measuredAgreement(const sessions::RunInfo& run) {
     const Json metrics = base::parsedObject(run.metricsJson);
-    const Json agreement = objectAt(metrics, "agreement");
-    const auto tokens = base::numberAt(agreement, "tokens"), equal = base::numberAt(agreement, "tokens_equal");
+    const auto tokens = engine::numberOf(metrics, engine::result::kAgreementTokens),
+               equal = engine::numberOf(metrics, engine::result::kAgreementTokensEqual);
     if (!tokens || !equal) {
         return nullptr;
     }
@@ -136,19 +134,20 @@ FlatTreePtr measuredAgreement(const sessions::RunInfo& run) {
     table->nodes.push_back(
         row(QObject::tr("tokens equal"),
             QObject::tr("%1 of %2").arg(countText(std::llround(*equal)), countText(std::llround(*tokens)))));
-    if (const auto first = base::numberAt(agreement, "first_difference")) {
+    if (const auto first = engine::numberOf(metrics, engine::result::kAgreementFirstDifference)) {
         table->nodes.push_back(
             row(QObject::tr("first difference"), QObject::tr("token %1").arg(countText(std::llround(*first) + 1))));
     }
-    const auto largest = base::numberAt(agreement, "largest_logit_difference"),
-               spread = base::numberAt(agreement, "logit_spread");
+    const auto largest = engine::numberOf(metrics, engine::result::kAgreementLargestLogitDifference),
+               spread = engine::numberOf(metrics, engine::result::kAgreementLogitSpread);
     if (largest && spread && *spread > 0) {
         table->nodes.push_back(row(QObject::tr("largest logit difference"),
                                    QObject::tr("%1 of spread").arg(smallShare(*largest / *spread))));
         table->nodes.back().cells[1].tip =
             QObject::tr("%1 of %2, over the logits of %3 prompt positions")
                 .arg(QString::number(*largest, 'g', 3), QString::number(*spread, 'g', 4),
-                     countText(std::llround(base::numberAt(agreement, "logit_positions").value_or(0))));
+                     countText(std::llround(
+                         engine::numberOf(metrics, engine::result::kAgreementLogitPositions).value_or(0))));
     }
     for (std::size_t i = 0; i < table->nodes.size(); ++i) {
         table->nodes[i].key = i + 1;

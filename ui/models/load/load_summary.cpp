@@ -9,6 +9,8 @@
 #include <numeric>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/scope_places.h"
 #include "profiler/timeline/kernel_facet.h"
@@ -126,12 +128,8 @@ void fillSteps(LoadSide& side, const std::vector<Change>& changes) {
 }
 
 Json variantOf(const Json& metrics, std::size_t index) {
-    const auto variants = metrics.find("variants");
-    if (variants != metrics.end() && variants->is_array() && index < variants->size() &&
-        (*variants)[index].is_object()) {
-        return (*variants)[index];
-    }
-    return Json::object();
+    const Json& variants = engine::rowsOf(metrics, engine::result::kVariants);
+    return index < variants.size() && variants[index].is_object() ? variants[index] : Json::object();
 }
 
 } // namespace
@@ -194,9 +192,7 @@ const profiler::LoadStage* LoadSide::stage(const char* name) const {
 }
 
 std::size_t loadVariants(const sessions::RunInfo& run) {
-    const Json metrics = base::parsedObject(run.metricsJson);
-    const auto variants = metrics.find("variants");
-    return variants != metrics.end() && variants->is_array() ? variants->size() : 0;
+    return engine::rowsOf(base::parsedObject(run.metricsJson), engine::result::kVariants).size();
 }
 
 LoadChoice chooseLoads(const std::vector<sessions::RunInfo>& runs, sessions::RunId a, sessions::RunId b) {
@@ -222,7 +218,8 @@ LoadChoice chooseLoads(const std::vector<sessions::RunInfo>& runs, sessions::Run
 LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline, std::size_t variant) {
     LoadSide side;
     side.run = run.id;
-    const Json metrics = base::parsedObject(run.metricsJson), spec = base::parsedObject(run.specJson);
+    const Json metrics = base::parsedObject(run.metricsJson);
+    const auto experiment = engine::Experiment::read(run.specJson);
     const Json facts = variantOf(metrics, variant);
     const std::vector<LoadStretch> phases = phasesOf(timeline);
     const std::size_t variants = std::max<std::size_t>(1, loadVariants(run));
@@ -230,30 +227,30 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& tim
     // Of several repeats the one in the middle of the list stands for the rest.
     const std::size_t index =
         variant * static_cast<std::size_t>(side.repeats) + static_cast<std::size_t>(side.repeats) / 2;
-    side.weights = textOf(base::textAt(facts, "weights"));
+    side.weights = textOf(engine::textOf(facts, engine::result::kWeights));
     if (side.weights.isEmpty()) {
-        side.weights = textOf(base::textAt(spec, "weights"));
+        side.weights = textOf(experiment ? experiment->text("weights") : std::string());
     }
     side.title = side.weights == QLatin1String("quantized")     ? QObject::tr("Quantized")
                  : side.weights == QLatin1String("dequantized") ? QObject::tr("Dequantized")
                                                                 : QString::fromStdString(run.name);
     side.budget = runSummary(run).budget;
     if (!side.budget) {
-        side.budget = base::bytesAt(metrics, "budget_bytes");
+        side.budget = engine::countOf(metrics, engine::result::kBudgetBytes);
     }
-    side.bytesRead = base::bytesAt(facts, "bytes_read");
+    side.bytesRead = engine::countOf(facts, engine::result::kBytesRead);
     if (!side.bytesRead) {
-        side.bytesRead = base::bytesAt(metrics, "bytes_read");
+        side.bytesRead = engine::countOf(metrics, engine::result::kBytesRead);
     }
-    side.onDisk = base::bytesAt(facts, "disk_bytes");
-    side.pinned = base::bytesAt(facts, "host_peak_bytes");
+    side.onDisk = engine::countOf(facts, engine::result::kDiskBytes);
+    side.pinned = engine::countOf(facts, engine::result::kHostPeakBytes);
     if (index >= phases.size()) {
         return side;
     }
     const LoadStretch& phase = phases[index];
     side.length = phase.end - phase.begin;
-    side.seconds =
-        base::numberAt(facts, "seconds").value_or(base::numberAt(metrics, "load_seconds").value_or(side.length * 1e-9));
+    side.seconds = engine::numberOf(facts, engine::result::kSeconds)
+                       .value_or(engine::numberOf(metrics, engine::result::kLoadSeconds).value_or(side.length * 1e-9));
     if (side.repeats == 1 && side.seconds > 0) {
         // The phase goes on until the model is bound; loaded is what the report says.
         side.length = std::min(side.length, static_cast<base::TimeNs>(std::llround(std::min(side.seconds, 1e9) * 1e9)));

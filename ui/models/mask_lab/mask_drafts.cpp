@@ -5,6 +5,8 @@
 #include <QSettings>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/mask_lab/mask_lab.h"
 
 namespace vitrine::ui {
@@ -16,13 +18,13 @@ void restoreDrafts(MaskLab& lab, const QString& settingsFile) {
         MaskSizes sizes = lab.sizes();
         for (int i = 0; i < MaskLab::kSides; ++i) {
             const QByteArray text = kept.value(QStringLiteral("mask/%1").arg(i)).toByteArray();
-            const nlohmann::json spec = nlohmann::json::parse(text.toStdString(), nullptr, false);
-            if (spec.is_object() && spec.contains("program")) {
-                sources[i] = sourceOfExperiment(spec, {});
-                sources[i].name = spec.value("name", std::string());
-                sources[i].mask = spec.value("mask", std::string());
-                sources[i].score = spec.value("score", std::string());
-                sizes = sizesOfExperiment(spec, sizes);
+            const auto draft = engine::Experiment::read(text.toStdString());
+            if (draft && draft->has("program")) {
+                sources[i] = sourceOfExperiment(*draft, {});
+                sources[i].name = base::textIn(text.toStdString(), "name");
+                sources[i].mask = draft->text("mask");
+                sources[i].score = draft->text("score");
+                sizes = sizesOfExperiment(*draft, sizes);
             }
         }
         lab.setSizes(sizes);

@@ -8,6 +8,8 @@
 
 #include "base/json_values.h"
 #include "base/trace.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
@@ -99,9 +101,10 @@ void MaskRuns::onEnded(const QString& status, const QString& error, const QStrin
 }
 
 void MaskRuns::takeExperiment(int side, const QString& experimentJson) {
-    const nlohmann::json spec = base::parsedObject(experimentJson.toStdString());
-    lab_->setSizes(sizesOfExperiment(spec, lab_->sizes()));
-    lab_->setSource(side, withCatalogueText(sourceOfExperiment(spec, {})));
+    if (const auto experiment = engine::Experiment::read(experimentJson.toStdString())) {
+        lab_->setSizes(sizesOfExperiment(*experiment, lab_->sizes()));
+        lab_->setSource(side, withCatalogueText(sourceOfExperiment(*experiment, {})));
+    }
 }
 
 void MaskRuns::onRuns() {
@@ -138,23 +141,15 @@ void MaskRuns::onRuns() {
 
 void MaskRuns::nameModel() {
     const RunInfo* run = document_->run(document_->runA());
-    const nlohmann::json spec = run != nullptr ? base::parsedObject(run->specJson) : nlohmann::json::object();
-    const std::string model = base::textAt(spec, "model");
-    if (model.empty()) {
-        return;
+    const auto experiment = run != nullptr ? engine::Experiment::read(run->specJson) : std::nullopt;
+    if (experiment && !experiment->text("model").empty()) {
+        emit modelNamed(experiment->text("model"), experiment->pairs("set"));
     }
-    std::map<std::string, std::string> overrides;
-    if (const auto set = spec.find("set"); set != spec.end() && set->is_object()) {
-        for (const auto& [key, value] : set->items()) {
-            overrides[key] = value.is_string() ? value.get<std::string>() : value.dump();
-        }
-    }
-    emit modelNamed(model, overrides);
 }
 
 void MaskRuns::loadRun(int side, const RunInfo& run) {
-    const nlohmann::json spec = base::parsedObject(run.specJson);
-    if (!spec.contains("mods") || spec["mods"].empty()) {
+    const auto experiment = engine::Experiment::read(run.specJson);
+    if (!experiment || experiment->texts("mods").empty()) {
         takeRun(side, run, {});
         return;
     }
@@ -173,12 +168,15 @@ void MaskRuns::loadRun(int side, const RunInfo& run) {
 }
 
 void MaskRuns::takeRun(int side, const RunInfo& run, const std::vector<std::string>& modTexts) {
-    const nlohmann::json spec = base::parsedObject(run.specJson);
-    MaskSource source = withCatalogueText(sourceOfExperiment(spec, modTexts));
+    const auto experiment = engine::Experiment::read(run.specJson);
+    if (!experiment) {
+        return;
+    }
+    MaskSource source = withCatalogueText(sourceOfExperiment(*experiment, modTexts));
     source.name = run.name;
     const auto times = maskTimes(run.metricsJson);
-    MaskSizes sizes = sizesOfExperiment(spec, lab_->sizes());
-    if (!spec.contains("random") && times) {
+    MaskSizes sizes = sizesOfExperiment(*experiment, lab_->sizes());
+    if (!experiment->has("random") && times) {
         const std::int64_t block = sizes.block;
         sizes = times->sizes; // tensors of a file
         sizes.block = block;
@@ -237,22 +235,28 @@ std::vector<std::int64_t> MaskRuns::lengthsOfRun(sessions::RunId id) const {
     if (run == nullptr) {
         return lengths;
     }
-    const nlohmann::json spec = base::parsedObject(run->specJson);
-    for (const std::string& line : sourceOfExperiment(spec, {}).captures) {
+    const auto experiment = engine::Experiment::read(run->specJson);
+    if (!experiment) {
+        return lengths;
+    }
+    for (const std::string& line : experiment->texts("capture")) {
         if (const auto found = captureLengths(line); !found.empty()) {
             return found;
         }
     }
     const nlohmann::json metrics = base::parsedObject(run->metricsJson);
-    const auto prompts = metrics.find("prompt_tokens");
-    if (prompts != metrics.end() && prompts->is_array()) {
+    const nlohmann::json* prompts = engine::valueOf(metrics, engine::result::kPromptTokens);
+    if (prompts == nullptr) {
+        return lengths;
+    }
+    if (prompts->is_array()) {
         for (const nlohmann::json& length : *prompts) {
             if (length.is_number_integer() && length.get<std::int64_t>() > 0) {
                 lengths.push_back(length.get<std::int64_t>());
             }
         }
-    } else if (prompts != metrics.end() && prompts->is_number_integer() && prompts->get<std::int64_t>() > 0) {
-        const auto batch = static_cast<std::size_t>(base::numberAt(spec, "batch").value_or(1));
+    } else if (prompts->is_number_integer() && prompts->get<std::int64_t>() > 0) {
+        const auto batch = static_cast<std::size_t>(experiment->maybeInteger("batch").value_or(1));
         lengths.assign(std::clamp<std::size_t>(batch, 1, 4096), prompts->get<std::int64_t>());
     }
     return lengths;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/workload/attention/attention_tensors.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::ui {
 
@@ -17,22 +18,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kDocuments[] = "documents:";
-
-std::string textOfKey(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::vector<std::string> textsOfKey(const Json& object, const char* key) {
-    std::vector<std::string> texts;
-    const auto found = object.find(key);
-    for (std::size_t i = 0; found != object.end() && found->is_array() && i < found->size(); ++i) {
-        if ((*found)[i].is_string()) {
-            texts.push_back((*found)[i].get<std::string>());
-        }
-    }
-    return texts;
-}
 
 } // namespace
 
@@ -164,45 +149,42 @@ Json maskExperiment(const MaskSource& source, const std::string& mask, const std
     return experiment;
 }
 
-MaskSource sourceOfExperiment(const Json& experiment, const std::vector<std::string>& modTexts) {
+MaskSource sourceOfExperiment(const engine::Experiment& experiment, const std::vector<std::string>& modTexts) {
     MaskSource source;
     for (const std::string& text : modTexts) {
         source.text += text + (text.ends_with('\n') ? "\n" : "\n\n");
     }
-    source.text += textOfKey(experiment, "program");
-    source.mask = textOfKey(experiment, "mask");
-    source.score = textOfKey(experiment, "score");
+    source.text += experiment.text("program");
+    source.mask = experiment.text("mask");
+    source.score = experiment.text("score");
     if (source.mask.empty()) {
         source.mask = kNoMod;
     }
     if (source.score.empty()) {
         source.score = kNoMod;
     }
-    for (const std::string& text : textsOfKey(experiment, "parameter")) {
+    for (const std::string& text : experiment.texts("parameter")) {
         try {
             source.parameters.insert(engine::parseParameter("parameter", text));
         } catch (const base::BadInput&) {
             continue; // a run with it never began
         }
     }
-    source.captures = textsOfKey(experiment, "capture");
-    source.tensorsFile = textOfKey(experiment, "tensors");
+    source.captures = experiment.texts("capture");
+    source.tensorsFile = experiment.text("tensors");
     return source;
 }
 
-MaskSizes sizesOfExperiment(const Json& experiment, MaskSizes other) {
+MaskSizes sizesOfExperiment(const engine::Experiment& experiment, MaskSizes other) {
     try {
-        const std::string asked = textOfKey(experiment, "stands_for");
+        const std::string asked = experiment.text("stands_for");
         const engine::AttentionSizes sizes =
-            engine::parseAttentionSizes(asked.empty() ? textOfKey(experiment, "random") : asked);
+            engine::parseAttentionSizes(asked.empty() ? experiment.text("random") : asked);
         other = {sizes.batch, sizes.heads, sizes.kvHeads, sizes.queries, sizes.keys, sizes.headDim, other.block};
     } catch (const base::BadInput&) {
         // Tensors of a file: what they measure stands in the run's metrics, which the caller has.
     }
-    const auto block = experiment.find("block_size");
-    if (block != experiment.end() && block->is_number_integer() && block->get<std::int64_t>() > 0) {
-        other.block = block->get<std::int64_t>();
-    }
+    other.block = experiment.integer("block_size");
     return other;
 }
 

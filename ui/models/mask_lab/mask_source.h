@@ -14,6 +14,10 @@
 
 #include "engine/language/program_choice.h"
 
+namespace vitrine::engine {
+class Experiment;
+} // namespace vitrine::engine
+
 namespace vitrine::ui {
 
 /// Expression that stands for no mask or no score.
@@ -66,10 +70,10 @@ std::string sizesText(const MaskSizes& sizes);
 nlohmann::json maskExperiment(const MaskSource& source, const std::string& mask, const std::string& score,
                               const MaskSizes& sizes);
 /// Back from a run's experiment; `modTexts` are the texts of its files, which stand before its own.
-MaskSource sourceOfExperiment(const nlohmann::json& experiment, const std::vector<std::string>& modTexts);
+MaskSource sourceOfExperiment(const engine::Experiment& experiment, const std::vector<std::string>& modTexts);
 /// Sizes that an experiment stands for, else those of its random tensors, and its block size; the rest stays as in
 /// `other`.
-MaskSizes sizesOfExperiment(const nlohmann::json& experiment, MaskSizes other);
+MaskSizes sizesOfExperiment(const engine::Experiment& experiment, MaskSizes other);
 
 /// 16,384 of "16384", "16k", "16K", "1M" (binary), "16 384"; 0: no length.
 std::int64_t parseLength(const QString& text);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {
@@ -18,14 +19,18 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kShortestMeasured = 256;
 
-std::optional<MaskDirectionTimes> directionOf(const Json& metrics, const std::string& name) {
-    const std::optional<double> measured = base::numberAt(metrics, (name + "_ms").c_str());
+std::optional<MaskDirectionTimes> directionOf(const Json& metrics, bool backward) {
+    using namespace engine::result;
+    const auto number = [&](const engine::ResultField& forward, const engine::ResultField& otherwise) {
+        return engine::numberOf(metrics, backward ? otherwise : forward);
+    };
+    const std::optional<double> measured = number(kForwardMs, kBackwardMs);
     if (!measured) {
         return std::nullopt;
     }
-    return MaskDirectionTimes{*measured, base::numberAt(metrics, ("full_" + name + "_ms").c_str()),
-                              base::numberAt(metrics, ("predicted_" + name + "_ms").c_str()),
-                              base::numberAt(metrics, (name + "_tflops").c_str())};
+    return MaskDirectionTimes{*measured, number(kFullForwardMs, kFullBackwardMs),
+                              number(kPredictedForwardMs, kPredictedBackwardMs),
+                              number(kForwardTflops, kBackwardTflops)};
 }
 
 double fullFlops(const MaskSizes& sizes) {
@@ -47,21 +52,22 @@ QString MaskTimes::where() const {
 std::optional<MaskTimes> maskTimes(const std::string& metricsJson) {
     const Json metrics = base::parsedObject(metricsJson);
     MaskTimes times;
-    times.forward = directionOf(metrics, "forward");
-    times.backward = directionOf(metrics, "backward");
+    times.forward = directionOf(metrics, false);
+    times.backward = directionOf(metrics, true);
     if (!times.forward) {
         return std::nullopt;
     }
-    times.device = textOf(base::textAt(metrics, "device"));
-    times.dtype = textOf(base::textAt(metrics, "dtype"));
-    times.cpu = base::textAt(metrics, "backend") == "cpu";
-    times.estimated = base::textAt(metrics, "backend") == "meta";
-    const auto size = [&metrics](const char* key, std::int64_t other) {
-        return static_cast<std::int64_t>(base::numberAt(metrics, key).value_or(static_cast<double>(other)));
+    times.device = textOf(engine::textOf(metrics, engine::result::kDevice));
+    times.dtype = textOf(engine::textOf(metrics, engine::result::kDtype));
+    times.cpu = engine::textOf(metrics, engine::result::kBackend) == "cpu";
+    times.estimated = engine::textOf(metrics, engine::result::kBackend) == "meta";
+    const auto size = [&metrics](const engine::ResultField& field, std::int64_t other) {
+        return static_cast<std::int64_t>(engine::numberOf(metrics, field).value_or(static_cast<double>(other)));
     };
-    times.sizes = {size("batch", 1),  size("heads", 1),    size("kv_heads", 1),    size("q_len", 0),
-                   size("kv_len", 0), size("head_dim", 0), size("block_size", 128)};
-    times.sparsity = base::numberAt(metrics, "block_sparsity");
+    using namespace engine::result;
+    times.sizes = {size(kBatch, 1), size(kHeads, 1),   size(kKvHeads, 1),    size(kQLen, 0),
+                   size(kKvLen, 0), size(kHeadDim, 0), size(kBlockSize, 128)};
+    times.sparsity = engine::numberOf(metrics, engine::result::kBlockSparsity);
     return times;
 }
 

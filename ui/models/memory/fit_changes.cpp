@@ -8,6 +8,7 @@
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/option_table.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 
@@ -71,8 +72,8 @@ void setPrice(FitChange& change, const std::string& metricsJson, const QString& 
     const Json metrics = base::parsedObject(metricsJson);
     change.priced = true;
     change.error = error;
-    change.peak = base::bytesAt(metrics, "peak_bytes").value_or(change.peak);
-    change.seconds = base::numberAt(metrics, "step_seconds_estimate").value_or(change.seconds);
+    change.peak = engine::countOf(metrics, engine::result::kPeakBytes).value_or(change.peak);
+    change.seconds = engine::numberOf(metrics, engine::result::kStepSecondsEstimate).value_or(change.seconds);
 }
 
 } // namespace vitrine::ui

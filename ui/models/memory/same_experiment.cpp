@@ -2,24 +2,24 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/memory/same_experiment.h"
 
-#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::ui {
 
-using Json = nlohmann::json;
-
 bool sameExperiment(const std::string& specA, const std::string& specB) {
-    Json a = Json::parse(specA, nullptr, false), b = Json::parse(specB, nullptr, false);
-    if (!a.is_object() || !b.is_object()) {
+    auto a = engine::Experiment::read(specA), b = engine::Experiment::read(specB);
+    if (!a || !b || &a->workload() != &b->workload()) {
         return false;
     }
-    for (Json* spec : {&a, &b}) {
-        for (const char* key :
-             {"backend", "plan", "profile", "max_batch", "max_context", "techniques", "threads", "session"}) {
-            spec->erase(key);
+    for (engine::Experiment* experiment : {&*a, &*b}) {
+        *experiment = experiment->as(experiment->workload()); // without what only a plan takes
+        for (const char* key : {"backend", "plan", "profile", "threads"}) {
+            experiment->unset(key);
         }
     }
-    return a == b;
+    return *a == *b;
 }
 
 } // namespace vitrine::ui

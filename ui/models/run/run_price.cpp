@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {
@@ -28,21 +29,20 @@ void addTexts(const Json& value, std::vector<std::string>& texts) {
 std::optional<RunPrice> runPrice(const std::string& metricsJson) {
     const Json metrics = base::parsedObject(metricsJson);
     RunPrice price;
-    price.peak = base::bytesAt(metrics, "peak_bytes").value_or(0);
-    price.budget = base::bytesAt(metrics, "budget_bytes").value_or(0);
+    price.peak = engine::countOf(metrics, engine::result::kPeakBytes).value_or(0);
+    price.budget = engine::countOf(metrics, engine::result::kBudgetBytes).value_or(0);
     if (price.peak == 0 || price.budget == 0) {
         return std::nullopt; // 0 stands for unknown: no run needs nothing
     }
-    price.missing = base::bytesAt(metrics, "short_by_bytes").value_or(0);
-    const auto fits = metrics.find("fits");
-    price.fits = fits != metrics.end() && fits->is_boolean() ? fits->get<bool>() : price.missing == 0;
-    if (const auto split = metrics.find("peak_by_category"); split != metrics.end() && split->is_object()) {
+    price.missing = engine::countOf(metrics, engine::result::kShortByBytes).value_or(0);
+    price.fits = engine::flagOf(metrics, engine::result::kFits).value_or(price.missing == 0);
+    if (const Json* split = engine::valueOf(metrics, engine::result::kPeakByCategory)) {
         for (int i = 0; i < base::kCategoryCount; ++i) {
             const std::string name(base::categoryName(static_cast<base::MemoryCategory>(i)));
             price.peakByCategory[static_cast<std::size_t>(i)] = base::bytesAt(*split, name.c_str()).value_or(0);
         }
     }
-    price.device = textOf(base::textAt(metrics, "device"));
+    price.device = textOf(engine::textOf(metrics, engine::result::kDevice));
     return price;
 }
 

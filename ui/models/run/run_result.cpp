@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::ui {
 
@@ -16,14 +17,14 @@ std::optional<RunResult> runResult(const std::string& metricsJson) {
     }
     const Json metrics = base::parsedObject(metricsJson);
     RunResult result;
-    result.peakBytes = base::bytesAt(metrics, "peak_bytes");
-    result.tokens = base::bytesAt(metrics, "generated_tokens");
-    result.kvBytes = base::bytesAt(metrics, "kv_bytes");
-    result.tokensPerSecond = base::numberAt(metrics, "decode_tokens_per_second");
+    result.peakBytes = engine::countOf(metrics, engine::result::kPeakBytes);
+    result.tokens = engine::countOf(metrics, engine::result::kGeneratedTokens);
+    result.kvBytes = engine::countOf(metrics, engine::result::kKvBytes);
+    result.tokensPerSecond = engine::numberOf(metrics, engine::result::kDecodeTokensPerSecond);
     if (!result.tokensPerSecond) {
-        result.tokensPerSecond = base::numberAt(metrics, "tokens_per_second");
+        result.tokensPerSecond = engine::numberOf(metrics, engine::result::kTokensPerSecond);
     }
-    if (const auto error = metrics.find("error"); error != metrics.end()) {
+    if (const Json* error = engine::valueOf(metrics, engine::result::kError)) {
         result.errorDetails = QString::fromStdString(error->dump(2, ' ', false, Json::error_handler_t::replace));
     }
     return result;

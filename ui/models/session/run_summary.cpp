@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/json_values.h"
 #include "base/units.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 
 namespace vitrine::ui {
 
@@ -59,44 +61,45 @@ std::optional<std::uint64_t> firstBytes(const Json& object, std::initializer_lis
 } // namespace
 
 RunSummary runSummary(const sessions::RunInfo& run) {
-    const Json spec = base::parsedObject(run.specJson);
+    const auto experiment = engine::Experiment::read(run.specJson);
+    const auto setting = [&](const char* key) { return textOf(experiment ? experiment->text(key) : std::string()); };
     const Json environment = base::parsedObject(run.environmentJson);
     const Json metrics = base::parsedObject(run.metricsJson);
     RunSummary facts;
-    facts.model = firstText(spec, {"model"});
+    facts.model = setting("model");
     if (!facts.model.startsWith(QLatin1String("synthetic:")) && facts.model.contains(QLatin1Char('/'))) {
         facts.model = QFileInfo(facts.model).fileName();
     }
     facts.backend = firstText(environment, {"backend"});
     if (facts.backend.isEmpty()) {
-        facts.backend = firstText(spec, {"backend"});
+        facts.backend = setting("backend");
     }
     facts.device = firstText(environment, {"device", "device_name", "traits", "device_traits", "device_profile"});
     if (facts.device.isEmpty()) {
-        facts.device = firstText(spec, {"device_profile"});
+        facts.device = setting("device_profile");
     }
     if (facts.device.isEmpty()) {
         facts.device = facts.backend.toUpper();
     }
-    facts.weights = firstText(spec, {"weights"});
-    facts.dtype = firstText(spec, {"dtype"});
+    facts.weights = setting("weights");
+    facts.dtype = setting("dtype");
     if (facts.dtype.isEmpty()) {
-        facts.dtype = firstText(metrics, {"dtype"}); // what the backend chose
+        facts.dtype = textOf(engine::textOf(metrics, engine::result::kDtype)); // what the backend chose
     }
     facts.virtualTime = firstText(environment, {"time_base", "clock"}) == QLatin1String("virtual");
     facts.budget = firstBytes(environment, {"vram_budget", "budget_bytes", "budget"});
     if (!facts.budget || *facts.budget == 0) {
-        facts.budget = firstBytes(spec, {"vram_budget"});
+        facts.budget = experiment ? experiment->maybeBytes("vram_budget") : std::nullopt;
     }
     if (!facts.budget || *facts.budget == 0) {
-        facts.budget = firstBytes(metrics, {"budget_bytes"});
+        facts.budget = engine::countOf(metrics, engine::result::kBudgetBytes);
     }
     if (facts.budget && *facts.budget == 0) {
         facts.budget.reset();
     }
-    facts.peak = firstBytes(metrics, {"peak_bytes"});
-    const auto split = metrics.find("peak_by_category");
-    if (split != metrics.end() && split->is_object()) {
+    facts.peak = engine::countOf(metrics, engine::result::kPeakBytes);
+    const Json* split = engine::valueOf(metrics, engine::result::kPeakByCategory);
+    if (split != nullptr && split->is_object()) {
         base::CategoryBytes bytes{};
         for (const auto& [key, value] : split->items()) {
             const auto category = categoryNamed(key);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/timeline/run_timeline_builder.h"
 #include "ui/models/session/session_worker.h"
 
@@ -32,7 +33,8 @@ std::unique_ptr<SessionFile> openForGui(const std::string& path) {
 RunId nextPart(const RunInfo* run) {
     return run == nullptr || run->status == RunStatus::Running
                ? 0
-               : static_cast<RunId>(base::numberAt(base::parsedObject(run->metricsJson), "next_run").value_or(0));
+               : static_cast<RunId>(
+                     engine::numberOf(base::parsedObject(run->metricsJson), engine::result::kNextRun).value_or(0));
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/controls.h"
 #include "ui/widgets/base/style.h"
@@ -130,7 +131,8 @@ std::vector<std::string> SweepPanel::experiments() const {
 void SweepPanel::updateBar() {
     const bool running = runner_->running();
     const bool counts = !parseSlotCounts(slotCounts_->text()).empty();
-    const bool trace = source_ && base::hasKey(source_->specJson, "trace");
+    const auto repeated = source_ ? engine::Experiment::read(source_->specJson) : std::nullopt;
+    const bool trace = repeated && repeated->has("trace");
     const auto runs = static_cast<qint64>(experiments().size());
     for (QWidget* widget : std::initializer_list<QWidget*>{slotCounts_, static_, continuous_}) {
         widget->setEnabled(!running);

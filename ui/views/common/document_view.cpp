@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/plots/fact_table.h"
@@ -94,9 +95,11 @@ bool DocumentView::allRead(const std::vector<sessions::RunId>& runs) const {
     return std::ranges::all_of(runs, [this](sessions::RunId run) { return read(run); });
 }
 
-void DocumentView::wantExperimentWith(sessions::RunId run, const char* key, const char* value) {
-    if (const sessions::RunInfo* info = runInfo(run)) {
-        emit experimentWanted(textOf(base::withSetting(info->specJson, key, value)));
+void DocumentView::wantExperimentWith(sessions::RunId run, const char* key, const std::string& value) {
+    const sessions::RunInfo* info = runInfo(run);
+    if (auto experiment = info != nullptr ? engine::Experiment::read(info->specJson) : std::nullopt) {
+        experiment->set(key, value);
+        emit experimentWanted(textOf(experiment->jsonText()));
     }
 }
 

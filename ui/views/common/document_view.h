@@ -72,7 +72,7 @@ protected:
     }
 
     /// Asks for the experiment of a run with one setting changed, such as another profile.
-    void wantExperimentWith(sessions::RunId run, const char* key, const char* value);
+    void wantExperimentWith(sessions::RunId run, const char* key, const std::string& value);
 
     // Parts that a view may have.
     virtual TimeCursor* ownAxis() const { return nullptr; }     ///< an axis beside that of run A

@@ -5,8 +5,10 @@
 #include <QCheckBox>
 #include <QStackedWidget>
 #include <QTreeView>
+#include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
@@ -213,7 +215,11 @@ void KernelsView::updateNote() {
     QString note;
     if (run != nullptr && trace_ && trace_->kernels == 0) {
         const RunSummary facts = runSummary(*run);
-        const QString said = textOf(base::firstTextIn(run->metricsJson, "profiler_notes"));
+        const nlohmann::json metrics = base::parsedObject(run->metricsJson);
+        const nlohmann::json& notes = engine::rowsOf(metrics, engine::result::kProfilerNotes);
+        const QString said = notes.empty() || !notes.front().is_string()
+                                 ? QString()
+                                 : textOf(notes.front().get_ref<const std::string&>());
         if (facts.backend == QLatin1String("meta") || facts.virtualTime) {
             note = tr("Kernels are recorded on a GPU. This run was planned on Meta: its ops have predicted times.");
         } else if (facts.backend != QLatin1String("cuda")) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/memory/same_experiment.h"
 
 namespace vitrine::ui {
@@ -57,7 +58,7 @@ QString PlanOverlay::whyNot() const {
     if (run == nullptr) {
         return tr("No run is open");
     }
-    if (!base::hasKey(run->specJson, "workload")) {
+    if (!engine::Experiment::read(run->specJson)) {
         return tr("This run has no experiment that could be planned");
     }
     return {};

@@ -7,6 +7,7 @@
 #include <QStandardPaths>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
@@ -136,9 +137,10 @@ void RunView::onStarted(qint64 run) {
         follow_ = true;
         const sessions::RunInfo* again = runInfo(runA());
         liveBatch_ = again != nullptr && isBatchRun(*again);
-        if (again != nullptr && base::hasKey(again->specJson, "prompt")) {
+        const auto experiment = again != nullptr ? engine::Experiment::read(again->specJson) : std::nullopt;
+        if (experiment && experiment->has("prompt")) {
             text_->addSection(tr("user"), false);
-            text_->appendText(textOf(base::textIn(again->specJson, "prompt")));
+            text_->appendText(textOf(experiment->text("prompt")));
         }
     }
     liveRun_ = run;

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_rows.h"
@@ -68,7 +70,8 @@ void RunView::showSaved() {
 
 void RunView::fillForm(const sessions::RunInfo& run) {
     const QString spec = textOf(run.specJson);
-    if (formTouched() || !startsHere(base::textIn(run.specJson, "workload"))) {
+    const auto experiment = engine::Experiment::read(run.specJson);
+    if (formTouched() || !experiment || !startsHere(std::string(experiment->workload().name))) {
         return; // what the user has typed is not taken away
     }
     form_.load(spec);

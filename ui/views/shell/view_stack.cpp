@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 
 #include "base/json_values.h"
+#include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/views/shell/rail.h"
@@ -96,10 +97,11 @@ void ViewStack::enter() {
 }
 
 void ViewStack::openExperiment(const QString& experimentJson) {
-    const engine::Workload* workload = engine::findWorkload(base::textIn(experimentJson.toStdString(), "workload"));
+    const auto experiment = engine::Experiment::read(experimentJson.toStdString());
     // The Run view says of a workload without a form how it is started.
-    const QString target =
-        workload != nullptr && !workload->formView.empty() ? textOf(workload->formView) : QStringLiteral("run");
+    const QString target = experiment && !experiment->workload().formView.empty()
+                               ? textOf(experiment->workload().formView)
+                               : QStringLiteral("run");
     open(target);
     view(target)->takeExperiment(experimentJson);
 }

@@ -274,7 +274,7 @@ private slots:
 
     void packsThatAreGoneAreSaid() {
         sessions::RunInfo run = test::kernelRunInfo(1, "hopper");
-        run.specJson = R"({"kernel_pack": ["/no/such/pack"]})";
+        run.specJson = R"({"workload": "generate", "kernel_pack": ["/no/such/pack"]})";
         const ui::VariantListPtr list = ui::variantList(run);
         QVERIFY(list->note.contains(QStringLiteral("/no/such/pack")));
         QVERIFY(!list->candidates.empty());

@@ -4,6 +4,7 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/mask_lab/mask_catalogue.h"
 #include "ui/models/mask_lab/mask_lab.h"
 #include "ui/models/mask_lab/mask_reasons.h"
@@ -223,15 +224,16 @@ private slots:
         const MaskSizes sizes = sizesOf(512, 64);
         const nlohmann::json experiment = measureExperiment(source, "mask", "", sizes, QStringLiteral("cpu"), 0);
         QCOMPARE(experiment["workload"].get<std::string>(), std::string("attention"));
-        MaskSource back = sourceOfExperiment(experiment, {});
+        const engine::Experiment read = *engine::Experiment::read(experiment.dump());
+        MaskSource back = sourceOfExperiment(read, {});
         QCOMPARE(back.text, source.text);
         QCOMPARE(back.captures, source.captures);
         QCOMPARE(back.parameters, source.parameters);
         QVERIFY(back.mask == "mask" && back.score == kNoMod);
         // Fewer heads are measured than are shown; the run says which sizes it stands for.
         QVERIFY(experiment.contains("stands_for"));
-        QVERIFY(sizesOfExperiment(experiment, MaskSizes()) == sizes);
-        const MaskSource withFile = sourceOfExperiment(experiment, {"def x(b, h, q, k):\n    return q == k"});
+        QVERIFY(sizesOfExperiment(read, MaskSizes()) == sizes);
+        const MaskSource withFile = sourceOfExperiment(read, {"def x(b, h, q, k):\n    return q == k"});
         QVERIFY(withFile.text.starts_with("def x"));
         QVERIFY(withFile.text.ends_with(source.text));
     }

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "ui/models/common/format.h"
+#include "ui/models/common/result_values.h"
 #include "ui/models/compare/compare_summary.h"
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/plots/roofline_plot.h"

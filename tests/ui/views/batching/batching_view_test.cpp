@@ -465,9 +465,11 @@ private slots:
     }
 
     void wordsOfTraces() {
-        QCOMPARE(ui::traceText(test::batchInfo(1, "static", 4)), QStringLiteral("uniform, 64 requests, seed 11"));
-        const sessions::RunInfo file = test::runInfo(1, "batch", R"({"requests": 30})",
-                                                     R"({"trace": "/tmp/day.jsonl", "requests": 100, "seed": 0})");
+        QCOMPARE(ui::traceText(test::batchInfo(1, "static", 4)),
+                 QStringLiteral("uniform 16\u2013256, 64 requests, seed 11"));
+        const sessions::RunInfo file =
+            test::runInfo(1, "batch", R"({"requests": 30})",
+                          R"({"workload": "batch", "trace": "/tmp/day.jsonl", "requests": 100, "seed": 0})");
         QCOMPARE(ui::traceText(file), QStringLiteral("day.jsonl, 30 requests"));
         QCOMPARE(ui::traceText(test::runInfo(1, "serve", "{}", R"({"workload": "serve", "seed": 0})")), QString());
     }

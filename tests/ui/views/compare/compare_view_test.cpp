@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Comparing runs: words, tables, noise, the common axis and the painted difference.
+#include "ui/models/common/result_values.h"
 #include "ui/views/compare/compare_view.h"
 
 #include <QAbstractItemModelTester>
@@ -13,6 +14,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "engine/workload/experiment/result_fields.h"
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/session/recorded_run.h"
 #include "ui/models/common/format.h"
@@ -112,8 +114,8 @@ private slots:
         QCOMPARE(ui::lowerIsBetter("max_context"), std::optional(false));
         QVERIFY(!ui::lowerIsBetter("budget_bytes"));
         QVERIFY(!ui::lowerIsBetter("prompt_tokens"));
-        QVERIFY(!ui::isMetricShown("ids.3"));
-        QVERIFY(ui::isMetricShown("peak_bytes"));
+        QVERIFY(!engine::isComparable("ids.3"));
+        QVERIFY(engine::isComparable("peak_bytes"));
     }
 
     void units() {

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Sets of result fields that are reported together. A row of the table of workloads names its sets.
+
+#include <array>
+
+#include "engine/workload/experiment/results.h"
+
+namespace vitrine::engine::result {
+
+inline constexpr std::array<const ResultField*, 11> kRunSet{&kModel,    &kWeights, &kDtype,         &kBackend,
+                                                            &kTimeBase, &kDevice,  &kDeviceProfile, &kThreads,
+                                                            &kSimd,     &kAdapter, &kWeightsKept};
+inline constexpr std::array<const ResultField*, 9> kMemorySet{&kPeakBytes,         &kPeakByCategory, &kMaxByCategory,
+                                                              &kPeakReservedBytes, &kHostPeakBytes,  &kBudgetBytes,
+                                                              &kShortByBytes,      &kPeakAt,         &kOutOfMemory};
+inline constexpr std::array<const ResultField*, 3> kLoadingSet{&kLoadSeconds, &kBytesRead, &kResidentBytes};
+inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSeconds,
+                                                               &kKernelsCompiled,
+                                                               &kKernelCompilerSeconds,
+                                                               &kKernels,
+                                                               &kFamily,
+                                                               &kVariant,
+                                                               &kPack,
+                                                               &kArch,
+                                                               &kSpecialization,
+                                                               &kReason,
+                                                               &kOrigin,
+                                                               &kCompileSeconds,
+                                                               &kCalls,
+                                                               &kRegisters,
+                                                               &kSpillBytes,
+                                                               &kSharedBytes,
+                                                               &kCubinBytes,
+                                                               &kEntries};
+inline constexpr std::array<const ResultField*, 6> kPlanSet{
+    &kFits, &kStepSecondsEstimate, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
+inline constexpr std::array<const ResultField*, 13> kAnswerSet{&kPromptTokens,
+                                                               &kIds,
+                                                               &kText,
+                                                               &kFinishReason,
+                                                               &kLogprobs,
+                                                               &kTopLogprobs,
+                                                               &kRequests,
+                                                               &kMaxNewTokens,
+                                                               &kGeneratedTokens,
+                                                               &kDecodeSteps,
+                                                               &kPrefillSeconds,
+                                                               &kDecodeSeconds,
+                                                               &kDecodeTokensPerSecond};
+inline constexpr std::array<const ResultField*, 11> kKvSet{
+    &kKvBytes, &kKvPageBytes, &kKvPageBytesByGroup, &kKvCache,   &kKvCacheDtype, &kKvCacheKind, &kKvCacheGroups,
+    &kLayers,  &kWindow,      &kBytesPerToken,      &kPageTokens};
+inline constexpr std::array<const ResultField*, 11> kRooflineSet{
+    &kRooflineRatio,         &kRooflineBytesPerToken,        &kRooflineBandwidth,       &kRooflineBandwidthSource,
+    &kRooflineParts,         &kRooflineFloorSecondsPerToken, &kRooflineSecondsPerToken, &kRooflineSequences,
+    &kRooflineContextTokens, &kRooflineExpertsHit,           &kRooflineExpertsCounted};
+inline constexpr std::array<const ResultField*, 16> kLoadSet{&kVariants,
+                                                             &kDiskBytes,
+                                                             &kSteadyBytes,
+                                                             &kAfterLoad,
+                                                             &kAfterLoadContextTokens,
+                                                             &kAfterLoadDecodeTokensPerSecond,
+                                                             &kAfterLoadDecodeTokensPerSecondBatch16,
+                                                             &kAfterLoadPrefillSeconds,
+                                                             &kAfterLoadPrefillTokensPerSecond,
+                                                             &kAfterLoadPromptTokens,
+                                                             &kAgreementTokens,
+                                                             &kAgreementTokensEqual,
+                                                             &kAgreementFirstDifference,
+                                                             &kAgreementLogitPositions,
+                                                             &kAgreementLargestLogitDifference,
+                                                             &kAgreementLogitSpread};
+inline constexpr std::array<const ResultField*, 32> kBatchSet{&kMode,
+                                                              &kSlots,
+                                                              &kFinishedRequests,
+                                                              &kRefusedRequests,
+                                                              &kCancelledRequests,
+                                                              &kFailedRequests,
+                                                              &kTtft,
+                                                              &kTpot,
+                                                              &kE2e,
+                                                              &kStepTokens,
+                                                              &kStepsLaunchedAhead,
+                                                              &kSlotUtilization,
+                                                              &kPrefillTokens,
+                                                              &kRecomputedTokens,
+                                                              &kPaddingTokens,
+                                                              &kPreemptions,
+                                                              &kSwaps,
+                                                              &kSwapBytes,
+                                                              &kSwapMostPages,
+                                                              &kSwapHostBytes,
+                                                              &kLostSwaps,
+                                                              &kOutOfMemorySteps,
+                                                              &kLastOutOfMemory,
+                                                              &kKvPoolBytes,
+                                                              &kKvPoolPages,
+                                                              &kKvPoolLimitPages,
+                                                              &kKvMostPages,
+                                                              &kKvFragmentation,
+                                                              &kKvEvictions,
+                                                              &kSharedPrefixTokens,
+                                                              &kSharedPrefixRequests,
+                                                              &kKvKeptRings};
+inline constexpr std::array<const ResultField*, 34> kTrainingSet{
+    &kSequences,  &kDataTokens,          &kPredictedTokens,   &kValidationRows, &kCutRows,     &kCutTokens,
+    &kCutLines,   &kRowsWithoutTargets,  &kTrainedParameters, &kTrainedShare,   &kBatchTokens, &kLosses,
+    &kGradNorms,  &kLearningRates,       &kAuxLosses,         &kEvalLosses,     &kEvalSteps,   &kStepSeconds,
+    &kTokens,     &kCheckpointsOnDevice, &kResumedFromStep,   &kTrainedLoss,    &kSavedLoss,   &kAdapterLoss,
+    &kBaseLoss,   &kMergedLoss,          &kMergeLossKept,     &kMerged,         &kTechniques,  &kName,
+    &kCheckpoint, &kLossChunks,          &kTiledMlp,          &kHostBytes};
+inline constexpr std::array<const ResultField*, 21> kAttentionSet{&kHeads,          &kKvHeads,
+                                                                  &kQLen,           &kKvLen,
+                                                                  &kHeadDim,        &kForwardFlops,
+                                                                  &kForwardMs,      &kForwardTflops,
+                                                                  &kFullForwardMs,  &kPredictedForwardMs,
+                                                                  &kBackwardMs,     &kBackwardTflops,
+                                                                  &kFullBackwardMs, &kPredictedBackwardMs,
+                                                                  &kBlockSize,      &kBlockSparsity,
+                                                                  &kFullShare,      &kMetadataBytes,
+                                                                  &kBuildSeconds,   &kBlockMaskCached,
+                                                                  &kNotes};
+inline constexpr std::array<const ResultField*, 7> kFileSet{&kShape, &kOutput,  &kBytes,         &kFiles,
+                                                            &kRows,  &kDecoded, &kDecodeContexts};
+inline constexpr std::array<const ResultField*, 17> kBenchSet{
+    &kValue,          &kUnit,           &kCeiling,        &kRatio,          &kWhat,           &kTtftP50Seconds,
+    &kTtftP90Seconds, &kTtftP95Seconds, &kTtftP99Seconds, &kTpotP50Seconds, &kTpotP90Seconds, &kTpotP95Seconds,
+    &kTpotP99Seconds, &kE2eP50Seconds,  &kE2eP90Seconds,  &kE2eP95Seconds,  &kE2eP99Seconds};
+inline constexpr std::array<const ResultField*, 6> kProgramSet{&kError,         &kLostRecords,  &kNextRun,
+                                                               &kProfilerNotes, &kDroppedParts, &kDroppedBytes};
+inline constexpr std::array<const ResultField*, 5> kRateSet{&kSeconds, &kGbPerSecond, &kSteps, &kTokensPerSecond,
+                                                            &kBatch};
+
+} // namespace vitrine::engine::result
