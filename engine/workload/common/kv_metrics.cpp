@@ -27,7 +27,9 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
                                      {"kind", options.kind == KvCacheKind::Static  ? "static"
                                               : options.kind == KvCacheKind::Paged ? "paged"
                                                                                    : "dynamic"},
-                                     {"groups", std::move(groups)}};
+                                     {"head_dim", config.headDim},
+                           {"context_limit", config.maxPositions},
+                           {"groups", std::move(groups)}};
 }
 
 void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options) {

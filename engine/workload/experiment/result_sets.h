@@ -50,9 +50,10 @@ inline constexpr std::array<const ResultField*, 13> kAnswerSet{&kPromptTokens,
                                                                &kPrefillSeconds,
                                                                &kDecodeSeconds,
                                                                &kDecodeTokensPerSecond};
-inline constexpr std::array<const ResultField*, 11> kKvSet{
-    &kKvBytes, &kKvPageBytes, &kKvPageBytesByGroup, &kKvCache,   &kKvCacheDtype, &kKvCacheKind, &kKvCacheGroups,
-    &kLayers,  &kWindow,      &kBytesPerToken,      &kPageTokens};
+inline constexpr std::array<const ResultField*, 13> kKvSet{
+    &kKvBytes,     &kKvPageBytes,    &kKvPageBytesByGroup,  &kKvCache,       &kKvCacheDtype,
+    &kKvCacheKind, &kKvCacheHeadDim, &kKvCacheContextLimit, &kKvCacheGroups, &kLayers,
+    &kWindow,      &kBytesPerToken,  &kPageTokens};
 inline constexpr std::array<const ResultField*, 11> kRooflineSet{
     &kRooflineRatio,         &kRooflineBytesPerToken,        &kRooflineBandwidth,       &kRooflineBandwidthSource,
     &kRooflineParts,         &kRooflineFloorSecondsPerToken, &kRooflineSecondsPerToken, &kRooflineSequences,

@@ -99,6 +99,8 @@ inline constexpr ResultField kKvPageBytesByGroup{"kv_page_bytes_by_group", Resul
 inline constexpr ResultField kKvCache{"kv_cache", ResultUnit::Data, "layout of the KV cache"};
 inline constexpr ResultField kKvCacheDtype{"kv_cache.dtype", ResultUnit::Text, "type of the KV cache"};
 inline constexpr ResultField kKvCacheKind{"kv_cache.kind", ResultUnit::Text, "kind of KV cache"};
+inline constexpr ResultField kKvCacheHeadDim{"kv_cache.head_dim", ResultUnit::Count, "head size of the KV cache"};
+inline constexpr ResultField kKvCacheContextLimit{"kv_cache.context_limit", ResultUnit::Count, "the model's context"};
 inline constexpr ResultField kKvCacheGroups{"kv_cache.groups", ResultUnit::Data, "layers of the KV cache"};
 
 // A group of layers of the KV cache

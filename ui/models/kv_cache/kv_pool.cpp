@@ -111,8 +111,8 @@ private:
 } // namespace
 
 double KvPoolBytes::waste() const {
-    const auto held = static_cast<double>(measured());
-    return held > 0 ? std::clamp(1 - static_cast<double>(predicted()) / held, 0.0, 1.0) : 0;
+    const auto all = static_cast<double>(held());
+    return all > 0 ? std::clamp(1 - static_cast<double>(kept()) / all, 0.0, 1.0) : 0;
 }
 
 std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const profiler::RunTimeline& timeline) {
@@ -278,12 +278,11 @@ void KvPool::makeMoments() {
         };
         const base::TimeNs first = places[i];
         const KvPoolBytes at = bytesAt(first);
-        Extreme measured{first, first, at.measured(), at.measured()},
-            predicted{first, first, at.predicted(), at.predicted()};
+        Extreme measured{first, first, at.held(), at.held()}, predicted{first, first, at.kept(), at.kept()};
         for (; i < places.size() && stretchOf(places[i]) == stretch; ++i) {
             const KvPoolBytes bytes = bytesAt(places[i]);
-            measured.take(places[i], bytes.measured());
-            predicted.take(places[i], bytes.predicted());
+            measured.take(places[i], bytes.held());
+            predicted.take(places[i], bytes.kept());
         }
         std::array<base::TimeNs, kEach> kept{first, measured.least, measured.most, predicted.least, predicted.most};
         std::ranges::sort(kept);

@@ -46,8 +46,8 @@ struct KvPoolBytes {
     std::uint64_t keptFull = 0, keptSliding = 0;
     std::uint64_t noWindow = 0; ///< if every layer kept all tokens
 
-    std::uint64_t measured() const { return full + sliding; }
-    std::uint64_t predicted() const { return keptFull + keptSliding; }
+    std::uint64_t held() const { return full + sliding; }
+    std::uint64_t kept() const { return keptFull + keptSliding; }
     /// Share of the pages' bytes without a token that is needed.
     double waste() const;
 };

@@ -114,24 +114,24 @@ FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time) {
         node.cells[1].tip = exactBytesText(value);
         table->nodes.push_back(std::move(node));
     };
-    if (bytes.measured() > 0) {
+    if (bytes.held() > 0) {
         size(QObject::tr("full layers"), bytes.full);
         if (bytes.sliding > 0) {
             size(QObject::tr("sliding layers"), bytes.sliding);
         }
-        size(QObject::tr("measured, whole pages"), bytes.measured(), true);
+        size(QObject::tr("held, whole pages"), bytes.held(), true);
     }
-    if (bytes.predicted() > 0) {
-        size(QObject::tr("predicted, tokens kept"), bytes.predicted());
-        if (bytes.predicted() > bytes.measured()) {
-            size(QObject::tr("shared pages save"), bytes.predicted() - bytes.measured());
+    if (bytes.kept() > 0) {
+        size(QObject::tr("tokens kept, formula"), bytes.kept());
+        if (bytes.kept() > bytes.held()) {
+            size(QObject::tr("shared pages save"), bytes.kept() - bytes.held());
         } else {
             table->nodes.push_back(factRow(pool.shared().at(time).value_or(0) > 0
-                                               ? QObject::tr("fragmentation, at least")
-                                               : QObject::tr("fragmentation"),
+                                               ? QObject::tr("page rounding, at least")
+                                               : QObject::tr("page rounding"),
                                            shareText(bytes.waste()), QString::number(bytes.waste())));
         }
-        size(QObject::tr("without window"), bytes.noWindow);
+        size(QObject::tr("without windows"), bytes.noWindow);
     }
     return table;
 }

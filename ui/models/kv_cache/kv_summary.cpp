@@ -14,6 +14,7 @@
 #include "engine/workload/experiment/results.h"
 #include "profiler/analysis/kv_curve.h"
 #include "ui/models/common/format.h"
+#include "ui/models/session/run_summary.h"
 
 namespace vitrine::ui {
 
@@ -62,13 +63,6 @@ FlatCell unknownCell() {
     return {unknownText(), QVariant(-1.0), QString()};
 }
 
-std::optional<double> errorOf(std::uint64_t measured, std::uint64_t predicted) {
-    if (predicted == 0) {
-        return std::nullopt;
-    }
-    return (static_cast<double>(measured) - static_cast<double>(predicted)) / static_cast<double>(predicted);
-}
-
 } // namespace
 
 FlatCell kvBytesCell(std::uint64_t bytes) {
@@ -81,6 +75,23 @@ std::uint64_t KvLayerGroup::bytes(double tokens) const {
     const double kept =
         window > 0 ? std::min(tokens, static_cast<double>(std::max<std::int64_t>(window - 1, 1))) : tokens;
     return rounded(kept * static_cast<double>(bytesPerToken));
+}
+
+std::uint64_t KvLayerGroup::pageBytes(double tokens) const {
+    if (pageTokens <= 0 || bytesPerToken == 0) {
+        return bytes(tokens);
+    }
+    const double page = static_cast<double>(pageTokens) * static_cast<double>(bytesPerToken);
+    return rounded(std::ceil(static_cast<double>(bytes(tokens)) / page - 1e-9) * page);
+}
+
+std::uint64_t KvGeometry::pages(double tokens) const {
+    const double each = tokens / static_cast<double>(sequences);
+    std::uint64_t sum = 0;
+    for (const KvLayerGroup& group : groups) {
+        sum += rounded(static_cast<double>(group.pageBytes(each)) * static_cast<double>(sequences));
+    }
+    return sum;
 }
 
 std::uint64_t KvGeometry::full(double tokens) const {
@@ -126,17 +137,22 @@ const KvSample& KvSummary::at(std::int64_t tokens) const {
     return after == samples.begin() ? samples.front() : *(after - 1);
 }
 
-std::optional<double> KvSummary::error() const {
-    if (!geometry || samples.empty()) {
+std::optional<std::int64_t> KvSummary::unexplained(const KvSample& sample) const {
+    const bool paged =
+        geometry && std::ranges::all_of(geometry->groups, [](const auto& g) { return g.pageTokens > 0; });
+    if (!paged || geometry->sequences != 1 || planned) {
         return std::nullopt;
     }
-    return errorOf(samples.back().total(), geometry->predicted(static_cast<double>(samples.back().tokens)));
+    return static_cast<std::int64_t>(sample.total()) -
+           static_cast<std::int64_t>(geometry->pages(static_cast<double>(sample.tokens)));
 }
 
 std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     const Json metrics = Json::parse(run.metricsJson, nullptr, false);
     KvGeometry geometry;
     geometry.dtype = QString::fromStdString(engine::textOf(metrics, engine::result::kKvCacheDtype));
+    geometry.headDim = wholeOf(metrics, engine::result::kKvCacheHeadDim, kMostTokens);
+    geometry.contextLimit = wholeOf(metrics, engine::result::kKvCacheContextLimit, kMostTokens);
     const Json& groups = engine::rowsOf(metrics, engine::result::kKvCacheGroups);
     if (groups.size() <= kMostShownGroups) {
         for (const Json& row : groups) {
@@ -162,6 +178,7 @@ std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
 KvSummary kvSummary(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
     KvSummary facts;
     facts.geometry = kvGeometry(run);
+    facts.planned = runSummary(run).virtualTime;
     if (timeline == nullptr) {
         return facts;
     }
@@ -212,10 +229,13 @@ std::vector<KvSample> thinned(const std::vector<KvSample>& samples, std::size_t 
 
 FlatTreePtr kvSampleTable(const KvSummary& facts, std::size_t limit) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Tokens"), true},         {QObject::tr("Full layers"), true},
-                      {QObject::tr("Sliding layers"), true}, {QObject::tr("Measured"), true},
-                      {QObject::tr("Predicted"), true},      {QObject::tr("Error"), true},
-                      {QObject::tr("Without window"), true}};
+    table->columns = {{QObject::tr("Tokens"), true},
+                      {QObject::tr("Full layers"), true},
+                      {QObject::tr("Sliding layers"), true},
+                      {facts.planned ? QObject::tr("Planned pages") : QObject::tr("Held"), true},
+                      {QObject::tr("Kept"), true},
+                      {QObject::tr("Page rounding"), true},
+                      {QObject::tr("Without windows"), true}};
     for (const KvSample& sample : thinned(facts.samples, limit)) {
         FlatNode row;
         row.key = static_cast<quint64>(sample.tokens);
@@ -225,11 +245,10 @@ FlatTreePtr kvSampleTable(const KvSummary& facts, std::size_t limit) {
             kvBytesCell(sample.sliding),
             kvBytesCell(sample.total())};
         if (facts.geometry) {
-            const double tokens = static_cast<double>(sample.tokens);
-            const std::uint64_t predicted = facts.geometry->predicted(tokens);
-            const auto error = errorOf(sample.total(), predicted);
-            row.cells.push_back(kvBytesCell(predicted));
-            row.cells.push_back({errorText(error), QVariant(error.value_or(0))});
+            const auto tokens = static_cast<double>(sample.tokens);
+            const std::uint64_t kept = facts.geometry->kept(tokens);
+            row.cells.push_back(kvBytesCell(kept));
+            row.cells.push_back(kvBytesCell(sample.total() - std::min(kept, sample.total())));
             row.cells.push_back(kvBytesCell(facts.geometry->noWindow(tokens)));
         } else {
             row.cells.insert(row.cells.end(), 3, unknownCell());
@@ -260,11 +279,11 @@ std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, std::int64_t toke
         const auto share = static_cast<double>(group.layers.size()) /
                            static_cast<double>(std::max<std::size_t>(1, kvLayers(geometry, group.sliding())));
         KvGroupBytes bytes;
-        bytes.measured = rounded(static_cast<double>(group.sliding() ? sample.sliding : sample.full) * share);
-        bytes.predicted = rounded(static_cast<double>(group.bytes(each)) * sequences);
+        bytes.held = rounded(static_cast<double>(group.sliding() ? sample.sliding : sample.full) * share);
+        bytes.kept = rounded(static_cast<double>(group.bytes(each)) * sequences);
         bytes.all = rounded(static_cast<double>(group.bytesPerToken) * static_cast<double>(tokens));
-        // Counters name kinds, so a measured value belongs to a group only when its kind has one.
-        bytes.ownMeasured = share >= 1;
+        // Counters name kinds, so a held number belongs to a group only when its kind has one.
+        bytes.ownHeld = share >= 1;
         out.push_back(bytes);
     }
     return out;
@@ -273,9 +292,11 @@ std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, std::int64_t toke
 FlatTreePtr kvLayerTable(const KvSummary& facts, const std::vector<KvGroupBytes>& held) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {
-        {QObject::tr("Group"), false},         {QObject::tr("Layers"), true},         {QObject::tr("Which"), false},
-        {QObject::tr("Window, tokens"), true}, {QObject::tr("One token"), true},      {QObject::tr("Measured"), true},
-        {QObject::tr("Predicted"), true},      {QObject::tr("Without window"), true}, {QObject::tr("Kept"), true}};
+        {QObject::tr("Group"), false},    {QObject::tr("Layers"), true},
+        {QObject::tr("Which"), false},    {QObject::tr("Window, tokens"), true},
+        {QObject::tr("One token"), true}, {facts.planned ? QObject::tr("Planned pages") : QObject::tr("Held"), true},
+        {QObject::tr("Kept"), true},      {QObject::tr("Without windows"), true},
+        {QObject::tr("Kept share"), true}};
     if (!facts.geometry) {
         return table;
     }
@@ -291,12 +312,11 @@ FlatTreePtr kvLayerTable(const KvSummary& facts, const std::vector<KvGroupBytes>
                      group.sliding() ? FlatCell(countText(group.window), QVariant::fromValue<qlonglong>(group.window))
                                      : FlatCell(QObject::tr("all"), QVariant(9e18)),
                      kvBytesCell(group.bytesPerToken)};
-        row.cells.push_back(held[i].ownMeasured ? kvBytesCell(held[i].measured) : unknownCell());
-        row.cells.push_back(held[i].ownPredicted ? kvBytesCell(held[i].predicted) : unknownCell());
+        row.cells.push_back(held[i].ownHeld ? kvBytesCell(held[i].held) : unknownCell());
+        row.cells.push_back(held[i].ownKept ? kvBytesCell(held[i].kept) : unknownCell());
         row.cells.push_back(kvBytesCell(held[i].all));
-        const double kept =
-            held[i].all > 0 ? static_cast<double>(held[i].predicted) / static_cast<double>(held[i].all) : 0;
-        row.cells.push_back(held[i].ownPredicted ? FlatCell(shareText(kept), QVariant(kept)) : unknownCell());
+        const double kept = held[i].all > 0 ? static_cast<double>(held[i].kept) / static_cast<double>(held[i].all) : 0;
+        row.cells.push_back(held[i].ownKept ? FlatCell(shareText(kept), QVariant(kept)) : unknownCell());
         table->nodes.push_back(std::move(row));
     }
     return table;
@@ -324,16 +344,8 @@ QString layerListText(const std::vector<int>& layers) {
     return parts.join(QStringLiteral(", "));
 }
 
-QString errorText(std::optional<double> error) {
-    if (!error || !std::isfinite(*error)) {
-        return unknownText();
-    }
-    const double percent = *error * 100;
-    if (std::abs(percent) < 0.005) {
-        return QStringLiteral("0.00\u00A0%");
-    }
-    return (percent < 0 ? QStringLiteral("\u2212") : QStringLiteral("+")) + QString::number(std::abs(percent), 'f', 2) +
-           QStringLiteral("\u00A0%");
+QString kvHeldWord(bool planned) {
+    return planned ? QObject::tr("planned pages") : QObject::tr("held");
 }
 
 } // namespace vitrine::ui

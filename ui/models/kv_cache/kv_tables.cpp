@@ -44,19 +44,20 @@ FlatTreePtr kvValuesTable(const KvSummary& facts, std::int64_t tokens) {
             bytesFact(sliding > 0 ? QObject::tr("sliding, %1 layers").arg(sliding) : QObject::tr("sliding layers"),
                       sample.sliding));
     }
-    values->nodes.push_back(bytesFact(QObject::tr("measured"), sample.total(), true));
+    values->nodes.push_back(bytesFact(kvHeldWord(facts.planned), sample.total(), true));
     if (facts.geometry) {
-        const std::uint64_t predicted = facts.geometry->predicted(count);
-        const double error = predicted > 0 ? (static_cast<double>(sample.total()) - static_cast<double>(predicted)) /
-                                                 static_cast<double>(predicted)
-                                           : 0;
-        values->nodes.push_back(bytesFact(QObject::tr("predicted"), predicted));
-        values->nodes.push_back(fact(QObject::tr("error"), errorText(error)));
+        const std::uint64_t kept = facts.geometry->kept(count);
+        values->nodes.push_back(bytesFact(QObject::tr("tokens kept, formula"), kept));
+        values->nodes.push_back(
+            bytesFact(QObject::tr("page rounding"), sample.total() - std::min(sample.total(), kept)));
+        if (const auto rest = facts.unexplained(sample)) {
+            values->nodes.push_back(fact(*rest == 0 ? QObject::tr("held \u2212 kept \u2212 rounding")
+                                                    : QObject::tr("error: not explained by pages"),
+                                         QObject::tr("%1 B").arg(countText(*rest)), QString::number(*rest),
+                                         *rest != 0));
+        }
         if (facts.geometry->window() > 0) {
-            values->nodes.push_back(bytesFact(QObject::tr("without window"), facts.geometry->noWindow(count)));
-            const double ratio = static_cast<double>(facts.geometry->noWindow(count)) /
-                                 std::max(1.0, static_cast<double>(sample.total()));
-            values->nodes.push_back(fact(QObject::tr("the window saves"), ratioText(ratio)));
+            values->nodes.push_back(bytesFact(QObject::tr("without windows"), facts.geometry->noWindow(count)));
         }
     }
     return values;
@@ -103,10 +104,10 @@ std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, const KvPool& poo
             return static_cast<std::uint64_t>(std::llround(static_cast<double>(whole) * of));
         };
         KvGroupBytes held;
-        held.measured = part(group.sliding() ? bytes.sliding : bytes.full, share);
-        held.predicted = part(group.sliding() ? bytes.keptSliding : bytes.keptFull, share);
+        held.held = part(group.sliding() ? bytes.sliding : bytes.full, share);
+        held.kept = part(group.sliding() ? bytes.keptSliding : bytes.keptFull, share);
         held.all = part(bytes.noWindow, static_cast<double>(group.bytesPerToken) / std::max(1.0, tokenBytes));
-        held.ownMeasured = held.ownPredicted = share >= 1;
+        held.ownHeld = held.ownKept = share >= 1;
         out.push_back(held);
     }
     return out;
@@ -115,9 +116,9 @@ std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, const KvPool& poo
 FlatTreePtr kvPoolSampleTable(const KvPool& pool, std::size_t rows) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Time"), true},           {QObject::tr("Full layers"), true},
-                      {QObject::tr("Sliding layers"), true}, {QObject::tr("Measured"), true},
-                      {QObject::tr("Predicted"), true},      {QObject::tr("Fragmentation"), true},
-                      {QObject::tr("Without window"), true}};
+                      {QObject::tr("Sliding layers"), true}, {QObject::tr("Held"), true},
+                      {QObject::tr("Kept"), true},           {QObject::tr("Page rounding"), true},
+                      {QObject::tr("Without windows"), true}};
     const base::TimeNs length = std::max<base::TimeNs>(pool.end() - pool.begin(), 0);
     for (std::size_t i = 0; i < rows; ++i) {
         const double at = rows > 1 ? static_cast<double>(i) / static_cast<double>(rows - 1) : 0;
@@ -129,8 +130,8 @@ FlatTreePtr kvPoolSampleTable(const KvPool& pool, std::size_t rows) {
         row.cells = {{instantText(time), QVariant::fromValue<qlonglong>(time), QString::number(time)},
                      kvBytesCell(bytes.full),
                      kvBytesCell(bytes.sliding),
-                     kvBytesCell(bytes.measured()),
-                     kvBytesCell(bytes.predicted()),
+                     kvBytesCell(bytes.held()),
+                     kvBytesCell(bytes.kept()),
                      {shareText(bytes.waste()), QVariant(bytes.waste())},
                      kvBytesCell(bytes.noWindow)};
         table->nodes.push_back(std::move(row));

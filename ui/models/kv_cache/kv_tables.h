@@ -9,7 +9,7 @@
 
 namespace vitrine::ui {
 
-/// Full, sliding, measured, predicted, error, without window: at a number of tokens. Empty for empty facts.
+/// Full, sliding, held, kept, page rounding, without windows: at a number of tokens. Empty for empty facts.
 FlatTreePtr kvValuesTable(const KvSummary& facts, std::int64_t tokens);
 
 /// Which layers, bytes of a token, pages, window, dtype. Empty when the run does not say how its cache is laid out.
@@ -18,7 +18,7 @@ FlatTreePtr kvLayoutTable(const KvSummary& facts);
 /// What the groups of the geometry hold of a pool at an instant; empty without a geometry.
 std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, const KvPool& pool, base::TimeNs time);
 
-/// Time, Full, Sliding, Measured, Predicted, Fragmentation, Without window: the table twin of a pool's curve, `rows`
+/// Time, Full, Sliding, Held, Kept, Page rounding, Without windows: the table twin of a pool's curve, `rows`
 /// instants from its begin to its end.
 FlatTreePtr kvPoolSampleTable(const KvPool& pool, std::size_t rows = 500);
 

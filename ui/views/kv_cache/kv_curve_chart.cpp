@@ -13,6 +13,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr std::size_t kDots = 33, kCurvePoints = 600;
+constexpr double kLensSteps = 1024;
 
 QString tr(const char* text) {
     return QCoreApplication::translate("KvView", text);
@@ -64,15 +65,18 @@ ChartAxis axisUpTo(const QString& title, double top, int lines, double begin = 0
     return axis;
 }
 
-double largestPage(const KvSummary& facts) {
-    std::int64_t most = 1;
-    if (facts.geometry) {
-        for (const KvLayerGroup& group : facts.geometry->groups) {
-            most = std::max(most, group.pageTokens);
-        }
+/// A value holds until the next sample: lines are horizontal and vertical only, and nothing stands before the first.
+class Stairs {
+public:
+    void add(double x, double value) {
+        points_.emplace_back(x, points_.empty() ? 0 : points_.back().y());
+        points_.emplace_back(x, value);
     }
-    return static_cast<double>(most);
-}
+    std::vector<QPointF> take() { return std::move(points_); }
+
+private:
+    std::vector<QPointF> points_;
+};
 
 } // namespace
 
@@ -99,12 +103,12 @@ std::vector<LegendItem> kvLegend(const KvSummary& facts, KvCurveWidgets parts) {
         items.push_back(
             {tr("sliding layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return kvShade(t, true); }});
     }
-    items.push_back({tr("measured"), LegendItem::Mark::Dot, {}});
+    items.push_back({facts.planned ? tr("planned pages") : tr("held"), LegendItem::Mark::Dot, {}});
     if (facts.geometry && parts.predicted) {
-        items.push_back({tr("predicted"), LegendItem::Mark::Line, {}});
+        items.push_back({tr("tokens kept, formula"), LegendItem::Mark::Line, {}});
     }
     if (facts.geometry && slides && parts.noWindow) {
-        items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
+        items.push_back({tr("without windows"), LegendItem::Mark::Dashes, {}});
     }
     return items;
 }
@@ -116,7 +120,7 @@ KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts) {
     const KvSample& last = facts.samples.back();
     double top = static_cast<double>(last.total());
     if (geometry) {
-        top = std::max(top, static_cast<double>(parts.predicted ? geometry->predicted(most) : 0));
+        top = std::max(top, static_cast<double>(parts.predicted ? geometry->kept(most) : 0));
         top = std::max(top, static_cast<double>(parts.noWindow ? geometry->noWindow(most) : 0));
     }
     const Unit unit = unitFor(top);
@@ -124,18 +128,14 @@ KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts) {
     curve.x = axisUpTo(tr("tokens"), most, 8);
     curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
 
-    std::vector<QPointF> full{{0, 0}}, total{{0, 0}}, formula{{0, 0}}, unbounded{{0, 0}};
-    const double page = largestPage(facts);
+    Stairs fullStairs, totalStairs;
     for (const KvSample& sample : thinned(facts.samples, kCurvePoints)) {
         const auto x = static_cast<double>(sample.tokens);
-        const double before = full.back().x();
-        if (x - before <= page) { // a page comes at once: a stair; a step of many pages: a slope
-            full.emplace_back(before, static_cast<double>(sample.full) / unit.bytes);
-            total.emplace_back(before, static_cast<double>(sample.total()) / unit.bytes);
-        }
-        full.emplace_back(x, static_cast<double>(sample.full) / unit.bytes);
-        total.emplace_back(x, static_cast<double>(sample.total()) / unit.bytes);
+        fullStairs.add(x, static_cast<double>(sample.full) / unit.bytes);
+        totalStairs.add(x, static_cast<double>(sample.total()) / unit.bytes);
     }
+    const std::vector<QPointF> full = fullStairs.take(), total = totalStairs.take();
+    std::vector<QPointF> formula{{0, 0}}, unbounded{{0, 0}};
     curve.series.push_back({tr("full layers"), ChartSeries::Kind::Area, full, {}, fullColor, Hatch::None});
     if (slides) {
         curve.series.push_back(
@@ -148,16 +148,17 @@ KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts) {
         if (parts.noWindow && slides) {
             unbounded.emplace_back(most, static_cast<double>(geometry->noWindow(most)) / unit.bytes);
             curve.series.push_back(
-                {tr("without window"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
+                {tr("without windows"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
             curve.notes.push_back(
-                {unbounded.back(), tr("without window %1").arg(bytesText(geometry->noWindow(most))), text2});
+                {unbounded.back(), tr("without windows %1").arg(bytesText(geometry->noWindow(most))), text2});
         }
         if (parts.predicted) {
             if (knee > 0 && knee < most) {
-                formula.emplace_back(knee, static_cast<double>(geometry->predicted(knee)) / unit.bytes);
+                formula.emplace_back(knee, static_cast<double>(geometry->kept(knee)) / unit.bytes);
             }
-            formula.emplace_back(most, static_cast<double>(geometry->predicted(most)) / unit.bytes);
-            curve.series.push_back({tr("predicted"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1});
+            formula.emplace_back(most, static_cast<double>(geometry->kept(most)) / unit.bytes);
+            curve.series.push_back(
+                {tr("tokens kept, formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1});
         }
         if (slides && knee < most) {
             curve.marks.push_back(
@@ -171,13 +172,11 @@ KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts) {
     for (const KvSample& sample : thinned(facts.samples, kDots)) {
         dots.emplace_back(static_cast<double>(sample.tokens), static_cast<double>(sample.total()) / unit.bytes);
     }
-    curve.series.push_back({tr("measured"), ChartSeries::Kind::Dots, dots, {}, text1, Hatch::None, 6});
-    const bool withError = geometry && parts.predicted;
-    curve.notes.push_back({dots.back(),
-                           withError
-                               ? tr("measured %1, error %2").arg(bytesText(last.total()), errorText(facts.error()))
-                               : tr("measured %1").arg(bytesText(last.total())),
-                           text1, true});
+    const QString held = facts.planned ? tr("planned pages") : tr("held");
+    if (!facts.planned) {
+        curve.series.push_back({held, ChartSeries::Kind::Dots, dots, {}, text1, Hatch::None, 6});
+    }
+    curve.notes.push_back({dots.back(), tr("%1 %2").arg(held, bytesText(last.total())), text1, true});
     return curve;
 }
 
@@ -198,13 +197,13 @@ KvCurveChart kvCurveChart(const KvPool& pool, KvCurveWidgets parts) {
         }
         moments.emplace_back(at, bytes);
         slides = slides || bytes.sliding > 0;
-        top = std::max(top, static_cast<double>(bytes.measured()));
+        top = std::max(top, static_cast<double>(bytes.held()));
     }
     if (!moments.empty()) {
         moments.emplace_back(end, moments.back().second);
     }
     for (const auto& [at, bytes] : moments) {
-        top = std::max(top, static_cast<double>(std::max(parts.predicted ? bytes.predicted() : 0,
+        top = std::max(top, static_cast<double>(std::max(parts.predicted ? bytes.kept() : 0,
                                                          parts.noWindow && slides ? bytes.noWindow : 0)));
     }
     const Unit unit = unitFor(top);
@@ -217,8 +216,8 @@ KvCurveChart kvCurveChart(const KvPool& pool, KvCurveWidgets parts) {
             return QPointF(x, static_cast<double>(value) / unit.bytes);
         };
         full.push_back(point(bytes.full));
-        total.push_back(point(bytes.measured()));
-        formula.push_back(point(bytes.predicted()));
+        total.push_back(point(bytes.held()));
+        formula.push_back(point(bytes.kept()));
         unbounded.push_back(point(bytes.noWindow));
     }
     const auto text1 = [](const ThemeTokens& t) { return t.text1; };
@@ -229,42 +228,175 @@ KvCurveChart kvCurveChart(const KvPool& pool, KvCurveWidgets parts) {
             {tr("sliding layers"), ChartSeries::Kind::Area, total, full, slidingColor, Hatch::BackDiagonal});
         if (parts.noWindow) {
             curve.series.push_back(
-                {tr("without window"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
+                {tr("without windows"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
         }
     }
     if (parts.predicted) {
-        curve.series.push_back({tr("predicted"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1.2});
+        curve.series.push_back(
+            {tr("tokens kept, formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1.2});
     }
     const KvPoolBytes most = pool.bytesAt(pool.fullest());
     const QString words =
-        parts.predicted && most.predicted() > 0
-            ? tr("most %1 in pages, tokens need %2").arg(bytesText(most.measured()), bytesText(most.predicted()))
-            : tr("most %1 in pages").arg(bytesText(most.measured()));
-    curve.notes.push_back(
-        {{static_cast<double>(pool.fullest()) * 1e-9, static_cast<double>(most.measured()) / unit.bytes},
-         words,
-         text1,
-         true,
-         pool.fullest() < pool.end() / 2});
+        parts.predicted && most.kept() > 0
+            ? tr("most %1 in pages, tokens need %2").arg(bytesText(most.held()), bytesText(most.kept()))
+            : tr("most %1 in pages").arg(bytesText(most.held()));
+    curve.notes.push_back({{static_cast<double>(pool.fullest()) * 1e-9, static_cast<double>(most.held()) / unit.bytes},
+                           words,
+                           text1,
+                           true,
+                           pool.fullest() < pool.end() / 2});
     return curve;
 }
 
 QString kvText(const KvPool& pool, double seconds) {
     const KvPoolBytes bytes = pool.bytesAt(kvPoolTime(pool, seconds));
-    return tr("%1: full %2, sliding %3, measured %4, predicted %5, fragmentation %6")
+    return tr("%1: full %2, sliding %3, held %4, kept %5, page rounding %6")
         .arg(instantText(kvPoolTime(pool, seconds)), bytesText(bytes.full), bytesText(bytes.sliding),
-             bytesText(bytes.measured()), bytesText(bytes.predicted()), shareText(bytes.waste()));
+             bytesText(bytes.held()), bytesText(bytes.kept()), shareText(bytes.waste()));
 }
 
 QString kvText(const KvSummary& facts, double tokens) {
     const KvSample& sample = facts.at(static_cast<std::int64_t>(tokens));
-    QString words = tr("%1 tokens: full %2, sliding %3, measured %4")
+    QString words = tr("%1 tokens: full %2, sliding %3, %4 %5")
                         .arg(countText(sample.tokens), bytesText(sample.full), bytesText(sample.sliding),
-                             bytesText(sample.total()));
+                             kvHeldWord(facts.planned), bytesText(sample.total()));
     if (facts.geometry) {
-        words += tr(", predicted %1").arg(bytesText(facts.geometry->predicted(tokens)));
+        const std::uint64_t kept = facts.geometry->kept(static_cast<double>(sample.tokens));
+        words += tr(", kept %1, page rounding %2")
+                     .arg(bytesText(kept), bytesText(sample.total() - std::min(sample.total(), kept)));
     }
     return words;
+}
+
+KvCurveChart kvLensChart(const KvSummary& facts) {
+    KvCurveChart curve;
+    const KvGeometry& geometry = *facts.geometry;
+    const double end = kvLensEnd(facts);
+    const auto step = static_cast<int>(std::max(1.0, end / kLensSteps));
+    Stairs fullStairs, totalStairs;
+    const KvGeometry unbounded = kvWithWindow(geometry, 0);
+    const Unit unit = unitFor(static_cast<double>(unbounded.pages(end)));
+    const auto scaled = [&](std::uint64_t bytes) { return static_cast<double>(bytes) / unit.bytes; };
+    for (double tokens = 1; tokens <= end; tokens += step) {
+        std::uint64_t full = 0;
+        for (const KvLayerGroup& group : geometry.groups) {
+            full += group.sliding() ? 0 : group.pageBytes(tokens);
+        }
+        fullStairs.add(tokens, scaled(full));
+        totalStairs.add(tokens, scaled(geometry.pages(tokens)));
+    }
+    const std::vector<QPointF> full = fullStairs.take(), total = totalStairs.take();
+    const auto text2 = [](const ThemeTokens& t) { return t.text2; };
+    const auto text1 = [](const ThemeTokens& t) { return t.text1; };
+    const auto accent = [](const ThemeTokens& t) { return t.accent; };
+    curve.x = axisUpTo(tr("tokens"), end, 4);
+    curve.y = axisUpTo(unit.name, scaled(unbounded.pages(end)), 4);
+    curve.series = {
+        {tr("full layers"), ChartSeries::Kind::Area, full, {}, fullColor, Hatch::None},
+        {tr("sliding layers"), ChartSeries::Kind::Area, total, full, slidingColor, Hatch::BackDiagonal},
+        {tr("without windows"),
+         ChartSeries::Kind::Line,
+         {{0, 0}, {end, scaled(geometry.noWindow(end))}},
+         {},
+         text2,
+         Hatch::None,
+         1.5,
+         true},
+        {tr("tokens kept, formula"),
+         ChartSeries::Kind::Line,
+         {{0, 0}, {geometry.knee(), scaled(geometry.kept(geometry.knee()))}, {end, scaled(geometry.kept(end))}},
+         {},
+         accent,
+         Hatch::None,
+         1.5}};
+    curve.marks = {{Qt::Vertical, geometry.knee(), tr("window %1").arg(countText(geometry.window()))}};
+    curve.notes = {
+        {{end, scaled(geometry.noWindow(end))}, tr("%1 without").arg(bytesText(geometry.noWindow(end))), text2},
+        {{end, scaled(geometry.kept(end))}, tr("%1 kept").arg(bytesText(geometry.kept(end))), text1, true}};
+    return curve;
+}
+
+double kvLensEnd(const KvSummary& facts) {
+    constexpr double kRounding = 512, kWindows = 4;
+    const bool pages = facts.geometry && facts.geometry->sequences == 1 && facts.geometry->window() > 0 &&
+                       std::ranges::all_of(facts.geometry->groups, [](const auto& g) { return g.pageTokens > 0; });
+    if (!pages) {
+        return 0;
+    }
+    const double end = std::ceil(kWindows * static_cast<double>(facts.geometry->window()) / kRounding) * kRounding;
+    return end * 2 <= static_cast<double>(facts.maxTokens()) ? end : 0; // else the whole run shows it
+}
+
+KvCurveChart kvLimitChart(const KvSummary& facts, const KvRoom& room) {
+    KvCurveChart curve;
+    const KvGeometry& geometry = *facts.geometry;
+    const auto most = static_cast<double>(facts.maxTokens());
+    struct Line {
+        QString name;
+        KvGeometry geometry;
+        bool dashed;
+        ThemeColor color;
+    };
+    const auto text2 = [](const ThemeTokens& t) { return t.text2; };
+    const auto text1 = [](const ThemeTokens& t) { return t.text1; };
+    const auto accent = [](const ThemeTokens& t) { return t.accent; };
+    std::vector<Line> lines = {{tr("as it is, %1").arg(geometry.dtype), geometry, false, accent}};
+    if (geometry.window() > 0) {
+        lines.push_back({tr("no windows"), kvWithWindow(geometry, 0), true, text2});
+    }
+    if (const auto small = kvInType(geometry, QStringLiteral("int8"));
+        small && small->kept(most) < geometry.kept(most)) {
+        lines.push_back({tr("FP8 and INT8"), *small, true, text1});
+    }
+    const auto limit = static_cast<double>(geometry.contextLimit);
+    double end = limit;
+    if (limit <= 0) {
+        end = std::max(most * 2, static_cast<double>(kvTokensWithin(geometry, room.free())) * 1.5);
+    }
+    end = std::min(end, 1e12);
+    double top = static_cast<double>(room.free());
+    top =
+        std::min(top, static_cast<double>(lines[std::min<std::size_t>(1, lines.size() - 1)].geometry.pages(end)) * 1.1);
+    for (const Line& line : lines) {
+        top = std::max(top,
+                       std::min(static_cast<double>(line.geometry.pages(end)), static_cast<double>(room.free()) * 4));
+    }
+    const Unit unit = unitFor(top);
+    const auto scaled = [&](std::uint64_t bytes) { return static_cast<double>(bytes) / unit.bytes; };
+    curve.x = axisUpTo(tr("tokens"), end, 6);
+    curve.y = axisUpTo(unit.name, top / unit.bytes, 4);
+    const bool freeShown = scaled(room.free()) <= curve.y.top;
+    for (const Line& line : lines) {
+        const auto within =
+            static_cast<double>(kvTokensWithin(line.geometry, static_cast<std::uint64_t>(curve.y.top * unit.bytes)));
+        const double to = std::min(end, within);
+        std::vector<QPointF> points{{0, 0}};
+        if (const double knee = line.geometry.knee(); knee > 0 && knee < to) {
+            points.emplace_back(knee, scaled(line.geometry.kept(knee)));
+        }
+        points.emplace_back(to, scaled(line.geometry.kept(to)));
+        curve.series.push_back(
+            {line.name, ChartSeries::Kind::Line, points, {}, line.color, Hatch::None, 1.5, line.dashed});
+        const auto fits = static_cast<double>(kvTokensWithin(line.geometry, room.free()));
+        const double stop = std::min(fits, end);
+        const QPointF at(stop, std::min(scaled(line.geometry.kept(stop)), curve.y.top));
+        curve.series.push_back({line.name, ChartSeries::Kind::Dots, {at}, {}, line.color, Hatch::None, 8});
+        curve.notes.push_back(
+            {at, tr("%1: %2").arg(line.name, countText(std::llround(stop))), line.color, !line.dashed});
+    }
+    std::vector<QPointF> done{{0, 0}};
+    if (geometry.knee() > 0 && geometry.knee() < most) {
+        done.emplace_back(geometry.knee(), scaled(geometry.kept(geometry.knee())));
+    }
+    done.emplace_back(most, scaled(geometry.kept(most)));
+    curve.series.push_back({tr("this run"), ChartSeries::Kind::Line, done, {}, accent, Hatch::None, 4});
+    if (freeShown) {
+        curve.marks.push_back({Qt::Horizontal, scaled(room.free()), tr("free %1").arg(bytesText(room.free()))});
+    }
+    if (limit > 0) {
+        curve.marks.push_back({Qt::Vertical, limit, QString()});
+    }
+    return curve;
 }
 
 } // namespace vitrine::ui

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "ui/models/kv_cache/kv_limits.h"
 #include "ui/models/kv_cache/kv_pool.h"
 #include "ui/models/kv_cache/kv_summary.h"
 #include "ui/widgets/base/legend_strip.h"
@@ -31,6 +32,12 @@ struct KvCurveChart {
 
 /// `facts` must not be empty.
 KvCurveChart kvCurveChart(const KvSummary& facts, KvCurveWidgets parts);
+/// The first tokens, where the windows fill up: pages by the layout of the cache, tokens kept, and without windows.
+KvCurveChart kvLensChart(const KvSummary& facts);
+/// Up to where the lens goes; 0: there is nothing to enlarge.
+double kvLensEnd(const KvSummary& facts);
+/// How far the cache could grow: to the model's limit and to what memory is left. `facts` must have a geometry.
+KvCurveChart kvLimitChart(const KvSummary& facts, const KvRoom& room);
 /// The same over time, for batches, whose tokens come and go: seconds since the run began.
 KvCurveChart kvCurveChart(const KvPool& pool, KvCurveWidgets parts);
 /// What the cursor says at such a second.

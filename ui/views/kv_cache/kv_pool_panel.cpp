@@ -102,7 +102,7 @@ KvPoolView::KvPoolView(TimeCursor* time, QWidget* parent) : QWidget(parent), tim
     map_ = new PageMap(tr("Pages of the KV cache's pool"), this);
     lanes_ = new LaneStack(time, LaneStack::WithRuler, this);
     pressure_ = new CurveLane(tr("Page pressure"), time, lanes_);
-    waste_ = new CurveLane(tr("Fragmentation"), time, lanes_);
+    waste_ = new CurveLane(tr("Page rounding"), time, lanes_);
     for (CurveLane* lane : {pressure_, waste_}) {
         lane->setPlotHeight(kLaneHeight, 0);
         lanes_->addLane(lane);
@@ -196,7 +196,7 @@ void KvPoolView::updateLanes() {
         waste_->setFacts(tr("share of the pages' bytes without a token that is needed, %1 at the fullest")
                              .arg(shareText(pool_->bytesAt(pool_->fullest()).waste())));
         waste_->setTopText(QStringLiteral("100\u00A0%"));
-        waste_->setCurves({lineOf(tr("fragmentation"), pool_, &KvPool::waste, false)}, 1, false);
+        waste_->setCurves({lineOf(tr("page rounding"), pool_, &KvPool::waste, false)}, 1, false);
     }
 }
 

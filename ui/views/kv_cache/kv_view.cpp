@@ -18,7 +18,7 @@
 #include "ui/models/kv_cache/kv_pages.h"
 #include "ui/models/kv_cache/kv_tables.h"
 #include "ui/models/session/run_summary.h"
-#include "ui/views/kv_cache/kv_curve_chart.h"
+#include "ui/views/kv_cache/kv_curve_page.h"
 #include "ui/views/kv_cache/kv_pool_panel.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/chart.h"
@@ -44,7 +44,8 @@ QVBoxLayout* columnOf(QWidget* parent) {
 KvView::KvView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), job_(this) {
     segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
-    predicted_ = header()->addCheck(tr("Predicted"), true);
+    predicted_ = header()->addCheck(tr("Kept"), true);
+    predicted_->setToolTip(tr("The bytes of the tokens that are kept, from the formula"));
     noWindow_ = header()->addCheck(tr("No-window line"), true);
     replay_ = header()->addCheck(tr("Replay"), false);
     replay_->setVisible(false);
@@ -78,20 +79,16 @@ KvView::KvView(const ViewServices& context, QWidget* parent)
         updatePages();
         updateLayers();
     });
-    connect(chart_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(curve_, &KvCurvePage::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(pageMap_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(bars_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     followDocument();
 }
 
 void KvView::buildPages() {
-    auto* curve = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
-    QVBoxLayout* curveColumn = columnOf(curve);
-    curveLegend_ = new LegendStrip(curve);
-    chart_ = new Chart(tr("KV cache, bytes against tokens"), curve);
-    curveColumn->addWidget(curveLegend_);
-    curveColumn->addWidget(chart_, 1);
-    pages_->addWidget(curve);
+    curve_ = new KvCurvePage(pages_);
+    chart_ = curve_->chart();
+    pages_->addWidget(curve_);
 
     auto* cells = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
     QVBoxLayout* cellsColumn = columnOf(cells);
@@ -143,6 +140,7 @@ void KvView::buildInspector() {
     QVBoxLayout* column = columnOf(content);
     values_ = new FactTable(tr("KV cache at a number of tokens"), content);
     layout_ = new FactTable(tr("How the KV cache is laid out"), content);
+    changes_ = new FactTable(tr("What a change buys"), content);
     owners_ = new FactTable(tr("Who holds pages"), content);
     chosen_ = new FactTable(tr("The chosen request"), content);
     owners_->hide();
@@ -155,6 +153,7 @@ void KvView::buildInspector() {
     column->addWidget(chosen_);
     column->addWidget(values_);
     column->addWidget(layout_);
+    column->addWidget(changes_);
     column->addWidget(owners_);
     column->addWidget(hint_);
     column->addStretch(1);
@@ -201,7 +200,7 @@ QList<QWidget*> KvView::tableStops() const {
 }
 
 QList<QWidget*> KvView::bodyStops() const {
-    return segments_->current() == 0   ? QList<QWidget*>{chart_}
+    return segments_->current() == 0   ? curve_->stops()
            : segments_->current() == 1 ? (pool_ ? poolView_->focusStops() : QList<QWidget*>{pageMap_})
                                        : QList<QWidget*>{bars_, layerView_};
 }
@@ -238,6 +237,7 @@ QString KvView::whyNot(const QString& action) const {
 void KvView::take(Built built) {
     facts_ = std::move(built.facts);
     pool_ = std::move(built.pool);
+    room_ = built.room;
     poolView_->setPool(pool_, live(run_));
     pageKinds_->setCurrentIndex(pool_ ? 1 : 0);
     replay_->setVisible(pool_ && segments_->current() == 1);
@@ -277,7 +277,7 @@ void KvView::refresh() {
     }
     job_.start(
         [info = *run, timeline = state.timeline] {
-            return Built{kvSummary(info, timeline.get()), KvPool::make(info, *timeline)};
+            return Built{kvSummary(info, timeline.get()), KvPool::make(info, *timeline), kvRoom(info)};
         },
         ifStill(run_, [this](Built built) { take(std::move(built)); }));
     if (run_ != shownRun_) { // what is shown belongs to another run
@@ -324,7 +324,7 @@ std::vector<LayerBar> kvLayerBars(const KvSummary& facts, const std::vector<KvGr
     for (std::size_t i = 0; i < held.size(); ++i) {
         const KvLayerGroup& group = facts.geometry->groups[i];
         const auto layers = static_cast<double>(std::max<std::size_t>(1, group.layers.size()));
-        const double each = static_cast<double>(held[i].measured) / layers;
+        const double each = static_cast<double>(held[i].held) / layers;
         const double all = static_cast<double>(held[i].all) / layers;
         for (const int layer : group.layers) {
             LayerBar bar;
@@ -332,7 +332,7 @@ std::vector<LayerBar> kvLayerBars(const KvSummary& facts, const std::vector<KvGr
             bar.bytes = each;
             bar.without = group.sliding() ? all : 0;
             bar.style = group.sliding() ? 1 : 0;
-            bar.words = group.sliding() ? KvView::tr("Layer %1, sliding: %2, without window %3")
+            bar.words = group.sliding() ? KvView::tr("Layer %1, sliding: %2, without windows %3")
                                               .arg(QString::number(layer), bytesText(static_cast<std::uint64_t>(each)),
                                                    bytesText(static_cast<std::uint64_t>(all)))
                                         : KvView::tr("Layer %1, full: %2")
@@ -368,28 +368,14 @@ void KvView::updateHeader() {
 
 void KvView::updateChart() {
     const KvCurveWidgets parts{predicted_->isChecked(), noWindow_->isChecked()};
-    const QString kept =
-        facts_.geometry && kvSlides(facts_)
-            ? tr("sliding layers keep %1 tokens of a sequence").arg(countText(facts_.geometry->window() - 1))
-            : QString();
-    std::vector<LegendItem> legend = kvLegend(facts_, parts);
-    if (overTime()) {
-        std::erase_if(legend, [](const LegendItem& item) { return item.mark == LegendItem::Mark::Dot; });
+    if (overTime() && !facts_.empty()) {
+        curve_->showTime(facts_, *pool_, parts);
+    } else {
+        curve_->showTokens(facts_, room_, parts);
     }
-    curveLegend_->setItems(std::move(legend), kept);
-    if (facts_.empty()) {
-        chart_->setSeries({});
-        chart_->setMarks({});
-        chart_->setNotes({});
-        chart_->setStops({}, {});
-        return;
+    if (!facts_.empty()) {
+        setStops();
     }
-    KvCurveChart curve = overTime() ? kvCurveChart(*pool_, parts) : kvCurveChart(facts_, parts);
-    chart_->setAxes(std::move(curve.x), std::move(curve.y));
-    chart_->setSeries(std::move(curve.series));
-    chart_->setMarks(std::move(curve.marks));
-    chart_->setNotes(std::move(curve.notes));
-    setStops();
 }
 
 void KvView::setStops() {
@@ -477,7 +463,7 @@ void KvView::updateLayers() {
     std::vector<LayerBar> bars = kvLayerBars(facts_, held);
     // Whole pages may hold more than the tokens would take without a window: then there is nothing to frame.
     if (std::ranges::any_of(bars, [](const LayerBar& bar) { return bar.without > bar.bytes; })) {
-        items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
+        items.push_back({tr("without windows"), LegendItem::Mark::Dashes, {}});
     }
     layerLegend_->setItems(std::move(items), overTime() ? tr("at %1").arg(instantText(poolView_->moment()))
                                                         : tr("at %1 tokens").arg(countText(shownTokens())));
@@ -506,16 +492,20 @@ void KvView::updateInspector() {
         owners_->setVisible(!owners_->model()->tree().nodes.empty());
         layout_->setTable(kvLayoutTable(facts_));
         layout_->setVisible(facts_.geometry.has_value());
-        hint_->setText(pool_->shared().largest() > 0 ? tr("Predicted counts the tokens that running requests need, "
-                                                          "each for itself; measured counts whole pages, "
+        changes_->hide();
+        hint_->setText(pool_->shared().largest() > 0 ? tr("Kept counts the tokens that running requests need, "
+                                                          "each for itself; held counts whole pages, "
                                                           "shared ones once.")
-                                                     : tr("Predicted counts the tokens that running requests need; "
-                                                          "measured counts whole pages, padding and all. "
-                                                          "What lies between is fragmentation."));
+                                                     : tr("Kept counts the tokens that running requests need; "
+                                                          "held counts whole pages, padding and all. "
+                                                          "What lies between is page rounding."));
         return;
     }
     owners_->setVisible(false);
     const std::int64_t tokens = shownTokens();
+    const FlatTreePtr changes = kvChangeTable(facts_, room_, tokens);
+    changes_->setTable(changes);
+    changes_->setVisible(!changes->nodes.empty());
     panelHeader_->setTitle(facts_.empty() ? tr("KV cache") : tr("At %1 tokens").arg(countText(tokens)));
     values_->setTable(kvValuesTable(facts_, tokens));
     values_->setVisible(!facts_.empty());
@@ -524,9 +514,9 @@ void KvView::updateInspector() {
     layout_->setVisible(!layout->nodes.empty());
     hint_->setText(facts_.empty() ? QString()
                    : !facts_.geometry
-                       ? tr("This run does not say how its cache is laid out, so there is no prediction.")
-                       : tr("Predicted counts the tokens kept; measured counts whole pages, so it is larger by the "
-                            "rest of the last page."));
+                       ? tr("This run does not say how its cache is laid out, so the tokens kept are not known.")
+                       : tr("Kept counts the tokens in the cache; whole pages hold them. "
+                            "Page rounding is the room in pages and rings that no token uses yet."));
 }
 
 } // namespace vitrine::ui

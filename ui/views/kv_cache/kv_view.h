@@ -6,6 +6,7 @@
 // tokens, and a row for each group of layers.
 
 #include "ui/models/common/latest_job.h"
+#include "ui/models/kv_cache/kv_limits.h"
 #include "ui/models/kv_cache/kv_pool.h"
 #include "ui/models/kv_cache/kv_summary.h"
 #include "ui/views/common/document_view.h"
@@ -19,6 +20,7 @@ namespace vitrine::ui {
 
 class Chart;
 class FactTable;
+class KvCurvePage;
 class KvPoolView;
 class LayerPlot;
 class LegendStrip;
@@ -44,6 +46,8 @@ public:
     FactTable* values() const { return values_; }
     const KvSummary& facts() const { return facts_; }
     const KvPoolPtr& pool() const { return pool_; }
+    KvCurvePage* curvePage() const { return curve_; }
+    FactTable* changes() const { return changes_; }
     KvPoolView* poolView() const { return poolView_; }
     FactTable* owners() const { return owners_; }
     FactTable* chosen() const { return chosen_; } ///< of the request that is selected
@@ -60,6 +64,7 @@ private:
     struct Built {
         KvSummary facts;
         KvPoolPtr pool;
+        std::optional<KvRoom> room;
     };
     void buildPages();
     void buildTwins();
@@ -78,6 +83,7 @@ private:
     std::int64_t shownTokens() const;
 
     KvSummary facts_;
+    std::optional<KvRoom> room_;
     KvPoolPtr pool_; ///< null: the cache has no pool of pages
     bool batch_ = false;
     LatestJob<Built> job_; ///< goes through all events of the run
@@ -88,14 +94,15 @@ private:
     KvPoolView* poolView_;
     QCheckBox* replay_;
     Chart* chart_;
-    LegendStrip *curveLegend_, *pageLegend_, *layerLegend_;
+    KvCurvePage* curve_;
+    LegendStrip *pageLegend_, *layerLegend_;
     PageMap* pageMap_;
     LayerPlot* bars_;
     QTableView *layerView_, *sampleTwin_, *pageTwin_, *layerTwin_;
     FlatTreeModel *layerModel_, *pageModel_, *sampleModel_;
     QScrollArea* panel_;
     DockHeader* panelHeader_;
-    FactTable *chosen_, *values_, *layout_, *owners_;
+    FactTable *chosen_, *values_, *layout_, *changes_, *owners_;
     TextLabel* hint_;
 };
 

@@ -95,8 +95,8 @@ private slots:
         QCOMPARE(pool->bytesAt(35).keptFull, 100 * kToken);
         QCOMPARE(pool->bytesAt(45).keptFull, 101 * kToken);
         QCOMPARE(pool->bytesAt(45).noWindow, 2 * 101 * kToken);
-        QCOMPARE(pool->bytesAt(55).measured(), std::uint64_t(0));
-        QCOMPARE(pool->bytesAt(55).predicted(), std::uint64_t(0));
+        QCOMPARE(pool->bytesAt(55).held(), std::uint64_t(0));
+        QCOMPARE(pool->bytesAt(55).kept(), std::uint64_t(0));
     }
 
     void predictedLiesOnMeasured_data() {
@@ -184,13 +184,13 @@ private slots:
         QVERIFY(pool != nullptr);
         for (int step = 0; step < 4; ++step) {
             for (base::TimeNs at = begin(step); at < begin(step) + length; ++at) {
-                QCOMPARE(pool->bytesAt(at).measured(), held[step] * kToken);
-                QCOMPARE(pool->bytesAt(at).predicted(), held[step] * kToken);
+                QCOMPARE(pool->bytesAt(at).held(), held[step] * kToken);
+                QCOMPARE(pool->bytesAt(at).kept(), held[step] * kToken);
             }
         }
         for (base::TimeNs at = begin(2) + length + rest; at < begin(3); ++at) {
-            QCOMPARE(pool->bytesAt(at).measured(), std::uint64_t(0));
-            QCOMPARE(pool->bytesAt(at).predicted(), std::uint64_t(0));
+            QCOMPARE(pool->bytesAt(at).held(), std::uint64_t(0));
+            QCOMPARE(pool->bytesAt(at).kept(), std::uint64_t(0));
         }
     }
 
@@ -237,7 +237,7 @@ private slots:
         QVERIFY(pool->moments().size() <= 2001);
         QVERIFY(std::ranges::is_sorted(pool->moments()));
         const auto peaks = std::ranges::count_if(
-            pool->moments(), [&](base::TimeNs at) { return pool->bytesAt(at).measured() == 2 * 64 * kToken; });
+            pool->moments(), [&](base::TimeNs at) { return pool->bytesAt(at).held() == 2 * 64 * kToken; });
         QCOMPARE(peaks, qsizetype(30));
         const ui::KvCurveChart curve = ui::kvCurveChart(*pool, {true, true});
         const std::vector<QPointF>& line = curve.series.front().points;

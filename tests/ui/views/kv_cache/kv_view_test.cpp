@@ -102,14 +102,18 @@ private slots:
         QVERIFY(!ui::kvGeometry(run));
     }
 
-    void measuredAndError() {
+    void heldKeptAndRounding() {
         const auto timeline = growth(1000);
         const ui::KvSummary facts = ui::kvSummary(generateRun(true), timeline.get());
         QCOMPARE(facts.maxTokens(), 1000);
         QCOMPARE(facts.samples.back().full, 1024 * kToken);
         QCOMPARE(facts.samples.back().sliding, 127 * kToken);
-        const double expected = (1024.0 + 127) / (1000 + 127) - 1;
-        QVERIFY(std::abs(*facts.error() - expected) < 1e-9);
+        QCOMPARE(facts.geometry->kept(1000), (1000 + 127) * kToken);
+        QCOMPARE(facts.geometry->pages(1000), (1024 + 127) * kToken);
+        QCOMPARE(facts.unexplained(facts.samples.back()), std::optional<std::int64_t>(0));
+        ui::KvSample odd = facts.samples.back();
+        odd.full += 5;
+        QCOMPARE(facts.unexplained(odd), std::optional<std::int64_t>(5));
         QCOMPARE(facts.at(-5).tokens, facts.samples.front().tokens);
         QCOMPARE(facts.at(1'000'000).tokens, 1000);
         QCOMPARE(ui::thinned(facts.samples, 10).size(), std::size_t(10));
@@ -276,9 +280,6 @@ private slots:
         QCOMPARE(ui::layerListText({0, 2, 4, 6, 8}), QStringLiteral("0, 2, … 8"));
         QCOMPARE(ui::layerListText({3, 7}), QStringLiteral("3, 7"));
         QCOMPARE(ui::layerListText({}), QString());
-        QCOMPARE(ui::errorText(0.0213), QStringLiteral("+2.13\u00A0%"));
-        QCOMPARE(ui::errorText(-0.0213), QStringLiteral("\u22122.13\u00A0%"));
-        QCOMPARE(ui::errorText(std::nullopt), QStringLiteral("–"));
     }
 
     void models() {
