@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <istream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -262,6 +263,21 @@ json readStrictJson(const std::string& path, const JsonLimits& limits) {
                                    errno != 0 ? std::strerror(errno) : "it became shorter while it was read"));
     }
     return parseStrictJson(text, path, limits);
+}
+
+json readStrictJson(std::istream& input, const std::string& name, const JsonLimits& limits) {
+    constexpr std::size_t kPiece = 65536;
+    std::string text;
+    while (input) {
+        const std::size_t before = text.size();
+        text.resize(before + kPiece);
+        input.read(text.data() + before, kPiece);
+        text.resize(before + static_cast<std::size_t>(input.gcount()));
+        if (text.size() > limits.maxBytes) {
+            throw BadInput(fmt::format("{}: JSON is larger than the limit of {} bytes", name, limits.maxBytes));
+        }
+    }
+    return parseStrictJson(text, name, limits);
 }
 
 } // namespace vitrine::base

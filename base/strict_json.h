@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -38,5 +39,8 @@ void forStrictMembers(std::string_view text, const std::string& name, const Json
 
 /// Reads and parses a whole regular file. Throws BadInput when it cannot be read or is larger than limits.maxBytes.
 nlohmann::json readStrictJson(const std::string& path, const JsonLimits& limits = {});
+
+/// The same of all that comes on `input`, which errors call `name`.
+nlohmann::json readStrictJson(std::istream& input, const std::string& name, const JsonLimits& limits = {});
 
 } // namespace vitrine::base

@@ -4,6 +4,7 @@
 #include "kernels/memory/growing.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/error.h"
 #include "kernels/memory/caching_allocator.h"
@@ -25,9 +26,15 @@ GrowingRange::GrowingRange(const RangeServices& parts, std::uint64_t capacity, c
     if (parts_.space != nullptr && capacity <= kMostAddresses) {
         capacity_ = wholeUnits(std::max<std::uint64_t>(capacity, 1), parts_.unit);
         data_ = parts_.space->reserve(capacity_);
+        // Addresses may be limited (ulimit -v): a smaller range serves as long as it is not outgrown.
+        while (data_ == nullptr && capacity_ > parts_.unit) {
+            capacity_ = wholeUnits(capacity_ / 2, parts_.unit);
+            limited_ = true;
+            data_ = parts_.space->reserve(capacity_);
+        }
     }
     if (data_ == nullptr) {
-        throw parts_.ledger.failure(capacity, tag, parts_.budget.limit(), parts_.budget.largestFree());
+        throw failure(capacity, tag, true);
     }
 }
 
@@ -71,8 +78,15 @@ bool GrowingRange::tryGrow(std::uint64_t bytes) {
 
 void GrowingRange::grow(std::uint64_t bytes, const Tag& tag) {
     if (!tryGrow(bytes)) {
-        throw parts_.ledger.failure(bytes - backed_, tag, parts_.budget.limit(), parts_.budget.largestFree());
+        throw failure(bytes - backed_, tag, limited_ && bytes > capacity_);
     }
+}
+
+base::OutOfMemory GrowingRange::failure(std::uint64_t bytes, const Tag& tag, bool addresses) const {
+    const std::string name = std::string(tag.name) + std::string(addresses ? kAddressLimit : "");
+    Tag named = tag;
+    named.name = name;
+    return parts_.ledger.failure(bytes, named, parts_.budget.limit(), parts_.budget.largestFree());
 }
 
 void GrowingRange::shrink(std::uint64_t bytes) noexcept {

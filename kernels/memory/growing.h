@@ -15,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/memory/resource.h"
 
 namespace vitrine::kernels {
@@ -76,10 +77,13 @@ public:
 
 private:
     bool mapTo(std::uint64_t bytes);
+    /// `addresses`: addresses ended, not memory.
+    base::OutOfMemory failure(std::uint64_t bytes, const Tag& tag, bool addresses) const;
 
     const RangeServices& parts_;
     std::byte* data_ = nullptr;
     std::uint64_t capacity_ = 0;
+    bool limited_ = false; ///< to fewer addresses than were asked for
     std::uint64_t backed_ = 0;
     std::vector<std::uint64_t> pieces_; ///< where each ends; ascending
     std::set<std::uint64_t> entered_;   ///< offsets

@@ -5,10 +5,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -22,11 +26,23 @@ constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;
 constexpr std::uint64_t kMetaRanges = 4096;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
-[[noreturn]] void throwExhausted(std::uint64_t bytes, const Tag& tag) {
+[[noreturn]] void throwExhausted(std::uint64_t bytes, const Tag& tag, std::string_view why = {}) {
     base::OutOfMemoryDetails details;
-    details.what = std::string(tag.name);
+    details.what = std::string(tag.name) + std::string(why);
     details.requested = bytes;
     throw base::OutOfMemory(std::move(details));
+}
+
+/// What a limit on the addresses of this process leaves of them.
+std::uint64_t addressesLeft() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return std::numeric_limits<std::uint64_t>::max();
+    }
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const std::uint64_t used = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
 class HostResource final : public MemoryResource, public AddressSpace {
@@ -42,7 +58,7 @@ public:
         // system at once.
         void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (address == MAP_FAILED) {
-            throwExhausted(bytes, tag);
+            throwExhausted(bytes, tag, size > addressesLeft() ? kAddressLimit : std::string_view());
         }
         if (size >= kHugePage) {
             // Large weights are read once for each token: fewer TLB misses. A refusal does no harm.
@@ -58,6 +74,11 @@ public:
     AddressSpace* addressSpace() override { return this; }
 
     std::byte* reserve(std::uint64_t bytes) override {
+        // Under a limit on addresses (ulimit -v) much must be left for what is allocated later.
+        constexpr std::uint64_t kParts = 4;
+        if (bytes > addressesLeft() / kParts) {
+            return nullptr;
+        }
         void* address = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (address == MAP_FAILED) {
             return nullptr;

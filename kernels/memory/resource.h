@@ -36,6 +36,9 @@ struct Tag {
     Shape shape;
 };
 
+/// Follows a name in errors when addresses ended before memory did.
+inline constexpr std::string_view kAddressLimit = " (the limit on address space, ulimit -v, leaves no room)";
+
 class AddressSpace;
 
 class MemoryResource {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/strict_json.h"
 #include "engine/workload/experiment/experiment.h"
 
@@ -132,7 +134,9 @@ void ExperimentOptions::addPositional(const std::string& key, const std::string&
 
 void ExperimentOptions::takeSpecPositional() {
     command_.remove_option(specOption_);
-    specOption_ = command_.add_option("spec", specFile_, "Experiment file (JSON)")->type_name("SPEC.json")->required();
+    specOption_ = command_.add_option("spec", specFile_, "Experiment file (JSON); -: standard input")
+                      ->type_name("SPEC.json")
+                      ->required();
 }
 
 void ExperimentOptions::applySet(json& experiment) const {
@@ -157,16 +161,24 @@ void ExperimentOptions::applySet(json& experiment) const {
 
 void ExperimentOptions::applyFlags(json& experiment) const {
     for (const auto& [key, option] : options_) {
-        if (option->count() > 0) {
-            experiment[key] = valueOf(*engine::findOption(key), option->results());
+        if (option->count() == 0) {
+            continue;
         }
+        const OptionSpec& spec = *engine::findOption(key);
+        const bool list = spec.type == OptionType::TextList || spec.type == OptionType::KeyValues;
+        if (!list && option->count() > 1) {
+            base::logWarning(
+                fmt::format("{}: given {} times; the last one counts", engine::optionFlag(key), option->count()));
+        }
+        experiment[key] = valueOf(spec, option->results());
     }
 }
 
 engine::Experiment ExperimentOptions::experiment() const {
     json experiment = {{"vitrine", 1}};
     if (!specFile_.empty()) {
-        experiment = base::readStrictJson(specFile_);
+        experiment =
+            specFile_ == "-" ? base::readStrictJson(std::cin, "standard input") : base::readStrictJson(specFile_);
         if (!experiment.is_object()) {
             throw base::BadInput(
                 fmt::format("{}: must be a JSON object with the keys vitrine and workload", specFile_));
@@ -190,7 +202,9 @@ engine::Experiment ExperimentOptions::experiment() const {
             filled.merge_patch(experiment);
             experiment = std::move(filled);
         }
-        return engine::Experiment::parse(experiment, specFile_.empty() ? "experiment" : specFile_);
+        return engine::Experiment::parse(experiment, specFile_.empty()  ? "experiment"
+                                                     : specFile_ == "-" ? "standard input"
+                                                                        : specFile_);
     } catch (const base::BadInput& error) {
         throw base::BadInput(withFlagNames(error.message()));
     }

@@ -42,8 +42,8 @@ void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
     }
 }
 
-/// Requests beyond what the model was made for are refused, or their answers cut; plans may ask for more. Returns
-/// whether it was cut.
+/// Requests beyond what the model was made for are refused, or their answers cut, in plans too. Returns whether it was
+/// cut.
 bool limitRow(ArrivingRequest& item, std::int64_t limit) {
     const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
     if (limit == 0) {
@@ -141,7 +141,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
             throw base::BadInput((row.stop.empty() ? "" : row.place + ": ") +
                                  "stop: needs a prompt given as text; with tokens there is no text to search");
         }
-        cut += limitRow(item, meta ? 0 : contextLimit(source.config)) ? 1 : 0;
+        cut += limitRow(item, contextLimit(source.config)) ? 1 : 0;
         const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
         tokens += prompt;
         if (tokens > kMostTraceTokens) {

@@ -3,10 +3,12 @@
 #include "engine/workload/common/run_setup.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/quant/stored_weight.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -71,6 +73,22 @@ kernels::CudaOptions cudaOptions(const Run& run) {
         options.kernelOverrides.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
     }
     return options;
+}
+
+/// Of a run on the CPU: what names another device is an error, what could only be ignored is said.
+void refuseGpuOptions(const Experiment& spec) {
+    if (spec.integer("device") != 0) {
+        const std::string why = kernels::whyNoCuda();
+        throw base::BadInput(
+            fmt::format("device: there is no GPU {} for this run, which is on the CPU{}; leave device out",
+                        spec.integer("device"), why.empty() ? "" : " (" + why + ")"));
+    }
+    for (const char* key : {"kernel", "kernel_pack"}) {
+        if (!spec.texts(key).empty()) {
+            base::logWarning(
+                fmt::format("{}: kernels are chosen on a GPU only; this run on the CPU ignores it", optionFlag(key)));
+        }
+    }
 }
 
 } // namespace
@@ -155,6 +173,7 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
         options.cuda = cudaOptions(run);
         return std::make_unique<kernels::Context>(options);
     }
+    refuseGpuOptions(run.spec);
     options.backend = kernels::Backend::Cpu;
     if (run.spec.has("device_profile")) {
         // The CPU rehearses another device's allocations.

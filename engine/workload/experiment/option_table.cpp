@@ -37,9 +37,9 @@ constexpr std::array kOptions = {
                "Instructions that the CPU's kernels use; auto: the widest that the processor has", kDeviceOptions},
     OptionSpec{"device_profile", OptionType::Text, "", "", 0, 0, "", "", "Device",
                "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb", kDeviceOptions},
-    OptionSpec{"vram_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
+    OptionSpec{"vram_budget", OptionType::Bytes, "", "", 1, kMaxBytes, "", "bytes", "Memory",
                "Memory that the run may hold; unset: all of the device", kDeviceOptions},
-    OptionSpec{"host_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
+    OptionSpec{"host_budget", OptionType::Bytes, "", "", 1, kMaxBytes, "", "bytes", "Memory",
                "Host memory that the run may hold beside the device; unset: no limit", kDeviceOptions},
 
     OptionSpec{"prompt", OptionType::Text, "", "", 0, 0, "", "", "Prompt",

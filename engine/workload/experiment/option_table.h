@@ -31,13 +31,16 @@ inline constexpr std::uint32_t kPlanningOptions = 256;
 /// The highest number of tokens, pages or rows that an option accepts: 2^24.
 inline constexpr double kMaxCount = 16777216.0;
 
+/// The largest size that an option accepts: 2^62.
+inline constexpr double kMaxBytes = 4611686018427387904.0;
+
 struct OptionSpec {
     std::string_view key; ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
     OptionType type = OptionType::Text;
     std::string_view defaultText; ///< the default as on the command line; empty: the option is unset by default
     /// The value when the flag stands alone; empty: the flag needs a value (a Bool is then true).
     std::string_view bareText;
-    double minimum = 0, maximum = 0; ///< for numbers, when minimum < maximum
+    double minimum = 0, maximum = 0; ///< for numbers and sizes, when minimum < maximum
     std::string_view choices;        ///< "auto|cpu|cuda|meta"
     std::string_view unit;           ///< "tokens", "bytes", ...
     std::string_view group;          ///< form section: "Model", "Sampling", "Memory", "Run"

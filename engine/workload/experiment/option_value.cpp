@@ -83,7 +83,7 @@ public:
             require(value.is_number_integer() && (value.is_number_unsigned() || value.get<std::int64_t>() >= 0) &&
                         value.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()},
                     "must be a size such as 16 GiB or a number of bytes");
-            return value;
+            return checkedBytes(value.get<std::uint64_t>());
         case OptionType::Choice:
         case OptionType::Text:
         case OptionType::Path:
@@ -115,8 +115,8 @@ public:
             return checkedReal(*number);
         }
         case OptionType::Bytes:
-            return base::parseBytes(text, name_.empty() ? std::string(option_.key)
-                                                        : fmt::format("{}: {}", name_, option_.key));
+            return checkedBytes(base::parseBytes(text, name_.empty() ? std::string(option_.key)
+                                                                     : fmt::format("{}: {}", name_, option_.key)));
         case OptionType::Choice: {
             const auto choices = splitText(option_.choices, '|');
             require(std::find(choices.begin(), choices.end(), text) != choices.end(),
@@ -157,6 +157,14 @@ private:
         require(std::isfinite(number) && (!ranged(option_) || (number >= option_.minimum && number <= option_.maximum)),
                 fmt::format("{} is not {}", number, rangeText(option_)));
         return number;
+    }
+
+    Json checkedBytes(std::uint64_t bytes) const {
+        const auto number = static_cast<double>(bytes);
+        require(!ranged(option_) || (number >= option_.minimum && number <= option_.maximum),
+                bytes == 0 ? "must be more than 0 B; leave it out for no limit"
+                           : fmt::format("{} is too large a size", base::formatBytes(bytes)));
+        return bytes;
     }
 
     Json tokensFromText(std::string_view text) const {

@@ -4,6 +4,7 @@
 // The parts of the command line that need no model: usage, errors, help, doctor, completion.
 
 #include <algorithm>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@ namespace vitrine {
 namespace {
 
 using nlohmann::json;
+using test::Program;
 using test::ProgramResult;
 using test::TempFolder;
 using testing::AllOf;
@@ -41,6 +43,49 @@ TEST(CommandLine, WrongUsageIsOneLineAndExitTwo) {
     expectFailure(test::vitrine({"session"}), 2, "no command given");
     expectFailure(test::vitrine({"run"}), 2, "spec");
     expectFailure(test::vitrine({"run", "/no/such/file.json"}), 2, "/no/such/file.json: ");
+}
+
+TEST(CommandLine, WhatCannotBeHonouredIsSaid) {
+    const auto with = [](std::vector<std::string> more) {
+        std::vector<std::string> all{"generate", "--model", "synthetic:tiny-llama", "--backend", "cpu",
+                                     "--tokens", "1",       "--max-new-tokens",     "1"};
+        all.insert(all.end(), more.begin(), more.end());
+        return test::vitrine(all);
+    };
+    expectFailure(with({"--vram-budget", "0"}), 2, "--vram-budget: must be more than 0 B; leave it out");
+    expectFailure(with({"--device", "3"}), 2, "there is no GPU 3");
+    const ProgramResult twice = with({"--seed", "1", "--seed", "2"});
+    EXPECT_EQ(twice.exitCode, 0);
+    EXPECT_THAT(twice.err, HasSubstr("--seed: given 2 times; the last one counts"));
+    for (const char* option : {"--kernel", "--kernel-pack"}) {
+        const ProgramResult result = with({option, "gemm=x"});
+        EXPECT_EQ(result.exitCode, 0);
+        EXPECT_THAT(result.err, HasSubstr(std::string(option) + ": kernels are chosen on a GPU only"));
+    }
+}
+
+TEST(CommandLine, RunTakesAnExperimentFromStandardInput) {
+    const TempFolder folder;
+    const std::string file = folder.file("e.json");
+    std::ofstream(file) << R"({"vitrine": 1, "workload": "tokenize", "text": "a", "model": "synthetic:tiny-llama"})";
+    Program shell("/bin/sh", {"-c", test::vitrineProgram() + " run - --dump-spec < " + file});
+    const ProgramResult result = shell.wait();
+    EXPECT_EQ(result.exitCode, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["workload"], "tokenize");
+    Program broken("/bin/sh", {"-c", "echo '{' | " + test::vitrineProgram() + " run -"});
+    expectFailure(broken.wait(), 2, "standard input: line ");
+}
+
+TEST(CommandLine, ALimitOnAddressesIsNoSmallCard) {
+    const auto under = [](int kilobytes) {
+        Program shell("/bin/sh",
+                      {"-c", "ulimit -v " + std::to_string(kilobytes) + " && exec " + test::vitrineProgram() +
+                                 " generate --model synthetic:tiny-llama --backend cpu --threads 1 --tokens 1"
+                                 " --max-new-tokens 2"});
+        return shell.wait();
+    };
+    const ProgramResult enough = under(3'000'000);
+    EXPECT_EQ(enough.exitCode, 0) << enough.err;
 }
 
 TEST(CommandLine, WrongValuesNameTheFlag) {
