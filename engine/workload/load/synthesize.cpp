@@ -14,6 +14,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::array<std::string_view, 1> kSynthesizeSharedKeys = {"output"};
+constexpr std::array<WorkloadOutput, 1> kSynthesizeOutputs{{{"output"}}};
 
 void runSynthesize(const Run& run) {
     const ModelSource source = openSource(run);
@@ -56,6 +57,7 @@ constinit const Workload kSynthesizeWorkload = {
     .title = "Synthesize",
     .optionSets = kModelOptions | kRunOptions,
     .optionKeys = kSynthesizeSharedKeys,
+    .outputs = kSynthesizeOutputs,
     .check = checkSynthesize,
     .run = runSynthesize,
     .prefersCpu = prefersCpu,
