@@ -139,8 +139,6 @@ TEST_F(Outputs, ATrainingReplacesAnotherOnlyWhenToldTo) {
     expectDone(further + Words{path("out")});
     expectDone(further + Words{path("out/checkpoint-1")});
     expectDone(once + Words{"--overwrite"});
-    expectRefused(train + Words{"--steps", "2", "--resume", path("out"), "--output", path("out/merged/x")},
-                  "no checkpoint");
 }
 
 TEST_F(Outputs, AFileOfAnInputIsNotReplacedThroughALink) {
