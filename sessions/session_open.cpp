@@ -97,6 +97,9 @@ void checkStructure(const Database& database, const FileHeader& facts) {
         }
         database.queryInteger("SELECT sum(length(spec) + length(metrics)) FROM runs");
         database.queryInteger("SELECT length(data) FROM chunks ORDER BY id DESC LIMIT 1");
+    } else if (database.queryInteger("SELECT count(*) FROM sqlite_schema WHERE name = 'runs'") > 0) {
+        throw base::BadInput(
+            fmt::format("{}: damaged header (version 0); restore the file from a copy", database.path()));
     }
     if (facts.bytes <= kFullCheckBytes) {
         const std::string verdict = database.queryText("PRAGMA quick_check(1)");

@@ -53,6 +53,8 @@ int main(int argc, char** argv) {
     // When the reader of our output goes away, a write fails. Without this line, a signal would end the program in the
     // middle of a run.
     std::signal(SIGPIPE, SIG_IGN);
+    // The same for a file that reaches its largest size (ulimit -f).
+    std::signal(SIGXFSZ, SIG_IGN);
     CommandLine line;
     try {
         return runCommand(argc, argv, line);

@@ -3,6 +3,7 @@
 #include "engine/attention/block_mask_file.h"
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/output_check.h"
 
 namespace vitrine::engine {
 
@@ -26,7 +27,7 @@ void writeBlockMaskArrays(const kernels::BlockMask& mask, const std::string& pat
     add("q_indices", dense.qIndices, {columns, rows});
     add("full_q_num_blocks", dense.fullQNumBlocks, {columns});
     add("full_q_indices", dense.fullQIndices, {columns, rows});
-    const auto writer = SafetensorsWriter::create(path, specs);
+    const auto writer = SafetensorsWriter::create(path, specs, madeBy(kMaskArraysOutput));
     for (const std::vector<std::int32_t>* values : data) {
         writer->write(values->data(), values->size() * sizeof(std::int32_t));
     }

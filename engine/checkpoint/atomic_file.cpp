@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/output_file.h"
 
 namespace vitrine::engine {
 namespace {
@@ -46,7 +47,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(targetOf(
         fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     }
     if (fd_ < 0) {
-        fail("creating");
+        throw base::BadInput(fmt::format("{}: creating: {}", path_, std::strerror(errno)));
     }
 }
 
@@ -59,10 +60,6 @@ AtomicFile::~AtomicFile() {
     }
 }
 
-void AtomicFile::fail(const char* what) const {
-    throw base::BadInput(fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
-}
-
 void AtomicFile::write(const void* data, std::uint64_t bytes) {
     const auto* from = static_cast<const char*>(data);
     const std::uint64_t all = bytes;
@@ -72,7 +69,7 @@ void AtomicFile::write(const void* data, std::uint64_t bytes) {
             continue;
         }
         if (done < 0) {
-            fail("writing");
+            base::failWriting(path_, errno);
         }
         from += done;
         bytes -= static_cast<std::uint64_t>(done);
@@ -90,7 +87,7 @@ void AtomicFile::finish() {
         return;
     }
     if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
-        fail("finishing");
+        base::failWriting(path_, errno);
     }
     ::close(std::exchange(fd_, -1));
     // The name itself is safe only when the folder is synced, too; a file system that cannot do this is no error.

@@ -21,14 +21,12 @@ public:
     AtomicFile(const AtomicFile&) = delete; // owns a descriptor and a name
     AtomicFile& operator=(const AtomicFile&) = delete;
 
-    /// Throws BadInput when the disk is full or fails.
+    /// Throws Internal when the disk is full or fails.
     void write(const void* data, std::uint64_t bytes);
     void finish();
     const std::string& path() const { return path_; }
 
 private:
-    [[noreturn]] void fail(const char* what) const;
-
     std::string path_;
     std::string target_;    ///< what gets the new contents: where path_ leads
     std::string temporary_; ///< empty: the file is written in place

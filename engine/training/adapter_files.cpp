@@ -349,7 +349,8 @@ void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, co
     }
 }
 
-void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts) {
+void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts,
+                         const std::map<std::string, std::string>& metadata) {
     std::set<std::string> adapted;
     for (const AdapterPartValues& part : parts) {
         adapted.insert(part.parameter);
@@ -363,7 +364,7 @@ void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartV
             adapterSpec(partName(name, part.embedding, true).text(), part.aShape.count() / columns, columns));
         specs.push_back(adapterSpec(partName(name, part.embedding, false).text(), rows, part.bShape.count() / rows));
     }
-    const auto writer = SafetensorsWriter::create(path, specs, {{"format", "pt"}});
+    const auto writer = SafetensorsWriter::create(path, specs, metadata);
     for (const AdapterPartValues& part : parts) {
         writer->write(part.a.data(), part.a.size() * sizeof(float));
         const std::vector<float> b = isStack(part.parameter)
@@ -384,7 +385,7 @@ void writeAdapter(const std::string& folder, const AdapterConfig& config, const 
     if (failed) {
         throw base::BadInput(fmt::format("{}: cannot be made: {}; give another folder", folder, failed.message()));
     }
-    writeAdapterTensors(tensorsPathOf(folder), parts);
+    writeAdapterTensors(tensorsPathOf(folder), parts, {{"format", "pt"}});
     writeTextFile(configPathOf(folder), config.text());
 }
 

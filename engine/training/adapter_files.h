@@ -98,7 +98,8 @@ struct AdapterPartValues {
 void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, const std::vector<std::string>& adapted);
 
 /// Writes the tensors alone, under the names of PEFT's file. Throws BadInput when the file cannot be written.
-void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts);
+void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts,
+                         const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
 /// Writes both files, each of which appears when it is complete; makes the folder where there is none. The values are
 /// stored as float32. REQUIRES that `config` names the parts as its targets (see setTargets) and has their ranks.

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
@@ -17,13 +18,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/output_file.h"
 
 namespace vitrine::engine {
 
 namespace {
 
 [[noreturn]] void failMetricFile(const std::string& path) {
-    throw base::BadInput(path + ": cannot be written; give another place, or make room on the disk");
+    base::failWriting(path, errno);
 }
 
 /// A field of a table's header. Names with a comma, a quote or a line end are quoted.

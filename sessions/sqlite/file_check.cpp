@@ -26,8 +26,10 @@ namespace {
 //    0  16 bytes "SQLite format 3\0"
 //   16  u16 page size, 1 means 65536        18 u8 write version, 19 u8 read version (1 journal, 2 WAL)
 //   21  u8 64, u8 32, u8 32                 24 u32 change counter      28 u32 pages in the file
+//   44  u32 schema format, to 4
 //   60  u32 user_version                    68 u32 application_id      92 u32 change counter for which 28 holds
 constexpr std::size_t kHeaderBytes = 100;
+constexpr std::uint32_t kNewestSchemaFormat = 4;
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 
 struct FreeFilename {
@@ -165,7 +167,7 @@ FileHeader checkSessionFile(const std::string& path) {
                 fmt::format("{}: an SQLite database of another program, not a Vitrine session file", path));
         }
         if (bytes[18] > 2 || bytes[19] > 2 || bytes[18] == 0 || bytes[19] == 0 || bytes[21] != 64 || bytes[22] != 32 ||
-            bytes[23] != 32) {
+            bytes[23] != 32 || bigEndian32(bytes, 44) > kNewestSchemaFormat) {
             throw base::BadInput(fmt::format("{}: damaged header; restore the file from a copy", path));
         }
         facts.version = static_cast<std::int32_t>(bigEndian32(bytes, 60));

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/passing_file.h"
 #include "sessions/sqlite/database.h"
 
@@ -139,6 +139,7 @@ void writeRun(const Database& out, const SessionFile& session, RunId run) {
 void writeAll(const Database& out, const SessionFile& session, std::span<const RunId> runs) {
     constexpr std::size_t kBatch = 64;
     out.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF");
+    out.execute(fmt::format("PRAGMA application_id = {}", base::kTablesApplicationId));
     out.execute(
         "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT, workload TEXT, spec TEXT, environment TEXT, metrics "
         "TEXT, error TEXT, status TEXT, started_ms INTEGER, ended_ms INTEGER, lost_records INTEGER);"
@@ -167,9 +168,7 @@ void writeAll(const Database& out, const SessionFile& session, std::span<const R
 } // namespace
 
 void exportPlainTables(const SessionFile& session, std::span<const RunId> runs, const std::string& path) {
-    if (path == session.path()) {
-        throw base::BadInput(fmt::format("{}: the export would replace the session itself; name another file", path));
-    }
+    base::requireReplaceable(path, base::kTablesOutput);
     base::removeAbandonedFiles(path);
     const std::string passing = base::passingName(path);
     try {
@@ -181,9 +180,9 @@ void exportPlainTables(const SessionFile& session, std::span<const RunId> runs, 
         throw;
     }
     if (std::rename(passing.c_str(), path.c_str()) != 0) {
-        const std::string reason = std::strerror(errno);
+        const int reason = errno;
         std::remove(passing.c_str());
-        throw base::BadInput(fmt::format("{}: cannot be written ({}); name another file", path, reason));
+        base::failWriting(path, reason);
     }
 }
 

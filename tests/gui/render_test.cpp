@@ -3,6 +3,7 @@
 // `vitrine-gui --render` as a user starts it.
 #include <QDir>
 #include <QProcess>
+#include <QProcessEnvironment>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -10,6 +11,24 @@ class RenderTest final : public QObject {
     Q_OBJECT
 
 private slots:
+    /// Neither of them makes a window.
+    void answersWithoutADisplay() {
+        for (const auto& [option, text] : {std::pair{"--version", "vitrine "}, {"--help", "--render"}}) {
+            QProcess program;
+            QProcessEnvironment bare = QProcessEnvironment::systemEnvironment();
+            for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) {
+                bare.remove(QString::fromLatin1(name));
+            }
+            program.setProcessEnvironment(bare);
+            program.start(QStringLiteral(VITRINE_GUI_PROGRAM), {QString::fromLatin1(option)});
+            QVERIFY2(program.waitForFinished(60'000), qPrintable(program.errorString()));
+            QCOMPARE(program.exitStatus(), QProcess::NormalExit);
+            QCOMPARE(program.exitCode(), 0);
+            const QString said = QString::fromUtf8(program.readAllStandardOutput());
+            QVERIFY2(said.contains(QString::fromLatin1(text)), qPrintable(said));
+        }
+    }
+
     /// A view that is not there is one sentence with the names of those that are, and no picture.
     void namesTheViewsThatAre() {
         const QTemporaryDir folder;

@@ -35,9 +35,13 @@ TEST(PlainExport, ExpandsStreamsIntoTables) {
     session->putText(run, {"prompt", "Hello"});
     session->finishRun(run, RunStatus::Done, "{}", "");
     const std::string out = folder.file("out.db");
-    test::writeAll(out, "an older file");
+    test::writeAll(out, "another file");
     const std::array<RunId, 1> runs{run};
+    EXPECT_THROW(exportPlainTables(*session, runs, out), base::BadInput);
+    EXPECT_EQ(test::readAll(out), "another file");
+    test::writeAll(out, "");
     exportPlainTables(*session, runs, out);
+    exportPlainTables(*session, runs, out); // over the earlier export
     const Database plain(out, Database::Access::ReadOnly);
     EXPECT_EQ(plain.queryInteger("SELECT count(*) FROM memory_pyramid_2 WHERE run = 1"), 4);
     EXPECT_EQ(plain.queryInteger("SELECT sum(time) FROM memory_pyramid_2"), -2);

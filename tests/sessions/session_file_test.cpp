@@ -298,6 +298,35 @@ TEST(SessionFile, RefusesCutOffFiles) {
     EXPECT_EQ(errorOf(path, OpenMode::ReadWrite), "no error");
 }
 
+TEST(SessionFile, ADamagedHeaderIsBadInput) {
+    const TempFolder folder;
+    const std::string path = folder.file("runs.vitrine");
+    SessionFile::open(path, OpenMode::CreateOrOpen);
+    const std::string whole = readAll(path);
+    constexpr std::size_t kHeader = 100;
+    int refused = 0;
+    for (std::size_t at = 0; at < kHeader; ++at) {
+        for (const auto& [flip, mode] : {std::pair{0x01, OpenMode::ReadWrite}, {0xff, OpenMode::ReadOnly}}) {
+            std::string damaged = whole;
+            damaged[at] = static_cast<char>(damaged[at] ^ flip);
+            writeAll(path, damaged);
+            try {
+                SessionFile::open(path, mode);
+            } catch (const base::BadInput& error) {
+                EXPECT_THAT(error.message(), StartsWith(path)) << at;
+                ++refused;
+            } catch (const base::Error& error) {
+                ADD_FAILURE() << "byte " << at << ": " << error.message();
+            }
+        }
+    }
+    EXPECT_GT(refused, 60); // of 200: counters and unused bytes may be anything
+    for (std::size_t bytes = 0; bytes < 2 * kHeader; ++bytes) {
+        writeAll(path, whole.substr(0, bytes));
+        EXPECT_THROW(SessionFile::open(path, OpenMode::ReadOnly), base::BadInput) << bytes;
+    }
+}
+
 TEST(SessionFile, NeverCrashesOnDamagedPages) {
     const TempFolder folder;
     const std::string path = folder.file("x.vitrine");

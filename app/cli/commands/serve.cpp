@@ -123,6 +123,7 @@ int serve(const engine::Experiment& experiment, const std::string& sessionFile, 
     if (const char* key = std::getenv("VITRINE_API_KEY"); key != nullptr && flags.server.apiKey.empty()) {
         flags.server.apiKey = key;
     }
+    requireUtf8("--served-name", flags.server.servedName);
     flags.server.model = experiment.text("model");
     flags.server.drain = std::chrono::seconds(flags.drainSeconds);
     std::atomic<bool> ready = false;
@@ -173,7 +174,7 @@ void addServe(CLI::App& app, CommandLine& line) {
         line.action = [&line, experiment, flags] {
             const engine::Experiment value = experiment->experiment();
             if (experiment->dumpSpec()) {
-                printOut(value.toJson().dump(2) + "\n");
+                printOut(value.toJson().dump(2, ' ', false, json::error_handler_t::replace) + "\n");
                 return 0;
             }
             return serve(value, experiment->sessionFile(), *flags, line.options);

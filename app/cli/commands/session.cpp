@@ -192,6 +192,9 @@ int done(const GlobalOptions& options, const RunInfo& run) {
 }
 
 int setTags(const Words& words, const GlobalOptions& options) {
+    for (const std::string& tag : words.tags) {
+        requireUtf8("tags", tag);
+    }
     const auto session = SessionFile::open(words.file, OpenMode::ReadWrite);
     const sessions::RunId run = resolveRun(*session, chosenRun(words));
     std::vector<std::string> tags = words.tags;
@@ -255,6 +258,7 @@ void addSession(CLI::App& app, CommandLine& line) {
     note->add_option("run", words->run, "Number of the run")->type_name("RUN")->required();
     note->add_option("text", words->text, "The note")->type_name("TEXT")->required();
     action(note, [words, &line] {
+        requireUtf8("text", words->text);
         const auto file = SessionFile::open(words->file, OpenMode::ReadWrite);
         const sessions::RunId run = resolveRun(*file, chosenRun(*words));
         file->setNote(run, words->text);

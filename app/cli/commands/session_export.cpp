@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands/session_commands.h"
 #include "app/runner/runs/run_export.h"
 #include "base/error.h"
+#include "engine/checkpoint/atomic_file.h"
 #include "sessions/plain_export.h"
 
 namespace vitrine::app {
@@ -40,9 +40,8 @@ std::vector<sessions::RunId> chosenRuns(const SessionFile& session, const Export
 int exportRuns(const ExportText& words, const GlobalOptions& options) {
     const auto session = SessionFile::open(words.file, OpenMode::ReadOnly);
     const std::vector<sessions::RunId> runs = chosenRuns(*session, words);
-    std::error_code different;
-    if (words.format != "csv" && std::filesystem::equivalent(words.file, words.output, different)) {
-        throw base::BadInput(words.output + ": the export would replace the session itself; name another file");
+    if (words.format == "session" && engine::isSameFile(words.file, words.output)) {
+        throw base::BadInput(words.output + ": is the session that is exported; name another file");
     }
     std::vector<std::string> files{words.output};
     if (words.format == "sqlite") {

@@ -22,4 +22,7 @@ struct CommandLine {
 CLI::App* addCommand(CLI::App& app, const std::string& name, const std::string& description,
                      const std::string& example);
 
+/// Throws BadInput "OPTION: what" for a text that is kept with a run and is no UTF-8.
+void requireUtf8(const std::string& option, const std::string& text);
+
 } // namespace vitrine::app

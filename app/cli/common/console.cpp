@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "app/runner/host/outcome.h"
+#include "base/error.h"
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::app {
 
@@ -30,12 +31,7 @@ int terminalColumns() {
 void printOut(std::string_view text) {
     const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
     if (written != text.size() || std::fflush(stdout) != 0) {
-        const int reason = errno;
-        // A reader that closes the pipe early (`| head`) is not reported as a failure.
-        if (reason != EPIPE) {
-            printError(fmt::format("standard output: cannot be written ({})", std::strerror(reason)));
-        }
-        std::_Exit(1);
+        throw base::Internal(fmt::format("standard output: cannot be written ({})", std::strerror(errno)));
     }
 }
 
@@ -44,14 +40,18 @@ void printJson(const nlohmann::json& value) {
 }
 
 void printError(std::string_view message) {
-    fmt::print(stderr, "vitrine: error: {}\n", oneLine(message));
+    fmt::print(stderr, "vitrine: error: {}\n", engine::replaceInvalidUtf8(oneLine(message)));
 }
 
 int reportFailure(const GlobalOptions& options, const std::exception_ptr& error) {
     const RunOutcome outcome = outcomeOf(error);
     printError(outcome.error);
     if (options.json) {
-        printJson({{"error", errorJson(error)}});
+        try {
+            printJson({{"error", errorJson(error)}});
+        } catch (const base::Error&) {
+            return outcome.exitCode; // standard output is gone, as the line above may say already
+        }
     }
     return outcome.exitCode;
 }

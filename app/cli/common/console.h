@@ -19,7 +19,7 @@ struct GlobalOptions {
     int verbosity = 0; ///< 1: -v, 2: -vv
 };
 
-/// Writes and flushes. A reader that went away (a closed pipe) ends the program quietly with exit code 1.
+/// Writes and flushes. Throws Internal when that fails: the reader went away (`| head`) or the disk is full.
 void printOut(std::string_view text);
 /// One compact JSON value and a line end.
 void printJson(const nlohmann::json& value);

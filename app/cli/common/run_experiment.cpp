@@ -117,7 +117,7 @@ void runWhenChosen(CLI::App& command, CommandLine& line, std::shared_ptr<Experim
         line.action = [&line, experiment] {
             const engine::Experiment value = experiment->experiment();
             if (experiment->dumpSpec()) {
-                printOut(value.toJson().dump(2) + "\n");
+                printOut(value.toJson().dump(2, ' ', false, json::error_handler_t::replace) + "\n");
                 return 0;
             }
             return runAndPrint(value, experiment->sessionFile(), line.options);

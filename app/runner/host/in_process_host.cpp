@@ -17,10 +17,12 @@
 #include "app/runner/recording/run_profiles.h"
 #include "app/runner/recording/run_recording.h"
 #include "base/clock.h"
+#include "base/json_values.h"
 #include "base/stop.h"
 #include "base/units.h"
-#include "engine/checkpoint/atomic_file.h"
 #include "engine/language/module.h"
+#include "engine/tokenizer/unicode_text.h"
+#include "engine/workload/common/output_files.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
@@ -140,6 +142,15 @@ std::uint64_t sessionLimit(const engine::Experiment& experiment) {
     return limit;
 }
 
+/// A run that did all its work, but is not saved whole.
+RunOutcome withFailure(RunOutcome outcome, const std::string& sentence) {
+    outcome.status = RunOutcome::Status::Failed;
+    outcome.errorKind = base::ErrorKind::Internal;
+    outcome.exitCode = base::exitCode(outcome.errorKind);
+    outcome.error = sentence;
+    return outcome;
+}
+
 class InProcessHost final : public RunHost {
 public:
     InProcessHost(bool keeps, engine::RequestFeed* feed)
@@ -177,6 +188,7 @@ private:
     }
     void work(const engine::Experiment& experiment, const base::StopToken& stop);
     std::uint64_t leaveKept();
+    void tell(const json& message);
     void takeToken(const engine::StreamedToken& token, bool serves);
     json execute(const engine::Experiment& experiment, const base::StopToken& stop, json& partial);
 
@@ -187,8 +199,11 @@ private:
     bool keptInUse_ = false, releaseAfter_ = false;
     std::atomic<bool> running_ = false;
     std::thread thread_;
-    RunMessageSink sink_;
-    bool heard_ = false; ///< sink_ has a receiver
+    /// What a run reports to; it never throws.
+    const RunMessageSink sink_ = [this](const json& message) { tell(message); };
+    RunMessageSink receiver_;
+    std::exception_ptr sinkFailure_; ///< of the receiver: it hears no more, and the run ends with it
+    bool heard_ = false;             ///< there is a receiver
     std::unique_ptr<RunRecording> recording_;
     RunOutcome outcome_;
 };
@@ -199,11 +214,7 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
     }
     join();
     recording_.reset();
-    for (const char* key : {"output", "outputs", "save_trace"}) {
-        if (engine::isSameFile(experiment.text(key), sessionFile)) {
-            throw base::BadInput(fmt::format("{}: {} is the session file too; name another", key, sessionFile));
-        }
-    }
+    engine::checkOutputs(experiment, sessionFile);
     if (!sessionFile.empty()) {
         // Programs of attention: their files may change, the session keeps what ran.
         std::vector<engine::PyFile> files;
@@ -212,11 +223,11 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
         }
         auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen);
         sessions::RunInfo info;
-        info.name = engine::runName(experiment);
+        info.name = engine::replaceInvalidUtf8(engine::runName(experiment));
         info.workload = engine::runWorkload(experiment);
-        info.specJson = experiment.toJson().dump();
+        info.specJson = base::compactText(experiment.toJson());
         const json environment = runEnvironment(experiment);
-        info.environmentJson = environment.dump();
+        info.environmentJson = base::compactText(environment);
         const bool isVirtual = environment.value("time_base", "") == "virtual";
         recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(experiment),
                                                     isVirtual ? base::TimeBase::Virtual : base::TimeBase::Monotonic);
@@ -228,7 +239,8 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
         }
     }
     heard_ = sink != nullptr;
-    sink_ = heard_ ? std::move(sink) : [](const json&) {};
+    receiver_ = std::move(sink);
+    sinkFailure_ = nullptr;
     outcome_ = {};
     base::StopToken token;
     {
@@ -258,6 +270,18 @@ std::uint64_t InProcessHost::leaveKept() {
         kept_->release();
     }
     return kept_->weightBytes();
+}
+
+void InProcessHost::tell(const json& message) {
+    if (!heard_ || sinkFailure_ != nullptr) {
+        return;
+    }
+    try {
+        receiver_(message);
+    } catch (...) {
+        sinkFailure_ = std::current_exception();
+        stop();
+    }
 }
 
 void InProcessHost::takeToken(const engine::StreamedToken& token, bool serves) {
@@ -331,11 +355,15 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         sink_({{"type", "started"}, {"run", run}});
         json result = execute(experiment, stop, metrics);
         metrics = std::move(result);
+        if (sinkFailure_ != nullptr) {
+            std::rethrow_exception(sinkFailure_);
+        }
     } catch (...) {
-        outcome = outcomeOf(std::current_exception());
+        const std::exception_ptr error = sinkFailure_ != nullptr ? sinkFailure_ : std::current_exception();
+        outcome = outcomeOf(error);
         try {
             metrics = metrics.is_object() ? metrics : json::object();
-            metrics[engine::result::kError.key] = errorJson(std::current_exception());
+            metrics[engine::result::kError.key] = errorJson(error);
         } catch (const std::exception&) {
             // Out of host memory while saying so: the outcome has the sentence.
             metrics = json();
@@ -346,7 +374,14 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
     try {
         outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
         if (recording_ != nullptr) {
-            recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
+            const std::string unsaved =
+                recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
+            if (!unsaved.empty() && outcome.exitCode == 0) {
+                outcome = withFailure(outcome, unsaved);
+                metrics[engine::result::kError.key] = {{"kind", base::errorKindName(outcome.errorKind)},
+                                                       {"message", unsaved}};
+                outcome.metricsJson = base::compactText(metrics);
+            }
             outcome.run = run = recording_->run(); // of the last part
             if (const std::uint64_t lost = recording_->lostRecords(); lost > 0 && metrics.is_object()) {
                 metrics[engine::result::kLostRecords.key] = lost;
@@ -358,6 +393,9 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         // The caller may start the next run from inside the message "ended".
         running_ = false;
         sink_(endedMessage(outcome));
+        if (sinkFailure_ != nullptr && outcome_.exitCode == 0) {
+            outcome_ = withFailure(outcome, outcomeOf(sinkFailure_).error);
+        }
     } catch (...) {
         const bool failedBefore = outcome_.exitCode != 0;
         if (!failedBefore) {

@@ -40,7 +40,8 @@ struct RunOutcome {
 /// "error_kind", "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for the user, of
 /// a worker that was lost. Called on the run's thread, a notice also inside start(). Of a workload that serves clients,
 /// only those get the tokens. A session keeps the tokens too, one line each, as texts "tokens.000000",
-/// "tokens.000001", ... of 512 tokens.
+/// "tokens.000001", ... of 512 tokens. In this process a sink may throw: it hears no more, and the run is stopped and
+/// ends saved with that failure.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
 class RunHost {

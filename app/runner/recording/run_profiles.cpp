@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/runner/recording/gpu_profiling.h"
+#include "base/json_values.h"
 #include "engine/workload/common/result_text.h"
 #include "sessions/session_file.h"
 
@@ -30,7 +31,7 @@ base::TraceSink& RunProfiles::begin(const std::string& level) {
     sessions::RunInfo info;
     info.name = "profiling " + level;
     info.workload = engine::runWorkload(experiment_);
-    info.specJson = experiment_.toJson().dump();
+    info.specJson = base::compactText(experiment_.toJson());
     recording_ = std::make_unique<RunRecording>(
         sessions::SessionFile::open((folder_ / "rounds.vitrine").string(), sessions::OpenMode::CreateOrOpen), info);
     gpu_ = profileGpu(experiment_, *recording_, clock_);

@@ -328,9 +328,9 @@ void RunRecording::nextPart(const json& metrics) {
     state.openTexts.clear();
 }
 
-void RunRecording::finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error) {
+std::string RunRecording::finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error) {
     if (std::exchange(state_->finished, true)) {
-        return;
+        return {};
     }
     State& state = *state_;
     {
@@ -339,9 +339,10 @@ void RunRecording::finish(sessions::RunStatus status, const std::string& metrics
     }
     state.wake.notify_all();
     state.writer.join();
+    std::string missing;
     try {
         if (!state.write(true)) {
-            base::logWarning(fmt::format("{}: run {} is incomplete", state.session->path(), run()));
+            missing = fmt::format("{}; run {} is saved only in part", state.lastFailure, run());
         }
         std::string metrics = metricsJson;
         if (state.trace != nullptr) {
@@ -355,11 +356,16 @@ void RunRecording::finish(sessions::RunStatus status, const std::string& metrics
                 }
             }
         }
-        state.session->finishRun(run(), status, metrics, error);
+        const bool broken = !missing.empty() && status == sessions::RunStatus::Done;
+        state.session->finishRun(run(), broken ? sessions::RunStatus::Failed : status, metrics,
+                                 broken ? missing : error);
     } catch (const std::exception& failure) {
-        base::logWarning(
-            fmt::format("{}: run {} could not be finished: {}", state.session->path(), run(), failure.what()));
+        missing = fmt::format("{}; the end of run {} is not saved", failure.what(), run());
     }
+    if (!missing.empty() && status != sessions::RunStatus::Done) {
+        base::logWarning(missing); // the run has a failure of its own to tell
+    }
+    return missing;
 }
 
 } // namespace vitrine::app

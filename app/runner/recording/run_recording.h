@@ -70,8 +70,10 @@ public:
     /// here alone. REQUIRES a limit. On the thread that reports, between two steps.
     void nextPart(const nlohmann::json& metrics);
 
-    /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.
-    void finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error);
+    /// Writes what is left, the metrics and the end of the run, and stops the thread. Returns one sentence about what
+    /// could not be written, empty when the run is saved whole: a run that was done is then written as failed with it,
+    /// where even that can be written. Once; later calls return nothing.
+    std::string finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error);
 
 private:
     struct State;

@@ -5,12 +5,16 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "app/runner/reports/mask_picture.h"
+#include "base/output_file.h"
 #include "base/thread_pool.h"
 #include "engine/attention/block_mask_cache.h"
 #include "engine/attention/block_mask_file.h"
 #include "engine/attention/device_blocks.h"
+#include "engine/checkpoint/output_check.h"
 #include "kernels/context/context_options.h"
 #include "kernels/memory/memory.h"
 #include "kernels/memory/resource.h"
@@ -58,9 +62,22 @@ private:
     std::unique_ptr<kernels::BlockEvaluator> blocks_;
 };
 
+/// Before anything is computed.
+void checkMaskFiles(const MaskQuestion& question) {
+    std::vector<engine::NamedFile> inputs{{"tensors", question.tensorsFile}};
+    for (const std::string& file : question.mods.files) {
+        inputs.push_back({"mods", file});
+    }
+    const engine::NamedFile picture{"png", question.picture};
+    engine::checkOutputFile(picture, base::kPictureOutput, inputs);
+    inputs.push_back(picture);
+    engine::checkOutputFile({"output", question.output}, engine::kMaskArraysOutput, inputs);
+}
+
 } // namespace
 
 json maskReport(const MaskQuestion& question, base::ProgressSink* progress, const base::StopToken& stop) {
+    checkMaskFiles(question);
     engine::CapturedTensors tensors;
     if (!question.tensorsFile.empty()) {
         tensors = engine::readCapturedTensors(question.tensorsFile);

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -13,6 +12,7 @@
 
 #include "app/runner/runs/run_compare.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/passing_file.h"
 #include "profiler/export/chrome_trace.h"
 #include "profiler/export/csv.h"
@@ -28,11 +28,6 @@ using nlohmann::json;
 /// Pieces of the run in memory.csv.
 constexpr int kTotalsRows = 2000;
 
-[[noreturn]] void cannotWrite(const std::string& path) {
-    throw base::BadInput(fmt::format("{}: cannot be written ({}); check the folder and the space on the disk", path,
-                                     std::strerror(errno)));
-}
-
 void writeFile(const std::string& path, const std::function<void(std::ostream&)>& write) {
     base::removeAbandonedFiles(path);
     const std::string passing = base::passingName(path);
@@ -40,15 +35,15 @@ void writeFile(const std::string& path, const std::function<void(std::ostream&)>
     try {
         std::ofstream out(passing, std::ios::binary | std::ios::trunc);
         if (!out) {
-            cannotWrite(path);
+            base::failWriting(path, errno);
         }
         write(out);
         out.close();
         if (!out) {
-            cannotWrite(path);
+            base::failWriting(path, errno);
         }
         if (std::rename(passing.c_str(), path.c_str()) != 0) {
-            cannotWrite(path);
+            base::failWriting(path, errno);
         }
     } catch (...) {
         const int reason = errno;
@@ -93,9 +88,12 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         tables.emplace_back("gaps.csv", [&](std::ostream& out) { profiler::writeGapsCsv(*timeline, out); });
     }
     std::vector<std::string> files;
-    for (const auto& [name, write] : tables) {
-        files.push_back((std::filesystem::path(folder) / name).string());
-        writeFile(files.back(), write);
+    for (const auto& table : tables) {
+        files.push_back((std::filesystem::path(folder) / table.first).string());
+        base::requireReplaceable(files.back(), base::kTableOutput);
+    }
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        writeFile(files[i], tables[i].second);
     }
     return files;
 }
@@ -108,6 +106,7 @@ void exportChromeTrace(const sessions::SessionFile& session, sessions::RunId run
     options.runName = info.name;
     options.timeBase = timeBaseOf(info);
     options.allocations = allocations;
+    base::requireReplaceable(file, base::kChromeOutput);
     writeFile(file, [&](std::ostream& out) { profiler::writeChromeTrace(*timeline, options, out); });
 }
 

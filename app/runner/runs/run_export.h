@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A saved run for other tools. Files are complete or not there: each is written under a passing name first.
+// A saved run for other tools. Files are complete or not there: each is written under a passing name first. Only
+// earlier files of the same kind are replaced (base/output_file.h).
 
 #include <string>
 #include <vector>

@@ -9,6 +9,7 @@
 #include "engine/attention/block_mask_cache.h"
 #include "engine/attention/device_blocks.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/output_check.h"
 #include "engine/language/program_choice.h"
 #include "engine/workload/attention/attention_run.h"
 #include "engine/workload/attention/attention_tensors.h"
@@ -308,7 +309,7 @@ private:
                 add("d." + score_.mod.program.captures[i].name, dCaptures_[i]);
             }
         }
-        const auto writer = SafetensorsWriter::create(run_.spec.text("output"), specs);
+        const auto writer = SafetensorsWriter::create(run_.spec.text("output"), specs, madeBy(kAttentionOutput));
         for (const Tensor* tensor : tensors) {
             std::vector<std::byte> host(tensor->view().bytes());
             context_.download(tensor->view().data, host.data(), host.size());

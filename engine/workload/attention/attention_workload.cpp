@@ -8,11 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/checkpoint/output_check.h"
 #include "engine/workload/attention/attention_run.h"
 #include "engine/workload/attention/attention_tensors.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
@@ -27,12 +29,15 @@ using nlohmann::json;
 constexpr std::array<std::string_view, 2> kAttentionSharedKeys = {"output", "repeat"};
 constexpr std::array<std::string_view, 1> kAttentionViews = {"mask"};
 
+constexpr std::array<WorkloadOutput, 1> kAttentionOutputs{{{"output", &kAttentionOutput}}};
+
 /// Columns as in option_table.cpp.
 constexpr std::array kAttentionOptions = {
     OptionSpec{
         "mods", OptionType::TextList, "", "", 0, 0, "", "", "Attention",
         "Python file with score_mod and mask_mod functions; may be given several times. The built-in catalogue is "
-        "always at hand"},
+        "always at hand",
+        0, false, true},
     OptionSpec{"program", OptionType::Text, "", "", 0, 0, "", "", "Attention",
                "The text of such a file, read after the files"},
     OptionSpec{"mask", OptionType::Text, "", "", 0, 0, "", "", "Attention",
@@ -128,6 +133,7 @@ constinit const Workload kAttentionWorkload = {
     .optionSets = kDeviceOptions | kRunOptions,
     .optionKeys = kAttentionSharedKeys,
     .ownOptions = kAttentionOptions,
+    .outputs = kAttentionOutputs,
     .ownOptionsBefore = "bench",
     .needsModel = needsModel,
     .check = checkAttention,

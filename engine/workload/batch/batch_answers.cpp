@@ -2,12 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/batch/batch_answers.h"
 
-#include <array>
-#include <filesystem>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
 
 namespace vitrine::engine {
@@ -30,26 +26,6 @@ Json answerJson(const TraceRow& row, const BatchResult& result, bool hasText) {
 }
 
 } // namespace
-
-void checkBatchFiles(const Run& run) {
-    constexpr std::array kKeys = {"trace", "save_trace", "outputs"};
-    for (std::size_t i = 1; i < kKeys.size(); ++i) {
-        const std::string path = run.spec.text(kKeys.at(i));
-        if (path.empty()) {
-            continue;
-        }
-        for (std::size_t before = 0; before < i; ++before) {
-            const std::string other = run.spec.text(kKeys.at(before));
-            std::error_code none;
-            const bool isMade = before == 0 && !std::filesystem::exists(other, none); // a trace by its kind
-            if (!isMade && isSameFile(path, other)) {
-                throw base::BadInput(
-                    fmt::format("{}: {} is the file of {} too; name another", kKeys.at(i), path, kKeys.at(before)));
-            }
-        }
-        checkWritable(path);
-    }
-}
 
 void writeAnswers(const std::string& path, const BatchEngine& engine, const std::vector<TraceRow>& rows, bool hasText) {
     if (path.empty()) {

@@ -17,10 +17,6 @@
 
 namespace vitrine::engine {
 
-/// Checks the files that a batch will write, before anything is loaded. Throws BadInput when a file cannot be written,
-/// or when two of them, or one of them and the trace, are the same file.
-void checkBatchFiles(const Run& run);
-
 /// Does nothing for an empty path. Throws BadInput when the file cannot be written.
 void writeAnswers(const std::string& path, const BatchEngine& engine, const std::vector<TraceRow>& rows, bool hasText);
 

@@ -14,7 +14,6 @@ using Json = nlohmann::json;
 
 void planBatch(const Run& run) {
     const ModelSource source = openSource(run);
-    checkBatchFiles(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
     bool fits = true;

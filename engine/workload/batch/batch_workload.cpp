@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <array>
 #include <fmt/format.h>
+#include <string_view>
 
+#include "base/output_file.h"
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/result_text.h"
@@ -17,13 +19,33 @@ constexpr std::array<ResultSet, 9> kBatchResults = {result::kRunSet,    result::
                                                     result::kKernelSet, result::kPlanSet,   result::kRateSet,
                                                     result::kAnswerSet, result::kKvSet,     result::kBatchSet};
 
+/// The first line, when it is an object that has this key.
+bool beginsWithKey(std::string_view head, std::string_view key) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    return line.starts_with('{') && line.find(key) != std::string_view::npos;
+}
+
+bool isTrace(std::string_view head) {
+    return beginsWithKey(head, "\"arrival\":");
+}
+
+bool isAnswers(std::string_view head) {
+    return beginsWithKey(head, "\"ids\":");
+}
+
 constexpr std::array<std::string_view, 2> kBatchSharedKeys = {"adapter", "kv_dtype"};
 constexpr std::array<std::string_view, 2> kBatchViews = {"kv-cache", "batching"};
+
+constexpr base::OutputKind kTraceOutput{"a trace of requests", "", isTrace};
+constexpr base::OutputKind kAnswersOutput{"a file of answers", "", isAnswers};
+constexpr std::array<WorkloadOutput, 2> kBatchOutputs{
+    {{"save_trace", &kTraceOutput, true}, {"outputs", &kAnswersOutput, true}}};
 
 /// Columns as in option_table.cpp.
 constexpr std::array kBatchOptions = {
     OptionSpec{"trace", OptionType::Text, "", "", 0, 0, "", "", "Requests",
-               "File of requests, one JSON object on each line, or a made one: fixed, uniform, poisson, long-tail"},
+               "File of requests, one JSON object on each line, or a made one: fixed, uniform, poisson, long-tail", 0,
+               false, true},
     OptionSpec{"requests", OptionType::Integer, "100", "", 1, 1e6, "", "", "Requests", "How many a made trace has"},
     OptionSpec{"prompt_tokens", OptionType::Text, "16-256", "", 0, 0, "", "tokens", "Requests",
                "Prompt lengths of a made trace"},
@@ -40,8 +62,6 @@ constexpr std::array kBatchOptions = {
 };
 
 void runBatch(const Run& run) {
-    // Wrong files are errors before anything is loaded.
-    checkBatchFiles(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
@@ -66,6 +86,7 @@ constinit const Workload kBatchWorkload = {
                   kBatchingOptions,
     .optionKeys = kBatchSharedKeys,
     .ownOptions = kBatchOptions,
+    .outputs = kBatchOutputs,
     .ownOptionsBefore = "slots",
     .check = checkBatch,
     .run = runBatch,

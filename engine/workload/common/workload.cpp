@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/workload/common/output_files.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/workload_table.h"
 
@@ -16,6 +17,7 @@ nlohmann::json runExperiment(const Experiment& experiment, const WorkloadSinks& 
     nlohmann::json& metrics = partial != nullptr ? *partial : local;
     metrics = nlohmann::json::object();
     const Workload& workload = experiment.workload();
+    checkOutputs(experiment);
     if (experiment.isPlan()) {
         workload.plan({experiment, sinks, std::move(stop), metrics});
         return metrics;

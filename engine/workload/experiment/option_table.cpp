@@ -9,10 +9,10 @@
 namespace vitrine::engine {
 namespace {
 
-// Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, sets, planOnly.
+// Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, sets, planOnly, maybeFile.
 constexpr std::array kOptions = {
     OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",
-               "Model folder, ORG/NAME in the local Hugging Face cache, or synthetic:NAME", kModelOptions},
+               "Model folder, ORG/NAME in the local Hugging Face cache, or synthetic:NAME", kModelOptions, false, true},
     OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, kWeightsChoices, "", "Model", kWeightsHelp,
                kWeightsOptions},
     OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16|float16|float64", "", "Model",
@@ -28,7 +28,8 @@ constexpr std::array kOptions = {
                "Where it runs; meta computes nothing and predicts memory and time", kDeviceOptions},
     OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kDeviceOptions},
     OptionSpec{"kernel_pack", OptionType::TextList, "", "", 0, 0, "", "", "Device",
-               "Folder of a kernel pack to take GPU kernels from; it is code that runs on the GPU", kDeviceOptions},
+               "Folder of a kernel pack to take GPU kernels from; it is code that runs on the GPU", kDeviceOptions,
+               false, true},
     OptionSpec{"kernel", OptionType::TextList, "", "", 0, 0, "", "", "Device",
                "Kernel variant of an op, as RmsNorm=builtin/registers; `vitrine kernels` lists them", kDeviceOptions},
     OptionSpec{"threads", OptionType::Integer, "0", "", 0, 4096, "", "threads", "Device",
@@ -36,7 +37,8 @@ constexpr std::array kOptions = {
     OptionSpec{"simd", OptionType::Choice, "auto", "", 0, 0, "auto|scalar|avx2|avx512", "", "Device",
                "Instructions that the CPU's kernels use; auto: the widest that the processor has", kDeviceOptions},
     OptionSpec{"device_profile", OptionType::Text, "", "", 0, 0, "", "", "Device",
-               "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb", kDeviceOptions},
+               "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb", kDeviceOptions, false,
+               true},
     OptionSpec{"vram_budget", OptionType::Bytes, "", "", 1, kMaxBytes, "", "bytes", "Memory",
                "Memory that the run may hold; unset: all of the device", kDeviceOptions},
     OptionSpec{"host_budget", OptionType::Bytes, "", "", 1, kMaxBytes, "", "bytes", "Memory",

@@ -47,6 +47,7 @@ struct OptionSpec {
     std::string_view help;           ///< one line
     std::uint32_t sets = 0;          ///< the sets that it belongs to; 0: a workload takes it by naming its key
     bool planOnly = false;           ///< only plans take it, those of every workload that can be planned
+    bool maybeFile = false;          ///< a text that may name a file or folder; every Path does
 };
 
 /// The options that no workload owns, in form order.
@@ -62,6 +63,11 @@ const OptionSpec* findOption(std::string_view key);
 /// every option of its workload, so adding "plan": true to an experiment is enough to price it. An unknown workload
 /// takes no option.
 bool optionApplies(const OptionSpec& option, std::string_view workload, bool plan);
+
+/// Whether its values may name files or folders: these need not be UTF-8.
+inline bool namesFiles(const OptionSpec& option) {
+    return option.type == OptionType::Path || option.maybeFile;
+}
 
 /// The flag of a key ("--max-new-tokens" for "max_new_tokens"), and the key of a flag.
 std::string optionFlag(std::string_view key);

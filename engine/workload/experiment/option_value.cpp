@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 namespace {
@@ -100,6 +101,7 @@ public:
     }
 
     Json fromText(std::string_view text) const {
+        requireUtf8(text);
         switch (option_.type) {
         case OptionType::Bool:
             require(text == "true" || text == "false", "must be true or false");
@@ -141,6 +143,11 @@ private:
         if (!condition) {
             failOption(name_, option_.key, what);
         }
+    }
+
+    /// Names of files are bytes; every other text is kept, compared and shown as UTF-8.
+    void requireUtf8(std::string_view text) const {
+        require(namesFiles(option_) || isValidUtf8(text), "is no UTF-8 text; convert it first, as with iconv");
     }
 
     Json checkedInteger(const Json& value) const {
@@ -193,12 +200,14 @@ private:
 
     Json canonicalTexts(const Json& value) const {
         if (value.is_string()) {
+            requireUtf8(value.get_ref<const std::string&>());
             return Json::array({value});
         }
         require(value.is_array(), "must be a list of texts");
         for (const Json& item : value) {
             require(item.is_string() && !item.get_ref<const std::string&>().empty(),
                     "must be a list of texts, none empty");
+            requireUtf8(item.get_ref<const std::string&>());
         }
         return value;
     }
@@ -220,6 +229,8 @@ private:
         Json pairs = Json::object();
         for (const auto& [key, item] : value.items()) {
             pairs[key] = valueText(item);
+            requireUtf8(key);
+            requireUtf8(pairs[key].get_ref<const std::string&>());
         }
         return pairs;
     }

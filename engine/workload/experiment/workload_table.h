@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/output_file.h"
 #include "engine/workload/experiment/option_table.h"
 #include "engine/workload/experiment/result_fields.h"
 
@@ -22,6 +23,17 @@ namespace vitrine::engine {
 
 class Experiment;
 struct Run;
+
+/// An option that names what a workload writes. Its files are checked before anything is made
+/// (engine/workload/common/output_files.h).
+struct WorkloadOutput {
+    std::string_view key;                   ///< of a Path option
+    const base::OutputKind* kind = nullptr; ///< of the file; null: it is a folder
+    bool ofPlans = false;                   ///< a plan writes it too
+    /// Of a folder for what was trained: the option that lets it replace an earlier result, and the one that names what
+    /// it goes on from. Empty: the writer itself looks at the folder.
+    std::string_view overwrite, resume;
+};
 
 /// One row of the table. A function that is null has a default, which its comment gives. The functions may be called on
 /// any thread.
@@ -33,6 +45,7 @@ struct Workload {
     std::uint32_t optionSets = 0;                 ///< sets of shared options that it takes: bits of option_table.h
     std::span<const std::string_view> optionKeys; ///< single shared options that it takes
     std::span<const OptionSpec> ownOptions;       ///< options that no other workload has
+    std::span<const WorkloadOutput> outputs;      ///< all that it writes
     std::string_view ownOptionsBefore;            ///< forms show the own options before this one; empty: last
     /// Whether the experiment must name a model. Null: always.
     bool (*needsModel)(const Experiment& experiment) = nullptr;

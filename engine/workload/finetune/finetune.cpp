@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/checkpoint/output_check.h"
 #include "engine/quant/stored_weight.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/workload/experiment/option_value.h"
@@ -30,6 +31,9 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 7> kFinetuneSharedKeys = {"tokens_file", "prompt_length", "batch", "output",
                                                                  "adapter",     "chat_format",   "date"};
 constexpr std::array<std::string_view, 2> kFinetuneViews = {"run", "compare"};
+
+constexpr std::array<WorkloadOutput, 2> kFinetuneOutputs{
+    {{"output", nullptr, false, "overwrite", "resume"}, {"save_gradients", &kGradientsOutput}}};
 
 constexpr std::array kFinetuneOptions = {
     OptionSpec{"method", OptionType::Choice, "lora", "", 0, 0, "full|lora|qlora", "", "Training",
@@ -95,6 +99,8 @@ constexpr std::array kFinetuneOptions = {
                "Write a checkpoint into output every so many steps; 0: never"},
     OptionSpec{"keep_checkpoints", OptionType::Integer, "0", "", 0, kMaxCount, "", "", "Run",
                "How many of the latest checkpoints stay in output; 0: all"},
+    OptionSpec{"overwrite", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
+               "Replace what an earlier training left in output"},
     OptionSpec{"resume", OptionType::Path, "", "", 0, 0, "", "", "Run",
                "Go on from a checkpoint, or from the latest one of an output folder"},
 };
@@ -199,6 +205,7 @@ constinit const Workload kFinetuneWorkload = {
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
     .optionKeys = kFinetuneSharedKeys,
     .ownOptions = kFinetuneOptions,
+    .outputs = kFinetuneOutputs,
     .check = checkFinetune,
     .searches = true,
     .run = runFinetune,

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/checkpoint/output_check.h"
 #include "engine/training/host_floats.h"
 #include "engine/training/training_checkpoint.h"
 #include "engine/workload/experiment/results.h"
@@ -198,7 +199,8 @@ void FinetuneLoop::saveGradients() const {
     const GradientMap& gradients = model_.state().gradients();
     if (model_.adapter() != nullptr) {
         writeAdapterTensors(
-            path, model_.adapter()->values([&](const kernels::TensorView& value) { return gradients.of(value); }));
+            path, model_.adapter()->values([&](const kernels::TensorView& value) { return gradients.of(value); }),
+            madeBy(kGradientsOutput));
         return;
     }
     std::vector<TensorSpec> specs;
@@ -206,7 +208,7 @@ void FinetuneLoop::saveGradients() const {
         const auto dims = tensor.value.shape.dims();
         specs.push_back({tensor.name, kernels::DType::F32, {dims.begin(), dims.end()}});
     }
-    const auto writer = SafetensorsWriter::create(path, specs);
+    const auto writer = SafetensorsWriter::create(path, specs, madeBy(kGradientsOutput));
     for (const TrainedTensor& tensor : model_.state().tensors()) {
         const std::vector<float> values = downloadFloats(model_.model().context(), gradients.of(tensor.value));
         writer->write(values.data(), values.size() * sizeof(float));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/token_rows.h"
 #include "engine/workload/common/run_adapter.h"
 #include "engine/workload/common/run_setup.h"
@@ -24,6 +25,8 @@ constexpr std::array<ResultSet, 6> kLogitsResults = {result::kRunSet,    result:
 using Json = nlohmann::json;
 constexpr std::array<std::string_view, 6> kLogitsSharedKeys = {"adapter",       "tokens_file", "kv_dtype",
                                                                "prefill_chunk", "output",      "repeat"};
+
+constexpr std::array<WorkloadOutput, 1> kLogitsOutputs{{{"output", &kLogitsOutput}}};
 
 using TokenRows = std::vector<std::vector<std::int32_t>>;
 
@@ -144,7 +147,7 @@ void runLogits(const Run& run) {
         TensorSpec spec{"logits", kernels::DType::F32, shape};
         std::vector<double> seconds;
         for (std::int64_t i = 0; i < run.repeats(); ++i) {
-            const auto writer = SafetensorsWriter::create(run.spec.text("output"), {spec});
+            const auto writer = SafetensorsWriter::create(run.spec.text("output"), {spec}, madeBy(kLogitsOutput));
             KvCache cache(*context, source.config, cacheOptions);
             const base::TimeNs begin = context->clock().now();
             const kernels::TraceScope phase(context->tracer(), base::ScopeKind::Phase, "prefill");
@@ -171,6 +174,7 @@ constinit const Workload kLogitsWorkload = {
     .title = "Logits",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
     .optionKeys = kLogitsSharedKeys,
+    .outputs = kLogitsOutputs,
     .check = checkLogits,
     .run = runLogits,
     .results = kLogitsResults,

@@ -17,6 +17,7 @@ namespace {
 constexpr std::array<ResultSet, 3> kSynthesizeResults = {result::kRunSet, result::kRateSet, result::kFileSet};
 
 constexpr std::array<std::string_view, 1> kSynthesizeSharedKeys = {"output"};
+constexpr std::array<WorkloadOutput, 1> kSynthesizeOutputs{{{"output"}}};
 
 void runSynthesize(const Run& run) {
     const ModelSource source = openSource(run);
@@ -59,6 +60,7 @@ constinit const Workload kSynthesizeWorkload = {
     .title = "Synthesize",
     .optionSets = kModelOptions | kRunOptions,
     .optionKeys = kSynthesizeSharedKeys,
+    .outputs = kSynthesizeOutputs,
     .check = checkSynthesize,
     .run = runSynthesize,
     .prefersCpu = prefersCpu,

@@ -143,7 +143,7 @@ TEST(BatchCommand, TheSessionIsNoPlaceForAnswers) {
     for (const char* key : {"--outputs", "--save-trace"}) {
         const test::ProgramResult result = test::vitrine(batch({"--session", file, key, file}));
         EXPECT_EQ(result.exitCode, 2);
-        EXPECT_THAT(result.err, testing::HasSubstr("is the session file too"));
+        EXPECT_THAT(result.err, testing::HasSubstr("is the file of session too"));
     }
 }
 

@@ -38,7 +38,7 @@ protected:
     template <class Work> static std::string errorOf(Work work) {
         try {
             work();
-        } catch (const base::BadInput& error) {
+        } catch (const base::Error& error) {
             return error.message();
         }
         return "";

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/runner/host/tiny_experiment.h"
@@ -62,6 +63,27 @@ TEST(RunHost, TellsItsStoryInOrder) {
         }
     }
     EXPECT_EQ(kept, ids);
+}
+
+TEST(RunHost, ASinkThatFailsEndsTheRunSaved) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inProcess();
+    int tokens = 0;
+    host->start(engine::Experiment::parse(test::tinyExperiment(5000), "experiment"), file, [&](const json& message) {
+        if (message["type"] == "token") {
+            ++tokens;
+            throw base::Internal("nobody reads");
+        }
+    });
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
+    EXPECT_EQ(outcome.exitCode, 1);
+    EXPECT_EQ(outcome.error, "nobody reads");
+    const auto run = SessionFile::open(file, OpenMode::ReadOnly)->run(1);
+    EXPECT_EQ(run.status, sessions::RunStatus::Failed);
+    EXPECT_EQ(run.error, "nobody reads");
+    EXPECT_EQ(tokens, 1);
 }
 
 TEST(RunHost, ThrowsBeforeAnythingStartsWhenTheInputIsBad) {

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The one rule for files that a command writes: an output may replace an earlier output of its own kind, and nothing
+// else. What is there is known by its first bytes, never by its name. Thread-safe.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace vitrine::base {
+
+/// What an output holds.
+struct OutputKind {
+    std::string_view name;  ///< as errors call it: "a picture (PNG)"
+    std::string_view maker; ///< of safetensors files: what their metadata have under kMadeByKey
+    /// Whether a file of another format is of this kind. `head` holds its first bytes, at most kOutputHeadBytes.
+    bool (*isOwn)(std::string_view head) = nullptr;
+};
+
+inline constexpr std::size_t kOutputHeadBytes = 4096;
+
+/// The key of a safetensors file's metadata that says which command made it.
+inline constexpr std::string_view kMadeByKey = "made_by";
+
+extern const OutputKind kPictureOutput; ///< PNG
+extern const OutputKind kTableOutput;   ///< CSV with a head
+extern const OutputKind kChromeOutput;  ///< chrome trace JSON
+/// SQLite tables of an exported session, whose header has kTablesApplicationId.
+extern const OutputKind kTablesOutput;
+inline constexpr unsigned kTablesApplicationId = 0x56545442; ///< "VTTB"
+
+/// Throws BadInput "PATH: what" when a file of another kind is at `path`, or at the end of the links that it is. Files
+/// that are not there, empty files, folders, pipes and devices pass: those are the business of who opens them.
+void requireReplaceable(const std::string& path, const OutputKind& kind);
+
+/// Throws for a write that failed with `error` (an errno): Internal when the disk is full or broken or a limit of the
+/// file's size is reached, BadInput for a place that cannot be written.
+[[noreturn]] void failWriting(const std::string& path, int error);
+
+} // namespace vitrine::base
