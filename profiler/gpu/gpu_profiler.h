@@ -5,7 +5,8 @@
 // Adds what a GPU does to a run's trace. It stands between the engine and the run's sink: events pass through, steps
 // say when to look closely, and kernels, copies, graphs and counters come back as spans and counters of the same run.
 //
-//   light  whole graphs in windows (TraceWindow), and what NVML and the hardware counters say
+//   light  whole graphs in windows and the kernels of a few steps (TraceWindow), and what NVML and the hardware
+//          counters say
 //   full   in the windows every kernel, copy, fill and wait instead, each under the scope that launched it
 //
 // Spans go to the lanes "Kernels", "Copies", "Memsets", "Sync", "Profiler overhead", "Graphs"; counters are named

@@ -222,12 +222,6 @@ TEST(TraceWindow, FullLooksAtSomeStepsOfManyAndAtAllOthersThanDecode) {
     }
     EXPECT_EQ(seen, "xx...xx...xx");
     EXPECT_EQ(window.next("prefill"), TraceDetail::Everything);
-    TraceWindow light(false, 2, 5);
-    EXPECT_EQ(light.atStart(), TraceDetail::Graphs);
-    EXPECT_EQ(light.next("prefill"), TraceDetail::Graphs);
-    EXPECT_EQ(light.next("decode"), TraceDetail::Graphs);
-    EXPECT_EQ(light.next("decode"), TraceDetail::Graphs);
-    EXPECT_EQ(light.next("decode"), TraceDetail::Nothing);
     TraceWindow always(true, 20, 3);
     for (int step = 0; step < 50; ++step) {
         EXPECT_EQ(always.next("decode"), TraceDetail::Everything);

@@ -83,17 +83,19 @@ void MaskLab::setTensorsFile(int index, const std::string& path) {
     changed(index, 0);
 }
 
-bool MaskLab::Side::timesStale() const {
+bool MaskLab::Side::timesStale(const MaskSizes& now) const {
     MaskSource measured = timedSource;
     measured.name = source.name;
-    return times && !(measured == source);
+    return times && !(measured == source && timedSizes == now);
 }
 
-void MaskLab::setTimes(int index, std::optional<MaskTimes> times, sessions::RunId run, const MaskSource& source) {
+void MaskLab::setTimes(int index, std::optional<MaskTimes> times, sessions::RunId run, const MaskSource& source,
+                       const MaskSizes& sizes) {
     Side& side = sides_[static_cast<std::size_t>(index)];
     side.times = std::move(times);
     side.run = run;
     side.timedSource = source;
+    side.timedSizes = sizes;
     emit timesChanged(index);
 }
 

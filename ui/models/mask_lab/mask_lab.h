@@ -38,9 +38,10 @@ public:
         std::optional<MaskTimes> times;        ///< measured of this source
         sessions::RunId run = 0;               ///< the run that has them
         MaskSource timedSource;                ///< what was measured
+        MaskSizes timedSizes;                  ///< on what sizes, as they were shown then
         bool working = false;
-        /// The program was changed after it was measured.
-        bool timesStale() const;
+        /// The program or the sizes were changed after it was measured.
+        bool timesStale(const MaskSizes& now) const;
     };
 
     explicit MaskLab(QObject* parent = nullptr);
@@ -63,7 +64,9 @@ public:
     void setCapture(int side, const std::string& name, const std::string& line);
     void setTensorsFile(int side, const std::string& path);
     /// `source` is what was measured.
-    void setTimes(int side, std::optional<MaskTimes> times, sessions::RunId run, const MaskSource& source);
+    /// `sizes`: those that were shown when it was measured.
+    void setTimes(int side, std::optional<MaskTimes> times, sessions::RunId run, const MaskSource& source,
+                  const MaskSizes& sizes);
     void swapSides();
 
     void setSizes(const MaskSizes& sizes);

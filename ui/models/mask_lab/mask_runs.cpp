@@ -91,7 +91,7 @@ void MaskRuns::onEnded(const QString& status, const QString& error, const QStrin
         measurement_.mine = false;
         emit measuringSaid({});
         if (const auto times = maskTimes(metrics.toStdString())) {
-            lab_->setTimes(measurement_.side, times, measurement_.run, measurement_.source);
+            lab_->setTimes(measurement_.side, times, measurement_.run, measurement_.source, measurement_.sizes);
         }
         if (status != QLatin1String("done") && status != QLatin1String("cancelled")) {
             emit failed(error);
@@ -133,7 +133,7 @@ void MaskRuns::onRuns() {
             loadRun(i, *run);
         } else if (timesPending_[static_cast<std::size_t>(i)] && run->status != sessions::RunStatus::Running) {
             timesPending_[static_cast<std::size_t>(i)] = false;
-            lab_->setTimes(i, maskTimes(run->metricsJson), run->id, lab_->side(i).source);
+            lab_->setTimes(i, maskTimes(run->metricsJson), run->id, lab_->side(i).source, lab_->sizes());
         }
     }
     nameModel();
@@ -183,7 +183,7 @@ void MaskRuns::takeRun(int side, const RunInfo& run, const std::vector<std::stri
     }
     lab_->setSizes(sizes);
     lab_->setSource(side, source);
-    lab_->setTimes(side, times, run.id, source);
+    lab_->setTimes(side, times, run.id, source, lab_->sizes());
     timesPending_[static_cast<std::size_t>(side)] = run.status == sessions::RunStatus::Running;
 }
 
@@ -220,7 +220,7 @@ void MaskRuns::measure(int index) {
     lab_->flush();
     const MaskLab::Side& side = lab_->side(index);
     const auto [backend, number] = device();
-    measurement_ = {index, side.source, side.study->title(), 0, true};
+    measurement_ = {index, side.source, lab_->sizes(), side.study->title(), 0, true};
     emit failed({});
     emit measuringSaid(tr("Measuring"));
     runs_->start(base::compactText(measureExperiment(side.source, side.study->maskName, side.study->scoreName,

@@ -57,6 +57,7 @@ private:
     struct Measurement {
         int side = 0;
         MaskSource source;
+        MaskSizes sizes;
         QString title;
         sessions::RunId run = 0;
         bool mine = false; ///< it is going on

@@ -148,6 +148,7 @@ void KernelsView::onBaseline() {
 
 void KernelsView::takeTrace(KernelTracePtr trace) {
     trace_ = std::move(trace);
+    openOnTheWork();
     lanes_->setEventTimes(trace_ ? std::shared_ptr<const std::vector<base::TimeNs>>(trace_, &trace_->eventBegins)
                                  : nullptr);
     updateLanes();
@@ -156,6 +157,22 @@ void KernelsView::takeTrace(KernelTracePtr trace) {
     updateEmpty();
     updateNote();
     updateReadout();
+}
+
+/// A run that loads for seconds and works for a few steps opens on these steps, once.
+void KernelsView::openOnTheWork() {
+    constexpr double kIdleShare = 0.2;
+    TimeCursor* time = context().time;
+    if (!trace_ || trace_->eventBegins.empty() || openedOn_ == run_ || !timelineOf(run_).complete) {
+        return;
+    }
+    openedOn_ = run_;
+    const TimeRange all = time->extent();
+    const TimeRange work{trace_->eventBegins.front(), trace_->eventBegins.back() + 1};
+    const auto idle = static_cast<double>((work.begin - all.begin) + (all.end - work.end));
+    if (time->showsAll() && idle > kIdleShare * static_cast<double>(all.end - all.begin)) {
+        time->setRange(work);
+    }
 }
 
 void KernelsView::takeStats(KernelStatsPtr stats) {

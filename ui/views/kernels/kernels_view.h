@@ -73,6 +73,7 @@ private:
     void connectLane(TraceLane* lane);
     void onTimeline();
     void onBaseline();
+    void openOnTheWork();
     void takeTrace(KernelTracePtr trace);
     void takeStats(KernelStatsPtr stats);
     void readShapes();
@@ -96,6 +97,7 @@ private:
 
     TimelinePtr timeline_;
     sessions::RunId run_ = 0, baseline_ = 0;
+    sessions::RunId openedOn_ = 0; ///< the run whose work was shown at first
     KernelTracePtr trace_;
     KernelStatsPtr stats_;
     VariantListPtr listA_, listB_;

@@ -76,17 +76,21 @@ void MaskControls::buildButtons(const ActionList& actions, ViewHeader* header) {
     picture->setToolTip(tr("Copy or save the map as a picture"));
     measure_ = new QPushButton(tr("Measure"), header);
     setPrimary(measure_);
+    // A button of its own: what ends under the pointer must not start again by the same click.
+    stop_ = new QPushButton(tr("Stop"), header);
+    stop_->setToolTip(tr("Stop measuring"));
     auto* menu = new QMenu(picture);
     for (const char* id : {"mask.copy-picture", "mask.save-png", "mask.save-svg"}) {
         menu->addAction(actions.action(QString::fromLatin1(id)));
     }
     picture->setMenu(menu);
-    for (QPushButton* button : {export_, picture, measure_}) {
+    for (QPushButton* button : {export_, picture, stop_, measure_}) {
         setControlHeight(button, 24);
         header->addRightControl(button);
     }
     connect(export_, &QPushButton::clicked, actions.action(QStringLiteral("mask.export")), &QAction::trigger);
     connect(measure_, &QPushButton::clicked, this, &MaskControls::measureClicked);
+    connect(stop_, &QPushButton::clicked, this, &MaskControls::stopClicked);
 }
 
 void MaskControls::showSide(BlockMap::Side side) {
@@ -120,9 +124,9 @@ void MaskControls::showSizes() {
 }
 
 void MaskControls::showMeasure(const MaskRuns& runs, int side) {
-    measure_->setText(runs.measuring() ? tr("Stop") : tr("Measure"));
+    stop_->setEnabled(runs.measuring());
     const QString reason = runs.whyNotMeasure(side);
-    measure_->setEnabled(runs.measuring() || reason.isEmpty());
+    measure_->setEnabled(reason.isEmpty());
     const bool gpu = runs.device().first == QLatin1String("cuda");
     QString smaller;
     measuredSizes(lab_->sizes(), gpu, &smaller);
@@ -131,7 +135,7 @@ void MaskControls::showMeasure(const MaskRuns& runs, int side) {
     if (!smaller.isEmpty()) {
         tip += QLatin1Char('\n') + tr("Smaller than what is shown: %1").arg(smaller);
     }
-    measure_->setToolTip(runs.measuring() ? tr("Stop measuring") : reason.isEmpty() ? tip : reason);
+    measure_->setToolTip(reason.isEmpty() ? tip : reason);
 }
 
 void MaskControls::setNarrow(bool narrow) {

@@ -29,7 +29,7 @@ public:
     void showSizes(); ///< those of the lab
     void showContent(BlockMap::Content content);
     void toggleLink();
-    /// What the button Measure does now, and why it cannot. `side`: the one that would be measured.
+    /// Whether the buttons Measure and Stop can do something now, and why not. `side`: the one that would be measured.
     void showMeasure(const MaskRuns& runs, int side);
     /// In a narrow view some of the controls go; commands do the same.
     void setNarrow(bool narrow);
@@ -40,10 +40,12 @@ public:
     NumberField* queries() const { return queries_; }
     NumberField* keys() const { return keys_; }
     QPushButton* measure() const { return measure_; }
+    QPushButton* stop() const { return stop_; }
 
 signals:
     void sideChosen(vitrine::ui::BlockMap::Side side);
-    void measureClicked(); ///< starts a measurement or stops it
+    void measureClicked();
+    void stopClicked();
 
 private:
     void buildChoices(ViewHeader* header);
@@ -56,7 +58,7 @@ private:
     QComboBox *scores_ = nullptr, *block_ = nullptr;
     NumberField *queries_ = nullptr, *keys_ = nullptr;
     QCheckBox* link_ = nullptr;
-    QPushButton *export_ = nullptr, *measure_ = nullptr;
+    QPushButton *export_ = nullptr, *measure_ = nullptr, *stop_ = nullptr;
 };
 
 } // namespace vitrine::ui

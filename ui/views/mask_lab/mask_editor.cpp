@@ -172,7 +172,7 @@ void MaskEditor::takeExpressions(const QString& mask, const QString& score) {
     }
 }
 
-void MaskEditor::readModel(const std::string& name, const std::map<std::string, std::string>& overrides) {
+void MaskEditor::readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun) {
     modelName_ = name;
     if (name.empty()) {
         program_->setModel(std::nullopt, tr("Run A names no model"));
@@ -186,9 +186,16 @@ void MaskEditor::readModel(const std::string& name, const std::map<std::string, 
                 return {std::nullopt, QString::fromUtf8(error.what())};
             }
         },
-        [this](std::pair<std::optional<MaskModel>, QString> found) {
+        [this, ofRun](std::pair<std::optional<MaskModel>, QString> found) {
             model_ = found.first;
             program_->setModel(std::move(found.first), found.second);
+            const bool untouched = lab_->side(side_).source == exampleSource(lab_->sizes().keys);
+            if (ofRun && untouched && model_) {
+                const auto slides = std::ranges::find_if(model_->layers, [](const MaskLayer& layer) {
+                    return layer.title.contains(QLatin1String("sliding"));
+                });
+                chooseLayer(slides == model_->layers.end() ? 0 : slides - model_->layers.begin());
+            }
         });
 }
 

@@ -44,8 +44,9 @@ public:
     void setPointed(std::int64_t query, std::int64_t key);
     void setTintedLine(int line, bool blocks);
 
-    /// Reads the layers of a model on a worker; an empty name means that run A names none.
-    void readModel(const std::string& name, const std::map<std::string, std::string>& overrides);
+    /// Reads the layers of a model on a worker; an empty name means that run A names none. `ofRun`: a side that still
+    /// shows the example then opens on the first layer with a window, else on the first layer.
+    void readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun = false);
     const std::string& modelName() const { return modelName_; }
     /// Takes the program of a layer of the model; false: there is no such layer.
     bool chooseLayer(std::int64_t layer);

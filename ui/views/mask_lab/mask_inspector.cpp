@@ -269,7 +269,9 @@ void MaskInspector::fillTimes(const Section& section, const std::optional<MaskDi
 
 void MaskInspector::setTimes(const MaskLab& lab, int side) {
     const MaskLab::Side& shown = lab.side(side);
-    const std::optional<MaskTimes>& times = shown.times;
+    // Times of another program or other sizes would stand beside numbers that they do not belong to.
+    const bool stale = shown.timesStale(lab.sizes());
+    const std::optional<MaskTimes> times = stale ? std::nullopt : shown.times;
     forward_.fact->setText(times ? times->where() : QString());
     forward_.fact->setToolTip(times ? times->where() : QString());
     const auto longest = [](const std::optional<MaskDirectionTimes>& one) {
@@ -280,8 +282,9 @@ void MaskInspector::setTimes(const MaskLab& lab, int side) {
     fillTimes(backward_, times ? times->backward : std::nullopt, longest(times ? times->backward : std::nullopt),
               times ? times->sparsity : std::nullopt);
     backward_.head->setVisible(times && times->backward);
-    timeWords_ =
-        times ? QString() : tr("Measure times forward and backward with the mask and without, and keeps the run.");
+    timeWords_ = times   ? QString()
+                 : stale ? tr("The program or the sizes were changed since it was measured. Measure it again.")
+                         : tr("Measure times forward and backward with the mask and without, and keeps the run.");
     QStringList notes;
     if (times) {
         const MaskSizes& was = times->sizes;
@@ -294,9 +297,6 @@ void MaskInspector::setTimes(const MaskLab& lab, int side) {
         }
         if (times->estimated) {
             notes << tr("Estimated on Meta, not measured.");
-        }
-        if (shown.timesStale()) {
-            notes << tr("The program was changed since.");
         }
     }
     timeNote_->setText(notes.join(QLatin1Char(' ')));

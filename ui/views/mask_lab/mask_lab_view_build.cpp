@@ -125,8 +125,8 @@ void MaskLabView::connectLab() {
 
 void MaskLabView::connectParts() {
     connect(controls_, &MaskControls::sideChosen, this, &MaskLabView::showSide);
-    connect(controls_, &MaskControls::measureClicked, this,
-            [this] { runs_->measuring() ? runs_->stop() : runs_->measure(shownSide()); });
+    connect(controls_, &MaskControls::measureClicked, this, [this] { runs_->measure(shownSide()); });
+    connect(controls_, &MaskControls::stopClicked, runs_, &MaskRuns::stop);
     connect(editor_, &MaskEditor::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(editor_, &MaskEditor::fromRunWanted, this,
             [this](const QString& capture) { runs_->takeLengths(shownSide(), capture); });
@@ -147,7 +147,7 @@ void MaskLabView::connectRuns() {
     connect(runs_, &MaskRuns::modelNamed, this,
             [this](const std::string& name, const std::map<std::string, std::string>& overrides) {
                 if (name != editor_->modelName()) {
-                    editor_->readModel(name, overrides);
+                    editor_->readModel(name, overrides, true);
                 }
             });
     connect(runs_, &MaskRuns::measuringChanged, this, &MaskLabView::updateMeasure);

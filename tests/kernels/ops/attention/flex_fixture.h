@@ -53,6 +53,9 @@ private:
         std::memcpy(&length, bytes.data(), sizeof length);
         const nlohmann::json header = nlohmann::json::parse(bytes.substr(8, length));
         for (const auto& [key, value] : header.items()) {
+            if (key == "__metadata__") {
+                continue;
+            }
             Tensor& tensor = tensors_[key];
             tensor.dtype = value["dtype"] == "F32" ? DType::F32 : DType::I32;
             const auto dims = value["shape"].get<std::vector<std::int64_t>>();

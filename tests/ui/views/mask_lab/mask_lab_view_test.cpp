@@ -357,8 +357,9 @@ private slots:
         QCOMPARE(editor()->text(), causal);
         QCOMPARE(side(1).source.text, near);
         write(QString::fromStdString(causal) + QStringLiteral("# more\n"));
-        QVERIFY(side(0).timesStale());
-        QVERIFY(!side(1).timesStale());
+        QVERIFY(side(0).timesStale(view()->lab()->sizes()));
+        QVERIFY(view()->panel()->forward()->rows().empty()); // they belong to another program
+        QVERIFY(!side(1).timesStale(view()->lab()->sizes()));
     }
 
     /// There is no ratio to nothing: the numbers stand alone, without a sign that says neither how much nor than what.
@@ -428,15 +429,17 @@ private slots:
         QVERIFY(experiment["backward"].get<bool>() && experiment["compare_full"].get<bool>());
         QCOMPARE(experiment["stands_for"].get<std::string>(), std::string("1,64,8,16384,16384,64"));
         QCOMPARE(experiment["mask"].get<std::string>(), std::string("mask"));
-        QCOMPARE(view()->controls()->measure()->text(), QStringLiteral("Stop"));
+        QVERIFY(view()->controls()->stop()->isEnabled() && !view()->controls()->measure()->isEnabled());
         emit runs_->progress(QStringLiteral("Forward"), 1, 3);
         QVERIFY(view()->panel()->hint().contains(QStringLiteral("Forward, 1 of 3")));
         runs_->end(QStringLiteral("done"), QString::fromLatin1(kMetrics));
-        QCOMPARE(view()->controls()->measure()->text(), QStringLiteral("Measure"));
-        QVERIFY(side(0).times.has_value() && !side(0).timesStale());
+        QVERIFY(!view()->controls()->stop()->isEnabled() && view()->controls()->measure()->isEnabled());
+        QVERIFY(side(0).times.has_value() && !side(0).timesStale(view()->lab()->sizes()));
         QCOMPARE(side(0).run, 7);
         view()->controls()->measure()->click();
-        view()->controls()->measure()->click();
+        view()->controls()->measure()->click(); // does nothing while it goes on
+        QVERIFY(runs_->isRunning);
+        view()->controls()->stop()->click();
         QVERIFY(!runs_->isRunning);
     }
 
