@@ -14,6 +14,11 @@ namespace {
 constexpr std::size_t kHoldersInMessage = 3;
 constexpr std::size_t kHoldersKept = 8;
 
+/// Whether smaller prefill steps would need less: their arena is asked for, or lies idle.
+bool prefillArena(const OutOfMemoryDetails& details) {
+    return details.arena.find("prefill") != std::string::npos || details.what.find("prefill") != std::string::npos;
+}
+
 /// What helps depends on what was asked for.
 std::string_view advice(std::string_view category) {
     if (category == "weights") {
@@ -59,6 +64,7 @@ std::string outOfMemorySentence(const OutOfMemoryDetails& details) {
             fmt::format("{}{} {}", i == 0 ? "; held by " : ", ", holders[i].category, formatBytes(holders[i].bytes));
     }
     text += "; ";
+    text += prefillArena(details) ? "use a smaller prefill chunk, or " : "";
     const std::string_view largest = holders.empty() ? std::string_view{} : std::string_view(holders.front().category);
     text += advice(details.category.empty() ? largest : std::string_view(details.category));
     return text;

@@ -78,7 +78,10 @@ struct OutOfMemoryDetails {
     std::uint64_t budget = 0;
     std::uint64_t held = 0; ///< tracked and untracked bytes held when it failed
     std::uint64_t largestFree = 0;
-    std::string category;        ///< of what was asked for: "kv_cache"; empty: not known
+    std::string category; ///< of what was asked for: "kv_cache"; empty: not known
+    std::string arena;    ///< the arena with the most idle bytes: "arena of the prefill step"; empty: none
+    std::uint64_t arenaBytes = 0;
+    std::uint64_t arenaIdle = 0; ///< what no tensor had of it; `holders` has it too
     std::vector<Holder> holders; ///< largest first; an error keeps the first eight
 };
 

@@ -145,6 +145,9 @@ struct OutOfMemoryEvent {
     StringId name;
     MemoryCategory category = MemoryCategory::Other;
     DeviceRank device = 0;
+    StringId arena;               ///< the arena that had the most idle bytes, "arena of the prefill step"; empty: none
+    std::uint64_t arenaBytes = 0; ///< its size
+    std::uint64_t arenaIdle = 0;  ///< what no tensor had of it
 };
 
 struct StepTemplate;

@@ -542,7 +542,11 @@ void Tracer::kvPage(const base::KvPageEvent& event) {
     }
 }
 
-void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name) {
+std::string_view Tracer::stepName() const {
+    return state_->inStep ? std::string_view(state_->stepName) : std::string_view{};
+}
+
+void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name, std::string_view arena) {
     if (state_->level == ProfileLevel::Off) {
         return;
     }
@@ -553,6 +557,7 @@ void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view n
     full.time = now();
     full.scope = currentScope();
     full.name = state_->intern(name);
+    full.arena = arena.empty() ? base::StringId{} : state_->intern(arena);
     state_->sink->record(full);
 }
 

@@ -75,7 +75,10 @@ public:
     void slotSpan(const base::SlotSpanEvent& event);
     void request(base::RequestEvent event, std::string_view reason);
     void kvPage(const base::KvPageEvent& event);
-    void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name);
+    /// `arena` may be empty.
+    void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name, std::string_view arena);
+    /// Of the step that goes on; empty: none. Belongs to the tracer, until the next step.
+    std::string_view stepName() const;
 
     /// A step. Where steps are folded its events are held back until endStep: if the same sequence of allocations,
     /// frees and scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is

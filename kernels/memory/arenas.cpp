@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -64,6 +65,11 @@ std::uint64_t FirstFitArena::largestFree() const {
         offset = begin + length;
     }
     return std::max(largest, capacity_ - offset);
+}
+
+std::uint64_t FirstFitArena::used() const {
+    return std::accumulate(used_.begin(), used_.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const auto& piece) { return sum + piece.second; });
 }
 
 void FirstFitArena::ensureCapacity(std::uint64_t bytes) {

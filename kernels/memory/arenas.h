@@ -49,6 +49,7 @@ public:
     void ensureCapacity(std::uint64_t bytes) override;
     std::uint64_t capacity() const override { return capacity_; }
     std::uint64_t highWater() const override { return highWater_; }
+    std::uint64_t used() const; ///< bytes of the pieces that are out
     void beginStep() override;
     void giveBack() override;
 

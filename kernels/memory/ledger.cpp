@@ -7,6 +7,7 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <utility>
 
 namespace vitrine::kernels {
 
@@ -111,6 +112,33 @@ void Ledger::reserved(std::int64_t change) {
     }
 }
 
+std::string Ledger::stepArenaName() const {
+    const std::string_view step = tracer_.stepName();
+    return step.empty() ? "arena of the steps" : "arena of the " + std::string(step) + " step";
+}
+
+std::uint64_t Ledger::addIdleArenas(base::OutOfMemoryDetails& details) const {
+    std::uint64_t idle = 0;
+    for (const auto& [arena, use] : arenas_) {
+        const ArenaUse found = use();
+        const std::uint64_t unused = above(found.bytes, found.used);
+        if (unused == 0) {
+            continue;
+        }
+        idle += unused;
+        details.holders.push_back({"idle in the " + found.name, "", unused});
+        // The name decides between equals: the order of a map of addresses does not repeat.
+        if (std::pair(unused, found.name) > std::pair(details.arenaIdle, details.arena)) {
+            details.arena = found.name;
+            details.arenaBytes = found.bytes;
+            details.arenaIdle = unused;
+        }
+    }
+    std::sort(details.holders.begin(), details.holders.end(),
+              [](const auto& a, const auto& b) { return a.category < b.category; });
+    return idle;
+}
+
 base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::uint64_t budget,
                                   std::uint64_t largestFree) {
     base::OutOfMemoryDetails details;
@@ -128,8 +156,9 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
     if (untracked > 0) {
         byHolder[{base::MemoryCategory::Untracked, -1}] = untracked;
     }
-    if (statistics_.reserved > statistics_.current) {
-        details.holders.push_back({"reserved, not in use", "", statistics_.reserved - statistics_.current});
+    const std::uint64_t slack = above(statistics_.reserved, statistics_.current + addIdleArenas(details));
+    if (slack > 0) {
+        details.holders.push_back({"reserved, not in use", "", slack});
     }
     for (const auto& [key, bytes] : byHolder) {
         const std::string layer = key.second < 0 ? std::string() : "layer " + std::to_string(key.second);
@@ -144,7 +173,9 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
     event.reserved = statistics_.reserved;
     event.largestFree = largestFree;
     event.category = tag.category;
-    tracer_.outOfMemory(event, tag.name);
+    event.arenaBytes = details.arenaBytes;
+    event.arenaIdle = details.arenaIdle;
+    tracer_.outOfMemory(event, tag.name, details.arena);
     return base::OutOfMemory(std::move(details));
 }
 

@@ -6,9 +6,11 @@
 // and the sentence of an out-of-memory error. Used by one thread.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +19,13 @@
 #include "kernels/memory/resource.h"
 
 namespace vitrine::kernels {
+
+/// A reservation for one purpose and what tensors have of it.
+struct ArenaUse {
+    std::string name; ///< "arena of the prefill step"
+    std::uint64_t bytes = 0;
+    std::uint64_t used = 0;
+};
 
 class Ledger {
 public:
@@ -36,6 +45,12 @@ public:
 
     const MemoryStatistics& statistics() const { return statistics_; }
 
+    /// An arena that a failure asks how much of it is idle, until it is removed.
+    void addArena(const void* arena, std::function<ArenaUse()> use) { arenas_[arena] = std::move(use); }
+    void removeArena(const void* arena) noexcept { arenas_.erase(arena); }
+    /// "arena of the prefill step", by the step that goes on.
+    std::string stepArenaName() const;
+
     /// Reports a request that failed to the trace and returns the error to throw.
     base::OutOfMemory failure(std::uint64_t requested, const Tag& tag, std::uint64_t budget, std::uint64_t largestFree);
 
@@ -48,6 +63,8 @@ private:
     };
 
     void add(base::MemoryCategory category, std::uint64_t bytes);
+    /// Enters the arenas that are not full. Returns their idle bytes.
+    std::uint64_t addIdleArenas(base::OutOfMemoryDetails& details) const;
 
     Tracer& tracer_;
     base::MemorySpace space_;
@@ -56,6 +73,7 @@ private:
     base::CategoryBytes stepBase_{}; ///< what was alive when the step began
     std::uint64_t stepBaseTotal_ = 0;
     std::unordered_map<void*, Live> live_;
+    std::unordered_map<const void*, std::function<ArenaUse()>> arenas_;
 };
 
 /// The layer in a tensor's name, "model.layers.3.mlp": 3; -1 where there is none.

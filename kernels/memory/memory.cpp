@@ -22,7 +22,14 @@ namespace {
 class RecordedArena final : public Arena {
 public:
     RecordedArena(BudgetResource& budget, Ledger& ledger, std::uint64_t bytes, const Tag& tag)
-        : arena_(budget, bytes, tag), recording_(arena_, ledger, budget) {}
+        : ledger_(ledger), arena_(budget, bytes, tag), recording_(arena_, ledger, budget) {
+        ledger_.addArena(this, [this, name = "arena of " + std::string(tag.name)] {
+            return ArenaUse{name, arena_.capacity(), arena_.used()};
+        });
+    }
+    ~RecordedArena() override { ledger_.removeArena(this); }
+    RecordedArena(const RecordedArena&) = delete; // the ledger has its address
+    RecordedArena& operator=(const RecordedArena&) = delete;
     void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override {
         return recording_.allocate(bytes, stream, tag);
     }
@@ -35,6 +42,7 @@ public:
     std::uint64_t used() const override { return arena_.used(); }
 
 private:
+    Ledger& ledger_;
     BumpArena arena_;
     RecordingResource recording_;
 };
@@ -43,7 +51,12 @@ class RecordedStepArena final : public StepArena {
 public:
     RecordedStepArena(BudgetResource& budget, CachingAllocator& cache, Ledger& ledger, const MemoryOptions& options)
         : budget_(budget), cache_(cache), ledger_(ledger), arena_(budget), guard_(arena_, options.guardAccess),
-          recording_(options.guardBytes ? static_cast<MemoryResource&>(guard_) : arena_, ledger, budget) {}
+          recording_(options.guardBytes ? static_cast<MemoryResource&>(guard_) : arena_, ledger, budget) {
+        ledger_.addArena(this, [this] { return ArenaUse{name_, arena_.capacity(), arena_.used()}; });
+    }
+    ~RecordedStepArena() override { ledger_.removeArena(this); }
+    RecordedStepArena(const RecordedStepArena&) = delete; // the ledger has its address
+    RecordedStepArena& operator=(const RecordedStepArena&) = delete;
     void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override {
         return recording_.allocate(bytes, stream, tag);
     }
@@ -71,18 +84,22 @@ private:
     FirstFitArena arena_;
     GuardResource guard_;
     RecordingResource recording_;
+    std::string name_; ///< who made it as large as it is
 };
 
 void RecordedStepArena::ensureCapacity(std::uint64_t bytes) {
     const std::uint64_t before = arena_.capacity();
     if (grows(bytes)) {
+        name_ = arena_.capacity() > before ? ledger_.stepArenaName() : name_;
         return;
     }
     cache_.trim();
     if (grows(bytes)) {
+        name_ = ledger_.stepArenaName();
         return;
     }
-    const Tag tag{base::MemoryCategory::Activations, "activations of one step", DType::U8, {}};
+    const std::string asked = ledger_.stepArenaName();
+    const Tag tag{base::MemoryCategory::Activations, asked, DType::U8, {}};
     const base::OutOfMemory failure = ledger_.failure(bytes, tag, budget_.limit(), budget_.largestFree());
     // Put the old reservation back, so that smaller steps can go on. If something else has taken the memory meanwhile,
     // the next step asks again.

@@ -266,6 +266,11 @@ std::size_t Grouping::intern(std::string name) {
     return found->second;
 }
 
+std::string scratchOwner(std::string_view tensor) {
+    constexpr std::string_view kScratch = ".scratch";
+    return tensor.ends_with(kScratch) ? std::string(tensor.substr(0, tensor.size() - kScratch.size())) : std::string();
+}
+
 std::string Grouping::nameOf(const AllocationRow& row) {
     const std::string_view tensor = timeline_.text(row.name);
     const ScopePlace place = places_.of(row.scope);
@@ -278,10 +283,8 @@ std::string Grouping::nameOf(const AllocationRow& row) {
         return layer >= 0 ? fmt::format("layer {}", layer) : "outside of layers";
     }
     case GroupBy::Op: {
-        // An op's scratch is made before its scope begins and carries its name.
-        constexpr std::string_view kScratch = ".scratch";
-        if (place.op == 0 && tensor.ends_with(kScratch)) {
-            return std::string(tensor.substr(0, tensor.size() - kScratch.size()));
+        if (std::string owner = place.op == 0 ? scratchOwner(tensor) : std::string(); !owner.empty()) {
+            return owner;
         }
         const std::uint32_t name = place.op != 0 ? place.op : place.phase;
         return name != 0 ? std::string(timeline_.text(name)) : "outside of ops";

@@ -64,6 +64,10 @@ MemoryGroup groupAliveAtEvent(const RunTimeline& timeline, std::uint64_t count, 
 /// "dense MLP", "LoRA A and B", "other weights". `dtype` is a kernels::DType.
 std::string weightPart(std::string_view tensor, std::uint8_t dtype);
 
+/// The op that a tensor of scratch belongs to: an op's scratch is made before its scope begins and carries its name,
+/// "ExpertMlp.scratch". Empty: it is no scratch.
+std::string scratchOwner(std::string_view tensor);
+
 /// A tensor's name in words without its layer: "model.layers.3.layer_input" is "layer input".
 std::string plainName(std::string_view tensor);
 

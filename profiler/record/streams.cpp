@@ -135,6 +135,9 @@ void encodeValues(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("name", rows, [](const Oom& r) { return r.event.name.value; });
         w.unsignedColumn("category", rows, [](const Oom& r) { return static_cast<std::uint64_t>(r.event.category); });
         w.optionalColumn(kDeviceColumn, rows, [](const Oom& r) { return r.event.device; });
+        w.optionalColumn("arena", rows, [](const Oom& r) { return r.event.arena.value; });
+        w.optionalColumn("arena_bytes", rows, [](const Oom& r) { return r.event.arenaBytes; });
+        w.optionalColumn("arena_idle", rows, [](const Oom& r) { return r.event.arenaIdle; });
     });
 }
 

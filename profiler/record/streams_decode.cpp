@@ -190,12 +190,16 @@ void decodeOutOfMemory(const ChunkReader& in, EventBatch& batch) {
     const auto name = in.unsignedColumn("name", kMaxName);
     const auto category = in.unsignedColumn("category", base::kCategoryCount - 1);
     const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
+    const auto arena = in.optionalColumn("arena", kMaxName);
+    const auto arenaBytes = in.optionalColumn("arena_bytes", kMaxBlockBytes);
+    const auto arenaIdle = in.optionalColumn("arena_idle", kMaxBlockBytes);
     for (std::size_t row = 0; row < in.rows(); ++row) {
         batch.outOfMemory.push_back(
             {order[row],
              {time[row], requested[row], budget[row], held[row], largest[row], base::ScopeId{scope[row]},
               base::StringId{static_cast<std::uint32_t>(name[row])}, static_cast<base::MemoryCategory>(category[row]),
-              static_cast<base::DeviceRank>(device[row])}});
+              static_cast<base::DeviceRank>(device[row]), base::StringId{static_cast<std::uint32_t>(arena[row])},
+              arenaBytes[row], arenaIdle[row]}});
     }
 }
 

@@ -35,8 +35,15 @@ json detailsJson(const base::OutOfMemoryDetails& details) {
     for (const auto& holder : details.holders) {
         holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});
     }
-    return {{"what", details.what},       {"requested_bytes", details.requested},      {"budget_bytes", details.budget},
-            {"held_bytes", details.held}, {"largest_free_bytes", details.largestFree}, {"holders", std::move(holders)}};
+    return {{"what", details.what},
+            {"requested_bytes", details.requested},
+            {"budget_bytes", details.budget},
+            {"held_bytes", details.held},
+            {"largest_free_bytes", details.largestFree},
+            {"holders", std::move(holders)},
+            {"arena", details.arena},
+            {"arena_bytes", details.arenaBytes},
+            {"arena_idle_bytes", details.arenaIdle}};
 }
 
 } // namespace

@@ -17,9 +17,10 @@ Json outOfMemoryJson(const base::OutOfMemory& error) {
     for (const auto& holder : details.holders) {
         holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});
     }
-    return {{"message", error.message()},   {"what", details.what}, {"requested", details.requested},
-            {"budget", details.budget},     {"held", details.held}, {"largest_free", details.largestFree},
-            {"holders", std::move(holders)}};
+    return {{"message", error.message()},     {"what", details.what},   {"requested", details.requested},
+            {"budget", details.budget},       {"held", details.held},   {"largest_free", details.largestFree},
+            {"holders", std::move(holders)},  {"arena", details.arena}, {"arena_bytes", details.arenaBytes},
+            {"arena_idle", details.arenaIdle}};
 }
 
 void addNeed(Json& metrics, kernels::Context& bounded, kernels::Context& unbounded) {

@@ -26,5 +26,24 @@ TEST(LargestFit, FindsTheEdgeOfALineAndOfAStaircase) {
     }
 }
 
+/// A plan says what a run would need that does not fit: with both ends known the line leads straight to the edge.
+TEST(LargestFit, UsesWhatDidNotFitToo) {
+    const auto bytes = [](std::int64_t n) { return 1'000 + 7 * static_cast<std::uint64_t>(n); };
+    const std::uint64_t budget = bytes(73'123);
+    FitSearch search(1, 99'999);
+    search.tried(100'000, false, bytes(100'000), budget);
+    int tries = 0;
+    while (const auto n = search.next()) {
+        ++tries;
+        search.tried(*n, bytes(*n) <= budget, bytes(*n), budget);
+    }
+    EXPECT_EQ(search.found(), 73'123);
+    EXPECT_LT(tries, 6);
+    FitSearch none(1, 99'999);
+    none.tried(*none.next(), false, std::nullopt, budget);
+    EXPECT_FALSE(none.next().has_value()) << "what 1 needs, all need";
+    EXPECT_EQ(none.found(), 0);
+}
+
 } // namespace
 } // namespace vitrine::engine

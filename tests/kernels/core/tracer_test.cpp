@@ -193,7 +193,7 @@ TEST_F(TracerFixture, OutOfMemoryFlushesTheStep) {
     Tracer tracer(sink, clock, ProfileLevel::Light);
     tracer.beginStep("decode", 0, 1);
     allocate(tracer, 1, 1, MemoryCategory::Activations);
-    tracer.outOfMemory(base::OutOfMemoryEvent{}, "logits");
+    tracer.outOfMemory(base::OutOfMemoryEvent{}, "logits", {});
     ASSERT_EQ(sink.all<base::AllocationEvent>().size(), 1U);
     ASSERT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U);
     EXPECT_EQ(sink.texts[sink.all<base::OutOfMemoryEvent>()[0].name.value], "logits");

@@ -233,6 +233,33 @@ TEST_F(MemoryFixture, StepArenaRunsOutBeforeTheStep) {
     EXPECT_NO_THROW(memory->step().ensureCapacity(8 * kMiB));
 }
 
+TEST_F(MemoryFixture, AFailureNamesTheArenaThatLiesIdle) {
+    const auto memory = make(true, {.deviceBudget = 64 * kMiB});
+    tracer.beginStep("prefill", 3, 100, false);
+    memory->step().ensureCapacity(40 * kMiB);
+    memory->step().beginStep();
+    tracer.endStep();
+    const Tensor used = tensor(memory->step(), 10 * kMiB);
+    try {
+        const Tensor big = tensor(memory->general(), 30 * kMiB);
+        FAIL() << "30 MiB fitted beside 40 MiB";
+    } catch (const base::OutOfMemory& error) {
+        EXPECT_EQ(error.details().arena, "arena of the prefill step");
+        EXPECT_EQ(error.details().arenaBytes, 40 * kMiB);
+        EXPECT_EQ(error.details().arenaIdle, 30 * kMiB);
+        EXPECT_EQ(error.details().largestFree, 24 * kMiB);
+        EXPECT_NE(error.message().find("idle in the arena of the prefill step 30.0 MiB"), std::string::npos)
+            << error.message();
+        EXPECT_NE(error.message().find("use a smaller prefill chunk"), std::string::npos) << error.message();
+        EXPECT_EQ(error.message().find("not in use"), std::string::npos) << error.message();
+    }
+    const auto failures = sink.all<base::OutOfMemoryEvent>();
+    ASSERT_EQ(failures.size(), 1U);
+    EXPECT_EQ(sink.texts[failures[0].arena.value], "arena of the prefill step");
+    EXPECT_EQ(failures[0].arenaBytes, 40 * kMiB);
+    EXPECT_EQ(failures[0].arenaIdle, 30 * kMiB);
+}
+
 TEST_F(MemoryFixture, AStepArenaThatCannotGrowIsThereAgain) {
     const auto memory = make(true, {.deviceBudget = 8 * kMiB});
     StepArena& arena = memory->step();

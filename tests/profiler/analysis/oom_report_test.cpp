@@ -123,5 +123,80 @@ TEST(OomReport, FragmentationAndRunsWithoutSteps) {
     EXPECT_THROW(oomReport(*timeline, 5), base::Internal);
 }
 
+/// A cache grows before the step that needs it begins.
+TEST(OomReport, ComparesWhatComesBetweenStepsWithTheStepBefore) {
+    ScriptedRun run;
+    run.allocate("w", MemoryCategory::Weights, 4 * kGiB);
+    run.begin(base::ScopeKind::Phase, "prefill");
+    for (int step = 0; step < 3; ++step) {
+        run.allocate("kv_cache.full", MemoryCategory::KvCache, kGiB);
+        run.time += 10;
+        run.counter("reserved_bytes", static_cast<double>((6 + static_cast<std::uint64_t>(step)) * kGiB));
+        run.begin(base::ScopeKind::Step, "prefill", step, 4'096);
+        const std::uint64_t id = run.allocate("hidden", MemoryCategory::Activations, kGiB);
+        run.time += 100;
+        run.free(id);
+        run.end();
+        run.time += 10;
+    }
+    run.outOfMemory("kv_cache.full", MemoryCategory::KvCache, 2 * kGiB, 9 * kGiB, 8 * kGiB, kGiB);
+    const auto timeline = run.timeline();
+    const OomReport report = oomReport(*timeline, 0);
+    EXPECT_TRUE(report.betweenSteps());
+    ASSERT_NE(report.before, nullptr);
+    EXPECT_EQ(report.before->index, 2);
+    EXPECT_EQ(report.tokensDone, 3 * 4'096);
+    // Just before step 2 got its part of the cache.
+    EXPECT_EQ(report.heldBefore[at(MemoryCategory::KvCache)], 2 * kGiB);
+    EXPECT_EQ(report.reservedBefore, 7 * kGiB);
+    const std::vector<PhasePair> steps = phasePairs(*timeline, report, 60);
+    ASSERT_EQ(steps.size(), 1U);
+    EXPECT_EQ(steps[0].phase.index, 2);
+    EXPECT_EQ(*std::ranges::max_element(steps[0].now), 8 * kGiB);
+    EXPECT_EQ(*std::ranges::max_element(steps[0].before), 7 * kGiB);
+    EXPECT_EQ(steps[0].now.back(), 7 * kGiB);
+}
+
+TEST(OomReport, ComparesAPhaseWithoutStepsWithItsBeginning) {
+    ScriptedRun run;
+    run.allocate("context", MemoryCategory::Untracked, kGiB);
+    run.time += 10;
+    run.begin(base::ScopeKind::Phase, "load");
+    run.time += 10;
+    run.allocate("w", MemoryCategory::Weights, 3 * kGiB);
+    run.time += 10;
+    run.outOfMemory("w2", MemoryCategory::Weights, 3 * kGiB, 4 * kGiB, 4 * kGiB, 0);
+    const auto timeline = run.timeline();
+    const OomReport report = oomReport(*timeline, 0);
+    EXPECT_FALSE(report.betweenSteps());
+    EXPECT_EQ(report.beforeTime, report.phase->begin);
+    EXPECT_EQ(report.heldBefore[at(MemoryCategory::Untracked)], kGiB);
+    EXPECT_EQ(report.heldBefore[at(MemoryCategory::Weights)], 0U);
+}
+
+TEST(OomReport, WhatAnArenaReservedIsNoFragmentation) {
+    ScriptedRun run;
+    run.allocate("w", MemoryCategory::Weights, 3 * kGiB);
+    run.record(base::OutOfMemoryEvent{0,
+                                      3 * kGiB,
+                                      8 * kGiB,
+                                      6 * kGiB,
+                                      2 * kGiB,
+                                      {},
+                                      run.intern("kv_cache.full"),
+                                      MemoryCategory::KvCache,
+                                      0,
+                                      run.intern("arena of the prefill step"),
+                                      3 * kGiB,
+                                      3 * kGiB});
+    const auto timeline = run.timeline();
+    const OomReport report = oomReport(*timeline, 0);
+    EXPECT_EQ(timeline->text(report.event.arena.value), "arena of the prefill step");
+    EXPECT_EQ(report.event.arenaBytes, 3 * kGiB);
+    EXPECT_EQ(report.idle, 3 * kGiB);
+    EXPECT_EQ(report.unused, 0U);
+    EXPECT_EQ(report.fragmentation, 0);
+}
+
 } // namespace
 } // namespace vitrine::profiler

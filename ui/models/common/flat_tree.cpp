@@ -238,6 +238,29 @@ QString asTabSeparated(const FlatTreeModel& model, const QModelIndexList& rows) 
     return lines.join(QLatin1Char('\n'));
 }
 
+namespace {
+
+void addAll(const FlatTreeModel& model, const QModelIndex& parent, QModelIndexList& rows) {
+    for (int row = 0; row < model.rowCount(parent); ++row) {
+        const QModelIndex index = model.index(row, 0, parent);
+        rows << index;
+        addAll(model, index, rows);
+    }
+}
+
+} // namespace
+
+QString asTableText(const FlatTreeModel& model, QModelIndexList rows) {
+    if (rows.isEmpty()) {
+        addAll(model, {}, rows);
+    }
+    QStringList head;
+    for (const FlatColumn& column : model.tree().columns) {
+        head << (column.copied.isEmpty() ? column.title : column.copied);
+    }
+    return head.join(QLatin1Char('\t')) + QLatin1Char('\n') + asTabSeparated(model, rows);
+}
+
 QString asMarkdown(const FlatTree& table) {
     QStringList lines;
     QStringList head, rule;

@@ -53,6 +53,7 @@ struct FlatNode {
 struct FlatColumn {
     QString title;
     bool number = false; ///< right-aligned, sorts from large to small at first
+    QString copied{};    ///< what stands over the raw values that copy gives, "Size, bytes"; empty: the title
 };
 
 struct FlatTree {
@@ -103,6 +104,9 @@ private:
 
 /// Rows as tab-separated text with raw values: what Ctrl+C copies.
 QString asTabSeparated(const FlatTreeModel& model, const QModelIndexList& rows);
+
+/// The same with a head, and all rows where none are named, parents before children.
+QString asTableText(const FlatTreeModel& model, QModelIndexList rows = {});
 
 /// A Markdown table of all rows, with a head.
 QString asMarkdown(const FlatTree& table);

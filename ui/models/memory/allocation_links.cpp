@@ -3,7 +3,10 @@
 #include "ui/models/memory/allocation_links.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
+#include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/scope_places.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
@@ -72,12 +75,34 @@ std::vector<std::size_t> namesakes(const RunTimeline& timeline, const Allocation
 
 } // namespace
 
+base::TimeNs endOfWork(const RunTimeline& timeline) {
+    const auto scopes = timeline.scopes().all();
+    std::size_t next = scopes.size();
+    for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
+        const ScopeRow scope = scopes[--next];
+        if (scope.kind == ScopeKind::Phase) {
+            return profiler::scopeEnd(timeline, scope);
+        }
+    }
+    return std::numeric_limits<base::TimeNs>::max();
+}
+
+bool livesToTheEnd(const RunTimeline& timeline, const AllocationRow& row, base::TimeNs workEnd) {
+    return row.freed < 0 ||
+           (row.freed >= workEnd && profiler::enclosingScope(timeline, row.scope, ScopeKind::Step) == nullptr);
+}
+
 std::vector<AllocationLink> allocationLinks(const RunTimeline& timeline, std::size_t index, std::size_t limit) {
     std::vector<AllocationLink> links;
     const AllocationRow row = timeline.memory().allocations()[index];
     const ScopeRow* maker = timeline.scopes().find(row.scope);
+    const std::string op = maker == nullptr || maker->kind != ScopeKind::Op
+                               ? profiler::scratchOwner(timeline.text(row.name))
+                               : std::string();
     links.push_back({AllocationLink::Kind::Made, row.born, row.scope,
-                     maker != nullptr ? textOf(timeline.text(maker->name)) : QString()});
+                     !op.empty()        ? textOf(op)
+                     : maker != nullptr ? textOf(timeline.text(maker->name))
+                                        : QString()});
     const base::TimeNs end = row.freed < 0 ? timeline.end() : row.freed;
     const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
     const base::TimeNs stepEnd = step != nullptr ? std::min(end, profiler::scopeEnd(timeline, *step)) : end;
@@ -95,7 +120,7 @@ std::vector<AllocationLink> allocationLinks(const RunTimeline& timeline, std::si
             links.push_back({AllocationLink::Kind::Used, scope.begin, scope.id, textOf(timeline.text(scope.name))});
         }
     }
-    if (row.freed >= 0) {
+    if (!livesToTheEnd(timeline, row, endOfWork(timeline))) {
         const ScopeRow* last = innermostAt(timeline, row.freed);
         links.push_back({AllocationLink::Kind::Freed, row.freed, last != nullptr ? last->id : 0,
                          last != nullptr ? textOf(timeline.text(last->name)) : QString()});

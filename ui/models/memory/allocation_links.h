@@ -15,6 +15,7 @@
 
 namespace vitrine::profiler {
 class RunTimeline;
+struct AllocationRow;
 } // namespace vitrine::profiler
 
 namespace vitrine::ui {
@@ -29,9 +30,17 @@ struct AllocationLink {
 };
 
 /// Made, the ops of the same step that began while it lived (at most `limit`; the engine does not record who reads),
-/// and its end where it has one.
+/// and its end where it came before that of the run. Scratch is made by the op whose name it carries.
 std::vector<AllocationLink> allocationLinks(const profiler::RunTimeline& timeline, std::size_t row,
                                             std::size_t limit = 16);
+
+/// When the last phase ended: what is freed later is freed because the run gives back all that it has. The largest time
+/// where there is no phase.
+base::TimeNs endOfWork(const profiler::RunTimeline& timeline);
+
+/// Whether an allocation lived as long as the run worked: it was never freed, or was made outside of steps and freed at
+/// `workEnd`, which is endOfWork(), or later.
+bool livesToTheEnd(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row, base::TimeNs workEnd);
 
 /// The same tensor in the step before.
 struct EarlierTensor {

@@ -10,6 +10,7 @@
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
+#include "ui/models/memory/allocation_links.h"
 
 namespace vitrine::ui {
 
@@ -108,6 +109,7 @@ void AllocationTableModel::rebuild() {
                [this, timeline](std::vector<std::size_t> order) {
                    beginResetModel();
                    shown_ = timeline;
+                   workEnd_ = timeline ? endOfWork(*timeline) : 0;
                    order_ = std::move(order);
                    endResetModel();
                    emit rebuilt();
@@ -156,7 +158,9 @@ QVariant AllocationTableModel::data(const QModelIndex& index, int role) const {
         return raw ? QString::number(row.born) : instantText(row.born);
     case Lifetime: {
         const base::TimeNs length = deathOf(*shown_, row) - row.born;
-        return raw ? QString::number(length) : row.freed < 0 ? tr("to the end") : durationText(length);
+        return raw                                     ? QString::number(length)
+               : livesToTheEnd(*shown_, row, workEnd_) ? tr("to the end")
+                                                       : durationText(length);
     }
     case Tensor:
         return tensorText(row);

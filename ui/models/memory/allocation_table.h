@@ -41,7 +41,8 @@ signals:
 private:
     void rebuild();
     TimelinePtr timeline_;
-    TimelinePtr shown_; ///< the timeline that order_ belongs to
+    TimelinePtr shown_;        ///< the timeline that order_ belongs to
+    base::TimeNs workEnd_ = 0; ///< of shown_
     TimeRange range_;
     int sortColumn_ = Size;
     Qt::SortOrder sortOrder_ = Qt::DescendingOrder;

@@ -2,30 +2,63 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What could be changed in an experiment that ran out of memory so that it fits. Pure functions.
+// What could be changed in an experiment that ran out of memory so that the whole run fits: which changes, what to ask
+// the planner about them, and which of them help. Knows nothing of threads and windows; used by one thread.
 
 #include <QString>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "engine/planning/largest_fit.h"
+
+namespace vitrine::engine {
+class Experiment;
+} // namespace vitrine::engine
 
 namespace vitrine::ui {
 
 struct FitChange {
     QString title, why;     ///< both empty: the experiment as it was
-    std::string experiment; ///< JSON with the change in it
-    bool priced = false;
-    QString error; ///< why it has no price
-    std::uint64_t peak = 0;
-    double seconds = 0; ///< of a step
+    std::string experiment; ///< JSON with the change in it; of a search the largest value that fitted
+    bool priced = false;    ///< also: the search is done
+    QString error;          ///< why it has no price
+    bool fits = false;      ///< the whole run
+    std::uint64_t peak = 0; ///< most bytes of the device that the whole run reserves; 0: not known
+    double seconds = 0;     ///< of a step
+
+    std::string key;      ///< of a search: the number of the experiment that is made smaller
+    std::int64_t now = 0; ///< what it was
+    std::optional<engine::FitSearch> search;
 };
 
-/// The changes worth pricing for an experiment: fewer tokens, quantized weights, smaller cache and compute types. The
-/// first one is the experiment as it was: the others are measured by its step time. Empty where there is nothing to
-/// change.
-std::vector<FitChange> fitChanges(const std::string& specJson);
+class FitChanges {
+public:
+    FitChanges() = default;
+    /// Smaller prefill steps, quantized weights, smaller cache and compute types, two of these together, and the
+    /// largest prompt, batch and answer that fit. The first is the experiment as it was: the others are measured by it.
+    /// Empty where there is nothing to change.
+    FitChanges(const std::string& specJson, std::uint64_t budget);
 
-/// Takes over a price: the fields of `vitrine plan --json`, or an error.
-void setPrice(FitChange& change, const std::string& metricsJson, const QString& error);
+    /// The experiment to price next; nothing once all is known.
+    std::optional<std::string> question() const;
+    /// The answer to question(): the fields of `vitrine plan --json`, or an error.
+    void answer(const std::string& metricsJson, const QString& error);
+
+    const std::vector<FitChange>& all() const { return all_; }
+    /// In the order to show: what fits, then what is not known yet, then what helps and is not enough. What does not
+    /// lower the peak of the run is left out.
+    std::vector<FitChange> shown() const;
+
+private:
+    void add(const QString& title, const QString& why, const std::string& experiment);
+    void addTypes(const engine::Experiment& spec);
+    void addSearches(const engine::Experiment& spec);
+
+    std::uint64_t budget_ = 0;
+    std::size_t next_ = 0;
+    std::vector<FitChange> all_;
+};
 
 } // namespace vitrine::ui

@@ -19,6 +19,14 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr double kFragmented = 0.005; ///< less reads as none
+constexpr quint64 kIdleKey = (quint64{1} << 63) + 1, kSlackKey = (quint64{1} << 63) + 2;
+
+/// "90 %"
+QString wholeShareText(double part) {
+    return QStringLiteral("%1\u00A0%").arg(std::lround(part * 100));
+}
+
 FlatCell bytesCell(std::uint64_t bytes, const ByteGrid& grid) {
     FlatCell cell(QString::number(static_cast<double>(bytes) / static_cast<double>(grid.unit), 'f', 2),
                   static_cast<quint64>(bytes), QString::number(bytes));
@@ -40,6 +48,66 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
     return cell;
 }
 
+/// Who has what is reserved and in no tensor, and whether the free memory lay in pieces.
+QStringList spareSentences(const OomSummary& facts) {
+    QStringList words;
+    if (facts.idle > 0) {
+        const double part =
+            static_cast<double>(facts.idle) / static_cast<double>(std::max(facts.event.arenaBytes, facts.idle));
+        words << QObject::tr("%1 are reserved by the %2, of which %3 are idle at this moment.")
+                     .arg(bytesText(std::max(facts.event.arenaBytes, facts.idle)), facts.arena, wholeShareText(part));
+    }
+    if (facts.fragmentation >= kFragmented) {
+        words << QObject::tr("The largest free block was %1 of %2.")
+                     .arg(bytesText(facts.event.largestFree), bytesText(facts.free + facts.unused));
+    } else if (facts.idle == 0) {
+        words << QObject::tr("The free memory was one block, so fragmentation played no part.");
+    }
+    return words;
+}
+
+/// "Prefill of tokens 8,192 to 12,288, layer 7, op Attention, 2.44 s, kv_cache."
+QString placeSentence(const profiler::RunTimeline& timeline, const OomSummary& facts) {
+    QStringList place;
+    const profiler::ScopeRow* step = facts.step != nullptr ? facts.step : facts.before;
+    const bool prefill = step != nullptr && timeline.text(step->name) == "prefill";
+    if (facts.betweenSteps()) {
+        place << (prefill ? QObject::tr("prefill from token %1 on").arg(countText(facts.tokensDone))
+                          : textOf(timeline.text(step->name)))
+              << QObject::tr("before its first op");
+    } else if (prefill && facts.step != nullptr) {
+        place << QObject::tr("prefill of tokens %1 to %2")
+                     .arg(countText(facts.tokensDone), countText(facts.tokensDone + facts.step->tokens));
+    } else if (facts.phase != nullptr && facts.step != nullptr) {
+        place << QObject::tr("phase %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)));
+    }
+    if (facts.layer != nullptr) {
+        place << textOf(profiler::scopeTitle(timeline, *facts.layer, false));
+    }
+    if (facts.op != nullptr) {
+        place << QObject::tr("op %1").arg(textOf(timeline.text(facts.op->name)));
+    }
+    place << instantText(facts.event.time) << textOf(base::categoryName(facts.event.category));
+    QString where = place.join(QStringLiteral(", "));
+    where[0] = where[0].toUpper();
+    return where + QLatin1Char('.');
+}
+
+/// A row for what is reserved and in no tensor.
+FlatNode reservedRow(const QString& name, std::uint64_t bytes, double total, quint64 key) {
+    const double part = static_cast<double>(bytes) / total;
+    FlatNode row;
+    row.key = key;
+    FlatCell share(shareText(part), part, QString::number(part * 100, 'g', 6));
+    share.muted = true;
+    FlatCell bar({}, part, QString::number(part, 'g', 6));
+    bar.share = part;
+    row.cells = {FlatCell(name), FlatCell(bytesText(bytes), static_cast<quint64>(bytes), QString::number(bytes)),
+                 std::move(share), std::move(bar)};
+    row.cells[1].tip = exactBytesText(bytes);
+    return row;
+}
+
 } // namespace
 
 OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure) {
@@ -50,34 +118,23 @@ OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure
     static_cast<profiler::OomReport&>(facts) = profiler::oomReport(timeline, failure);
     const base::OutOfMemoryEvent& event = facts.event;
     facts.tensor = shortTensorName(timeline.text(event.name.value));
-    facts.asker = facts.step != nullptr ? textOf(profiler::scopeTitle(timeline, *facts.step, false))
+    facts.arena = facts.idle > 0 ? textOf(timeline.text(event.arena.value)) : QString();
+    facts.asker = facts.betweenSteps() && facts.before->index >= 0 ? QObject::tr("Step %1").arg(facts.before->index + 1)
+                  : facts.step != nullptr && facts.step->index >= 0 ? QObject::tr("Step %1").arg(facts.step->index)
+                  : facts.step != nullptr ? textOf(profiler::scopeTitle(timeline, *facts.step, false))
                   : facts.phase != nullptr
-                      ? QObject::tr("phase %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)))
-                      : QObject::tr("the run");
+                      ? QObject::tr("Phase %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)))
+                      : QObject::tr("The run");
     facts.asker[0] = facts.asker[0].toUpper();
+    facts.since =
+        facts.before != nullptr ? textOf(profiler::scopeTitle(timeline, *facts.before, false))
+        : facts.phase != nullptr
+            ? QObject::tr("the beginning of %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)))
+            : QObject::tr("the beginning of the run");
     QStringList words;
     words << (facts.missing > 0 ? QObject::tr("The request was %1 too large.").arg(bytesText(facts.missing))
                                 : QObject::tr("The bytes were there, but not in one block."));
-    if (facts.unused > 0) {
-        words << QObject::tr("%1 more were reserved but not in use, in blocks of at most %2.")
-                     .arg(bytesText(facts.unused), bytesText(event.largestFree));
-    } else if (facts.fragmentation < 0.005) {
-        words << QObject::tr("The free memory was one block, so fragmentation played no part.");
-    } else {
-        words << QObject::tr("The largest free block was %1 of %2.")
-                     .arg(bytesText(event.largestFree), bytesText(facts.free));
-    }
-    QStringList place;
-    if (facts.phase != nullptr && facts.step != nullptr) {
-        place << QObject::tr("phase %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)));
-    }
-    if (facts.op != nullptr) {
-        place << QObject::tr("op %1").arg(textOf(timeline.text(facts.op->name)));
-    }
-    place << instantText(event.time) << textOf(base::categoryName(event.category));
-    QString where = place.join(QStringLiteral(", "));
-    where[0] = where[0].toUpper();
-    words << where + QLatin1Char('.');
+    words << spareSentences(facts) << placeSentence(timeline, facts);
     if (facts.incomplete) {
         words << QObject::tr("Records were lost before it, so what was held is uncertain.");
     }
@@ -85,45 +142,70 @@ OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure
     return facts;
 }
 
+QString idleText(const OomSummary& facts) {
+    return QObject::tr("idle in the %1").arg(facts.arena.isEmpty() ? QObject::tr("arena") : facts.arena);
+}
+
 FlatTreePtr holdersTree(const profiler::RunTimeline& timeline, const OomSummary& facts, profiler::GroupBy groupBy) {
     const FlatTreePtr alive = heldTree(timeline, facts.failure, groupBy, 20);
-    const double total = static_cast<double>(std::max<std::uint64_t>(1, profiler::totalBytes(facts.held)));
+    const double total = static_cast<double>(std::max<std::uint64_t>(1, facts.event.reserved));
     auto tree = std::make_shared<FlatTree>();
-    tree->columns = {
-        {QObject::tr("Holder"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), true}, {QString(), false}};
+    tree->columns = {{QObject::tr("Holder"), false},
+                     {QObject::tr("Size"), true, QObject::tr("Size, bytes")},
+                     {QObject::tr("Share"), true, QObject::tr("Share, percent")},
+                     {QString(), false, QObject::tr("Share, of 1")}};
     for (const FlatNode& node : alive->nodes) {
         FlatNode row = node;
         FlatCell share = node.cells[2];
-        const double part = node.cells[1].sort.toDouble() / total;
+        if (node.last) {
+            if (facts.idle > 0) {
+                tree->nodes.push_back(reservedRow(idleText(facts), facts.idle, total, kIdleKey));
+            }
+            if (facts.unused > 0) {
+                tree->nodes.push_back(reservedRow(QObject::tr("between tensors"), facts.unused, total, kSlackKey));
+            }
+            row.cells[1].text = bytesText(facts.event.reserved);
+            row.cells[1].sort = static_cast<quint64>(facts.event.reserved);
+            row.cells[1].raw = QString::number(facts.event.reserved);
+            row.cells[1].tip = exactBytesText(facts.event.reserved);
+        }
+        const double part = row.cells[1].sort.toDouble() / total;
+        if (share.share) {
+            share.share = part;
+            share.sort = part;
+            share.raw = QString::number(part, 'g', 6);
+        }
         FlatCell words(shareText(part), part);
         words.muted = true;
         if (node.last) { // the total needs no bar and no decimals
             words.text = QStringLiteral("100\u00A0%");
             share = FlatCell();
         }
-        row.cells = {node.cells[0], node.cells[1], std::move(words), std::move(share)};
+        words.raw = QString::number(part * 100, 'g', 6);
+        row.cells = {node.cells[0], row.cells[1], std::move(words), std::move(share)};
         tree->nodes.push_back(std::move(row));
     }
     return tree;
 }
 
 FlatTreePtr changeTable(const profiler::RunTimeline& timeline, const OomSummary& facts) {
-    if (facts.before == nullptr || facts.step == nullptr) {
-        return nullptr;
-    }
     const base::CategoryBytes& before = facts.heldBefore;
-    const std::uint64_t larger = std::max(profiler::totalBytes(before), profiler::totalBytes(facts.held));
+    const std::uint64_t larger = std::max(facts.reservedBefore, facts.event.reserved);
     const ByteGrid grid = byteGrid(larger);
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QString::fromLatin1(grid.unitName), false},
-                      {textOf(profiler::scopeTitle(timeline, *facts.before, false)), true},
-                      {textOf(profiler::scopeTitle(timeline, *facts.step, false)), true},
-                      {QObject::tr("Change"), true}};
+    table->columns = {
+        {QString::fromLatin1(grid.unitName), false},
+        {facts.before != nullptr ? facts.since : QObject::tr("begin"), true},
+        {facts.step != nullptr ? textOf(profiler::scopeTitle(timeline, *facts.step, false)) : QObject::tr("failure"),
+         true},
+        {QObject::tr("Change"), true}};
     for (std::size_t i = 1; i < 4; ++i) {
         QString& title = table->columns[i].title;
         title[0] = title[0].toUpper();
+        table->columns[i].copied = QObject::tr("%1, bytes").arg(title); // the row of tokens says its unit itself
     }
-    if (facts.before->tokens > 0 && facts.step->tokens > 0) {
+    table->columns[0].copied = QObject::tr("What");
+    if (facts.before != nullptr && facts.step != nullptr && facts.before->tokens > 0 && facts.step->tokens > 0) {
         FlatNode row;
         const std::int64_t change = facts.step->tokens - facts.before->tokens;
         FlatCell delta(change == 0 ? QStringLiteral("=")
@@ -154,21 +236,32 @@ FlatTreePtr changeTable(const profiler::RunTimeline& timeline, const OomSummary&
         row.cells[1].muted = true;
         table->nodes.push_back(std::move(row));
     }
-    FlatNode rest;
-    rest.key = 1001;
-    rest.cells = {FlatCell(QObject::tr("everything else")), bytesCell(restBefore, grid), bytesCell(restNow, grid),
-                  changeCell(static_cast<std::int64_t>(restNow) - static_cast<std::int64_t>(restBefore), grid, false)};
-    rest.cells[1].muted = true;
-    table->nodes.push_back(std::move(rest));
-    const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, profiler::totalBytes(before));
-    const std::uint64_t freeNow = facts.event.budget - std::min(facts.event.budget, profiler::totalBytes(facts.held));
-    FlatNode last;
-    last.key = 2000;
+    const auto spare = [](std::uint64_t reserved, const base::CategoryBytes& held) {
+        return reserved - std::min(reserved, profiler::totalBytes(held));
+    };
+    const auto add = [&](quint64 key, const QString& name, std::uint64_t a, std::uint64_t b, bool lessIsWorse) {
+        FlatNode row;
+        row.key = key;
+        row.cells = {FlatCell(name), bytesCell(a, grid), bytesCell(b, grid),
+                     changeCell(static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a), grid, lessIsWorse)};
+        row.cells[1].muted = true;
+        table->nodes.push_back(std::move(row));
+    };
+    const std::uint64_t idleBefore = spare(facts.reservedBefore, before);
+    const std::uint64_t idleNow = spare(facts.event.reserved, facts.held);
+    if (idleBefore == idleNow) {
+        restBefore += idleBefore;
+        restNow += idleNow;
+    } else {
+        add(1002, QObject::tr("in no tensor"), idleBefore, idleNow, false);
+    }
+    add(1001, QObject::tr("everything else"), restBefore, restNow, false);
+    const std::uint64_t budget = facts.event.budget;
+    add(2000, QObject::tr("free"), budget - std::min(budget, facts.reservedBefore),
+        budget - std::min(budget, facts.event.reserved), true);
+    FlatNode& last = table->nodes.back();
     last.emphasis = true;
     last.last = true;
-    last.cells = {FlatCell(QObject::tr("not in use")), bytesCell(freeBefore, grid), bytesCell(freeNow, grid),
-                  changeCell(static_cast<std::int64_t>(freeNow) - static_cast<std::int64_t>(freeBefore), grid, true)};
-    table->nodes.push_back(std::move(last));
     return table;
 }
 
@@ -184,14 +277,11 @@ QString oomText(const profiler::RunTimeline& timeline, const OomSummary& facts) 
             lines << QStringLiteral("- %1: %2 (%3)").arg(node.cells[0].text, node.cells[1].text, node.cells[2].text);
         }
     }
-    if (const FlatTreePtr change = changeTable(timeline, facts)) {
-        lines << QString()
-              << QObject::tr("Change since %1, %2:")
-                     .arg(textOf(profiler::scopeTitle(timeline, *facts.before, false)), change->columns[0].title);
-        for (const FlatNode& node : change->nodes) {
-            lines << QStringLiteral("- %1: %2 to %3 (%4)")
-                         .arg(node.cells[0].text, node.cells[1].text, node.cells[2].text, node.cells[3].text);
-        }
+    const FlatTreePtr change = changeTable(timeline, facts);
+    lines << QString() << QObject::tr("Change since %1, %2:").arg(facts.since, change->columns[0].title);
+    for (const FlatNode& node : change->nodes) {
+        lines << QStringLiteral("- %1: %2 to %3 (%4)")
+                     .arg(node.cells[0].text, node.cells[1].text, node.cells[2].text, node.cells[3].text);
     }
     return lines.join(QLatin1Char('\n'));
 }

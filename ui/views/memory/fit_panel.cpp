@@ -5,8 +5,12 @@
 #include <QGridLayout>
 #include <QPainter>
 #include <QPushButton>
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/json_values.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/paint.h"
@@ -76,22 +80,15 @@ void FitPanel::setFailure(sessions::RunId run, const OomSummary& facts) {
     shownTime_ = facts.event.time;
     if (!same) {
         const sessions::RunInfo* info = context_.document->run(run);
-        changes_ = info != nullptr ? fitChanges(info->specJson) : std::vector<FitChange>{};
-        ticket_ = 0;
-        pricing_ = 0;
+        changes_ = info != nullptr ? FitChanges(info->specJson, facts.event.budget) : FitChanges{};
         priceNext();
     }
     rebuild();
 }
 
 void FitPanel::priceNext() {
-    ticket_ = 0;
-    while (pricing_ < changes_.size() && changes_[pricing_].priced) {
-        ++pricing_;
-    }
-    if (context_.runs != nullptr && pricing_ < changes_.size()) {
-        ticket_ = context_.runs->price(changes_[pricing_].experiment);
-    }
+    const std::optional<std::string> question = changes_.question();
+    ticket_ = context_.runs != nullptr && question ? context_.runs->price(*question) : 0;
 }
 
 void FitPanel::takePrice(quint64 ticket, const QString& metrics, const QString& error) {
@@ -99,16 +96,16 @@ void FitPanel::takePrice(quint64 ticket, const QString& metrics, const QString& 
         priceNext();
         return;
     }
-    if (ticket != ticket_ || ticket_ == 0 || pricing_ >= changes_.size()) {
+    if (ticket != ticket_ || ticket_ == 0) {
         return;
     }
-    setPrice(changes_[pricing_], metrics.toStdString(), error);
+    changes_.answer(metrics.toStdString(), error);
     priceNext();
     rebuild();
 }
 
 void FitPanel::addHead() {
-    if (changes_.empty()) {
+    if (changes_.all().empty()) {
         return;
     }
     const QString heads[] = {{}, tr("Change"), tr("Peak"), tr("Budget"), tr("Step time")};
@@ -120,6 +117,82 @@ void FitPanel::addHead() {
     }
 }
 
+QString FitPanel::stateText(const FitChange& change) const {
+    const std::uint64_t budget = facts_.event.budget;
+    if (!change.priced) {
+        return ticket_ == 0 ? tr("not priced") : change.search ? tr("searching") : tr("pricing");
+    }
+    return change.fits ? tr("%1 spare").arg(bytesText(budget - change.peak))
+                       : tr("%1 over").arg(bytesText(change.peak - std::min(change.peak, budget)));
+}
+
+void FitPanel::addRow(int row, const FitChange& change, bool primary) {
+    auto* words = new QWidget(this);
+    auto* lines = new QVBoxLayout(words);
+    lines->setContentsMargins(0, 0, 0, 0);
+    lines->setSpacing(0);
+    auto* title = new TextLabel(change.title, TypeRole::Table, TextColor::Text1, primary, words);
+    title->setElide(true);
+    auto* why = new TextLabel(change.why, TypeRole::Axis, TextColor::Text3, false, words);
+    why->setElide(true);
+    lines->addWidget(title);
+    lines->addWidget(why);
+    grid_->addWidget(new Verdict(change.priced ? std::optional(change.fits) : std::nullopt, this), row, 0);
+    grid_->addWidget(words, row, 1);
+    const auto add = [&](int column, const QString& text, TextColor color) {
+        auto* label = new TextLabel(text, TypeRole::Table, color, false, this);
+        label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        label->setToolTip(column == 3 ? change.error : QString());
+        grid_->addWidget(label, row, column);
+    };
+    const double before = changes_.all().front().seconds;
+    add(2, change.peak > 0 ? bytesText(change.peak) : unknownText(), TextColor::Text1);
+    add(3, stateText(change), !change.priced ? TextColor::Text3 : change.fits ? TextColor::Good : TextColor::Bad);
+    add(4, before > 0 && change.seconds > 0 ? stepTimeText(change.seconds / before) : unknownText(), TextColor::Text2);
+    if (change.priced && change.fits) {
+        auto* button = new QPushButton(tr("Try"), this);
+        setControlHeight(button, 22);
+        setPrimary(button, primary);
+        connect(button, &QPushButton::clicked, this,
+                [this, experiment = textOf(change.experiment)] { emit tried(experiment); });
+        grid_->addWidget(button, row, 5);
+    }
+}
+
+QString FitPanel::lastText() const {
+    const std::uint64_t asked = facts_.event.reserved + facts_.event.requested;
+    const bool whole = !changes_.all().empty() && changes_.all().front().peak > 0;
+    if (!whole) { // what comes after the failure is not known
+        return tr("Up to this request the run needs a budget of %1; what comes after it is not priced.")
+            .arg(bytesText(asked));
+    }
+    const std::uint64_t needed = std::max(asked, changes_.all().front().peak);
+    // A few MiB more would read as the budget that there was.
+    const bool close = bytesText(needed) == bytesText(facts_.event.budget);
+    QString text = (close ? tr("A budget larger by %1 would also do, for the whole run.")
+                          : tr("A budget of %1 would also do, for the whole run."))
+                       .arg(bytesText(close ? needed - std::min(needed, facts_.event.budget) : needed));
+    const sessions::RunInfo* info = context_.document->run(run_);
+    const nlohmann::json environment = base::parsedObject(info != nullptr ? info->environmentJson : std::string());
+    const auto device = environment.find("device");
+    if (device != environment.end() && device->is_object()) {
+        if (const auto bytes = base::bytesAt(*device, "memory_bytes")) {
+            text += QLatin1Char(' ') + tr("This device has %1.").arg(bytesText(*bytes));
+        }
+    }
+    return text;
+}
+
+QString FitPanel::asText() const {
+    QStringList lines;
+    for (const FitChange& change : changes_.shown()) {
+        lines << (change.peak > 0 ? tr("%1: peak %2, %3").arg(change.title, bytesText(change.peak), stateText(change))
+                                  : tr("%1: %2").arg(change.title, stateText(change)));
+    }
+    lines << lastText();
+    return lines.join(QLatin1Char('\n'));
+}
+
 void FitPanel::rebuild() {
     while (QLayoutItem* item = grid_->takeAt(0)) {
         delete item->widget();
@@ -127,71 +200,14 @@ void FitPanel::rebuild() {
     }
     addHead();
     int row = 1;
-    bool primary = true;
-    const double before = changes_.empty() ? 0 : changes_.front().seconds;
-    for (const FitChange& change : changes_) {
-        if (change.title.isEmpty()) {
-            continue; // the experiment as it was
-        }
-        const bool known = change.priced && change.peak > 0;
-        const bool fits = known && change.error.isEmpty() && change.peak <= facts_.event.budget;
-        auto* words = new QWidget(this);
-        auto* lines = new QVBoxLayout(words);
-        lines->setContentsMargins(0, 0, 0, 0);
-        lines->setSpacing(0);
-        auto* title = new TextLabel(change.title, TypeRole::Table, TextColor::Text1, fits && primary, words);
-        title->setElide(true);
-        auto* why = new TextLabel(change.why, TypeRole::Axis, TextColor::Text3, false, words);
-        why->setElide(true);
-        lines->addWidget(title);
-        lines->addWidget(why);
-        grid_->addWidget(new Verdict(change.priced ? std::optional(fits) : std::nullopt, this), row, 0);
-        grid_->addWidget(words, row, 1);
-        QString state = tr("not priced");
-        TextColor color = TextColor::Text3;
-        if (known) {
-            const std::uint64_t gap =
-                fits ? facts_.event.budget - change.peak : change.peak - std::min(change.peak, facts_.event.budget);
-            state = fits ? tr("%1 spare").arg(bytesText(gap)) : tr("%1 over").arg(bytesText(gap));
-            color = fits ? TextColor::Good : TextColor::Bad;
-        } else if (change.priced) {
-            state = tr("does not fit");
-            color = TextColor::Bad;
-        } else if (ticket_ != 0) {
-            state = tr("pricing");
-        }
-        auto* peak = new TextLabel(known ? bytesText(change.peak) : unknownText(), TypeRole::Table, TextColor::Text1,
-                                   false, this);
-        peak->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        auto* verdict = new TextLabel(state, TypeRole::Table, color, false, this);
-        verdict->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        verdict->setToolTip(change.error);
-        grid_->addWidget(peak, row, 2);
-        grid_->addWidget(verdict, row, 3);
-        const bool timed = known && before > 0 && change.seconds > 0;
-        auto* time = new TextLabel(timed ? stepTimeText(change.seconds / before) : unknownText(), TypeRole::Table,
-                                   TextColor::Text2, false, this);
-        time->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        grid_->addWidget(time, row, 4);
-        if (fits) {
-            auto* button = new QPushButton(tr("Try"), this);
-            setControlHeight(button, 22);
-            setPrimary(button, primary);
-            primary = false;
-            connect(button, &QPushButton::clicked, this,
-                    [this, experiment = textOf(change.experiment)] { emit tried(experiment); });
-            grid_->addWidget(button, row, 5);
-        }
+    for (const FitChange& change : changes_.shown()) {
+        addRow(row, change, row == 1 && change.priced && change.fits);
         ++row;
     }
-    const std::uint64_t needed = facts_.event.reserved + facts_.event.requested;
-    // A few MiB more would read as the budget that there was.
-    const bool close = bytesText(needed) == bytesText(facts_.event.budget);
-    const QString budget = close ? tr("A budget larger by %1").arg(bytesText(needed - facts_.event.budget))
-                                 : tr("A budget of %1").arg(bytesText(needed));
-    last_->setText(changes_.empty() ? tr("%1 would have done for this request.").arg(budget)
-                                    : tr("%1 would also do for this request.").arg(budget));
-    note_->setText(changes_.empty() ? QString() : tr("priced on the Meta backend"));
+    last_->setText(lastText());
+    note_->setText(changes_.all().empty() ? QString()
+                   : ticket_ != 0         ? tr("pricing the whole run on the Meta backend")
+                                          : tr("the whole run, priced on the Meta backend"));
 }
 
 } // namespace vitrine::ui

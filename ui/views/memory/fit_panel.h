@@ -27,7 +27,8 @@ public:
     void setFailure(sessions::RunId run, const OomSummary& facts);
     bool waiting() const { return ticket_ != 0; }
 
-    const std::vector<FitChange>& changes() const { return changes_; }
+    const std::vector<FitChange>& changes() const { return changes_.all(); }
+    QString asText() const; ///< what is shown, a line for each row
 
 signals:
     void tried(const QString& experiment);
@@ -36,17 +37,19 @@ private:
     void priceNext();
     void takePrice(quint64 ticket, const QString& metrics, const QString& error);
     void addHead();
+    void addRow(int row, const FitChange& change, bool primary);
+    QString stateText(const FitChange& change) const;
+    QString lastText() const;
     void rebuild();
     ViewServices context_;
     TextLabel* note_;
     QGridLayout* grid_;
     TextLabel* last_;
-    std::vector<FitChange> changes_;
+    FitChanges changes_;
     OomSummary facts_;
     sessions::RunId run_ = 0;
     base::TimeNs shownTime_ = -1;
     quint64 ticket_ = 0;
-    std::size_t pricing_ = 0;
 };
 
 } // namespace vitrine::ui

@@ -70,6 +70,7 @@ QTreeView* tableOf(FlatTreeModel* model, bool tree, const QString& name, QWidget
     view->setSortingEnabled(false);
     view->setAccessibleName(name);
     view->setModel(model);
+    setUpCopy(view, model);
     view->header()->setStretchLastSection(false);
     view->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     const auto colours = [view] {
@@ -259,8 +260,11 @@ void OomPanel::refresh() {
         parts.push_back(
             {textOf(base::categoryName(category)), facts_.held[static_cast<std::size_t>(i)], t.category(category)});
     }
+    if (facts_.idle > 0) {
+        parts.push_back({idleText(facts_), facts_.idle, {t.panel, t.text2, Hatch::BackDiagonal, 10}});
+    }
     if (facts_.unused > 0) {
-        parts.push_back({tr("reserved, not in use"), facts_.unused, {t.panel, t.text2, Hatch::BackDiagonal, 10}});
+        parts.push_back({tr("between tensors"), facts_.unused, {t.panel, t.text2, Hatch::BackDiagonal, 10}});
     }
     bar_->set(std::move(parts), facts_.event.budget, facts_.event.requested, facts_.tensor);
     static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
@@ -271,15 +275,8 @@ void OomPanel::refresh() {
             holders_->expand(group); // long groups would hide the others
         }
     }
-    const FlatTreePtr change = changeTable(*timeline_, facts_);
-    changesColumn_->setVisible(change != nullptr);
-    dividers_[0]->setVisible(change != nullptr);
-    columns_->setColumnStretch(2, change != nullptr ? kChangesWidth : 0);
-    changesModel_->setTree(change);
-    if (change) {
-        changesTitle_->setText(
-            tr("What changed since %1").arg(textOf(profiler::scopeTitle(*timeline_, *facts_.before, false))));
-    }
+    changesModel_->setTree(changeTable(*timeline_, facts_));
+    changesTitle_->setText(tr("What changed since %1").arg(facts_.since));
     phases_->setFailure(timeline_, facts_);
     fit_->setFailure(run_, facts_);
     strip_->setTimeline(timeline_);
@@ -296,9 +293,10 @@ void OomPanel::refresh() {
 }
 
 QString OomPanel::asText() const {
-    return timeline_ && !timeline_->memory().outOfMemory().empty()
-               ? oomText(*timeline_, oomSummary(*timeline_, failure_))
-               : QString();
+    if (!timeline_ || timeline_->memory().outOfMemory().empty()) {
+        return {};
+    }
+    return oomText(*timeline_, oomSummary(*timeline_, failure_)) + tr("\n\nWhat would have fitted:\n") + fit_->asText();
 }
 
 bool OomPanel::waiting() const {

@@ -43,8 +43,10 @@ void PhasePlot::setFailure(TimelinePtr timeline, const OomSummary& facts) {
         phases_ = profiler::phasePairs(*timeline_, facts, kPoints);
     }
     if (!phases_.empty()) {
-        stepNow_ = textOf(profiler::scopeTitle(*timeline_, *facts.step, false));
-        stepBefore_ = textOf(profiler::scopeTitle(*timeline_, *facts.before, false));
+        const profiler::ScopeRow* now = facts.step != nullptr ? facts.step : facts.before;
+        const profiler::ScopeRow* before = profiler::stepBefore(*timeline_, *now);
+        stepNow_ = textOf(profiler::scopeTitle(*timeline_, *now, false));
+        stepBefore_ = before != nullptr ? textOf(profiler::scopeTitle(*timeline_, *before, false)) : QString();
     }
     setVisible(!phases_.empty());
     update();
@@ -84,13 +86,15 @@ QPointF PhasePlot::drawTotals(QPainter& painter, const QRectF& plot, const std::
     return lastNow;
 }
 
-/// What was asked for, on top of what was held.
-void PhasePlot::drawAsked(QPainter& painter, const QPointF& lastNow, double asked) const {
+/// What was asked for, on top of what was held: the line has what tensors had of it.
+void PhasePlot::drawAsked(QPainter& painter, const QPointF& lastNow, double held, double asked) const {
     const ThemeTokens& t = themeTokens();
+    painter.setPen(QPen(t.text3, 1));
+    painter.drawLine(lastNow, QPointF(lastNow.x(), held));
     QPen up(t.bad, 1.5);
     up.setDashPattern({2, 2});
     painter.setPen(up);
-    painter.drawLine(lastNow, QPointF(lastNow.x(), asked - 2));
+    painter.drawLine(QPointF(lastNow.x(), held), QPointF(lastNow.x(), asked - 2));
     painter.setPen(QPen(t.bad, 1.5));
     painter.drawPolyline(
         QPolygonF({{lastNow.x() - 3, asked + 2}, {lastNow.x(), asked - 2}, {lastNow.x() + 3, asked + 2}}));
@@ -125,7 +129,7 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     painter.setRenderHint(QPainter::Antialiasing);
     const QRectF plot(kGutterWidth, kTitleHeight + 8, width() - kGutterWidth - 8,
                       height() - kTitleHeight - kFootHeight - 8);
-    const std::uint64_t needed = std::max(facts_.event.budget, profiler::totalBytes(facts_.held));
+    const std::uint64_t needed = std::max(facts_.event.budget, facts_.event.reserved + facts_.event.requested);
     const ByteGrid unit = byteGrid(needed, 5);
     // Lines that all lie near the top are distinguished by a scale that begins below them, not at zero.
     const std::uint64_t lowest = lowestValue();
@@ -133,7 +137,7 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     const std::uint64_t step = far ? roundStep(static_cast<double>(needed - std::min(needed, lowest)) / 3, unit.unit)
                                    : std::max<std::uint64_t>(1, unit.step);
     const std::uint64_t base = far ? lowest / step * step : 0;
-    const double top = static_cast<double>(std::max(needed, base + 1)) * 1.005;
+    const double top = static_cast<double>(std::max(needed, base + 1)) * 1.01;
     const QString unitName = QString::fromLatin1(unit.unitName);
     const auto number = [&](std::uint64_t bytes) {
         return QString::number(static_cast<double>(bytes) / static_cast<double>(unit.unit), 'g', 4);
@@ -157,7 +161,8 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     painter.setPen(dashed);
     painter.drawLine(QPointF(plot.left(), budgetY), QPointF(plot.right(), budgetY));
     const QPointF lastNow = drawTotals(painter, plot, yOf);
-    drawAsked(painter, lastNow, yOf(static_cast<double>(profiler::totalBytes(facts_.held) + facts_.event.requested)));
+    drawAsked(painter, lastNow, yOf(static_cast<double>(facts_.event.reserved)),
+              yOf(static_cast<double>(facts_.event.reserved + facts_.event.requested)));
     drawPhaseNames(painter, plot);
     const double words = std::max(textWidth(stepNow_, strong), textWidth(stepBefore_, strong));
     const double right = width() - 8 - words;

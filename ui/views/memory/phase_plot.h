@@ -31,7 +31,7 @@ protected:
 private:
     std::uint64_t lowestValue() const;
     QPointF drawTotals(QPainter& painter, const QRectF& plot, const std::function<double(double)>& yOf) const;
-    void drawAsked(QPainter& painter, const QPointF& lastNow, double asked) const;
+    void drawAsked(QPainter& painter, const QPointF& lastNow, double held, double asked) const;
     void drawPhaseNames(QPainter& painter, const QRectF& plot) const;
     TimelinePtr timeline_;
     std::vector<profiler::PhasePair> phases_;

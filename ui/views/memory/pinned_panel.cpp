@@ -189,7 +189,7 @@ void PinnedPanel::addLinks(const profiler::RunTimeline& timeline, const profiler
     if (!used.empty()) {
         addRow(tr("Used by"), used);
     }
-    if (row.freed >= 0) {
+    if (!livesToTheEnd(timeline, row, endOfWork(timeline))) {
         std::vector<Part> freed{{instantText(row.freed)},
                                 {tr("after %1").arg(durationText(row.freed - row.born)), TextColor::Text3}};
         const AllocationLink& last = links_.back();

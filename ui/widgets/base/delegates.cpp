@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/base/delegates.h"
 
+#include <QAction>
+#include <QClipboard>
 #include <QFontMetricsF>
+#include <QGuiApplication>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QPainter>
 #include <QTreeView>
 
@@ -139,6 +143,49 @@ void setUpTable(QTreeView* view, bool tree, bool panel) {
     };
     QObject::connect(&Theme::instance(), &Theme::changed, view, colours);
     colours();
+}
+
+namespace {
+
+/// Ctrl+C of a tree, before the window's own Copy takes it.
+class TreeCopier final : public QObject {
+public:
+    TreeCopier(QTreeView* view, FlatTreeModel* model) : QObject(view), view_(view), model_(model) {
+        view->installEventFilter(this);
+    }
+    void copy(bool whole) const {
+        QGuiApplication::clipboard()->setText(
+            asTableText(*model_, whole ? QModelIndexList() : view_->selectionModel()->selectedRows()));
+    }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        const bool key = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
+        if (key && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy)) {
+            if (event->type() == QEvent::KeyPress) {
+                copy(false);
+            }
+            event->accept();
+            return true;
+        }
+        return QObject::eventFilter(watched, event);
+    }
+
+private:
+    QTreeView* view_;
+    FlatTreeModel* model_;
+};
+
+} // namespace
+
+void setUpCopy(QTreeView* view, FlatTreeModel* model) {
+    auto* copier = new TreeCopier(view, model);
+    auto* rows = new QAction(QObject::tr("Copy rows"), view);
+    auto* whole = new QAction(QObject::tr("Copy table"), view);
+    QObject::connect(rows, &QAction::triggered, copier, [copier] { copier->copy(false); });
+    QObject::connect(whole, &QAction::triggered, copier, [copier] { copier->copy(true); });
+    view->addActions({rows, whole});
+    view->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
 } // namespace vitrine::ui

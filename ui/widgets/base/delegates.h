@@ -10,6 +10,8 @@ class QTreeView;
 
 namespace vitrine::ui {
 
+class FlatTreeModel;
+
 /// Text in the theme's colours (muted, emphasis), with the category's swatch before it where the node has one and
 /// `swatches` is on. Rows are 24 high.
 class SwatchDelegate : public QStyledItemDelegate {
@@ -49,5 +51,9 @@ public:
 /// The looks that all tables share: no frame, uniform rows, whole rows selected, 11 px head. `panel` true: on a panel
 /// instead of the canvas.
 void setUpTable(QTreeView* view, bool tree, bool panel);
+
+/// Ctrl+C copies the selected rows, or all where none are, and a context menu offers both: tab-separated, with a head,
+/// raw values and their units.
+void setUpCopy(QTreeView* view, FlatTreeModel* model);
 
 } // namespace vitrine::ui

@@ -18,12 +18,11 @@ constexpr double kBudgetBarHeight = 34, kBudgetBarTop = 20, kBraces = 30;
 /// `free` is where its words may begin; after it, where those of the next may.
 void brace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color, double limit,
            double& free) {
-    if (x1 - x0 < 3) {
-        return;
+    if (x1 - x0 >= 3) {
+        painter.fillRect(QRectF(x0, y, 1, 5), color);
+        painter.fillRect(QRectF(x1 - 1, y, 1, 5), color);
+        painter.fillRect(QRectF(x0, y + 4, x1 - x0, 1), color);
     }
-    painter.fillRect(QRectF(x0, y, 1, 5), color);
-    painter.fillRect(QRectF(x1 - 1, y, 1, 5), color);
-    painter.fillRect(QRectF(x0, y + 4, x1 - x0, 1), color);
     const QFont font = Theme::instance().font(TypeRole::Table);
     const double width = textWidth(text, font);
     const double x = std::clamp((x0 + x1 - width) / 2, free, std::max(free, limit - width));
@@ -132,7 +131,11 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         const double line = xOf(budget_);
         const double before = line - ghost.left(), after = ghost.right() - line;
         const double left = before >= w + 24 || after < w + 24 ? ghost.left() + 8 : line + 8;
-        if (w + 20 < ghost.width()) {
+        if (w + 20 >= ghost.width()) { // no room inside: in the line above, before the budget
+            const double right = line - 6 - textWidth(tr("Budget %1").arg(bytesText(budget_)), strong) - 16;
+            drawText(painter, QRectF(24, 0, std::max(0.0, right - 24), 16), Qt::AlignRight | Qt::AlignVCenter, words,
+                     t.bad, plain);
+        } else {
             const QRectF box(left, kBudgetBarTop + 9, w + 10, 16);
             painter.fillRect(box, t.panel);
             drawText(painter, box, Qt::AlignCenter, words, t.bad, strong);
@@ -150,15 +153,19 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededText, t.text2, plain);
     }
     const double y = kBudgetBarTop + kBudgetBarHeight + 4;
+    const QString heldText = tr("held %1").arg(bytesText(held_));
+    const QString freeText = budget_ > held_ ? tr("free %1").arg(bytesText(budget_ - held_)) : QString();
+    const QString missingText = needed > budget_ ? tr("missing %1").arg(bytesText(needed - budget_)) : QString();
+    // Each leaves room for the words after it, so that narrow pieces at the end keep theirs.
+    const double missingRoom = missingText.isEmpty() ? 0 : textWidth(missingText, plain) + 12;
+    const double freeRoom = freeText.isEmpty() ? 0 : textWidth(freeText, plain) + 12;
     double free = 0; // where the words of the next brace may begin
-    brace(painter, 0, xOf(held_), y, tr("held %1").arg(bytesText(held_)), t.text2, width(), free);
-    if (budget_ > held_) {
-        brace(painter, xOf(held_) + 1, budgetX, y, tr("free %1").arg(bytesText(budget_ - held_)), t.text2, width(),
-              free);
+    brace(painter, 0, xOf(held_), y, heldText, t.text2, width() - missingRoom - freeRoom, free);
+    if (!freeText.isEmpty()) {
+        brace(painter, xOf(held_) + 1, budgetX, y, freeText, t.text2, width() - missingRoom, free);
     }
-    if (needed > budget_) {
-        brace(painter, budgetX + 1, xOf(needed), y, tr("missing %1").arg(bytesText(needed - budget_)), t.bad, width(),
-              free);
+    if (!missingText.isEmpty()) {
+        brace(painter, budgetX + 1, xOf(needed), y, missingText, t.bad, width(), free);
     }
 }
 

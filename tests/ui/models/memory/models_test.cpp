@@ -4,15 +4,19 @@
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <QTest>
+#include <nlohmann/json.hpp>
 
 #include "profiler/analysis/memory_lookup.h"
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/common/patience.h"
 #include "ui/models/common/axis_map.h"
+#include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/stack_model.h"
 #include "ui/models/memory/alive_tree.h"
+#include "ui/models/memory/allocation_links.h"
 #include "ui/models/memory/allocation_table.h"
+#include "ui/models/memory/fit_changes.h"
 #include "ui/models/memory/oom_summary.h"
 #include "ui/models/session/run_summary.h"
 
@@ -271,6 +275,110 @@ private slots:
         QVERIFY(text.startsWith(QStringLiteral("Step 3 asked for 36.82\u00A0GiB to hold grad_logits.")));
         QVERIFY(text.contains(QStringLiteral("logits: 36.82\u00A0GiB")));
         QCOMPARE(oomSummary(*run, 7).event.requested, std::uint64_t(0)); // no such failure
+    }
+
+    /// What an arena keeps for the next step is nobody's fragmentation, and a total is what was held of the budget.
+    void idleArenaHasItsNameAndItsRow() {
+        constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+        test::TimelineScript script;
+        const std::uint64_t phase = script.addScope(base::ScopeKind::Phase, "prefill", 0, 10);
+        script.alloc(base::MemoryCategory::Weights, "w", 4.0 * kGiB, 0, -1, phase);
+        for (int step = 0; step < 2; ++step) {
+            const std::uint64_t id =
+                script.addScope(base::ScopeKind::Step, "prefill", 1 + 4 * step, 3 + 4 * step, phase, step);
+            script.alloc(base::MemoryCategory::KvCache, "kv_cache.full", 1.0 * kGiB, 0.5 + 4 * step, -1, phase);
+            script.alloc(base::MemoryCategory::Activations, "hidden", 1.0 * kGiB, 2 + 4 * step, 3 + 4 * step, id);
+        }
+        base::OutOfMemoryEvent oom;
+        oom.time = seconds(9);
+        oom.requested = 2 * kGiB;
+        oom.budget = 10 * kGiB;
+        oom.reserved = 9 * kGiB;
+        oom.largestFree = kGiB;
+        oom.scope.value = phase;
+        oom.category = base::MemoryCategory::KvCache;
+        oom.name.value = script.intern("kv_cache.full");
+        oom.arena.value = script.intern("arena of the prefill step");
+        oom.arenaBytes = 3 * kGiB;
+        oom.arenaIdle = 3 * kGiB;
+        script.finish(10);
+        script.add(oom);
+        const auto run = script.timeline();
+        const OomSummary facts = oomSummary(*run, 0);
+        QCOMPARE(facts.asker, QStringLiteral("Step 2"));
+        QVERIFY2(facts.cause.contains(QStringLiteral("3.00\u00A0GiB are reserved by the arena of the prefill step, of "
+                                                     "which 100\u00A0% are idle at this moment.")),
+                 qPrintable(facts.cause));
+        QVERIFY2(facts.cause.contains(QStringLiteral("Prefill from token 0 on, before its first op, 9")),
+                 qPrintable(facts.cause));
+        QVERIFY(!facts.cause.contains(QStringLiteral("block")));
+        const FlatTreePtr holders = holdersTree(*run, facts, profiler::GroupBy::Category);
+        const FlatNode& total = holders->nodes.back();
+        QCOMPARE(total.cells[1].raw.toULongLong(), oom.reserved);
+        qulonglong sum = 0;
+        for (const FlatNode& node : holders->nodes) {
+            sum += node.parent < 0 && !node.last ? node.cells[1].raw.toULongLong() : 0;
+        }
+        QCOMPARE(sum, oom.reserved);
+        const FlatTreePtr change = changeTable(*run, facts); // since just before step 1 got its part of the cache
+        QCOMPARE(change->nodes.front().cells[0].text, QStringLiteral("kv_cache"));
+        QCOMPARE(change->nodes.front().cells[3].text, QStringLiteral("▲ +1.00"));
+        FlatTreeModel model;
+        model.setTree(holders);
+        const QStringList lines = asTableText(model).split(QLatin1Char('\n'));
+        QCOMPARE(lines.front(), QStringLiteral("Holder\tSize, bytes\tShare, percent\tShare, of 1"));
+        QCOMPARE(lines.size(), static_cast<qsizetype>(holders->nodes.size() + 1));
+        QVERIFY(lines.back().startsWith(QStringLiteral("total\t%1\t").arg(oom.reserved)));
+    }
+
+    void whatLivesToTheEndIsNotFreedInAnOp() {
+        test::TimelineScript script;
+        const std::uint64_t phase = script.addScope(base::ScopeKind::Phase, "decode", 0, 10);
+        const std::uint64_t step = script.addScope(base::ScopeKind::Step, "decode", 1, 10, phase, 0);
+        script.addScope(base::ScopeKind::Op, "Sample", 9, 10, step);
+        script.alloc(base::MemoryCategory::Weights, "w", 100, 0, 10, phase);
+        script.alloc(base::MemoryCategory::Workspace, "Sample.scratch", 50, 9, 10, step);
+        script.finish(10);
+        const auto run = script.timeline();
+        const auto rowOf = [&](std::string_view name) {
+            const auto rows = run->memory().allocations();
+            std::size_t index = 0;
+            while (run->text(rows[index].name) != name) {
+                ++index;
+            }
+            return index;
+        };
+        QCOMPARE(allocationLinks(*run, rowOf("w")).back().kind == AllocationLink::Kind::Freed, false);
+        const auto links = allocationLinks(*run, rowOf("Sample.scratch"));
+        QCOMPARE(links.front().name, QStringLiteral("Sample")); // not the step that it was made in
+        QVERIFY(links.back().kind == AllocationLink::Kind::Freed);
+    }
+
+    /// The planner's answers, by a run that needs 10 bytes and 2 for each token, and one byte for a new token.
+    void whatWouldHaveFitted() {
+        FitChanges changes(R"({"workload": "generate", "backend": "meta", "prompt_length": 100, "max_new_tokens": 8})",
+                           100);
+        int asked = 0;
+        while (const auto question = changes.question()) {
+            const nlohmann::json spec = nlohmann::json::parse(*question);
+            const std::uint64_t chunk = spec.contains("prefill_chunk") ? 0 : 30;
+            const std::uint64_t token = spec.contains("kv_dtype") ? 1 : 2;
+            const std::uint64_t need = 10 + chunk + token * spec["prompt_length"].get<std::uint64_t>();
+            changes.answer(nlohmann::json{{"peak_reserved_bytes", need}, {"fits", need <= 100}}.dump(), {});
+            QVERIFY(++asked < 40);
+        }
+        QCOMPARE(changes.all().front().peak, std::uint64_t(240));
+        QStringList titles;
+        for (const FitChange& change : changes.shown()) {
+            titles << (change.fits ? QStringLiteral("+") : QStringLiteral("-")) + change.title;
+        }
+        // Fewer new tokens change nothing here, and the combination is not enough.
+        QCOMPARE(titles,
+                 (QStringList{QStringLiteral("+Prompt of 30 tokens instead of 100"),
+                              QStringLiteral("-Prefill in steps of 1,024 tokens"), QStringLiteral("-KV cache in int8"),
+                              QStringLiteral("-KV cache in int8, prefill in steps of 1,024")}));
+        QCOMPARE(nlohmann::json::parse(changes.shown().front().experiment)["prompt_length"].get<int>(), 30);
+        QVERIFY(FitChanges("no json", 100).all().empty());
     }
 
     void allocationTable() {
