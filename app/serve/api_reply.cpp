@@ -33,6 +33,10 @@ json bytesOf(const std::string& text) {
     return bytes;
 }
 
+json tokenJson(const std::string& text, float logprob) {
+    return {{"token", text}, {"logprob", logprob}, {"bytes", bytesOf(text)}};
+}
+
 json logprobsJson(const ReplyHead& head, const std::vector<TokenLogprob>& tokens) {
     if (!head.logprobs) {
         return {};
@@ -40,21 +44,32 @@ json logprobsJson(const ReplyHead& head, const std::vector<TokenLogprob>& tokens
     if (isChat(head)) {
         json content = json::array();
         for (const TokenLogprob& token : tokens) {
-            content.push_back({{"token", token.text},
-                               {"logprob", token.logprob},
-                               {"bytes", bytesOf(token.text)},
-                               {"top_logprobs", json::array()}});
+            json best = json::array();
+            for (const auto& [text, logprob] : token.best) {
+                best.push_back(tokenJson(text, logprob));
+            }
+            json one = tokenJson(token.text, token.logprob);
+            one["top_logprobs"] = std::move(best);
+            content.push_back(std::move(one));
         }
         return {{"content", std::move(content)}, {"refusal", json()}};
     }
     json out = {{"tokens", json::array()},
                 {"token_logprobs", json::array()},
-                {"top_logprobs", json()},
+                {"top_logprobs", head.topLogprobs > 0 ? json::array() : json()},
                 {"text_offset", json::array()}};
     for (const TokenLogprob& token : tokens) {
         out["tokens"].push_back(token.text);
         out["token_logprobs"].push_back(token.logprob);
         out["text_offset"].push_back(token.offset);
+        if (head.topLogprobs > 0) {
+            json best = json::object();
+            for (const auto& [text, logprob] : token.best) {
+                best.emplace(text, logprob); // of tokens with the same text the likelier
+            }
+            best.emplace(token.text, token.logprob);
+            out["top_logprobs"].push_back(std::move(best));
+        }
     }
     return out;
 }

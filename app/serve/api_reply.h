@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/serve/api_request.h"
@@ -25,7 +26,8 @@ struct ReplyHead {
     std::int64_t created = 0; ///< seconds since 1970
     bool includeUsage = false;
     bool logprobs = false;
-    bool tokenIds = false; ///< the model has no tokenizer
+    std::int32_t topLogprobs = 0; ///< of the best tokens, beside the chosen one's
+    bool tokenIds = false;        ///< the model has no tokenizer
 };
 
 struct Usage {
@@ -37,7 +39,8 @@ struct Usage {
 struct TokenLogprob {
     std::string text; ///< of this token alone
     float logprob = 0;
-    std::int64_t offset = 0; ///< of its text in the answer, bytes
+    std::int64_t offset = 0;                         ///< of its text in the answer, bytes
+    std::vector<std::pair<std::string, float>> best; ///< texts and logprobs of the best tokens, the best first
 };
 
 /// One choice of a whole answer.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -155,11 +156,6 @@ void readStops(const json& body, ApiRequest& request) {
 
 /// Fields that may only have the value that changes nothing.
 void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
-    for (const char* field : {"frequency_penalty", "presence_penalty"}) {
-        if (number(body, field, -2, 2).value_or(0) != 0) {
-            refuse(field, "only 0 is supported; repetition_penalty is");
-        }
-    }
     const auto isEmpty = [](const json& value) {
         return ((value.is_array() || value.is_object()) && value.empty()) || value == "" || value == "none" ||
                value == "auto" || value == false;
@@ -169,7 +165,6 @@ void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
             refuse(field, why);
         }
     };
-    onlyEmpty("logit_bias", "not supported");
     if (endpoint == Endpoint::Completions) {
         onlyEmpty("suffix", "not supported; the model completes at the end only");
         onlyEmpty("echo", "not supported; the answer does not repeat the prompt");
@@ -189,11 +184,11 @@ void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
 }
 
 void readLogprobs(const json& body, ApiRequest& request) {
-    const char* const kChosen = "only the chosen tokens' are given, no alternatives";
     if (request.endpoint == Endpoint::Chat) {
         request.logprobs = flag(body, "logprobs");
-        if (whole(body, "top_logprobs", 0, 20).value_or(0) > 0) {
-            refuse("top_logprobs", fmt::format("{}; only 0 is supported", kChosen));
+        request.topLogprobs = static_cast<std::int32_t>(whole(body, "top_logprobs", 0, kMostTopLogprobs).value_or(0));
+        if (request.topLogprobs > 0 && !request.logprobs) {
+            refuse("top_logprobs", "only for requests with \"logprobs\": true");
         }
         return;
     }
@@ -202,8 +197,34 @@ void readLogprobs(const json& body, ApiRequest& request) {
         return;
     }
     request.logprobs = true;
-    if (*value != true && whole(body, "logprobs", 0, 20).value_or(0) > 1) {
-        refuse("logprobs", fmt::format("{}; 0 and 1 are supported", kChosen));
+    if (*value != true) {
+        request.topLogprobs = static_cast<std::int32_t>(whole(body, "logprobs", 0, kMostTopLogprobs).value_or(0));
+    }
+}
+
+/// {"TOKEN ID": BIAS, ...}
+void readLogitBias(const json& body, ApiRequest& request) {
+    const json* map = member(body, "logit_bias");
+    if (map == nullptr) {
+        return;
+    }
+    if (!map->is_object()) {
+        refuse("logit_bias", "must be an object of token ids with a bias from -100 to 100 each");
+    }
+    if (map->size() > kMostBiases) {
+        refuse("logit_bias", fmt::format("{} tokens are more than the {} of one request", map->size(), kMostBiases));
+    }
+    for (const auto& [key, value] : map->items()) {
+        std::int32_t id = -1;
+        const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), id);
+        if (problem != std::errc() || end != key.data() + key.size() || id < 0) {
+            refuse("logit_bias", fmt::format("\"{}\" is not a token id", key.substr(0, 40)));
+        }
+        const double bias = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+        if (!(bias >= -100 && bias <= 100)) {
+            refuse("logit_bias", fmt::format("the bias of token {} must be a number from -100 to 100", id));
+        }
+        request.logitBias.emplace_back(id, static_cast<float>(bias));
     }
 }
 
@@ -224,6 +245,8 @@ void readSampling(const json& body, ApiRequest& request) {
     }
     request.minP = real(body, "min_p", 0, 1);
     request.repetitionPenalty = real(body, "repetition_penalty", 0.01, 100);
+    request.frequencyPenalty = real(body, "frequency_penalty", -2, 2);
+    request.presencePenalty = real(body, "presence_penalty", -2, 2);
     if (const auto topK = whole(body, "top_k", -1, kMostTokens)) {
         request.topK = static_cast<std::int32_t>(std::max<std::int64_t>(*topK, 0));
     }
@@ -315,6 +338,7 @@ ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint) {
     readStops(value, request);
     readStreaming(value, request);
     readLogprobs(value, request);
+    readLogitBias(value, request);
     refuseWhatIsNotDone(value, endpoint);
     if (request.choices() > kMostChoices) {
         refuse("n", fmt::format("{} answers are more than the {} of one request", request.choices(), kMostChoices));

@@ -12,9 +12,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/tokenizer/chat_message.h"
+#include "engine/workload/serve/serve.h"
 
 namespace vitrine::app {
 
@@ -44,6 +46,8 @@ inline constexpr std::size_t kMostBodyValues = std::size_t{1} << 20;
 /// The most answers that one request may ask for: prompts times n.
 inline constexpr std::size_t kMostChoices = 128;
 inline constexpr std::size_t kMostStops = 4;
+inline constexpr std::size_t kMostBiases = static_cast<std::size_t>(engine::kMostBiasedTokens);
+inline constexpr int kMostTopLogprobs = 20;
 
 struct ApiPrompt {
     bool isText = true;
@@ -58,13 +62,15 @@ struct ApiRequest {
     std::vector<engine::ChatMessage> messages; ///< chat
     std::int32_t n = 1;                        ///< answers to each prompt
     std::optional<std::int64_t> maxTokens;
-    std::optional<float> temperature, topP, minP, repetitionPenalty;
+    std::optional<float> temperature, topP, minP, repetitionPenalty, frequencyPenalty, presencePenalty;
     std::optional<std::int32_t> topK;
     std::optional<std::uint64_t> seed;
     std::vector<std::string> stop;
     bool stream = false;
     bool includeUsage = false;
-    bool logprobs = false; ///< of the chosen tokens
+    bool logprobs = false;                                 ///< of the chosen tokens
+    std::int32_t topLogprobs = 0;                          ///< and of this many of the best
+    std::vector<std::pair<std::int32_t, float>> logitBias; ///< by token id
     bool ignoreEos = false;
     std::string reasoningEffort; ///< empty: the server's
 

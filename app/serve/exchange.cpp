@@ -36,6 +36,11 @@ std::optional<ApiError> errorOf(const engine::BatchResult& result) {
     }
 }
 
+/// A token's text where there is no tokenizer.
+std::string numberText(std::int32_t index, std::int32_t id) {
+    return fmt::format("{}{}", index > 0 ? " " : "", id);
+}
+
 } // namespace
 
 /// The listener of one choice.
@@ -143,14 +148,21 @@ ReplyPiece Exchange::pieceOf(const engine::GeneratedToken& token, std::int64_t o
     ReplyPiece piece;
     piece.id = token.id;
     if (tokenizer_ == nullptr) {
-        piece.text = fmt::format("{}{}", token.index > 0 ? " " : "", token.id);
+        piece.text = numberText(token.index, token.id);
     } else {
         piece.text = token.text;
         piece.channel = token.channel;
     }
     if (head_.logprobs) {
-        piece.logprob = {tokenizer_ == nullptr ? piece.text : tokenizer_->decode({&token.id, 1}), token.logprob,
-                         offset};
+        const auto textOf = [&](std::int32_t id) {
+            return tokenizer_ == nullptr ? numberText(token.index, id) : tokenizer_->decode({&id, 1});
+        };
+        piece.logprob.text = textOf(token.id);
+        piece.logprob.logprob = token.logprob;
+        piece.logprob.offset = offset;
+        for (const auto& [id, logprob] : token.top) {
+            piece.logprob.best.emplace_back(textOf(id), logprob);
+        }
     }
     return piece;
 }

@@ -335,6 +335,7 @@ void HttpServer::submit(Call& call) {
         head.created = std::time(nullptr);
         head.includeUsage = request.includeUsage;
         head.logprobs = request.logprobs;
+        head.topLogprobs = request.topLogprobs;
         head.tokenIds = model.tokenizer == nullptr;
         exchange =
             std::make_shared<Exchange>(std::move(head), request.stream, made.requests.size(), model.tokenizer, inbox_);

@@ -81,13 +81,24 @@ void limit(const engine::ServedModel& model, const std::string& field, engine::G
     request.maxNewTokens = std::min(request.maxNewTokens, model.longest - prompt);
 }
 
-void apply(const ApiRequest& request, engine::GenerateRequest& out) {
+void apply(const engine::ServedModel& model, const ApiRequest& request, engine::GenerateRequest& out) {
     engine::Sampling& sampling = out.sampling;
     sampling.temperature = request.temperature.value_or(sampling.temperature);
     sampling.topP = request.topP.value_or(sampling.topP);
     sampling.minP = request.minP.value_or(sampling.minP);
     sampling.topK = request.topK.value_or(sampling.topK);
     sampling.repetitionPenalty = request.repetitionPenalty.value_or(sampling.repetitionPenalty);
+    sampling.frequencyPenalty = request.frequencyPenalty.value_or(sampling.frequencyPenalty);
+    sampling.presencePenalty = request.presencePenalty.value_or(sampling.presencePenalty);
+    for (const auto& [id, bias] : request.logitBias) {
+        if (id >= model.vocab) {
+            throw ApiError(kBadRequest,
+                           fmt::format("logit_bias: {} is not a token of the model, which has {}", id, model.vocab),
+                           "logit_bias");
+        }
+        sampling.bias.push_back({id, bias});
+    }
+    out.topLogprobs = request.topLogprobs;
     sampling.seed = request.seed.value_or(sampling.seed);
     out.maxNewTokens = request.maxTokens.value_or(out.maxNewTokens);
     out.stopTexts.insert(out.stopTexts.end(), request.stop.begin(), request.stop.end());
@@ -107,7 +118,7 @@ ServedRequests servedRequests(const engine::ServedModel& model, const ApiRequest
     ServedRequests out;
     try {
         for (engine::GenerateRequest& prompt : promptsOf(model, request)) {
-            apply(request, prompt);
+            apply(model, request, prompt);
             limit(model, field, prompt);
             out.promptTokens += static_cast<std::int64_t>(prompt.prompt.size());
             for (std::int32_t i = 0; i < request.n; ++i) {

@@ -64,6 +64,10 @@ kernels::SampleParameters ActiveRequest::sampling(std::int64_t pending) const {
     p.topP = sampling.topP;
     p.minP = sampling.minP;
     p.repetitionPenalty = sampling.repetitionPenalty;
+    p.frequencyPenalty = sampling.frequencyPenalty;
+    p.presencePenalty = sampling.presencePenalty;
+    p.bias = sampling.bias;
+    p.promptTokens = result_->promptTokens;
     p.seed = sampling.seed;
     p.request = request_.samplingNumber.value_or(static_cast<std::uint32_t>(number_));
     p.position = static_cast<std::int64_t>(history_.size()) + pending;

@@ -42,9 +42,6 @@ public:
     bool done() const { return result_->finish != FinishReason::None; }
     /// New tokens that may still come.
     std::int64_t remaining() const { return request_.maxNewTokens - static_cast<std::int64_t>(result_->ids.size()); }
-    /// Whether the choice of the next token depends on the ids of earlier tokens (repetition penalty). The host must
-    /// know these ids then.
-    bool needsHistory() const { return request_.sampling.repetitionPenalty != 1; }
 
     /// How the next token is chosen. `pending` is the number of tokens of the request that a pending step samples. The
     /// result views the request and its history.

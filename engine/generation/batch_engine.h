@@ -166,6 +166,7 @@ private:
     void moveOut(const PageMove& move, StepSchedule& schedule);
     std::uint64_t bytesOf(const PageMove& move) const;
     ActiveRequest* unended(std::int32_t request) const override;
+    std::int32_t topLogprobsOf(const ActiveRequest& request) const override { return request.request().topLogprobs; }
     bool lives(const ScheduledRow& scheduled) const override;
     void complete(PendingStep& pending) override;
     bool launch(const PendingStep& pending) override;
@@ -186,6 +187,7 @@ private:
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
     void publish(const PendingStep& pending);
     void noteCache();
+    std::int32_t mostTopLogprobs(const PendingStep& pending) const;
     std::int32_t mostDecodes() const; ///< the most rows that requests have in one decode step
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
     BatchResult& addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival);

@@ -117,10 +117,11 @@ public:
     }
 
 private:
-    /// Ids that sampling looks at, uploaded with the step's other inputs: what was said before, which repetition
-    /// penalties ask for, and what must not be said.
+    /// What sampling looks at, uploaded with the step's other inputs: what was said before, which penalties ask for (an
+    /// id, and an id with its change), and what must not be said.
     std::uint64_t listBytes(std::int64_t rows) const {
         constexpr std::uint64_t kWord = sizeof(std::int32_t);
+        constexpr std::uint64_t kWordsOfSaid = 3;
         const auto forbidden = static_cast<std::uint64_t>(rows * forbidden_);
         std::uint64_t said = kWord * static_cast<std::uint64_t>(rows * (longest_ + 1));
         const std::vector<KvGroup> groups = kvGroups(model_.config(), cache_);
@@ -128,7 +129,7 @@ private:
             // Of each token but the last one the pages hold keys and values.
             said = std::min(said, kWord * (free_ / grows->tokenBytes + static_cast<std::uint64_t>(rows)));
         }
-        return said + kWord * (forbidden + kernels::kSampleListStep);
+        return kWordsOfSaid * said + kWord * (forbidden + kernels::kSampleListStep);
     }
 
     Model& model_;

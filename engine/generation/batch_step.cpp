@@ -67,6 +67,19 @@ std::int32_t BatchEngine::mostDecodes() const {
     return static_cast<std::int32_t>(std::min<std::int64_t>(scheduler.slots, scheduler.tokenBudget));
 }
 
+/// What the step reports for each row: what its requests want, rounded up, so that there are few kinds of steps.
+std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
+    constexpr std::int32_t kFew = 5;
+    constexpr std::int32_t kMany = 20;
+    std::int32_t most = 0;
+    for (const std::int32_t number : pending.sampled) {
+        const ActiveRequest* const request = unended(number);
+        most = std::max(most, request == nullptr ? 0 : request->request().topLogprobs);
+    }
+    const std::int32_t rounded = most == 0 ? 0 : most <= kFew ? kFew : std::max(most, kMany);
+    return static_cast<std::int32_t>(std::min<std::int64_t>(rounded, model_.config().vocab));
+}
+
 /// Rows that fill the step up to a bucket, and the ids that stay on the device.
 void BatchEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
@@ -79,6 +92,7 @@ void BatchEngine::complete(PendingStep& pending) {
         pending.sampled.push_back(-1);
         pending.sampling.emplace_back();
     }
+    batch.topLogprobs = mostTopLogprobs(pending);
     pending.carried = carriedBy(pending);
     if (model_.context().can().runsAhead) {
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;

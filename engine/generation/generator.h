@@ -25,16 +25,20 @@
 #include "engine/model/model.h"
 #include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::engine {
 
 struct Sampling {
-    float temperature = 0; ///< 0: greedy; only repetitionPenalty has an effect then
+    float temperature = 0; ///< 0: greedy; only penalties and biases have an effect then
     std::int32_t topK = 0;
     float topP = 1;
     float minP = 0;
     float repetitionPenalty = 1;
+    float frequencyPenalty = 0; ///< for each time that a new token was chosen
+    float presencePenalty = 0;  ///< once for each new token
     std::uint64_t seed = 0;
+    std::vector<kernels::LogitBias> bias;
 };
 
 /// The sampling that a model's generation_config.json asks for, at its temperature.
@@ -47,10 +51,11 @@ struct GenerateRequest {
     std::vector<std::int32_t> stopTokens; ///< ids that end the request; the stop token is the last id of the answer
     std::vector<std::string> stopTexts;   ///< end the request; they need a tokenizer
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
+    std::int32_t topLogprobs = 0;         ///< of BatchEngine: how many of the best tokens to report beside each token
     /// The chat format by which the answer is divided into channels; unset: that of the engine's options.
     std::optional<ChatFormatKind> chatFormat;
-    /// The request number of sampling. With a fixed number a seed gives the same answer whenever the request arrives.
-    /// Unset: the request's own number.
+    /// The request number of sampling. With a fixed number a seed gives the same answer whenever the request arrives:
+    /// 0 for a request that names its own seed. Unset: the request's own number, so that requests differ.
     std::optional<std::uint32_t> samplingNumber;
 };
 

@@ -62,8 +62,7 @@ void StepEngine::landLast() {
 }
 
 bool StepEngine::mayLaunch(const PendingStep& pending) const {
-    const auto needsHistory = [](const kernels::SampleParameters& row) { return row.repetitionPenalty != 1; };
-    return pending.known && std::none_of(pending.sampling.begin(), pending.sampling.end(), needsHistory);
+    return pending.known && std::none_of(pending.sampling.begin(), pending.sampling.end(), kernels::needsHistory);
 }
 
 /// The step's sequences and sampled rows, from its schedule and from what is known by now.
@@ -126,8 +125,9 @@ void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
             continue;
         }
         std::vector<std::pair<std::int32_t, float>> top;
-        top.reserve(best);
-        for (std::size_t i = row * best; i < (row + 1) * best; ++i) {
+        const std::size_t wanted = std::min(best, static_cast<std::size_t>(topLogprobsOf(*request)));
+        top.reserve(wanted);
+        for (std::size_t i = row * best; i < row * best + wanted; ++i) {
             top.emplace_back(out.topIds[i], out.topLogprobs[i]);
         }
         accept(*request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row], std::move(top));

@@ -69,6 +69,8 @@ protected:
 
     /// The request of this number. Null when it has ended, and for -1.
     virtual ActiveRequest* unended(std::int32_t request) const = 0;
+    /// How many of the best tokens the request wants beside each token; the batch of a step has as many at least.
+    virtual std::int32_t topLogprobsOf(const ActiveRequest& request) const = 0;
     /// Whether the row's sequence is still in the cache.
     virtual bool lives(const ScheduledRow& scheduled) const = 0;
     /// Called when the batch of a step has the rows of its schedule. Adds what else the engine wants in the batch.

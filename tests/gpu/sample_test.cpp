@@ -82,6 +82,7 @@ void expectFiltersAsOnTheCpu(std::int64_t vocab, std::int64_t rows) {
     TestTensor logits = randomLogits(DType::F32, rows, vocab, 3);
     const std::vector<std::int32_t> history{1, 5, 5, 77, 300, static_cast<std::int32_t>(vocab - 1)};
     const std::vector<std::int32_t> forbidden{0, 2};
+    const std::vector<LogitBias> bias{{3, 20}, {77, -1.5F}, {static_cast<std::int32_t>(vocab / 2), 4}};
     std::vector<SampleParameters> parameters(static_cast<std::size_t>(rows));
     const auto pick = [&](auto... choices) {
         const std::array all{static_cast<double>(choices)...};
@@ -94,6 +95,10 @@ void expectFiltersAsOnTheCpu(std::int64_t vocab, std::int64_t rows) {
         row.topP = static_cast<float>(pick(1, 0.95, 0.5, 0.05));
         row.minP = static_cast<float>(pick(0, 0, 0.02));
         row.repetitionPenalty = static_cast<float>(pick(1, 1.3));
+        row.frequencyPenalty = static_cast<float>(pick(0, 0, 0.7, -2));
+        row.presencePenalty = static_cast<float>(pick(0, 0, 1.5));
+        row.promptTokens = static_cast<std::int64_t>(i % 4);
+        row.bias = std::span(bias).first(i % 4);
         row.seed = (std::uint64_t{random()} << 32) | random();
         row.request = static_cast<std::uint32_t>(i);
         row.position = static_cast<std::int64_t>(random() % 100000);

@@ -76,8 +76,11 @@ TEST(ApiRequest, ReadsWhatSamplingAndStreamsTake) {
                                           {"stream", true},
                                           {"stream_options", {{"include_usage", true}}},
                                           {"logprobs", true},
+                                          {"top_logprobs", 20},
+                                          {"presence_penalty", -2},
+                                          {"logit_bias", {{"7", -100}, {"0", 0.5}}},
                                           {"reasoning_effort", "high"},
-                                          {"frequency_penalty", 0},
+                                          {"frequency_penalty", 1.5},
                                           {"tools", json::array()},
                                           {"response_format", {{"type", "text"}}},
                                           {"user", "somebody"},
@@ -89,10 +92,15 @@ TEST(ApiRequest, ReadsWhatSamplingAndStreamsTake) {
     EXPECT_EQ(request.seed, std::uint64_t{1} << 63);
     EXPECT_THAT(request.stop, testing::ElementsAre("a", "b"));
     EXPECT_TRUE(request.stream && request.includeUsage && request.logprobs);
+    EXPECT_EQ(request.topLogprobs, 20);
+    EXPECT_FLOAT_EQ(request.frequencyPenalty.value_or(0), 1.5F);
+    EXPECT_FLOAT_EQ(request.presencePenalty.value_or(0), -2);
+    EXPECT_THAT(request.logitBias, testing::UnorderedElementsAre(std::pair(7, -100.0F), std::pair(0, 0.5F)));
     EXPECT_EQ(request.reasoningEffort, "high");
     EXPECT_EQ(read(completion({{"stop", "x"}})).stop.size(), 1U);
     EXPECT_FALSE(read(completion({{"seed", nullptr}, {"stop", nullptr}, {"max_tokens", nullptr}})).seed.has_value());
     EXPECT_TRUE(read(completion({{"logprobs", 0}})).logprobs);
+    EXPECT_EQ(read(completion({{"logprobs", 5}})).topLogprobs, 5);
 }
 
 TEST(ApiRequest, RefusesAWrongField) {
@@ -125,20 +133,25 @@ TEST(ApiRequest, RefusesAWrongField) {
         {completion({{"stream", "yes"}}), "stream"},
         {completion({{"stream_options", {{"include_usage", true}}}}), "stream_options"},
         {completion({{"stream", true}, {"stream_options", 1}}), "stream_options"},
-        {completion({{"frequency_penalty", 0.5}}), "frequency_penalty"},
-        {completion({{"presence_penalty", -1}}), "presence_penalty"},
-        {completion({{"logit_bias", {{"5", 1}}}}), "logit_bias"},
+        {completion({{"frequency_penalty", 2.5}}), "frequency_penalty"},
+        {completion({{"presence_penalty", -2.1}}), "presence_penalty"},
+        {completion({{"logit_bias", {{"5", 101}}}}), "logit_bias"},
+        {completion({{"logit_bias", {{"five", 1}}}}), "logit_bias"},
+        {completion({{"logit_bias", {{"-5", 1}}}}), "logit_bias"},
+        {completion({{"logit_bias", {{"5", "much"}}}}), "logit_bias"},
+        {completion({{"logit_bias", {1, 2}}}), "logit_bias"},
         {completion({{"echo", true}}), "echo"},
         {completion({{"suffix", "x"}}), "suffix"},
         {completion({{"best_of", 3}}), "best_of"},
-        {completion({{"logprobs", 5}}), "logprobs"},
+        {completion({{"logprobs", 21}}), "logprobs"},
         {chat({{"messages", nullptr}}), "messages"},
         {chat({{"messages", "x"}}), "messages"},
         {chat({{"messages", json::array()}}), "messages"},
         {chat({{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}}), "messages"},
         {chat({{"messages", {{{"content", "no role"}}}}}), "messages"},
         {chat({{"logprobs", 1}}), "logprobs"},
-        {chat({{"logprobs", true}, {"top_logprobs", 2}}), "top_logprobs"},
+        {chat({{"logprobs", true}, {"top_logprobs", 21}}), "top_logprobs"},
+        {chat({{"top_logprobs", 2}}), "top_logprobs"},
         {chat({{"tools", {{{"type", "function"}}}}}), "tools"},
         {chat({{"tool_choice", "required"}}), "tool_choice"},
         {chat({{"response_format", {{"type", "json_object"}}}}), "response_format"},

@@ -35,7 +35,12 @@ void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
     sampling.topP = static_cast<float>(row.topP.value_or(sampling.topP));
     sampling.minP = static_cast<float>(row.minP.value_or(sampling.minP));
     sampling.repetitionPenalty = static_cast<float>(row.repetitionPenalty.value_or(sampling.repetitionPenalty));
-    sampling.seed = static_cast<std::uint64_t>(row.seed.value_or(static_cast<std::int64_t>(sampling.seed)));
+    sampling.frequencyPenalty = static_cast<float>(row.frequencyPenalty.value_or(sampling.frequencyPenalty));
+    sampling.presencePenalty = static_cast<float>(row.presencePenalty.value_or(sampling.presencePenalty));
+    if (row.seed) {
+        sampling.seed = static_cast<std::uint64_t>(*row.seed);
+        request.samplingNumber = 0; // the seed alone says what is drawn, wherever the row stands
+    }
     request.stopTexts.insert(request.stopTexts.end(), row.stop.begin(), row.stop.end());
     if (row.stopTokens && !meta) {
         request.stopTokens = *row.stopTokens;

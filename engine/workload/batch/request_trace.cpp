@@ -51,6 +51,8 @@ public:
         }
         out.minP = real("min_p", 0, 1);
         out.repetitionPenalty = real("repetition_penalty", 0.01, 100);
+        out.frequencyPenalty = real("frequency_penalty", -2, 2);
+        out.presencePenalty = real("presence_penalty", -2, 2);
         out.seed = integer("seed", 0, std::int64_t{1} << 53);
         if (const Json* stops = take("stop")) {
             readStops(*stops, out.stop);
@@ -61,7 +63,8 @@ public:
         for (const auto& [key, value] : row_.items()) {
             if (!known_.contains(key)) {
                 fail(key, "unknown field; a row has id, arrival, tokens, prompt or prompt_length, max_new_tokens, "
-                          "temperature, top_k, top_p, min_p, repetition_penalty, seed, stop, stop_tokens");
+                          "temperature, top_k, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, "
+                          "seed, stop, stop_tokens");
             }
         }
         return out;
@@ -196,6 +199,8 @@ Json rowJson(const TraceRow& row) {
     put("top_p", row.topP);
     put("min_p", row.minP);
     put("repetition_penalty", row.repetitionPenalty);
+    put("frequency_penalty", row.frequencyPenalty);
+    put("presence_penalty", row.presencePenalty);
     put("seed", row.seed);
     put("stop_tokens", row.stopTokens);
     if (!row.stop.empty()) {

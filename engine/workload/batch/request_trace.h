@@ -10,7 +10,8 @@
 //   arrival            seconds from the start, unset: 0; rows may stand in any order
 //   tokens | prompt | prompt_length   ids, text, or how many arbitrary tokens: exactly one of them
 //   max_new_tokens     unset: the experiment's
-//   temperature, top_k, top_p, min_p, repetition_penalty, seed   unset: the experiment's
+//   temperature, top_k, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, seed
+//                      unset: the experiment's; a row's own seed draws the same answer wherever the row stands
 //   stop               list of texts; stop_tokens: list of ids that end the answer instead of the model's own
 // Other keys are errors that name them. Empty lines are skipped.
 
@@ -31,7 +32,7 @@ struct TraceRow {
     std::optional<std::string> prompt;
     std::int64_t promptLength = 0; ///< number of arbitrary tokens; 0: `tokens` or `prompt` holds the prompt
     std::int64_t maxNewTokens = 0; ///< 0: unset
-    std::optional<double> temperature, topP, minP, repetitionPenalty;
+    std::optional<double> temperature, topP, minP, repetitionPenalty, frequencyPenalty, presencePenalty;
     std::optional<std::int64_t> topK, seed;
     std::vector<std::string> stop;
     std::optional<std::vector<std::int32_t>> stopTokens;

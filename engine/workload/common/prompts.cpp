@@ -61,6 +61,8 @@ Sampling samplingOf(const Run& run, const ModelSource& source) {
     out.minP = static_cast<float>(run.spec.maybeReal("min_p").value_or(out.minP));
     out.repetitionPenalty =
         static_cast<float>(run.spec.maybeReal("repetition_penalty").value_or(out.repetitionPenalty));
+    out.frequencyPenalty = static_cast<float>(run.spec.real("frequency_penalty"));
+    out.presencePenalty = static_cast<float>(run.spec.real("presence_penalty"));
     out.seed = run.seed();
     return out;
 }

@@ -262,7 +262,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.tokenizer = maker.tokenizer();
     work.chatFormat = maker.chatFormat();
     work.longestPrompt = work.longestSequence = 0;
-    work.mostForbidden = maker.mostForbidden();
+    work.mostForbidden = maker.mostForbidden() + 2 * kMostBiasedTokens; // lists of ids, and of ids with a bias
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.survivesOutOfMemory = true;
     reportKvMetrics(run, source.config, batch.cache);

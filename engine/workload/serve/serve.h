@@ -17,6 +17,9 @@
 
 namespace vitrine::engine {
 
+/// The most tokens whose logits one client may bias: memory is set aside for them.
+inline constexpr std::int64_t kMostBiasedTokens = 300;
+
 /// What a server needs to turn the messages of clients into requests. It does not change while the run serves. Any
 /// thread may use it.
 struct ServedModel {

@@ -4,7 +4,7 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kSampleAbi = 1;
+constexpr int kSampleAbi = 2;
 
 /// One row's parameters as they lie in device memory: `kSampleRowWords` 32-bit words a row, then the lists of all rows.
 struct SampleRow {
@@ -17,7 +17,8 @@ struct SampleRow {
     unsigned positionLow, positionHigh;
     int historyBegin, historyLength;     ///< words from the start of the array
     int forbiddenBegin, forbiddenLength; ///< the same
-    int padding[3];
+    int changesBegin, changesLength;     ///< the same; pairs of an id and the bits of what is added to its logit
+    int padding;
 };
 constexpr int kSampleRowWords = 16;
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Sampling with everything: repetition penalty, forbidden ids, temperature, top-k, top-p, min-p, the draw, and the best
+// Sampling with everything: repetition penalty, changes of single logits, forbidden ids, temperature, top-k, top-p, min-p, the draw, and the best
 // log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order, in
 // shared memory (VT_SHARED_VALUES) or in scratch.
 //
@@ -112,7 +112,8 @@ __device__ __forceinline__ int draw(Shared& shared, const Slice& slice, const Va
     return chosen;
 }
 
-/// Penalties and forbidden ids change `values`; a token that occurs several times is penalised once.
+/// Penalties, biases and forbidden ids change `values`; the repetition penalty counts a token of the history once, and
+/// the list of changes names each id once.
 __device__ __forceinline__ void changeValues(const SampleParams& p, const SampleRow& parameters, const Slice& slice,
                                              const X* logits, const Values& values) {
     const int* words = reinterpret_cast<const int*>(p.parameters);
@@ -123,6 +124,15 @@ __device__ __forceinline__ void changeValues(const SampleParams& p, const Sample
             if (id >= slice.begin && id < slice.end) {
                 const float value = comparable(toFloat(logits[id]));
                 values[id] = value < 0 ? value * parameters.repetitionPenalty : value / parameters.repetitionPenalty;
+            }
+        }
+        __syncthreads();
+    }
+    if (parameters.changesLength > 0) {
+        for (int i = thread; i < parameters.changesLength; i += kThreads) {
+            const int id = words[parameters.changesBegin + 2 * i];
+            if (id >= slice.begin && id < slice.end) {
+                values[id] = __fadd_rn(values[id], __int_as_float(words[parameters.changesBegin + 2 * i + 1]));
             }
         }
         __syncthreads();
@@ -140,7 +150,7 @@ __device__ __forceinline__ void changeValues(const SampleParams& p, const Sample
 __device__ __forceinline__ int choose(const SampleParams& p, Shared& shared, const Slice& slice, int row,
                                       const X* logits, const Values& values, u64 key) {
     const SampleRow& parameters = p.parameters[row];
-    if (parameters.repetitionPenalty != 1.0F || parameters.forbiddenLength > 0) {
+    if (parameters.repetitionPenalty != 1.0F || parameters.forbiddenLength > 0 || parameters.changesLength > 0) {
         changeValues(p, parameters, slice, logits, values);
         key = 0;
         forWarpIds(slice, values, [&](int id, float value) {

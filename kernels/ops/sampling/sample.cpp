@@ -15,6 +15,14 @@
 
 namespace vitrine::kernels {
 
+namespace {
+
+bool punishesNewTokens(const SampleParameters& row) {
+    return (row.frequencyPenalty != 0 || row.presencePenalty != 0) && row.historyLength > row.promptTokens;
+}
+
+} // namespace
+
 void check(const Sample& op) {
     const OpCheck rule(Sample::kName);
     rule.shape(op.logits, "logits", {OpCheck::kAny, OpCheck::kAny});
@@ -48,6 +56,11 @@ void check(const Sample& op) {
         rule.require(row.topP > 0 && row.topP <= 1, "parameters.topP", "outside (0, 1]");
         rule.require(row.minP >= 0 && row.minP <= 1, "parameters.minP", "outside [0, 1]");
         rule.require(row.repetitionPenalty > 0, "parameters.repetitionPenalty", "it is not positive");
+        rule.require(std::isfinite(row.frequencyPenalty) && std::isfinite(row.presencePenalty), "parameters.penalties",
+                     "not finite");
+        rule.require(row.promptTokens >= 0, "parameters.promptTokens", "it is negative");
+        rule.require(std::ranges::all_of(row.bias, [](const LogitBias& each) { return std::isfinite(each.bias); }),
+                     "parameters.bias", "not finite");
         rule.require(row.historyLength >= 0 && (row.history != nullptr || row.historyLength == 0), "parameters.history",
                      "missing");
         rule.require(row.forbiddenCount >= 0 && (row.forbidden != nullptr || row.forbiddenCount == 0),
@@ -71,8 +84,41 @@ std::uint64_t scratch(const Sample& op, const DeviceTraits&) {
 bool plainlyGreedy(std::span<const SampleParameters> parameters) {
     return std::ranges::all_of(parameters, [](const SampleParameters& row) {
         return row.temperature == 0 && (row.repetitionPenalty == 1 || row.historyLength == 0) &&
-               row.forbiddenCount == 0;
+               row.forbiddenCount == 0 && row.bias.empty() && !punishesNewTokens(row);
     });
+}
+
+bool needsHistory(const SampleParameters& parameters) {
+    return parameters.repetitionPenalty != 1 || parameters.frequencyPenalty != 0 || parameters.presencePenalty != 0;
+}
+
+std::vector<LogitChange> logitChanges(const SampleParameters& parameters) {
+    std::vector<LogitChange> out;
+    for (const LogitBias& each : parameters.bias) {
+        out.push_back({each.id, each.bias});
+    }
+    if (punishesNewTokens(parameters)) {
+        std::vector<std::int32_t> chosen(parameters.history + parameters.promptTokens,
+                                         parameters.history + parameters.historyLength);
+        std::ranges::sort(chosen);
+        for (auto at = chosen.begin(); at != chosen.end();) {
+            const auto end = std::find_if(at, chosen.end(), [id = *at](std::int32_t other) { return other != id; });
+            const auto times = static_cast<float>(end - at);
+            out.push_back({*at, -(parameters.frequencyPenalty * times + parameters.presencePenalty)});
+            at = end;
+        }
+    }
+    std::ranges::stable_sort(out, {}, &LogitChange::id);
+    std::size_t kept = 0;
+    for (const LogitChange& change : out) {
+        if (kept > 0 && out[kept - 1].id == change.id) {
+            out[kept - 1].added += change.added;
+        } else {
+            out[kept++] = change;
+        }
+    }
+    out.resize(kept);
+    return out;
 }
 
 std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters) {
@@ -101,6 +147,13 @@ std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters>
         out.historyBegin = append(row.history, out.historyLength);
         out.forbiddenLength = static_cast<int>(row.forbiddenCount);
         out.forbiddenBegin = append(row.forbidden, out.forbiddenLength);
+        const std::vector<LogitChange> changes = logitChanges(row);
+        out.changesLength = static_cast<int>(changes.size());
+        out.changesBegin = static_cast<int>(words.size());
+        for (const LogitChange& change : changes) {
+            words.push_back(change.id);
+            words.push_back(std::bit_cast<std::int32_t>(change.added));
+        }
         const auto packed = std::bit_cast<std::array<std::int32_t, abi::kSampleRowWords>>(out);
         std::ranges::copy(packed, words.begin() + static_cast<std::ptrdiff_t>(i * abi::kSampleRowWords));
     }

@@ -13,23 +13,44 @@
 
 namespace vitrine::kernels {
 
+/// Added to one token's logit; the entries of an id that stands several times add up.
+struct LogitBias {
+    std::int32_t id = 0;
+    float bias = 0;
+};
+
 struct SampleParameters {
     float temperature = 0; ///< 0: greedy
     std::int32_t topK = 0; ///< 0: off
     float topP = 1;
     float minP = 0;
     float repetitionPenalty = 1;
+    float frequencyPenalty = 0; ///< taken off the logit of a new token for each time that it was chosen
+    float presencePenalty = 0;  ///< taken off the logit of each new token
     std::uint64_t seed = 0;
     std::uint32_t request = 0;
     std::int64_t position = 0;
-    const std::int32_t* history = nullptr; ///< host pointer: tokens so far, for the repetition penalty
+    const std::int32_t* history = nullptr; ///< host pointer: tokens so far, for the penalties
     std::int64_t historyLength = 0;
+    std::int64_t promptTokens = 0;           ///< the first of the history; the others are new
     const std::int32_t* forbidden = nullptr; ///< host pointer: ids that must not be chosen
     std::int64_t forbiddenCount = 0;
+    std::span<const LogitBias> bias; ///< host memory
 };
 
-/// Order, as transformers: repetition penalty, forbidden ids, temperature, top-k, top-p, min-p, draw. Ties go to the
-/// lower id. logprob is the natural logarithm of the chosen token's softmax over the raw logits.
+/// What is added to a logit.
+struct LogitChange {
+    std::int32_t id = 0;
+    float added = 0;
+};
+
+/// Bias less frequency and presence penalties, ascending ids, each once. Ids may lie outside the vocabulary.
+std::vector<LogitChange> logitChanges(const SampleParameters& parameters);
+/// Whether the choice depends on tokens that were chosen before.
+bool needsHistory(const SampleParameters& parameters);
+
+/// Order: repetition penalty, logitChanges(), forbidden ids, temperature, top-k, top-p, min-p, draw. Ties go to the
+/// lower id. Log-probabilities are natural logarithms of the softmax over the raw logits, before all of that.
 struct Sample {
     static constexpr std::string_view kName = "Sample";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;
@@ -59,8 +80,8 @@ inline constexpr std::size_t kSampleListStep = 1024;
 /// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured
 /// graph serves new positions and histories. Its length grows in large steps only.
 std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters);
-/// Whether every row takes its largest logit as it is: temperature 0, no penalty, nothing forbidden. Such steps need no
-/// packed parameters and run another kernel: part of what a captured step depends on.
+/// Whether every row takes its largest logit as it is: temperature 0, no penalty, no bias, nothing forbidden. Such
+/// steps need no packed parameters and run another kernel: part of what a captured step depends on.
 bool plainlyGreedy(std::span<const SampleParameters> parameters);
 /// The id that stands for a sample on Meta: a hash of (seed, request, position), below vocab.
 std::int32_t metaToken(const SampleParameters& parameters, std::int64_t vocab);

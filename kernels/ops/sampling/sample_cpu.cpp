@@ -170,6 +170,14 @@ private:
         }
     }
 
+    void addChanges() {
+        for (const LogitChange& change : logitChanges(parameters_)) {
+            if (change.id >= 0 && change.id < vocab_) {
+                values_[change.id] += change.added;
+            }
+        }
+    }
+
     void forbid() {
         for (std::int64_t i = 0; i < parameters_.forbiddenCount; ++i) {
             const std::int32_t id = parameters_.forbidden[i];
@@ -181,6 +189,7 @@ private:
 
     std::int32_t choose() {
         penalize();
+        addChanges();
         forbid();
         const std::int32_t best = argmax(values_, vocab_);
         if (parameters_.temperature == 0 || parameters_.topK == 1 || !(values_[best] > kImpossible)) {

@@ -5,6 +5,7 @@
 
 #include "engine/workload/batch/batch.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -102,6 +104,44 @@ TEST_F(WorkloadBatch, AnswersAreThoseOfGenerateUnderBothModes) {
             EXPECT_LE(out[key]["p95"], out[key]["p99"]);
         }
     }
+}
+
+TEST_F(WorkloadBatch, ARowsOwnSeedGivesTheSameAnswerWhereverItStands) {
+    Json seeded = {{"tokens", {3, 5, 8}}, {"max_new_tokens", 12}, {"temperature", 1}, {"seed", 11}};
+    Json unseeded = seeded;
+    unseeded.erase("seed");
+    std::string trace;
+    for (int i = 0; i < 6; ++i) {
+        seeded["id"] = fmt::format("seeded {}", i);
+        unseeded["id"] = fmt::format("plain {}", i);
+        trace += seeded.dump() + "\n" + unseeded.dump() + "\n";
+    }
+    file("seeds.jsonl", trace);
+    for (const char* mode : {"static", "continuous"}) {
+        batch({{"trace", path("seeds.jsonl")}, {"mode", mode}});
+        const std::vector<Json> rows = outputs();
+        ASSERT_EQ(rows.size(), 12U);
+        std::set<Json> withSeed;
+        std::set<Json> without;
+        for (const Json& row : rows) {
+            (row["id"].get<std::string>().starts_with("seeded") ? withSeed : without).insert(row["ids"]);
+        }
+        EXPECT_EQ(withSeed.size(), 1U) << mode;
+        EXPECT_GT(without.size(), 1U) << mode << ": without a seed they differ";
+    }
+    // `generate` draws the same for its first request.
+    const Json alone = runExperiment(Experiment::parse({{"vitrine", 1},
+                                                        {"workload", "generate"},
+                                                        {"model", test::fixture("gpt-oss-mxfp4")},
+                                                        {"backend", "cpu"},
+                                                        {"tokens", {3, 5, 8}},
+                                                        {"max_new_tokens", 12},
+                                                        {"temperature", 1},
+                                                        {"seed", 11}},
+                                                       "experiment"),
+                                     {}, {});
+    const std::vector<Json> rows = outputs();
+    EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row["ids"] == alone["ids"]; }));
 }
 
 TEST_F(WorkloadBatch, StaticUsesTheShareOfItsSlotsThatTheLengthsGive) {

@@ -3,7 +3,9 @@
 #include "kernels/ops/sampling/sample.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "tests/kernels/ops/common/op_testing.h"
@@ -203,6 +205,79 @@ TEST(Sample, RepetitionPenaltyOncePerToken) {
     parameters.history = negative.data();
     parameters.historyLength = 1;
     EXPECT_EQ(sample(repeatRow({-1.0, -1.1}, 1), {parameters}).ids[0], 1); // -1 * 1.2 is worse
+}
+
+TEST(Sample, PenaltiesAndBiasesAreThoseOfAReferenceInDoubles) {
+    std::mt19937 random(std::random_device{}());
+    std::normal_distribution<double> normal(0, 2);
+    std::uniform_real_distribution<float> penalty(-2, 2);
+    constexpr std::int64_t kVocab = 300;
+    std::uniform_int_distribution<std::int32_t> anyId(0, kVocab - 1);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<double> row(kVocab);
+        std::ranges::generate(row, [&] { return static_cast<double>(static_cast<float>(normal(random))); });
+        std::vector<std::int32_t> history(40);
+        std::ranges::generate(history, [&] { return anyId(random) / 10; });
+        std::vector<LogitBias> bias;
+        for (int i = 0; i < round % 5; ++i) {
+            bias.push_back({anyId(random), 3 * penalty(random)});
+        }
+        SampleParameters parameters;
+        parameters.history = history.data();
+        parameters.historyLength = static_cast<std::int64_t>(history.size());
+        parameters.promptTokens = round % 40;
+        parameters.frequencyPenalty = round % 3 == 0 ? 0 : penalty(random);
+        parameters.presencePenalty = round % 4 == 0 ? 0 : penalty(random);
+        parameters.repetitionPenalty = round % 7 == 0 ? 1.3F : 1;
+        parameters.bias = bias;
+        std::vector<double> expected = row;
+        const std::set<std::int32_t> seen(history.begin(), history.end());
+        for (const std::int32_t id : seen) {
+            double& value = expected[static_cast<std::size_t>(id)];
+            const auto by = static_cast<double>(parameters.repetitionPenalty);
+            value = value < 0 ? value * by : value / by;
+        }
+        const std::set<std::int32_t> chosen(history.begin() + parameters.promptTokens, history.end());
+        for (const std::int32_t id : chosen) {
+            const auto times = std::count(history.begin() + parameters.promptTokens, history.end(), id);
+            expected[static_cast<std::size_t>(id)] -=
+                static_cast<double>(parameters.frequencyPenalty) * static_cast<double>(times) +
+                static_cast<double>(parameters.presencePenalty);
+        }
+        for (const LogitBias& each : bias) {
+            expected[static_cast<std::size_t>(each.id)] += static_cast<double>(each.bias);
+        }
+        const Result greedy = sample(repeatRow(row, 1), {parameters});
+        const auto id = static_cast<std::size_t>(greedy.ids[0]);
+        EXPECT_NEAR(expected[id], *std::ranges::max_element(expected), 1e-5) << "round " << round;
+        const double logprob = std::log(softmaxOf(row)[id]);
+        EXPECT_NEAR(greedy.logprobs[0], logprob, 1e-5) << "of the raw logits";
+    }
+}
+
+TEST(Sample, OnlyNewTokensCountForFrequencyAndPresence) {
+    const std::vector<std::int32_t> history{0, 0, 1, 1, 1, 2};
+    SampleParameters parameters;
+    parameters.history = history.data();
+    parameters.historyLength = 6;
+    parameters.promptTokens = 3;
+    parameters.frequencyPenalty = 0.5F;
+    parameters.presencePenalty = 0.25F;
+    const std::vector<LogitBias> bias{{4, 1}, {1, 2}, {4, 0.5F}};
+    parameters.bias = bias;
+    const std::vector<LogitChange> changes = logitChanges(parameters);
+    ASSERT_EQ(changes.size(), 3U) << "token 0 stands in the prompt only";
+    EXPECT_EQ(changes[0].id, 1);
+    EXPECT_FLOAT_EQ(changes[0].added, 2 - 1.25F);
+    EXPECT_EQ(changes[1].id, 2);
+    EXPECT_FLOAT_EQ(changes[1].added, -0.75F);
+    EXPECT_EQ(changes[2].id, 4);
+    EXPECT_FLOAT_EQ(changes[2].added, 1.5F);
+    EXPECT_FALSE(plainlyGreedy({&parameters, 1}));
+    parameters.bias = {};
+    parameters.historyLength = 3;
+    EXPECT_TRUE(plainlyGreedy({&parameters, 1})) << "nothing was chosen yet";
+    EXPECT_TRUE(needsHistory(parameters));
 }
 
 TEST(Sample, ForbiddenIdsAreNeverChosen) {
