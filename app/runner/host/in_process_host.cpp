@@ -330,6 +330,7 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
     try {
         sink_({{"type", "started"}, {"run", run}});
         json result = execute(experiment, stop, metrics);
+        addClockOfWork(experiment, result);
         metrics = std::move(result);
     } catch (...) {
         outcome = outcomeOf(std::current_exception());
