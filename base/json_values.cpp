@@ -8,6 +8,39 @@ namespace vitrine::base {
 
 using Json = nlohmann::json;
 
+namespace {
+
+/// The name of a row of a table in the metrics: its own name where it has one, so that rows of two runs are compared
+/// even where their order differs.
+std::string rowLabel(const Json& row, std::size_t index) {
+    for (const char* key : {"name", "weights", "id"}) {
+        if (row.is_object() && row.contains(key) && row[key].is_string()) {
+            return row[key].get<std::string>();
+        }
+    }
+    return std::to_string(index);
+}
+
+void addNumbers(const Json& value, const std::string& name, std::map<std::string, double>& out) {
+    const std::string prefix = name.empty() ? name : name + ".";
+    if (value.is_number()) {
+        out.emplace(name, value.get<double>());
+    } else if (value.is_object()) {
+        for (const auto& [key, member] : value.items()) {
+            addNumbers(member, prefix + key, out);
+        }
+    } else if (value.is_array()) {
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            // Lists of numbers are data (token ids, losses), not metrics.
+            if (value[i].is_object()) {
+                addNumbers(value[i], prefix + rowLabel(value[i], i), out);
+            }
+        }
+    }
+}
+
+} // namespace
+
 Json parsedObject(std::string_view text) {
     Json value = Json::parse(text, nullptr, false);
     return value.is_object() ? value : Json::object();
@@ -38,6 +71,12 @@ std::optional<std::uint64_t> bytesAt(const Json& object, const char* key) {
 
 std::string textIn(std::string_view text, const char* key) {
     return textAt(parsedObject(text), key);
+}
+
+std::map<std::string, double> numbersByPath(std::string_view text) {
+    std::map<std::string, double> result;
+    addNumbers(Json::parse(text, nullptr, false), {}, result);
+    return result;
 }
 
 } // namespace vitrine::base

@@ -6,6 +6,7 @@
 // missing, of another type or damaged is nothing. Pure functions.
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -28,5 +29,9 @@ std::optional<std::uint64_t> bytesAt(const nlohmann::json& object, const char* k
 
 // The same of the object of a text.
 std::string textIn(std::string_view text, const char* key);
+
+/// Every number in a JSON text by its path, "peak_by_category.weights". A row of a list goes by its name ("name",
+/// "weights", "id"), else by its index. Lists of numbers are data and left out. Empty for a text that is no JSON.
+std::map<std::string, double> numbersByPath(std::string_view text);
 
 } // namespace vitrine::base

@@ -66,6 +66,7 @@ public:
     std::optional<std::string> image(RunId run, std::string_view name) const; ///< PNG bytes
     std::vector<TimelineNote> timelineNotes(RunId run) const;
     std::vector<std::string> streams(RunId run) const;
+    std::uint64_t chunkCount(RunId run) const; ///< of all streams of a run
     /// Chunks of a stream with sequence >= firstSequence, in order: how live views read the tail.
     std::vector<base::ColumnChunk> chunks(RunId run, std::string_view stream, std::uint64_t firstSequence = 0,
                                           std::size_t maxChunks = SIZE_MAX) const;

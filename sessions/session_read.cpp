@@ -139,6 +139,12 @@ std::vector<std::string> SessionFile::streams(RunId run) const {
     return result;
 }
 
+std::uint64_t SessionFile::chunkCount(RunId run) const {
+    Statement rows(*database_, "SELECT count(*) FROM chunks WHERE run = ?");
+    rows.bind(run);
+    return rows.step() ? static_cast<std::uint64_t>(rows.integer(0)) : 0;
+}
+
 std::vector<base::ColumnChunk> SessionFile::chunks(RunId run, std::string_view stream, std::uint64_t firstSequence,
                                                    std::size_t maxChunks) const {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

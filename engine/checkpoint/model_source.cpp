@@ -14,6 +14,7 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/model_folder.h"
 #include "engine/checkpoint/synthetic.h"
 
 namespace vitrine::engine {
@@ -236,6 +237,13 @@ ModelSource openSynthetic(const std::string& model, const std::map<std::string, 
 
 } // namespace
 
+std::string modelFolder(const std::string& model) {
+    if (model.find('\0') != std::string::npos) {
+        throw base::BadInput("model: the name holds a NUL byte");
+    }
+    return findFolder(model).string();
+}
+
 ModelSource openModel(const std::string& model, const std::map<std::string, std::string>& configOverrides) {
     if (model.compare(0, kSynthetic.size(), kSynthetic) == 0) {
         return openSynthetic(model, configOverrides);
@@ -244,10 +252,7 @@ ModelSource openModel(const std::string& model, const std::map<std::string, std:
         throw base::BadInput(fmt::format("{}: {}: config fields can be set for synthetic models only", model,
                                          configOverrides.begin()->first));
     }
-    if (model.find('\0') != std::string::npos) {
-        throw base::BadInput("model: the name holds a NUL byte");
-    }
-    const fs::path folder = findFolder(model);
+    const fs::path folder = modelFolder(model);
     ModelSource source;
     source.name = model;
     source.folder = folder.string();

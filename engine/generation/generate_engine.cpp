@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::engine {
 namespace {
@@ -157,6 +158,8 @@ void GenerateEngine::advanceTo(StepSchedule schedule) {
 
 void GenerateEngine::prefill() {
     const double begin = seconds();
+    const kernels::KernelLibrary* const library = model_.context().kernelLibrary();
+    const double waited = library == nullptr ? 0 : library->waitedSeconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
     std::int64_t total = 0;
     std::int64_t done = 0;
@@ -169,6 +172,9 @@ void GenerateEngine::prefill() {
         done += schedule.tokens();
         advanceTo(std::move(schedule));
         report_.prefillSeconds = seconds() - begin;
+        if (library != nullptr) {
+            report_.prefillCompileSeconds = library->waitedSeconds() - waited;
+        }
         if (options_.progress != nullptr && total > chunk_) {
             options_.progress->progress("Reading the prompt", static_cast<std::uint64_t>(done),
                                         static_cast<std::uint64_t>(total));

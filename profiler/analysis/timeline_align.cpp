@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/units.h"
 #include "profiler/analysis/scope_places.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
@@ -129,17 +128,27 @@ std::optional<MemoryColumn> sideColumn(const RunTimeline& timeline, const Alignm
 
 } // namespace
 
-Alignment::Alignment(std::vector<AlignedSegment> segments) {
-    TimeNs position = 0;
+Alignment::Alignment(std::vector<AlignedSegment> segments, Widths widths) {
+    TimeNs total = 0;
+    int named = 0;
     for (AlignedSegment& segment : segments) {
         const TimeNs a = segment.a ? segment.a->end - segment.a->begin : 0;
         const TimeNs b = segment.b ? segment.b->end - segment.b->begin : 0;
-        segment.position = position;
-        segment.length = std::max(a, b);
-        position += segment.length;
-        if (segment.length > 0) {
-            segments_.push_back(std::move(segment));
+        segment.length = widths == Widths::Mean && a > 0 && b > 0 ? (a + b + 1) / 2 : std::max(a, b);
+        total += segment.length;
+        named += segment.name.empty() || segment.length == 0 ? 0 : 1;
+    }
+    const double share = std::min(kSmallestPhase, 0.5 / std::max(1, named));
+    const auto least = widths == Widths::Mean ? static_cast<TimeNs>(share * static_cast<double>(total)) : TimeNs{0};
+    TimeNs position = 0;
+    for (AlignedSegment& segment : segments) {
+        if (segment.length == 0) {
+            continue;
         }
+        segment.length = segment.name.empty() ? segment.length : std::max(segment.length, least);
+        segment.position = position;
+        position += segment.length;
+        segments_.push_back(std::move(segment));
     }
 }
 
@@ -237,7 +246,7 @@ Alignment align(const RunTimeline& a, const RunTimeline& b, AlignBy by) {
         only(inB[j], doneB, false);
     }
     segments.push_back({"", stretch(doneA, a.end()), stretch(doneB, b.end())});
-    return Alignment(std::move(segments));
+    return Alignment(std::move(segments), Alignment::Widths::Mean);
 }
 
 std::vector<DifferenceColumn> difference(const RunTimeline& a, const RunTimeline& b, const Alignment& alignment,
@@ -258,45 +267,14 @@ std::vector<DifferenceColumn> difference(const RunTimeline& a, const RunTimeline
     return out;
 }
 
-namespace {
-
-/// What a sentence about two peaks adds when records were lost; empty when both are certain.
-std::string lossSentence(const MemoryColumn& a, const MemoryColumn& b) {
-    if (!a.incomplete && !b.incomplete) {
+std::string lossSentence(const RunTimeline& a, const RunTimeline& b) {
+    const bool cutA = a.memory().peak(a.begin(), a.end()).incomplete,
+               cutB = b.memory().peak(b.begin(), b.end()).incomplete;
+    if (!cutA && !cutB) {
         return "";
     }
-    return fmt::format(" Records of {} were lost, so {} uncertain.",
-                       a.incomplete && b.incomplete ? "A and B" : (a.incomplete ? "A" : "B"),
-                       a.incomplete && b.incomplete ? "both peaks are" : "its peak is");
-}
-
-} // namespace
-
-PeakDifference comparePeaks(const RunTimeline& a, const RunTimeline& b) {
-    PeakDifference result{a.memory().peak(a.begin(), a.end()), b.memory().peak(b.begin(), b.end()), ""};
-    if (result.a.maxTotal == result.b.maxTotal) {
-        result.sentence = fmt::format("A and B have the same peak, {}.", base::formatBytes(result.a.maxTotal)) +
-                          lossSentence(result.a, result.b);
-        return result;
-    }
-    const bool less = result.a.maxTotal < result.b.maxTotal;
-    const MemoryColumn& low = less ? result.a : result.b;
-    const MemoryColumn& high = less ? result.b : result.a;
-    std::size_t most = 0;
-    std::int64_t largest = 0;
-    for (std::size_t i = 0; i < low.atMax.size(); ++i) {
-        const auto saved = static_cast<std::int64_t>(high.atMax[i] - low.atMax[i]);
-        if (saved > largest) {
-            largest = saved;
-            most = i;
-        }
-    }
-    result.sentence = fmt::format("{} uses {} less at its peak, with {} less in {}.", less ? "A" : "B",
-                                  base::formatBytes(high.maxTotal - low.maxTotal),
-                                  base::formatBytes(static_cast<std::uint64_t>(largest)),
-                                  base::categoryName(static_cast<base::MemoryCategory>(most))) +
-                      lossSentence(result.a, result.b);
-    return result;
+    return fmt::format("Records of {} were lost, so {} uncertain.", cutA && cutB ? "A and B" : (cutA ? "A" : "B"),
+                       cutA && cutB ? "both peaks are" : "its peak is");
 }
 
 } // namespace vitrine::profiler

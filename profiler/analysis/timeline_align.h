@@ -6,9 +6,11 @@
 
 // Two runs on one axis, so that their memory can be laid over each other: by phase, by step or by time.
 //
-// The axis is a row of segments. A segment is a stretch of A, of B or of both; it is as long as the longer of the two,
-// and inside it time runs evenly in each. So load stands over load, prefill over prefill, and what only one run has
-// stands over nothing.
+// The axis is a row of segments. A segment is a stretch of A, of B or of both, and inside it time runs evenly in each.
+// By time it is as long as the longer of the two. By phase and by step both runs are stretched to the same length, the
+// mean of the two, and a named segment takes at least kSmallestPhase of the axis (less where there are many), so that
+// short phases can be seen. So load stands over load, prefill over prefill, and what only one run has stands over
+// nothing.
 
 #include <cstdint>
 #include <optional>
@@ -31,10 +33,15 @@ struct AlignedSegment {
     base::TimeNs position = 0, length = 0; ///< on the common axis, ns
 };
 
+/// The share of the axis that a phase has at least.
+inline constexpr double kSmallestPhase = 0.08;
+
 class Alignment {
 public:
+    enum class Widths : std::uint8_t { Longer, Mean };
+
     Alignment() = default;
-    explicit Alignment(std::vector<AlignedSegment> segments);
+    explicit Alignment(std::vector<AlignedSegment> segments, Widths widths = Widths::Longer);
 
     const std::vector<AlignedSegment>& segments() const { return segments_; }
     base::TimeNs length() const;
@@ -68,11 +75,7 @@ struct DifferenceColumn {
 std::vector<DifferenceColumn> difference(const RunTimeline& a, const RunTimeline& b, const Alignment& alignment,
                                          base::TimeNs begin, base::TimeNs end, int columns);
 
-/// The peaks of both runs by category, for "A uses 61.9 GiB less at its peak".
-struct PeakDifference {
-    MemoryColumn a, b;
-    std::string sentence;
-};
-PeakDifference comparePeaks(const RunTimeline& a, const RunTimeline& b);
+/// "Records of B were lost, so its peak is uncertain."; empty when both peaks are certain.
+std::string lossSentence(const RunTimeline& a, const RunTimeline& b);
 
 } // namespace vitrine::profiler

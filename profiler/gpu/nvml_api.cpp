@@ -45,6 +45,7 @@ Loaded load() {
     bind(library, api.powerLimitMilliwatts, "nvmlDeviceGetEnforcedPowerLimit");
     bind(library, api.energyMillijoules, "nvmlDeviceGetTotalEnergyConsumption");
     bind(library, api.clockMegahertz, "nvmlDeviceGetClockInfo");
+    bind(library, api.clockMaxMegahertz, "nvmlDeviceGetMaxClockInfo");
     bind(library, api.temperature, "nvmlDeviceGetTemperature");
     bind(library, api.clockReasons, "nvmlDeviceGetCurrentClocksEventReasons",
          "nvmlDeviceGetCurrentClocksThrottleReasons");

@@ -49,6 +49,7 @@ struct NvmlApi {
     NvmlReturn (*powerLimitMilliwatts)(NvmlDevice, unsigned*) = nullptr;
     NvmlReturn (*energyMillijoules)(NvmlDevice, unsigned long long*) = nullptr;
     NvmlReturn (*clockMegahertz)(NvmlDevice, int, unsigned*) = nullptr;
+    NvmlReturn (*clockMaxMegahertz)(NvmlDevice, int, unsigned*) = nullptr;
     NvmlReturn (*temperature)(NvmlDevice, int, unsigned*) = nullptr;
     NvmlReturn (*clockReasons)(NvmlDevice, unsigned long long*) = nullptr;
     NvmlReturn (*computeProcesses)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;

@@ -142,6 +142,7 @@ GpuReading NvmlMonitor::read(std::span<const int> processes) const {
     reading.powerLimit = scaled(ask<unsigned>(api.powerLimitMilliwatts, device), 1e-3);
     reading.energy = scaled(ask<unsigned long long>(api.energyMillijoules, device), 1e-3);
     reading.smClock = scaled(ask<unsigned>(api.clockMegahertz, device, static_cast<int>(NvmlClock::Sm)), 1e6);
+    reading.smClockMax = scaled(ask<unsigned>(api.clockMaxMegahertz, device, static_cast<int>(NvmlClock::Sm)), 1e6);
     reading.memoryClock = scaled(ask<unsigned>(api.clockMegahertz, device, static_cast<int>(NvmlClock::Memory)), 1e6);
     reading.temperature = scaled(ask<unsigned>(api.temperature, device, 0), 1);
     if (const auto load = ask<NvmlUtilization>(api.utilization, device)) {

@@ -24,6 +24,7 @@ struct GpuReading {
     std::optional<double> powerLimit;           ///< watts
     std::optional<double> energy;               ///< joules since the driver was loaded: differences are exact
     std::optional<double> smClock;              ///< hertz
+    std::optional<double> smClockMax;           ///< hertz, the highest that the device runs at
     std::optional<double> memoryClock;          ///< hertz
     std::optional<double> temperature;          ///< degrees Celsius
     std::optional<double> busy;                 ///< share of the last moment in which something ran, 0 to 1

@@ -33,6 +33,12 @@ TEST(JsonValues, OfATextAreThoseOfItsObject) {
     EXPECT_EQ(textIn(text, "a"), "b");
 }
 
+TEST(JsonValues, NumbersGoByTheirPaths) {
+    const auto numbers = numbersByPath(R"({"a": {"b": 2}, "rows": [{"name": "x", "s": 3}, {"s": 4}], "ids": [1, 2]})");
+    EXPECT_EQ(numbers, (std::map<std::string, double>{{"a.b", 2}, {"rows.x.s", 3}, {"rows.1.s", 4}}));
+    EXPECT_TRUE(numbersByPath("{\"a\"").empty());
+}
+
 TEST(JsonValues, CompactTextReplacesWhatIsNoUtf8) {
     EXPECT_EQ(compactText(nlohmann::json{{"a", "\xff"}}), "{\"a\":\"\xef\xbf\xbd\"}");
 }

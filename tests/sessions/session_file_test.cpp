@@ -71,6 +71,8 @@ TEST(SessionFile, KeepsARunWithEverything) {
         run = session->createRun(makeRun("first"));
         session->appendChunks(run, {makeChunk("allocations", 0, {1, 2, 3}), makeChunk("frees", 0, {2})});
         session->appendChunks(run, {makeChunk("allocations", 1, {4, 5})});
+        EXPECT_EQ(session->chunkCount(run), 3u);
+        EXPECT_EQ(session->chunkCount(run + 1), 0u);
         session->putText(run, {"prompt", "Hello"});
         session->putText(run, {"output", "old"});
         session->putText(run, {"output", "new"});

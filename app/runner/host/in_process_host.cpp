@@ -354,6 +354,7 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
     try {
         sink_({{"type", "started"}, {"run", run}});
         json result = execute(experiment, stop, metrics);
+        addClockOfWork(experiment, result);
         metrics = std::move(result);
         if (sinkFailure_ != nullptr) {
             std::rethrow_exception(sinkFailure_);

@@ -167,4 +167,15 @@ GpuReport findGpuLibraries() {
     return report;
 }
 
+std::string gpuLibraryVersion(std::string_view name) {
+    for (const Wanted& wanted : wantedLibraries()) {
+        if (wanted.name == name) {
+            const base::SharedLibrary library = base::SharedLibrary::find(wanted.sonames);
+            return library.isOpen() ? wanted.version([&library](const char* symbol) { return library.symbol(symbol); })
+                                    : std::string();
+        }
+    }
+    return {};
+}
+
 } // namespace vitrine::app

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vitrine::app {
@@ -34,5 +35,7 @@ struct GpuReport {
 
 /// Looks for all of them; opens, asks for the version and closes. Never throws for what is missing.
 GpuReport findGpuLibraries();
+/// The version of one of them by its name; empty when it is not there or does not say it.
+std::string gpuLibraryVersion(std::string_view name);
 
 } // namespace vitrine::app

@@ -4,17 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "profiler/analysis/timeline_align.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "profiler/timeline/run_timeline_builder.h"
-#include "sessions/metric_difference.h"
 
 namespace vitrine::app {
 
 namespace {
-
-using nlohmann::json;
 
 std::optional<double> peakIn(const profiler::RunTimeline& timeline,
                              const std::optional<profiler::TimeStretch>& stretch) {
@@ -25,24 +23,27 @@ std::optional<double> peakIn(const profiler::RunTimeline& timeline,
     return static_cast<double>(timeline.memory().peak(stretch->begin, stretch->end + 1).maxTotal);
 }
 
-MemoryComparison compareMemory(const profiler::RunTimeline& a, const profiler::RunTimeline& b) {
-    MemoryComparison memory;
+std::vector<MemoryChange> comparePhases(const profiler::RunTimeline& a, const profiler::RunTimeline& b) {
+    std::vector<MemoryChange> phases;
     if (a.memory().events() == 0 || b.memory().events() == 0) {
-        return memory;
+        return phases;
     }
-    memory.sentence = profiler::comparePeaks(a, b).sentence;
     const profiler::Alignment alignment = profiler::align(a, b, profiler::AlignBy::Phase);
     for (const profiler::AlignedSegment& segment : alignment.segments()) {
         if (!segment.name.empty()) {
-            memory.phases.push_back({segment.name, peakIn(a, segment.a), peakIn(b, segment.b)});
+            phases.push_back({segment.name, peakIn(a, segment.a), peakIn(b, segment.b)});
         }
     }
-    return memory;
+    return phases;
 }
 
-json parsedObject(const std::string& text) {
-    json value = json::parse(text, nullptr, false);
-    return value.is_object() ? value : json::object();
+engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
+    return {run.id,
+            run.specJson,
+            run.environmentJson,
+            run.metricsJson,
+            run.status == sessions::RunStatus::Done,
+            run.status == sessions::RunStatus::OutOfMemory};
 }
 
 } // namespace
@@ -65,12 +66,27 @@ std::shared_ptr<const profiler::RunTimeline> loadTimeline(const sessions::Sessio
 
 RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a, const sessions::SessionFile& second,
                           sessions::RunId b) {
-    const sessions::RunInfo left = first.run(a);
-    const sessions::RunInfo right = second.run(b);
     RunComparison comparison;
-    comparison.spec = engine::diffExperiments(parsedObject(left.specJson), parsedObject(right.specJson));
-    comparison.metrics = sessions::compareMetrics(left, right);
-    comparison.memory = compareMemory(*loadTimeline(first, a), *loadTimeline(second, b));
+    comparison.a = comparedRun(first.run(a));
+    comparison.b = comparedRun(second.run(b));
+    std::vector<engine::ComparedRun> all;
+    for (const sessions::SessionFile* session : {&first, &second}) {
+        for (const sessions::RunInfo& run : session->runs()) {
+            all.push_back(comparedRun(run));
+        }
+        if (first.path() == second.path()) {
+            break; // one file, whose runs would be repeats of themselves
+        }
+    }
+    comparison.results = engine::compareResults(comparison.a, comparison.b, all);
+    comparison.words = engine::comparisonWords(comparison.a, comparison.b, comparison.results);
+    comparison.notComparable = engine::incomparableSentence(comparison.a, comparison.b);
+    comparison.spec =
+        engine::diffExperiments(base::parsedObject(comparison.a.spec), base::parsedObject(comparison.b.spec));
+    comparison.surroundings = engine::diffSurroundings(comparison.a, comparison.b);
+    const auto left = loadTimeline(first, a), right = loadTimeline(second, b);
+    comparison.phases = comparePhases(*left, *right);
+    comparison.losses = profiler::lossSentence(*left, *right);
     return comparison;
 }
 

@@ -5,13 +5,13 @@
 // What changed between two runs: settings, results, and memory phase by phase.
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/workload/experiment/comparison_words.h"
 #include "engine/workload/experiment/experiment.h"
-#include "sessions/metric_difference.h"
+#include "engine/workload/experiment/run_comparison.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::profiler {
@@ -26,15 +26,15 @@ struct MemoryChange {
     std::optional<double> a, b; ///< bytes; unset when that run has no such phase
 };
 
-struct MemoryComparison {
-    std::string sentence; ///< "A uses 61.9 GiB less at its peak"; empty when a run recorded no memory
-    std::vector<MemoryChange> phases;
-};
-
 struct RunComparison {
+    engine::ComparedRun a, b;
+    engine::ComparisonWords words;
+    std::string notComparable; ///< one sentence; empty when everything may be compared
     std::vector<engine::SpecDifference> spec;
-    std::vector<sessions::MetricDifference> metrics;
-    MemoryComparison memory;
+    std::vector<engine::SurroundingDifference> surroundings;
+    std::vector<engine::ResultChange> results; ///< judged with the repeats that both files hold
+    std::string losses;                        ///< whose peaks are uncertain; empty when both are certain
+    std::vector<MemoryChange> phases;          ///< empty when a run recorded no memory
 };
 
 /// Throws BadInput when a file lacks the run or holds damaged chunks.

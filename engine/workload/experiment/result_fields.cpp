@@ -34,6 +34,7 @@ const std::vector<const ResultField*>& orderOfLists() {
                                                           &kKvPageBytes,
                                                           &kLoadSeconds,
                                                           &kPrefillSeconds,
+                                                          &kPrefillCompileSeconds,
                                                           &kDecodeSeconds,
                                                           &kDecodeTokensPerSecond,
                                                           &kTokensPerSecond,
@@ -186,6 +187,18 @@ bool isComparable(std::string_view path) {
         return path != "seed";
     }
     return !found.inside && found.field->unit != ResultUnit::Data && found.field->unit != ResultUnit::List;
+}
+
+std::vector<std::string_view> comparableResults() {
+    std::vector<std::string_view> keys;
+    firstField([&](const ResultField& field) {
+        if (field.unit != ResultUnit::Text && isComparable(field.key) &&
+            std::find(keys.begin(), keys.end(), field.key) == keys.end()) {
+            keys.push_back(field.key);
+        }
+        return false;
+    });
+    return keys;
 }
 
 std::string resultValueText(std::string_view path, const Json& value) {

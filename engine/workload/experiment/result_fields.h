@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vitrine::engine {
 
@@ -56,6 +57,8 @@ std::string resultWords(std::string_view path);
 int resultRank(std::string_view path);
 /// Whether comparisons show the path: single values, without lists, data and identities.
 bool isComparable(std::string_view path);
+/// The keys of all declared fields that comparisons show.
+std::vector<std::string_view> comparableResults();
 /// The value with its unit, for people: "1.5 GiB", "12,345 tok/s". A path that is not declared shows the bare number.
 std::string resultValueText(std::string_view path, const nlohmann::json& value);
 

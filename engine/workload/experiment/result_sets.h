@@ -37,7 +37,7 @@ inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSe
                                                                &kEntries};
 inline constexpr std::array<const ResultField*, 6> kPlanSet{
     &kFits, &kStepSecondsEstimate, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
-inline constexpr std::array<const ResultField*, 13> kAnswerSet{&kPromptTokens,
+inline constexpr std::array<const ResultField*, 14> kAnswerSet{&kPromptTokens,
                                                                &kIds,
                                                                &kText,
                                                                &kFinishReason,
@@ -48,6 +48,7 @@ inline constexpr std::array<const ResultField*, 13> kAnswerSet{&kPromptTokens,
                                                                &kGeneratedTokens,
                                                                &kDecodeSteps,
                                                                &kPrefillSeconds,
+                                                               &kPrefillCompileSeconds,
                                                                &kDecodeSeconds,
                                                                &kDecodeTokensPerSecond};
 inline constexpr std::array<const ResultField*, 13> kKvSet{
@@ -130,8 +131,8 @@ inline constexpr std::array<const ResultField*, 17> kBenchSet{
     &kValue,          &kUnit,           &kCeiling,        &kRatio,          &kWhat,           &kTtftP50Seconds,
     &kTtftP90Seconds, &kTtftP95Seconds, &kTtftP99Seconds, &kTpotP50Seconds, &kTpotP90Seconds, &kTpotP95Seconds,
     &kTpotP99Seconds, &kE2eP50Seconds,  &kE2eP90Seconds,  &kE2eP95Seconds,  &kE2eP99Seconds};
-inline constexpr std::array<const ResultField*, 6> kProgramSet{&kError,         &kLostRecords,  &kNextRun,
-                                                               &kProfilerNotes, &kDroppedParts, &kDroppedBytes};
+inline constexpr std::array<const ResultField*, 7> kProgramSet{
+    &kSmClockHz, &kError, &kLostRecords, &kNextRun, &kProfilerNotes, &kDroppedParts, &kDroppedBytes};
 inline constexpr std::array<const ResultField*, 5> kRateSet{&kSeconds, &kGbPerSecond, &kSteps, &kTokensPerSecond,
                                                             &kBatch};
 

@@ -41,6 +41,9 @@ inline constexpr ResultField kResidentBytes{"resident_bytes", ResultUnit::Bytes,
 // Kernels of a GPU
 inline constexpr ResultField kKernelCompileSeconds{"kernel_compile_seconds", ResultUnit::Seconds,
                                                    "waited for kernels to compile", Better::Less};
+/// The part of prefill_seconds in which the run waited; CUDA only.
+inline constexpr ResultField kPrefillCompileSeconds{"prefill_compile_seconds", ResultUnit::Seconds,
+                                                    "prefill, waited for kernels to compile", Better::Less};
 inline constexpr ResultField kKernelsCompiled{"kernels_compiled", ResultUnit::Count, "kernels compiled"};
 inline constexpr ResultField kKernelCompilerSeconds{"kernel_compiler_seconds", ResultUnit::Seconds,
                                                     "compiling of kernels", Better::Less};
@@ -316,6 +319,7 @@ inline constexpr ResultField kE2eP99Seconds{"e2e_p99_seconds", ResultUnit::Secon
                                             Better::Less};
 
 // Whatever ran: the program's own
+inline constexpr ResultField kSmClockHz{"sm_clock_hz", ResultUnit::Data, "clock of the GPU at the end"};
 inline constexpr ResultField kError{"error", ResultUnit::Data, "error"};
 inline constexpr ResultField kLostRecords{"lost_records", ResultUnit::Count, "records lost", Better::Less};
 inline constexpr ResultField kNextRun{"next_run", ResultUnit::Count, "next part"};

@@ -74,6 +74,9 @@ void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool l
     metrics[result::kGeneratedTokens.key] = generated;
     metrics[result::kDecodeSteps.key] = report.decodeSteps;
     metrics[result::kPrefillSeconds.key] = report.prefillSeconds;
+    if (report.prefillCompileSeconds) {
+        metrics[result::kPrefillCompileSeconds.key] = *report.prefillCompileSeconds;
+    }
     metrics[result::kDecodeSeconds.key] = report.decodeSeconds;
     metrics[result::kDecodeTokensPerSecond.key] = rate(report.decodedTokens, report.decodeSeconds);
     metrics[result::kKvBytes.key] = report.kvBytes;
@@ -151,17 +154,20 @@ void runGenerate(const Run& run) {
             generate.countedSteps = 1;
         }
         Generator generator(model, prompts.tokenizer, generate);
-        std::vector<double> prefill;
-        std::vector<double> decode;
+        std::vector<double> prefill, compiling, decode;
         for (std::int64_t i = 0; i < run.repeats(); ++i) {
             // Repetitions are for the times; their tokens are the same.
             generator.run(prompts.requests, report,
                           i == 0 ? TokenCallback(TokenForwarder(run.sinks, *context, report, prompts.tokenizer.get()))
                                  : TokenCallback());
             prefill.push_back(report.prefillSeconds);
+            compiling.push_back(report.prefillCompileSeconds.value_or(0));
             decode.push_back(report.decodeSeconds);
         }
         report.prefillSeconds = median(prefill);
+        if (report.prefillCompileSeconds) {
+            report.prefillCompileSeconds = median(compiling);
+        }
         report.decodeSeconds = median(decode);
         roofline = decodeRoofline(model, report, generate);
     } catch (...) {

@@ -50,16 +50,17 @@ TEST(RunCompare, FindsWhatDiffers) {
     const RunComparison comparison = compareRuns(*session, a, *session, b);
     ASSERT_EQ(comparison.spec.size(), 1u);
     EXPECT_EQ(comparison.spec[0].key, "seed");
-    ASSERT_EQ(comparison.metrics.size(), 1u);
-    EXPECT_EQ(comparison.metrics[0].b, 700);
-    ASSERT_EQ(comparison.memory.phases.size(), 2u);
-    EXPECT_EQ(comparison.memory.phases[0].label, "load");
-    EXPECT_EQ(comparison.memory.phases[0].a, 500);
-    EXPECT_EQ(comparison.memory.phases[0].b, 700);
-    EXPECT_EQ(comparison.memory.phases[1].label, "decode");
-    EXPECT_EQ(comparison.memory.phases[1].a, 300);
-    EXPECT_EQ(comparison.memory.phases[1].b, std::nullopt);
-    EXPECT_NE(comparison.memory.sentence, "");
+    ASSERT_EQ(comparison.results.size(), 1u);
+    EXPECT_EQ(comparison.results[0].b, 700);
+    ASSERT_EQ(comparison.phases.size(), 2u);
+    EXPECT_EQ(comparison.phases[0].label, "load");
+    EXPECT_EQ(comparison.phases[0].a, 500);
+    EXPECT_EQ(comparison.phases[0].b, 700);
+    EXPECT_EQ(comparison.phases[1].label, "decode");
+    EXPECT_EQ(comparison.phases[1].a, 300);
+    EXPECT_EQ(comparison.phases[1].b, std::nullopt);
+    EXPECT_EQ(comparison.words.sentence, "#1 and #2 are the same within the noise.") << "less than a page";
+    EXPECT_EQ(comparison.notComparable, "Not comparable: answers (other seed).");
     EXPECT_THROW(compareRuns(*session, a, *session, 99), base::Error);
 }
 

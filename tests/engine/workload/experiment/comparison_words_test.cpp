@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/experiment/comparison_words.h"
+
+#include <gtest/gtest.h>
+
+namespace vitrine::engine {
+namespace {
+
+ComparedRun generated(std::int64_t number, std::string spec, std::string metrics) {
+    return {number, R"({"vitrine":1,"workload":"generate","model":"m")" + (spec.empty() ? "" : "," + spec) + "}",
+            "{}",   std::move(metrics),
+            true,   false};
+}
+
+ComparisonWords words(const ComparedRun& a, const ComparedRun& b) {
+    const std::vector<ComparedRun> all{a, b};
+    return comparisonWords(a, b, compareResults(a, b, all));
+}
+
+TEST(ComparisonWords, LeadsWithTheLargestChangeAndItsCause) {
+    const ComparedRun a = generated(12, R"("prefill_chunk":8192,"kv_dtype":"bfloat16")",
+                                    R"({"peak_bytes":16777216000,"peak_by_category":{"kv_cache":2000000000,
+                                 "activations":1000000000,"weights":13777216000},"prefill_seconds":2.42})");
+    const ComparedRun b = generated(15, R"("prefill_chunk":1024,"kv_dtype":"int8")",
+                                    R"({"peak_bytes":14777216000,"peak_by_category":{"kv_cache":900000000,
+                                 "activations":100000000,"weights":13777216000},"prefill_seconds":2.62})");
+    EXPECT_EQ(words(a, b).sentence, "B peaks 1.86 GiB lower: kv_cache 1.02 GiB less (kv_dtype int8), activations "
+                                    "858 MiB less (prefill_chunk 1024).");
+    EXPECT_EQ(words(a, b).other, "It costs: prefill time 2.62 s instead of 2.42 s (1.08x).");
+    // Far slower at nearly the same peak: the time leads.
+    ComparedRun slow = b;
+    slow.metrics = R"({"peak_bytes":16770000000,"prefill_seconds":9})";
+    EXPECT_EQ(words(a, slow).sentence, "B needs 6.58 s more for prefill.");
+}
+
+/// Less than four fifths of the change: no cause.
+TEST(ComparisonWords, NamesNoCauseThatDoesNotAddUp) {
+    const ComparedRun a = generated(1, "", R"({"peak_bytes":10737418240,"peak_by_category":{"weights":5368709120,
+        "kv_cache":3221225472,"activations":2147483648}})");
+    const ComparedRun b = generated(2, "", R"({"peak_bytes":5368709120,"peak_by_category":{"weights":4294967296}})");
+    EXPECT_EQ(words(a, b).sentence, "B peaks 5.00 GiB lower: kv_cache 3.00 GiB less, activations 2.00 GiB less.");
+    const ComparedRun half = generated(3, "", R"({"peak_bytes":5368709120,"peak_by_category":{"weights":5368709120,
+        "kv_cache":3221225472,"activations":536870912}})");
+    EXPECT_EQ(words(a, half).sentence, "B peaks 5.00 GiB lower.");
+}
+
+TEST(ComparisonWords, ARunThatStoppedEarlyIsNotFasterOrSmaller) {
+    const ComparedRun a = generated(1, R"("max_new_tokens":400)",
+                                    R"({"peak_bytes":2000000000,"peak_by_category":{"kv_cache":1000000000},
+        "generated_tokens":400,"decode_seconds":4,"decode_tokens_per_second":100,"finish_reason":"length"})");
+    const ComparedRun b = generated(2, R"("max_new_tokens":400)",
+                                    R"({"peak_bytes":1500000000,"peak_by_category":{"kv_cache":500000000},
+        "generated_tokens":176,"decode_seconds":1.76,"decode_tokens_per_second":100,"finish_reason":"stop"})");
+    EXPECT_EQ(words(a, b).sentence,
+              "B stopped after 176 of 400 tokens (stop); their rates and peaks are the same within the noise.");
+    ComparedRun faster = b;
+    faster.metrics = R"({"generated_tokens":176,"decode_tokens_per_second":150,"finish_reason":"stop"})";
+    EXPECT_EQ(words(a, faster).sentence, "B stopped after 176 of 400 tokens (stop), so rates are compared, not totals: "
+                                         "B decodes 50 tok/s faster.");
+}
+
+TEST(ComparisonWords, WhatDecidesWhetherARunIsPossibleGoesFirst) {
+    ComparedRun a = generated(1, "", R"({"peak_bytes":2147483648,"decode_tokens_per_second":100})");
+    const ComparedRun b = generated(2, "", R"({"peak_bytes":1073741824,"decode_tokens_per_second":10})");
+    EXPECT_TRUE(words(a, b).sentence.starts_with("B decodes 90 tok/s slower")) << words(a, b).sentence;
+    a.done = false;
+    a.outOfMemory = true;
+    EXPECT_EQ(words(a, b).sentence, "A ran out of memory, B did not; B peaks 1.00 GiB lower.");
+}
+
+TEST(ComparisonWords, SaysThatNothingChanged) {
+    const ComparedRun a = generated(12, "", R"({"peak_bytes":2147483648,"decode_tokens_per_second":100})");
+    const ComparedRun b = generated(15, "", R"({"peak_bytes":2147483648,"decode_tokens_per_second":101})");
+    EXPECT_EQ(words(a, b).sentence, "#12 and #15 are the same within the noise.");
+}
+
+TEST(ComparisonWords, NamesTimeOfTheCompilerApart) {
+    const ComparedRun a = generated(1, "", R"({"peak_bytes":1,"prefill_seconds":5,"prefill_compile_seconds":4,
+        "kernel_compile_seconds":6})");
+    const ComparedRun b = generated(2, "", R"({"peak_bytes":1,"prefill_seconds":1,"prefill_compile_seconds":0,
+        "kernel_compile_seconds":0})");
+    EXPECT_EQ(words(a, b).sentence, "#1 and #2 are the same within the noise.");
+    EXPECT_EQ(words(a, b).other, "A waited 6.00 s longer for kernels to compile, which is not counted in its prefill.");
+}
+
+TEST(ComparisonWords, RunsThatCannotBeComparedGetNoDelta) {
+    const ComparedRun a = generated(1, "", R"({"prompt_tokens":10,"peak_bytes":1})");
+    const ComparedRun b = generated(2, "", R"({"prompt_tokens":20,"peak_bytes":9000})");
+    EXPECT_EQ(words(a, b).sentence, "#1 and #2 cannot be compared: #1 has a prompt of 10 tokens, #2 one of 20.");
+    EXPECT_EQ(words(a, b).other, "");
+}
+
+} // namespace
+} // namespace vitrine::engine
