@@ -129,10 +129,9 @@ public:
         const std::string fate = possibility();
         const std::string stopped = stopWords();
         if (changes_.empty()) {
-            words.sentence = !fate.empty() ? fate + "."
-                             : !stopped.empty()
-                                 ? stopped + "; their rates and peaks are the same within the noise."
-                                 : fmt::format("#{} and #{} are the same within the noise.", a_.number, b_.number);
+            words.sentence = !fate.empty()      ? fate + "."
+                             : !stopped.empty() ? stopped + "; their rates and peaks are the same within the noise."
+                                                : sameWords();
             words.other = compileWords();
             return words;
         }
@@ -153,6 +152,31 @@ public:
     }
 
 private:
+    /// That nothing that leads a sentence has changed, and what has changed most of the rest.
+    std::string sameWords() const {
+        const ResultChange* most = nullptr;
+        double largest = 0;
+        for (const ResultChange& row : results_) {
+            const ResultField* field = findResult(row.path);
+            const bool counts =
+                row.judgement && field != nullptr && !field->each &&
+                (row.judgement->verdict == Verdict::Better || row.judgement->verdict == Verdict::Worse) &&
+                field->key != result::kKernelCompileSeconds.key && field->key != result::kKernelCompilerSeconds.key &&
+                field->key != result::kPrefillCompileSeconds.key &&
+                (timesComparable_ || field->unit == ResultUnit::Bytes);
+            const double share =
+                counts ? std::abs(row.judgement->change) / std::max({std::abs(*row.a), std::abs(*row.b), 1e-300}) : 0;
+            if (share > largest) {
+                largest = share;
+                most = &row;
+            }
+        }
+        return most == nullptr
+                   ? fmt::format("#{} and #{} are the same within the noise.", a_.number, b_.number)
+                   : fmt::format("Peak and rates are the same within the noise; {} changed from {} to {}.", most->words,
+                                 sizeText(most->path, *most->a), sizeText(most->path, *most->b));
+    }
+
     void collect() {
         for (const Candidate& candidate : kCandidates) {
             const ResultChange* row = rowOf(results_, candidate.field->key);

@@ -12,15 +12,13 @@
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/result_fields.h"
+#include "engine/workload/experiment/run_comparison.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
-#include "sessions/metric_difference.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/result_values.h"
 #include "ui/models/compare/compare_text.h"
-#include "ui/models/load/load_tables.h"
-#include "ui/models/session/run_summary.h"
 #include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {
@@ -33,40 +31,6 @@ using sessions::RunInfo;
 bool isBytes(std::string_view metric) {
     const engine::ResultField* field = engine::findResult(metric);
     return field != nullptr && field->unit == engine::ResultUnit::Bytes;
-}
-
-/// The same experiment on the same machine.
-bool areRepeats(const RunInfo& a, const RunInfo& b) {
-    const Json left = base::parsedObject(a.environmentJson), right = base::parsedObject(b.environmentJson);
-    const auto same = [&](const char* key) { return left.value(key, Json()) == right.value(key, Json()); };
-    return base::parsedObject(a.specJson) == base::parsedObject(b.specJson) && same("cpu") && same("device") &&
-           same("program");
-}
-
-struct Metrics {
-    std::vector<std::string> names; ///< in the order of the first run that has each
-    std::map<std::string, std::vector<std::optional<double>>> values;
-};
-
-Metrics metricsOf(const std::vector<RunInfo>& shown) {
-    Metrics metrics;
-    const auto put = [&](const std::string& name, std::size_t run, std::optional<double> value) {
-        if (!engine::isComparable(name)) {
-            return;
-        }
-        const auto [at, fresh] = metrics.values.try_emplace(name, shown.size(), std::nullopt);
-        if (fresh) {
-            metrics.names.push_back(name);
-        }
-        at->second[run] = value ? value : at->second[run];
-    };
-    for (std::size_t i = 1; i < shown.size(); ++i) {
-        for (const sessions::MetricDifference& row : sessions::compareMetrics(shown.front(), shown[i])) {
-            put(row.name, 0, row.a);
-            put(row.name, i, row.b);
-        }
-    }
-    return metrics;
 }
 
 FlatCell metricCell(const std::string& name, std::optional<double> value) {
@@ -108,52 +72,75 @@ groupsAtPeak(const profiler::RunTimeline* timeline, profiler::GroupBy groupBy, s
     return groups;
 }
 
+/// B − A of two sizes.
 FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
     FlatCell cell;
-    const double change = static_cast<double>(a) - static_cast<double>(b);
+    const double change = static_cast<double>(b) - static_cast<double>(a);
     cell.sort = std::abs(change);
-    cell.raw = QString::number(static_cast<qint64>(a) - static_cast<qint64>(b));
+    cell.raw = QString::number(static_cast<qint64>(b) - static_cast<qint64>(a));
     if (a == b) {
         cell.text = QStringLiteral("=");
         cell.delta = 0;
     } else {
-        cell.text = (change < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + bytesText(a < b ? b - a : a - b);
+        cell.text = (change < 0 ? QStringLiteral("▼ −") : QStringLiteral("▲ +")) + bytesText(a < b ? b - a : a - b);
         cell.delta = change < 0 ? -1 : 1;
     }
     return cell;
 }
 
-} // namespace
-
-std::optional<bool> lowerIsBetter(std::string_view metric) {
-    const engine::ResultField* field = engine::findResult(metric);
-    return field == nullptr || field->better == engine::Better::Neither
-               ? std::nullopt
-               : std::optional(field->better == engine::Better::Less);
-}
-
-std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& run, const std::string& metric) {
-    const Json spec = base::parsedObject(run.specJson);
-    double low = 0, high = 0;
-    int count = 0;
-    for (const RunInfo& other : all) {
-        if (other.status != sessions::RunStatus::Done || base::parsedObject(other.specJson) != spec) {
-            continue;
-        }
-        const auto value = runMetric(other, metric);
-        if (value) {
-            low = count == 0 ? *value : std::min(low, *value);
-            high = count == 0 ? *value : std::max(high, *value);
-            ++count;
-        }
+/// `judged` false: the colour says nothing of better or worse.
+FlatCell changeCell(const engine::ResultChange& row, bool judged) {
+    if (!row.judgement) {
+        return {unknownText(), QVariant(0.0)};
     }
-    const double middle = (low + high) / 2;
-    return count < 2 || middle == 0 ? std::nullopt : std::optional((high - low) / 2 / std::abs(middle));
+    const engine::Judgement& judgement = *row.judgement;
+    FlatCell cell(textOf(engine::changeText(row.path, judgement)), QVariant(std::abs(judgement.change)),
+                  QString::number(judgement.change, 'g', 17));
+    switch (judgement.verdict) {
+    case engine::Verdict::Same:
+        cell.delta = 0;
+        break;
+    case engine::Verdict::Better:
+        cell.delta = judged ? -1 : 2;
+        break;
+    case engine::Verdict::Worse:
+        cell.delta = judged ? 1 : 2;
+        break;
+    case engine::Verdict::Differs:
+        cell.delta = 2;
+        break;
+    }
+    return cell;
 }
+
+FlatCell noiseCell(const engine::ResultChange& row) {
+    if (!row.judgement) {
+        return {unknownText(), QVariant(-1.0)};
+    }
+    const double noise = row.judgement->noise;
+    FlatCell cell(row.judgement->fromRepeats
+                      ? QStringLiteral("±") + textOf(engine::signedValueText(row.path, noise)).mid(1)
+                      : QObject::tr("no repeats"),
+                  QVariant(noise));
+    cell.muted = true;
+    cell.tip = row.judgement->fromRepeats ? QObject::tr("Spread of %1 runs of A and %2 of B; a change inside it is =")
+                                                .arg(row.repeatsA.size())
+                                                .arg(row.repeatsB.size())
+                                          : QObject::tr("One run each: a change below %1 counts as noise")
+                                                .arg(textOf(engine::signedValueText(row.path, noise)).mid(1));
+    return cell;
+}
+
+QString columnTitle(const std::vector<RunInfo>& shown, std::size_t i) {
+    // Letters are places, numbers are runs.
+    return QStringLiteral("%1 %2").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(runNumber(shown[i]));
+}
+
+} // namespace
 
 FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Setting")}, {QObject::tr("A")}, {QObject::tr("B")}};
+    table->columns = {{QObject::tr("Setting")}, {columnTitle({a, b}, 0)}, {columnTitle({a, b}, 1)}};
     const Json left = base::parsedObject(a.specJson), right = base::parsedObject(b.specJson);
     const auto add = [&](const std::string& key, const QString& x, const QString& y, bool changed) {
         FlatNode row;
@@ -171,10 +158,10 @@ FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     for (const engine::SpecDifference& row : differences) {
         add(row.key, QString::fromStdString(row.a), QString::fromStdString(row.b), true);
     }
-    if (changedOnly) {
-        return table;
-    }
     for (const auto& [key, value] : left.items()) {
+        if (changedOnly) {
+            break;
+        }
         const auto other = right.find(key);
         if (other != right.end() && *other == value) {
             const QString text =
@@ -183,51 +170,63 @@ FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
             add(key, text, text, false);
         }
     }
+    const engine::ComparedRun x = comparedRun(a), y = comparedRun(b);
+    const auto surroundings = engine::diffSurroundings(x, y);
+    if (!surroundings.empty()) {
+        add(QObject::tr("Measured surroundings, %1 of %2 differ")
+                .arg(surroundings.size())
+                .arg(engine::surroundingsKnown(x, y))
+                .toStdString(),
+            {}, {}, false);
+    }
+    for (const engine::SurroundingDifference& row : surroundings) {
+        add(row.words, textOf(row.a), textOf(row.b), true);
+    }
     return table;
 }
 
-FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all, bool changedOnly) {
+FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all, bool changedOnly,
+                        bool changes) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Metric")}};
     for (std::size_t i = 0; i < shown.size(); ++i) {
-        table->columns.push_back({i == 0   ? QObject::tr("A")
-                                  : i == 1 ? QObject::tr("B")
-                                           : QString::fromStdString(shown[i].name),
-                                  true});
+        table->columns.push_back({columnTitle(shown, i), true});
     }
-    table->columns.push_back({QObject::tr("A to B"), true});
-    table->columns.push_back({QObject::tr("Noise"), true});
+    if (changes) {
+        table->columns.push_back({QObject::tr("B − A"), true});
+        table->columns.push_back({QObject::tr("Noise"), true});
+    }
     if (shown.size() < 2) {
         return table;
     }
-    Metrics metrics = metricsOf(shown);
-    std::stable_sort(metrics.names.begin(), metrics.names.end(),
-                     [](const auto& x, const auto& y) { return engine::resultRank(x) < engine::resultRank(y); });
-    // A run that did not come to its end is not better for what it did not do.
-    const bool judged = shown[0].status == sessions::RunStatus::Done && shown[1].status == sessions::RunStatus::Done;
-    // Repeats of each other differ by noise alone, by as much as both ends of the band are apart.
-    const double spread = areRepeats(shown[0], shown[1]) ? 2 : 1;
-    for (const std::string& name : metrics.names) {
-        const auto& values = metrics.values.at(name);
-        const bool same = std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == values.front(); });
-        if ((changedOnly && same) ||
-            std::all_of(values.begin(), values.end(), [](const auto& v) { return !v || *v == 0; })) {
+    const auto rows = engine::compareResults(comparedRun(shown[0]), comparedRun(shown[1]), comparedRuns(all));
+    std::vector<std::map<std::string, double>> others;
+    for (std::size_t i = 2; i < shown.size(); ++i) {
+        others.push_back(base::numbersByPath(shown[i].metricsJson));
+    }
+    // A run that did not come to its end is not better for what it did not do, nor is one that stopped early.
+    const bool done = shown[0].status == sessions::RunStatus::Done && shown[1].status == sessions::RunStatus::Done;
+    const bool early = engine::earlyStop(comparedRun(shown[0]), comparedRun(shown[1])).has_value();
+    for (const engine::ResultChange& result : rows) {
+        const bool zero = result.a.value_or(0) == 0 && result.b.value_or(0) == 0;
+        if (zero ||
+            (changedOnly && result.judgement && result.judgement->verdict == engine::Verdict::Same && others.empty())) {
             continue;
         }
         FlatNode row;
         row.key = table->nodes.size() + 1;
-        row.cells.push_back(FlatCell(textOf(engine::resultWords(name))));
-        for (const auto& value : values) {
-            row.cells.push_back(metricCell(name, value));
+        row.cells.push_back(FlatCell(textOf(result.words)));
+        row.cells.push_back(metricCell(result.path, result.a));
+        row.cells.push_back(metricCell(result.path, result.b));
+        for (const auto& numbers : others) {
+            const auto found = numbers.find(result.path);
+            row.cells.push_back(
+                metricCell(result.path, found == numbers.end() ? std::nullopt : std::optional(found->second)));
         }
-        const auto noiseA = noiseBand(all, shown[0], name), noiseB = noiseBand(all, shown[1], name);
-        const double noise = std::max({spread * noiseA.value_or(0), spread * noiseB.value_or(0), kSameShare});
-        row.cells.push_back(ratioCell(values[0], values[1], judged ? lowerIsBetter(name) : std::nullopt, noise));
-        row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") +
-                                                            shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),
-                                                        QVariant(noise))
-                                             : FlatCell(unknownText(), QVariant(-1.0)));
-        row.cells.back().muted = true;
+        if (changes) {
+            row.cells.push_back(changeCell(result, done && !(early && engine::growsWithTokens(result.path))));
+            row.cells.push_back(noiseCell(result));
+        }
         table->nodes.push_back(std::move(row));
     }
     return table;
@@ -235,10 +234,8 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
 
 FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimeline* b, profiler::GroupBy groupBy) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("At the peak")},
-                      {QObject::tr("A"), true},
-                      {QObject::tr("B"), true},
-                      {QObject::tr("A to B"), true}};
+    table->columns = {
+        {QObject::tr("At the peak")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("B − A"), true}};
     std::vector<std::string> order;
     std::map<std::string, std::optional<base::MemoryCategory>> categories;
     const auto left = groupsAtPeak(a, groupBy, order, categories), right = groupsAtPeak(b, groupBy, order, categories);
@@ -285,17 +282,21 @@ QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo
     if (shown.size() < 2) {
         return {};
     }
-    const CompareText words = compareText(shown[0], shown[1]);
-    QStringList lines{QStringLiteral("**%1**").arg(words.sentence), words.cause, QString()};
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-        lines << QStringLiteral("- %1: %2")
-                     .arg(i == 0   ? QStringLiteral("A")
-                          : i == 1 ? QStringLiteral("B")
-                                   : QStringLiteral("+"),
-                          runTitle(shown[i]));
+    const CompareText words = compareText(shown[0], shown[1], all);
+    QStringList lines{QStringLiteral("**%1**").arg(words.sentence), QString()};
+    for (const QString& line : {words.cause, words.nothing ? QString() : words.notComparable}) {
+        if (!line.isEmpty()) {
+            lines << line << QString();
+        }
     }
-    for (const FlatTreePtr& table : {specTable(shown[0], shown[1], true), metricTable(shown, all, true),
-                                     peakTable(a, b, profiler::GroupBy::Category)}) {
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        lines << QStringLiteral("- %1: %2").arg(columnTitle(shown, i), runTitle(shown[i]));
+    }
+    std::vector<FlatTreePtr> tables{specTable(shown[0], shown[1], true), metricTable(shown, all, true, !words.nothing)};
+    if (!words.nothing) {
+        tables.push_back(peakTable(a, b, profiler::GroupBy::Category));
+    }
+    for (const FlatTreePtr& table : tables) {
         if (!table->nodes.empty()) {
             lines << QString() << asMarkdown(*table);
         }

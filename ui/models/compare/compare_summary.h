@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What changed between runs: in settings, in results and at the peak of memory. A is the run one looks at, B
-// the baseline; arrows compare A with B. Pure functions; any thread.
+// What changed between runs: in settings, in surroundings, in results and at the peak of memory. Changes are B − A.
+// Pure functions; any thread.
 
 #include <QString>
 #include <optional>
@@ -20,26 +20,17 @@ class RunTimeline;
 
 namespace vitrine::ui {
 
-/// Values that differ by less than this share of the larger one count as the same.
-inline constexpr double kSameShare = 0.0005;
-
-/// Key, A, B: settings that differ, or all of them.
+/// Key, A, B: settings that differ, or all of them, and below them the measured surroundings that differ.
 FlatTreePtr specTable(const sessions::RunInfo& a, const sessions::RunInfo& b, bool changedOnly);
 
-/// Metric, a column for each run, A to B, noise. The first two runs are A and B; `all` are the session's runs, among
-/// which repeats of A or B (the same spec) give the noise.
+/// Metric, a column for each run, B − A, noise. The first two runs are A and B; `all` are the session's runs, among
+/// which repeats of A or B give the noise. `changes` false leaves B − A and the noise out, for runs that cannot be
+/// compared.
 FlatTreePtr metricTable(const std::vector<sessions::RunInfo>& shown, const std::vector<sessions::RunInfo>& all,
-                        bool changedOnly);
+                        bool changedOnly, bool changes = true);
 
-/// Group, A, B, A to B: bytes at the peak of each run, largest change first. Categories come from the metrics where a
-/// timeline is missing.
+/// Group, A, B, B − A: bytes at the peak of each run, largest change first.
 FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimeline* b, profiler::GroupBy groupBy);
-
-/// true: less is better; false: more is better; nothing: neither. The field's declaration says so.
-std::optional<bool> lowerIsBetter(std::string_view metric);
-/// Half the spread of a metric over done runs with the spec of `run`, relative to their mean; nothing for a lone run.
-std::optional<double> noiseBand(const std::vector<sessions::RunInfo>& all, const sessions::RunInfo& run,
-                                const std::string& metric);
 
 /// All of it as Markdown.
 QString compareText(const std::vector<sessions::RunInfo>& shown, const std::vector<sessions::RunInfo>& all,

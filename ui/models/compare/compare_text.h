@@ -2,18 +2,31 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What changed between two runs, in words. A is the run one looks at, B the baseline. Pure functions; any thread.
+// What changed between two runs, in words: those of engine/workload/experiment/comparison_words.h. Changes are B − A.
+// Pure functions; any thread.
 
 #include <QString>
+#include <vector>
 
+#include "engine/workload/experiment/run_comparison.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::ui {
 
+engine::ComparedRun comparedRun(const sessions::RunInfo& run);
+std::vector<engine::ComparedRun> comparedRuns(const std::vector<sessions::RunInfo>& runs);
+
 struct CompareText {
-    QString sentence; ///< the largest difference
-    QString cause;    ///< what was set differently, and speed
+    QString sentence;      ///< the largest change
+    QString cause;         ///< the largest one in the other direction
+    QString notComparable; ///< one sentence; empty when everything may be compared
+    bool nothing = false;  ///< nothing may be compared
 };
-CompareText compareText(const sessions::RunInfo& a, const sessions::RunInfo& b);
+/// `all` are the session's runs, among which repeats give the noise.
+CompareText compareText(const sessions::RunInfo& a, const sessions::RunInfo& b,
+                        const std::vector<sessions::RunInfo>& all);
+
+/// "#12": how lists and heads call a run.
+QString runNumber(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

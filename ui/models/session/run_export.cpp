@@ -35,7 +35,7 @@ QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::Run
                       const QString& path) {
     if (format == ExportFormat::ChromeTrace) {
         profiler::ChromeTraceOptions options;
-        options.runName = runTitle(run).toStdString();
+        options.runName = QStringLiteral("#%1 %2").arg(run.id).arg(runTitle(run)).toStdString();
         options.timeBase = runSummary(run).virtualTime ? base::TimeBase::Virtual : base::TimeBase::Monotonic;
         write(path, [&](std::ostream& out) { profiler::writeChromeTrace(timeline, options, out); });
         return {path};

@@ -198,7 +198,9 @@ QVariant RunTable::data(const QModelIndex& index, int role) const {
     const Row& row = rows_[static_cast<std::size_t>(index.row())];
     switch (role) {
     case Qt::DisplayRole:
-        return text(row, index.column());
+        // Runs of one name are told apart by their numbers.
+        return index.column() == Name ? QStringLiteral("#%1 %2").arg(row.run.id).arg(text(row, Name))
+                                      : text(row, index.column());
     case Qt::EditRole:
         return index.column() == Name ? QString::fromStdString(row.run.name) : text(row, index.column());
     case Qt::TextAlignmentRole:

@@ -89,6 +89,19 @@ void SessionDocument::setRunB(RunId id) {
     }
 }
 
+bool SessionDocument::chooseRun(bool isA, RunId id) {
+    const RunId mine = isA ? a_ : b_, other = isA ? b_ : a_;
+    if (id != 0 && id == other && id != mine) {
+        if (mine == 0) {
+            return false;
+        }
+        swapRuns();
+        return true;
+    }
+    isA ? setRunA(id) : setRunB(id);
+    return true;
+}
+
 void SessionDocument::swapRuns() {
     if (b_ != 0) {
         std::swap(a_, b_);

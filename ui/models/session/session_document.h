@@ -31,7 +31,8 @@ struct TimelineState {
     TimelinePtr timeline;  ///< null until the first snapshot came
     bool complete = false; ///< everything that the file holds was read
     std::uint64_t chunksRead = 0;
-    QString error; ///< one sentence; the timeline keeps what was read before
+    std::uint64_t chunksTotal = 0; ///< in the file when reading began; 0: not known yet
+    QString error;                 ///< one sentence; the timeline keeps what was read before
 };
 
 /// Opens a session file; called on the worker thread. The default opens read-write and falls back to read-only.
@@ -60,6 +61,9 @@ public:
     sessions::RunId runB() const { return b_; }
     void setRunA(sessions::RunId id);
     void setRunB(sessions::RunId id);
+    /// Makes the run A or B as a picker does: the run of the other place changes places with this one's, because no
+    /// run is its own baseline. False: there is no other to change places with, and nothing was done.
+    bool chooseRun(bool isA, sessions::RunId id);
     void swapRuns();
 
     /// The timeline of a run; the first call for a run starts reading it. timelineChanged() says when there is more.

@@ -124,6 +124,7 @@ bool SessionDocument::Worker::readSome() {
 
 void SessionDocument::Worker::readBatch(RunId id, Reader& reader) {
     std::size_t got = 0;
+    reader.total = reader.total == 0 ? file_->chunkCount(id) : reader.total;
     for (const std::string& stream : file_->streams(id)) {
         std::uint64_t& next = reader.next[stream];
         for (const base::ColumnChunk& chunk : file_->chunks(id, stream, next, kChunksAtOnce)) {
@@ -147,11 +148,12 @@ void SessionDocument::Worker::readBatch(RunId id, Reader& reader) {
 
 void SessionDocument::Worker::publishTimeline(RunId id, Reader& reader, const QString& error) {
     TimelineState state{reader.caughtUp ? reader.builder.snapshot() : reader.builder.preview(), reader.caughtUp,
-                        reader.chunks, error};
+                        reader.chunks, std::max(reader.total, reader.chunks), error};
     toGui([id, state = std::move(state)](SessionDocument& d) mutable {
         d.timelines_[id] = std::move(state);
         d.reading_ = !d.timelines_[id].complete && d.timelines_[id].error.isEmpty();
-        emit d.progress(d.reading_ ? QObject::tr("Reading events") : QString(), d.timelines_[id].chunksRead, 0);
+        emit d.progress(d.reading_ ? QObject::tr("Reading events") : QString(), d.timelines_[id].chunksRead,
+                        d.timelines_[id].chunksTotal);
         emit d.timelineChanged(id);
     });
 }

@@ -59,7 +59,7 @@ private:
     struct Reader {
         profiler::RunTimelineBuilder builder;
         std::map<std::string, std::uint64_t> next; ///< next sequence of each stream
-        std::uint64_t chunks = 0;
+        std::uint64_t chunks = 0, total = 0;
         bool caughtUp = false;
         bool failed = false;
         bool dirty = false; ///< read more than was published

@@ -16,6 +16,8 @@
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
+#include "ui/widgets/timeline/compare_ruler.h"
+#include "ui/widgets/timeline/difference_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 
 namespace vitrine::ui {
@@ -102,9 +104,7 @@ void CompareView::refresh() {
             const QString said = timelineOf(id).error;
             error = said.isEmpty() ? error : said;
         }
-        const CompareText words = compareText(runs[0], runs[1]);
-        sentence_->setText(words.sentence);
-        cause_->setText(words.cause);
+        showComparable(compareText(runs[0], runs[1], document()->runs()));
     }
     showError(error);
     copy_->setEnabled(runs.size() >= 2);
@@ -127,7 +127,7 @@ void CompareView::fillPickers() {
         for (const sessions::RunInfo& run : document()->runs()) {
             // The number distinguishes runs of one name; how each ended is in its tool tip and in the words below.
             box->addItem(
-                tr("%1 %2: %3").arg(first ? QLatin1Char('A') : QLatin1Char('B')).arg(run.id).arg(textOf(run.name)),
+                tr("%1 #%2 %3").arg(first ? QLatin1Char('A') : QLatin1Char('B')).arg(run.id).arg(textOf(run.name)),
                 QVariant::fromValue<qlonglong>(run.id));
             box->setItemData(box->count() - 1, runTitle(run), Qt::ToolTipRole);
         }
@@ -146,7 +146,7 @@ void CompareView::fillMore() {
                 continue;
             }
             ++count;
-            QAction* action = moreMenu_->addAction(runTitle(run));
+            QAction* action = moreMenu_->addAction(QStringLiteral("#%1  %2").arg(run.id).arg(runTitle(run)));
             action->setCheckable(true);
             action->setChecked(std::find(extra_.begin(), extra_.end(), run.id) != extra_.end());
             connect(action, &QAction::toggled, this, [this, id = run.id](bool on) {
@@ -177,7 +177,7 @@ void CompareView::sayWhyEmpty() {
         const sessions::RunId id = before != 0 ? before : other;
         const sessions::RunInfo* run = runInfo(id);
         showEmpty(tr("Two runs are needed: A and its baseline B. No baseline is chosen."),
-                  tr("Compare with run %1, %2").arg(id).arg(run != nullptr ? textOf(run->name) : QString()),
+                  tr("Compare with #%1, %2").arg(id).arg(run != nullptr ? textOf(run->name) : QString()),
                   [this, id] { document()->setRunB(id); });
         return;
     }
@@ -194,8 +194,9 @@ void CompareView::updateTables() {
         return;
     }
     specModel_->setTree(specTable(runs[0], runs[1], changedOnly_->isChecked()));
-    specTitle_->setText(specModel_->rowCount() == 0 ? tr("Settings: all are equal") : tr("Settings"));
-    metricModel_->setTree(metricTable(runs, document()->runs(), changedOnly_->isChecked()));
+    specTitle_->setText(specModel_->rowCount() == 0 ? tr("Set differently: nothing") : tr("Set differently"));
+    metricModel_->setTree(
+        metricTable(runs, document()->runs(), changedOnly_->isChecked() && !nothingComparable_, !nothingComparable_));
     fitColumns(specView_, kLongestSetting);
     fitColumns(metricView_, kLongestSetting);
     // Values of settings share what is left; names of metrics take it, so that numbers stay at the right edge. With
@@ -215,51 +216,105 @@ void CompareView::updateTables() {
 
 void CompareView::updateLane() {
     const TimelinePtr a = timelineOf(a_).timeline, b = timelineOf(b_).timeline;
-    if (!a || !b || a_ == b_ || a->memory().events() == 0 || b->memory().events() == 0) {
+    const QString reading = readingText();
+    if (!a || !b || a_ == b_ || nothingComparable_ || a->memory().events() == 0 || b->memory().events() == 0) {
         lane_->setRuns(nullptr, nullptr, nullptr);
-        lane_->setFacts(a_ != 0 && b_ != 0 && a_ != b_ && settled() ? tr("one of the runs recorded no memory")
-                                                                    : QString());
+        difference_->setRuns(nullptr, nullptr, nullptr);
+        rulerA_->setRun(a_, nullptr, 0);
+        rulerB_->setRun(b_, nullptr, 0);
+        const bool none = a_ != 0 && b_ != 0 && a_ != b_ && settled();
+        const auto lacks = [](const TimelinePtr& timeline) { return !timeline || timeline->memory().events() == 0; };
+        lane_->setFacts(!reading.isEmpty() ? reading
+                        : none             ? tr("no events in #%1").arg(lacks(a) ? a_ : b_)
+                                           : QString());
         stack_->bands()->setRows({});
         return;
     }
     const auto by = static_cast<profiler::AlignBy>(align_->current());
     const auto alignment = std::make_shared<const profiler::Alignment>(profiler::align(*a, *b, by));
-    BandRow rowA{tr("A"), {}}, rowB{tr("B"), {}};
-    for (const profiler::AlignedSegment& segment : alignment->segments()) {
-        if (segment.name.empty() || segment.length <= 0) {
-            continue;
-        }
-        const QString name = textOf(segment.name);
-        const auto band = [&](const std::optional<profiler::TimeStretch>& stretch) {
-            return BandRow::Band{
-                {segment.position, segment.position + std::max<base::TimeNs>(1, stretch->end - stretch->begin)},
-                name,
-                0};
-        };
-        if (segment.a) {
-            rowA.bands.push_back(band(segment.a));
-        }
-        if (segment.b) {
-            rowB.bands.push_back(band(segment.b));
-        }
-    }
-    stack_->bands()->setRows({std::move(rowA), std::move(rowB)});
+    updateBands(*alignment);
     const TimeRange extent{0, std::max<base::TimeNs>(1000, alignment->length())};
     if (!(time_->extent() == extent)) {
         time_->reset(extent);
     }
     lane_->setRuns(a, b, alignment);
+    difference_->setRuns(a, b, alignment);
+    rulerA_->setRun(a_, alignment, a->end());
+    rulerB_->setRun(b_, alignment, b->end());
     const auto peakOf = [](const TimelinePtr& timeline) {
         const profiler::MemoryColumn peak = timeline->memory().peak(timeline->begin(), timeline->end());
         return peakText(peak.maxTotal, peak.incomplete);
     };
-    lane_->setFacts(tr("peak A %1, B %2").arg(peakOf(a), peakOf(b)));
+    const QString peaks = tr("peak A %1, B %2").arg(peakOf(a), peakOf(b));
+    lane_->setFacts(reading.isEmpty() ? peaks : reading + QStringLiteral(" · ") + peaks);
+}
+
+void CompareView::updateBands(const profiler::Alignment& alignment) {
+    BandRow rowA{tr("A"), {}}, rowB{tr("B"), {}};
+    for (const profiler::AlignedSegment& segment : alignment.segments()) {
+        if (segment.name.empty() || segment.length <= 0) {
+            continue;
+        }
+        // A band is as wide as its curve; its own time stands in its label.
+        const auto band = [&](const std::optional<profiler::TimeStretch>& stretch) {
+            const QString label =
+                stretch ? QStringLiteral("%1 %2").arg(textOf(segment.name), durationText(stretch->end - stretch->begin))
+                        : tr("%1: none").arg(textOf(segment.name));
+            return BandRow::Band{{segment.position, segment.position + segment.length}, label, 0};
+        };
+        rowA.bands.push_back(band(segment.a));
+        rowB.bands.push_back(band(segment.b));
+    }
+    stack_->bands()->setRows({std::move(rowA), std::move(rowB)});
+}
+
+void CompareView::chooseRun(bool first, sessions::RunId id) {
+    if (document() != nullptr && !document()->chooseRun(first, id)) {
+        fillPickers(); // the picker shows what is chosen again
+        setReadout(tr("#%1 is A: no run is its own baseline. Choose another run as B.").arg(id));
+    }
+}
+
+QString CompareView::readingText() const {
+    for (const sessions::RunId id : {a_, b_}) {
+        if (id != 0 && !read(id) && !live(id)) {
+            const TimelineState state = timelineOf(id);
+            return state.chunksTotal > 0
+                       ? tr("Reading run %1, %2 %").arg(id).arg(100 * state.chunksRead / state.chunksTotal)
+                       : tr("Reading run %1").arg(id);
+        }
+    }
+    return {};
+}
+
+/// What of the page is shown: all of it, or where nothing may be compared the settings and what else there is.
+void CompareView::showComparable(const CompareText& words) {
+    nothingComparable_ = words.nothing;
+    sentence_->setText(words.sentence);
+    cause_->setText(words.cause);
+    cause_->setVisible(!words.cause.isEmpty());
+    notice_->setTone(words.nothing ? ErrorStrip::Tone::Bad : ErrorStrip::Tone::Warn);
+    notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable);
+    partnerRun_ = 0;
+    const sessions::RunInfo* mine = runInfo(a_);
+    for (const sessions::RunInfo& run : document()->runs()) {
+        const bool other = mine != nullptr && run.id != a_ && run.id != b_;
+        if (words.nothing && other &&
+            !engine::allIncomparable(engine::whyIncomparable(comparedRun(*mine), comparedRun(run)))) {
+            partnerRun_ = run.id;
+        }
+    }
+    partner_->setText(tr("Compare #%1 with #%2").arg(a_).arg(partnerRun_));
+    partner_->setVisible(partnerRun_ != 0);
+    anyway_->setVisible(words.nothing);
+    metricBox_->setVisible(!words.nothing || showNumbers_->isChecked());
+    stack_->setVisible(!words.nothing);
 }
 
 void CompareView::updateDeltas() {
     static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
                                                     profiler::GroupBy::Op};
-    const bool two = a_ != 0 && b_ != 0 && a_ != b_;
+    const bool two = a_ != 0 && b_ != 0 && a_ != b_ && !nothingComparable_;
     const TimelinePtr a = two ? timelineOf(a_).timeline : nullptr, b = two ? timelineOf(b_).timeline : nullptr;
     const auto by = kGroups[std::clamp(groupBy_->currentIndex(), 0, 2)];
     const FlatTreePtr table = peakTable(a.get(), b.get(), by);
@@ -278,7 +333,7 @@ QString CompareView::asText() const {
 void CompareView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
     updateTables();
-    tables_->setVisible(height() >= kRoomForTables || !stack_->isVisibleTo(this));
+    tables_->setVisible(height() >= kRoomForTables || nothingComparable_ || !stack_->isVisibleTo(this));
 }
 
 } // namespace vitrine::ui

@@ -5,6 +5,7 @@
 // What changed between runs A and B: in words, in settings, in results, over time and at the peak.
 
 #include "ui/models/compare/compare_summary.h"
+#include "ui/models/compare/compare_text.h"
 #include "ui/views/common/document_view.h"
 
 class QBoxLayout;
@@ -17,6 +18,9 @@ class QTableView;
 namespace vitrine::ui {
 
 class CompareLane;
+class CompareRuler;
+class DifferenceLane;
+class ErrorStrip;
 class FactTable;
 class LaneStack;
 
@@ -36,6 +40,9 @@ public:
     FlatTreeModel* metricModel() const { return metricModel_; }
     FactTable* deltas() const { return deltas_; }
     CompareLane* lane() const { return lane_; }
+    LaneStack* stack() const { return stack_; }
+    ErrorStrip* notice() const { return notice_; }
+    QPushButton* showNumbers() const { return showNumbers_; }
     TimeCursor* axis() const { return time_; }
     SegmentedControl* alignment() const { return align_; }
     QComboBox* pickerA() const { return pickA_; }
@@ -61,11 +68,16 @@ private:
     void fillMore();
     void updateTables();
     void updateLane();
+    void updateBands(const profiler::Alignment& alignment);
+    void chooseRun(bool first, sessions::RunId id);
+    /// "Reading run 15, 40 %"; empty when both were read.
+    QString readingText() const;
+    void showComparable(const CompareText& words);
     void updateDeltas();
     void sayWhyEmpty();
     std::vector<sessions::RunInfo> comparedRuns() const; ///< A, B and the extra ones; empty without both
 
-    bool filling_ = false;
+    bool filling_ = false, nothingComparable_ = false;
     sessions::RunId a_ = 0, b_ = 0;
     std::vector<sessions::RunId> extra_;
     QComboBox *pickA_ = nullptr, *pickB_ = nullptr, *groupBy_ = nullptr;
@@ -80,6 +92,12 @@ private:
     TimeCursor* time_ = nullptr;
     LaneStack* stack_ = nullptr;
     CompareLane* lane_ = nullptr;
+    DifferenceLane* difference_ = nullptr;
+    CompareRuler *rulerA_ = nullptr, *rulerB_ = nullptr;
+    ErrorStrip* notice_ = nullptr;
+    QWidget *anyway_ = nullptr, *metricBox_ = nullptr;
+    QPushButton *showNumbers_ = nullptr, *partner_ = nullptr;
+    sessions::RunId partnerRun_ = 0;
     QWidget* panel_ = nullptr;
     DockHeader* panelHeader_ = nullptr;
     FactTable* deltas_ = nullptr;

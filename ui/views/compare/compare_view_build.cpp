@@ -16,6 +16,8 @@
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
+#include "ui/widgets/timeline/compare_ruler.h"
+#include "ui/widgets/timeline/difference_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 
 namespace vitrine::ui {
@@ -66,7 +68,7 @@ void CompareView::buildHeader() {
                 return;
             }
             const auto id = (first ? pickA_ : pickB_)->itemData(index).toLongLong();
-            first ? document()->setRunA(id) : document()->setRunB(id);
+            chooseRun(first, id);
         };
     };
     connect(pickA_, &QComboBox::activated, this, pick(true));
@@ -89,6 +91,22 @@ void CompareView::buildBody() {
     cause_->setContentsMargins(12, 0, 12, 12);
     column->addWidget(sentence_);
     column->addWidget(cause_);
+    notice_ = new ErrorStrip(body, ErrorStrip::Tone::Warn);
+    column->addWidget(notice_);
+    anyway_ = new QWidget(body);
+    auto* offers = new QHBoxLayout(anyway_);
+    offers->setContentsMargins(12, 8, 12, 8);
+    partner_ = new QPushButton(anyway_);
+    setControlHeight(partner_, 24);
+    showNumbers_ = new QPushButton(tr("Show numbers anyway"), anyway_);
+    showNumbers_->setCheckable(true);
+    setControlHeight(showNumbers_, 24);
+    offers->addWidget(partner_);
+    offers->addWidget(showNumbers_);
+    offers->addStretch(1);
+    column->addWidget(anyway_);
+    connect(partner_, &QPushButton::clicked, this, [this] { chooseRun(false, partnerRun_); });
+    connect(showNumbers_, &QPushButton::toggled, this, &CompareView::reload);
     auto* splitter = new QSplitter(Qt::Horizontal, body);
     specView_ = new QTableView(splitter);
     metricView_ = new QTableView(splitter);
@@ -100,10 +118,12 @@ void CompareView::buildBody() {
         view->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
         view->horizontalHeader()->setStretchLastSection(false);
     }
-    specTitle_ = new TextLabel(tr("Settings"), TypeRole::Table, TextColor::Text1, true, splitter);
+    specTitle_ = new TextLabel(tr("Set differently"), TypeRole::Table, TextColor::Text1, true, splitter);
     splitter->addWidget(titled(specTitle_, specView_, splitter));
-    splitter->addWidget(
-        titled(new TextLabel(tr("Results"), TypeRole::Table, TextColor::Text1, true, splitter), metricView_, splitter));
+    metricBox_ = titled(new TextLabel(tr("Results, B − A; a change inside the noise is ="), TypeRole::Table,
+                                      TextColor::Text1, true, splitter),
+                        metricView_, splitter);
+    splitter->addWidget(metricBox_);
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);
     splitter->setChildrenCollapsible(false);
@@ -111,9 +131,15 @@ void CompareView::buildBody() {
     tables_ = splitter;
     column->addWidget(splitter, 3);
     time_ = new TimeCursor(this);
-    stack_ = new LaneStack(time_, LaneStack::WithRuler | LaneStack::WithBands, body);
-    lane_ = new CompareLane(tr("Total: A solid, B dashed"), time_, stack_);
+    stack_ = new LaneStack(time_, LaneStack::WithBands, body);
+    rulerA_ = new CompareRuler(QLatin1Char('A'), time_, stack_);
+    rulerB_ = new CompareRuler(QLatin1Char('B'), time_, stack_);
+    stack_->addStrip(rulerA_, true);
+    stack_->addStrip(rulerB_, false);
+    lane_ = new CompareLane(tr("Total memory: A solid, B dashed"), time_, stack_);
     stack_->addLane(lane_);
+    difference_ = new DifferenceLane(tr("B − A by category"), time_, stack_);
+    stack_->addLane(difference_);
     column->addWidget(stack_, 4);
     setBody(body);
     connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
@@ -133,7 +159,7 @@ void CompareView::buildInspector() {
     column->addStretch(1);
     area->setWidget(content);
     panel_ = area;
-    panelHeader_ = new DockHeader(tr("Delta by"));
+    panelHeader_ = new DockHeader(tr("Memory, B − A by"));
     groupBy_ = new QComboBox(panelHeader_);
     groupBy_->setAccessibleName(tr("Group by"));
     groupBy_->addItems({tr("Category"), tr("Layer"), tr("Op")});

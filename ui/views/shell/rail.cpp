@@ -143,7 +143,9 @@ RunPicker::RunPicker(QChar letter, SessionDocument* document, QWidget* parent)
 void RunPicker::refresh() {
     const sessions::RunInfo* run = document_->run(letter_ == QLatin1Char('A') ? document_->runA() : document_->runB());
     active_ = run != nullptr;
-    title_ = run != nullptr ? runTitle(*run) : letter_ == QLatin1Char('A') ? tr("no run") : tr("no baseline");
+    title_ = run != nullptr                ? QStringLiteral("#%1 %2").arg(run->id).arg(runTitle(*run))
+             : letter_ == QLatin1Char('A') ? tr("no run")
+                                           : tr("no baseline");
     setAccessibleName(letter_ == QLatin1Char('A') ? tr("Run A: %1").arg(title_) : tr("Baseline B: %1").arg(title_));
     setToolTip(title_);
     updateGeometry();
@@ -159,11 +161,12 @@ void RunPicker::fillMenu() {
     }
     const auto& runs = document_->runs();
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-        QAction* action = menu()->addAction(QStringLiteral("%1  %2").arg(run->id).arg(runTitle(*run)));
+        QAction* action = menu()->addAction(QStringLiteral("#%1  %2").arg(run->id).arg(runTitle(*run)));
         action->setCheckable(true);
         action->setChecked(run->id == (isA ? document_->runA() : document_->runB()));
-        connect(action, &QAction::triggered, this,
-                [this, isA, id = run->id] { isA ? document_->setRunA(id) : document_->setRunB(id); });
+        // A run is no baseline of itself; with a B the two change places.
+        action->setEnabled(isA || run->id != document_->runA() || document_->runB() != 0);
+        connect(action, &QAction::triggered, this, [this, isA, id = run->id] { document_->chooseRun(isA, id); });
     }
     if (runs.empty()) {
         menu()->addAction(tr("No run in this session"))->setEnabled(false);

@@ -81,7 +81,7 @@ QWidget* WindowDocks::makeRuns(SessionDocument* document) {
         for (auto run = document->runs().rbegin(); run != document->runs().rend(); ++run) {
             FlatNode node;
             node.key = static_cast<quint64>(run->id);
-            node.cells = {FlatCell(QStringLiteral("%1  %2").arg(run->id).arg(runTitle(*run)))};
+            node.cells = {FlatCell(QStringLiteral("#%1  %2").arg(run->id).arg(runTitle(*run)))};
             table->nodes.push_back(std::move(node));
         }
         model->setTree(std::move(table));

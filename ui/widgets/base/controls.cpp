@@ -316,7 +316,7 @@ void EmptyState::paintEvent(QPaintEvent*) {
     QPainter(this).fillRect(rect(), themeTokens().canvas);
 }
 
-ErrorStrip::ErrorStrip(QWidget* parent) : QWidget(parent) {
+ErrorStrip::ErrorStrip(QWidget* parent, Tone tone) : QWidget(parent), tone_(tone) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(36, 0, 8, 0);
     row->setSpacing(8);
@@ -339,6 +339,11 @@ ErrorStrip::ErrorStrip(QWidget* parent) : QWidget(parent) {
     hide();
 }
 
+void ErrorStrip::setTone(Tone tone) {
+    tone_ = tone;
+    update();
+}
+
 void ErrorStrip::setError(const QString& sentence, const QString& details) {
     sentence_->setText(sentence);
     sentence_->setToolTip(sentence);
@@ -354,8 +359,9 @@ QString ErrorStrip::sentence() const {
 void ErrorStrip::paintEvent(QPaintEvent*) {
     const ThemeTokens& t = themeTokens();
     QPainter painter(this);
-    painter.fillRect(rect(), t.badFill);
-    painter.drawPixmap(QPointF(12, 8), iconPixmap(QStringLiteral("warning"), 16, t.bad, deviceRatio(painter)));
+    painter.fillRect(rect(), tone_ == Tone::Bad ? t.badFill : t.warnFill);
+    painter.drawPixmap(QPointF(12, 8), iconPixmap(QStringLiteral("warning"), 16, tone_ == Tone::Bad ? t.bad : t.warn,
+                                                  deviceRatio(painter)));
 }
 
 } // namespace vitrine::ui

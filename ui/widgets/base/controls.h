@@ -148,12 +148,14 @@ private:
     std::function<void()> action_;
 };
 
-/// 32 px strip on badFill: icon, one sentence, Details and Copy.
+/// 32 px strip on badFill, or on warnFill for what is no error: icon, one sentence, Details and Copy.
 class ErrorStrip final : public QWidget {
     Q_OBJECT
 
 public:
-    explicit ErrorStrip(QWidget* parent = nullptr);
+    enum class Tone : std::uint8_t { Bad, Warn };
+    explicit ErrorStrip(QWidget* parent = nullptr, Tone tone = Tone::Bad);
+    void setTone(Tone tone);
     void setError(const QString& sentence, const QString& details = {});
     QString sentence() const;
 
@@ -164,6 +166,7 @@ private:
     TextLabel* sentence_;
     QPushButton* detailsButton_;
     QString details_;
+    Tone tone_;
 };
 
 } // namespace vitrine::ui

@@ -19,11 +19,12 @@ constexpr double kMarkWidth = 20, kMarkHeight = 16, kMarkEvery = 140;
 
 using Column = profiler::DifferenceColumn;
 
+/// Of B − A.
 int signOf(const Column& column) {
     if (!column.a || !column.b || column.a->maxTotal == column.b->maxTotal) {
         return 0;
     }
-    return column.a->maxTotal < column.b->maxTotal ? -1 : 1;
+    return column.b->maxTotal < column.a->maxTotal ? -1 : 1;
 }
 
 void drawLine(QPainter& painter, const CompareInput& input, bool a, const QRectF& plot, const ByteScale& scale,
@@ -156,7 +157,7 @@ QString CompareLane::spoken() const {
     const auto a = total(a_, alignment_->timeInA(*at)), b = total(b_, alignment_->timeInB(*at));
     QString text = tr("Cursor %1: A %2, B %3").arg(instantText(*at), bytesText(a), bytesText(b));
     if (a && b) {
-        text += tr(", A to B %1").arg(signedBytesText(static_cast<std::int64_t>(*a) - static_cast<std::int64_t>(*b)));
+        text += tr(", B − A %1").arg(signedBytesText(static_cast<std::int64_t>(*b) - static_cast<std::int64_t>(*a)));
     }
     return text;
 }

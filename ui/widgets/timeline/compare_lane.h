@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The totals of two runs on their common axis: A solid, B dashed, the difference between them filled by its sign.
+// The totals of two runs on their common axis: A solid, B dashed, the difference between them
+// filled by the sign of B − A.
 
 #include <functional>
 #include <memory>

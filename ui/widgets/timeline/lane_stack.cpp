@@ -129,6 +129,11 @@ void LaneStack::addLane(Lane* lane, const Lane* before) {
     connect(lane, &Lane::pinnedChanged, this, &LaneStack::placeLanes);
 }
 
+void LaneStack::addStrip(TimeStrip* strip, bool above) {
+    column_->insertWidget(above ? 0 : column_->count() - (packed_ ? 1 : 0), strip);
+    adopt(strip);
+}
+
 Ruler* LaneStack::addRuler() {
     auto* ruler = new Ruler(time_, this);
     column_->insertWidget(column_->count() - (packed_ ? 1 : 0), ruler);

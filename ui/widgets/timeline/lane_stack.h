@@ -41,6 +41,8 @@ public:
     void addLane(Lane* lane, const Lane* before = nullptr);
     /// A ruler at the bottom, for stacks whose lanes are compared (Load).
     Ruler* addRuler();
+    /// A strip of another kind, above or below the strips that are there; before the first lane.
+    void addStrip(TimeStrip* strip, bool above);
     const std::vector<Lane*>& lanes() const { return lanes_; }
     Legend* legend() const { return legend_; }
     BandStrip* bands() const { return bands_; }

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Comparing runs: words, tables, noise, the common axis and the painted difference.
-#include "ui/models/common/result_values.h"
 #include "ui/views/compare/compare_view.h"
 
 #include <QAbstractItemModelTester>
@@ -10,6 +9,7 @@
 #include <QComboBox>
 #include <QGuiApplication>
 #include <QHeaderView>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTableView>
 #include <QTest>
@@ -18,9 +18,12 @@
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/session/recorded_run.h"
 #include "ui/models/common/format.h"
+#include "ui/models/common/result_values.h"
 #include "ui/models/compare/compare_text.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
+#include "ui/widgets/timeline/difference_lane.h"
+#include "ui/widgets/timeline/lane_stack.h"
 
 using namespace vitrine;
 using base::MemoryCategory;
@@ -60,62 +63,19 @@ class CompareViewTest final : public QObject {
 private slots:
     void initTestCase() { ui::Theme::instance().install(); }
 
-    void words_data() {
-        QTest::addColumn<double>("weightsA");
-        QTest::addColumn<double>("logitsA");
-        QTest::addColumn<double>("weightsB");
-        QTest::addColumn<double>("logitsB");
-        QTest::addColumn<QString>("expected");
-        QTest::newRow("less logits")
-            << 10.0 << 1.0 << 10.0 << 62.0
-            << QStringLiteral("A uses 61.00 GiB less at its peak because its logits are 61.00 GiB smaller.");
-        QTest::newRow("more weights")
-            << 40.0 << 1.0 << 12.0 << 1.0
-            << QStringLiteral("A uses 28.00 GiB more at its peak because its weights are 28.00 GiB larger.");
-        QTest::newRow("same") << 12.0 << 1.0 << 12.0 << 1.0 << QStringLiteral("A and B have the same peak, 13.00 GiB.");
-    }
-
     void words() {
-        QFETCH(double, weightsA);
-        QFETCH(double, logitsA);
-        QFETCH(double, weightsB);
-        QFETCH(double, logitsB);
-        QFETCH(QString, expected);
-        const ui::CompareText words =
-            ui::compareText(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
-        QCOMPARE(QString(words.sentence).replace(QChar(0x00A0), QLatin1Char(' ')), expected);
-    }
-
-    void cause() {
-        auto a = run(1, 12, 1, 300, "quantized");
-        const auto b = run(2, 40, 1, 200, "dequantized");
-        QString cause = ui::compareText(a, b).cause;
-        QVERIFY2(cause.contains(QStringLiteral("A decodes 1.50 times faster")), qPrintable(cause));
-        QVERIFY2(cause.contains(QStringLiteral("weights (A quantized, B dequantized)")), qPrintable(cause));
-        QVERIFY(ui::compareText(a, a).cause.contains(QStringLiteral("same settings")));
-        // Weights of the run before: no load to compare.
-        auto first = a, second = a;
-        first.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.3})";
-        second.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.0003, "weights_kept": true})";
-        cause = ui::compareText(first, second).cause;
-        QVERIFY2(!cause.contains(QStringLiteral("loads")), qPrintable(cause));
-        QVERIFY2(cause.contains(QStringLiteral("B took its weights over from the run before")), qPrintable(cause));
-        a.status = sessions::RunStatus::OutOfMemory;
-        QVERIFY(ui::compareText(a, b).cause.contains(QStringLiteral("A: out of memory")));
-        a.metricsJson = "{}";
-        QVERIFY(ui::compareText(a, b).sentence.contains(QStringLiteral("peak of A is not known")));
-    }
-
-    void directions() {
-        QCOMPARE(ui::lowerIsBetter("peak_bytes"), std::optional(true));
-        QCOMPARE(ui::lowerIsBetter("peak_by_category.weights"), std::optional(true));
-        QCOMPARE(ui::lowerIsBetter("prefill_seconds"), std::optional(true));
-        QCOMPARE(ui::lowerIsBetter("decode_tokens_per_second"), std::optional(false));
-        QCOMPARE(ui::lowerIsBetter("max_context"), std::optional(false));
-        QVERIFY(!ui::lowerIsBetter("budget_bytes"));
-        QVERIFY(!ui::lowerIsBetter("prompt_tokens"));
-        QVERIFY(!engine::isComparable("ids.3"));
-        QVERIFY(engine::isComparable("peak_bytes"));
+        const auto a = run(1, 10, 62, 300, "quantized"), b = run(2, 10, 1, 300, "quantized");
+        const ui::CompareText words = ui::compareText(a, b, {a, b});
+        QCOMPARE(words.sentence, QStringLiteral("B peaks 61.00 GiB lower: logits 61.00 GiB less."));
+        QVERIFY(words.notComparable.isEmpty() && !words.nothing);
+        QCOMPARE(ui::compareText(a, a, {a}).sentence, QStringLiteral("#1 and #1 are the same within the noise."));
+        auto other = b;
+        other.specJson = R"({"vitrine": 1, "workload": "generate", "model": "n"})";
+        QVERIFY(ui::compareText(a, other, {a, other}).nothing);
+        other = b;
+        other.specJson = R"({"vitrine": 1, "workload": "generate", "model": "m", "weights": "quantized", "seed": 4})";
+        QCOMPARE(ui::compareText(a, other, {a, other}).notComparable,
+                 QStringLiteral("Not comparable: answers (other seed)."));
     }
 
     void units() {
@@ -126,18 +86,18 @@ private slots:
         QCOMPARE(ui::metricText("x", std::nullopt), QStringLiteral("–"));
     }
 
-    /// Repeats of A differ by 10 %: a difference of 5 % is noise.
+    /// Repeats of A differ by 10 tok/s: a difference of 7 is noise, one of 15 is not.
     void noise() {
         const std::vector<sessions::RunInfo> all = {run(1, 12, 1, 95, "quantized"), run(2, 12, 1, 105, "quantized"),
-                                                    run(3, 12, 1, 98, "dequantized")};
-        const auto band = ui::noiseBand(all, all[0], "decode_tokens_per_second");
-        QVERIFY(band && std::abs(*band - 0.05) < 1e-9);
-        QVERIFY(!ui::noiseBand(all, all[2], "decode_tokens_per_second"));
-        const ui::FlatTreePtr table = ui::metricTable({all[1], all[2]}, all, true);
+                                                    run(3, 12, 1, 98, "dequantized"), run(4, 12, 1, 80, "dequantized")};
+        QCOMPARE(ui::metricTable({all[1], all[2]}, {all[0], all[1], all[2]}, true)->nodes.size(), std::size_t(0));
+        const ui::FlatTreePtr table = ui::metricTable({all[0], all[3]}, {all[0], all[1], all[3]}, true);
         QCOMPARE(table->nodes.size(), std::size_t(1));
-        QVERIFY(table->nodes[0].cells[3].text != QStringLiteral("=")); // 6.7 % is more than 5 %
-        const ui::FlatTreePtr close = ui::metricTable({all[0], all[2]}, all, true);
-        QCOMPARE(close->nodes[0].cells[3].text, QStringLiteral("="));
+        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▼ −15 tok/s"));
+        QCOMPARE(*table->nodes[0].cells[3].delta, 1);
+        QCOMPARE(table->nodes[0].cells[4].text, QStringLiteral("±10 tok/s"));
+        const ui::FlatTreePtr lone = ui::metricTable({all[0], all[3]}, {all[0], all[3]}, true);
+        QCOMPARE(lone->nodes[0].cells[4].text, QStringLiteral("no repeats"));
     }
 
     void threeRuns() {
@@ -147,7 +107,7 @@ private slots:
         QAbstractItemModelTester tester(&model);
         model.setTree(ui::metricTable(all, all, false));
         QCOMPARE(model.columnCount(), 6);
-        QCOMPARE(model.headerData(3, Qt::Horizontal).toString(), QStringLiteral("generate 3"));
+        QCOMPARE(model.headerData(3, Qt::Horizontal).toString(), QStringLiteral("C #3"));
         model.sort(1, Qt::AscendingOrder);
     }
 
@@ -160,7 +120,7 @@ private slots:
         const ui::FlatTreePtr table = ui::metricTable({a, b}, {a, b}, false);
         QCOMPARE(table->nodes.front().cells[0].text, QStringLiteral("peak memory"));
         QCOMPARE(table->nodes[1].cells[0].text, QStringLiteral("decode rate"));
-        QCOMPARE(*table->nodes[1].cells[3].delta, -1);
+        QCOMPARE(*table->nodes[1].cells[3].delta, 1); // B decodes slower
         for (const ui::FlatNode& node : table->nodes) {
             QVERIFY2(!node.cells[0].text.contains(QStringLiteral("holders")), qPrintable(node.cells[0].text));
         }
@@ -201,6 +161,13 @@ private slots:
         QCOMPARE(ui::specTable(a, b, true)->nodes.size(), std::size_t(1));
         QCOMPARE(ui::specTable(a, b, false)->nodes.size(), std::size_t(4));
         QCOMPARE(ui::specTable(a, a, true)->nodes.size(), std::size_t(0));
+        auto older = a, newer = a;
+        older.environmentJson = "{}";
+        newer.environmentJson = R"({"driver_version": "560"})";
+        const ui::FlatTreePtr surroundings = ui::specTable(older, newer, true);
+        QCOMPARE(surroundings->nodes.size(), std::size_t(2));
+        QVERIFY(surroundings->nodes[0].cells[0].text.startsWith(QStringLiteral("Measured surroundings, 1 of ")));
+        QCOMPARE(surroundings->nodes[1].cells[2].text, QStringLiteral("560"));
     }
 
     void peaks() {
@@ -208,15 +175,15 @@ private slots:
         const ui::FlatTreePtr table = ui::peakTable(a.get(), b.get(), profiler::GroupBy::Category);
         QCOMPARE(table->nodes.size(), std::size_t(3));
         QCOMPARE(table->nodes[0].cells[0].text, QStringLiteral("weights"));
-        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▼ 24.00\u00A0GiB"));
-        QCOMPARE(*table->nodes[0].cells[3].delta, -1);
+        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▲ +24.00\u00A0GiB"));
+        QCOMPARE(*table->nodes[0].cells[3].delta, 1);
         QCOMPARE(table->nodes[1].cells[3].text, QStringLiteral("="));
         QVERIFY(table->nodes[2].emphasis);
         QVERIFY(ui::peakTable(nullptr, nullptr, profiler::GroupBy::Layer)->nodes.empty());
         QVERIFY(!ui::peakTable(a.get(), b.get(), profiler::GroupBy::Op)->nodes.empty());
     }
 
-    /// Columns where A is lower are filled in goodFill between the lines; where it is higher, in badFill.
+    /// Columns where B is lower are filled in goodFill between the lines; where it is higher, in badFill.
     void paintsDifference() {
         ui::CompareInput input;
         input.top = 100;
@@ -225,8 +192,8 @@ private slots:
             profiler::MemoryColumn low, high;
             low.maxTotal = 20;
             high.maxTotal = 80;
-            input.columns[i].a = i < 200 ? low : high;
-            input.columns[i].b = i < 200 ? high : low;
+            input.columns[i].a = i < 200 ? high : low;
+            input.columns[i].b = i < 200 ? low : high;
         }
         const ui::PlotFrame frame{{460, 105}, 1};
         const QImage image = ui::paintCompare(input, frame, ui::themeTokens());
@@ -249,9 +216,15 @@ private slots:
         document.setRunA(1);
         document.setRunB(2);
         QVERIFY(!view.emptyShown());
-        // By phase the axis has room for the longer load and one decode; by time for the longer run.
-        QVERIFY(std::abs(double(view.axis()->extent().length()) - 3e9) < 2e7);
-        view.axis()->setCursor(test::ns(2.5)); // in the decode of both
+        // By phase both runs are stretched: a load of 1.5 s on average, and one decode; by time for the longer run.
+        QVERIFY(std::abs(double(view.axis()->extent().length()) - 2.5e9) < 2e7);
+        // A band is as wide in both runs as the curve under it, and names its own time.
+        const auto& bands = view.stack()->bands()->rows();
+        QCOMPARE(bands.size(), std::size_t(2));
+        QVERIFY(bands[0].bands[0].range == bands[1].bands[0].range);
+        QCOMPARE(bands[0].bands[0].label, QStringLiteral("load 1.00\u00A0s"));
+        QCOMPARE(bands[1].bands[0].label, QStringLiteral("load 2.00\u00A0s"));
+        view.axis()->setCursor(test::ns(2.0)); // in the decode of both
         QVERIFY(view.readout().contains(QStringLiteral("A 13.00")) &&
                 view.readout().contains(QStringLiteral("B 37.00")));
         QTest::mouseClick(view.alignment()->button(2), Qt::LeftButton);
@@ -265,10 +238,76 @@ private slots:
         QCOMPARE(view.deltas()->model()->rowCount(), 3);
         QVERIFY(view.perform(QStringLiteral("edit.copy-why")));
         const QString text = QGuiApplication::clipboard()->text();
-        QVERIFY(text.startsWith(QStringLiteral("**A uses")));
+        QVERIFY(text.startsWith(QStringLiteral("**B peaks")));
         QVERIFY(text.contains(QStringLiteral("| weights | quantized | dequantized |")));
         QVERIFY(view.perform(QStringLiteral("view.table")));
         QVERIFY(qobject_cast<QTableView*>(view.focusStops().value(0)) != nullptr);
+    }
+
+    /// A gets B's place when it is chosen there; without a B it is refused with a word.
+    void noRunIsItsOwnBaseline() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.show();
+        const auto a = run(1, 12, 1, 95, "quantized"), b = run(2, 36, 1, 90, "dequantized");
+        document.show(QStringLiteral("x.vitrine"), {a, b}, {{1, timeline(1, 12)}, {2, timeline(2, 36)}});
+        document.setRunA(1);
+        document.setRunB(2);
+        QVERIFY(document.chooseRun(false, 1));
+        QCOMPARE(document.runA(), sessions::RunId(2));
+        QCOMPARE(document.runB(), sessions::RunId(1));
+        document.setRunB(0);
+        const int row = view.pickerB()->findData(QVariant::fromValue<qlonglong>(2));
+        emit view.pickerB()->activated(row);
+        QCOMPARE(document.runB(), sessions::RunId(0));
+        QVERIFY2(view.readout().contains(QStringLiteral("#2 is A")), qPrintable(view.readout()));
+        QVERIFY(view.pickerA()->currentText().startsWith(QStringLiteral("A #2 ")));
+    }
+
+    /// Runs of other models get their settings and no change, unless one asks for the numbers.
+    void notComparable() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.resize(1020, 780);
+        view.show();
+        const auto a = run(1, 12, 1, 95, "quantized"), c = run(3, 13, 1, 95, "dequantized");
+        auto b = run(2, 36, 1, 90, "quantized");
+        b.specJson = R"({"vitrine": 1, "workload": "generate", "model": "n"})";
+        document.show(QStringLiteral("x.vitrine"), {a, b, c},
+                      {{1, timeline(1, 12)}, {2, timeline(2, 36)}, {3, timeline(1, 13)}});
+        document.setRunA(1);
+        document.setRunB(2);
+        QVERIFY(view.sentence()->text().startsWith(QStringLiteral("#1 and #2 cannot be compared:")));
+        QVERIFY(view.notice()->isVisible());
+        QVERIFY(!view.stack()->isVisible());
+        QCOMPARE(view.metricModel()->columnCount(), 3); // no B − A
+        QVERIFY(view.showNumbers()->isVisible());
+        QTest::mouseClick(view.showNumbers(), Qt::LeftButton);
+        QVERIFY(view.metricModel()->rowCount() > 0);
+        QVERIFY(view.metricModel()->headerData(2, Qt::Horizontal).toString() == QStringLiteral("B #2"));
+        document.setRunB(3);
+        QVERIFY(!view.notice()->isVisible());
+        QVERIFY(view.stack()->isVisible());
+        QVERIFY(view.sentence()->text().startsWith(QStringLiteral("B peaks")));
+    }
+
+    /// What B has less of hangs below zero.
+    void paintsTheDifferenceByCategory() {
+        ui::DifferenceInput input;
+        input.columns.resize(400);
+        for (auto& column : input.columns) {
+            column.a = profiler::MemoryColumn();
+            column.b = profiler::MemoryColumn();
+            column.a->atMax[static_cast<std::size_t>(MemoryCategory::KvCache)] = 80;
+            column.b->atMax[static_cast<std::size_t>(MemoryCategory::Weights)] = 20;
+        }
+        QCOMPARE(ui::differenceSpan(input.columns).above, 20.0);
+        QCOMPARE(ui::differenceSpan(input.columns).below, 80.0);
+        const QImage image = ui::paintDifference(input, {{460, 116}, 1}, ui::themeTokens());
+        QCOMPARE(image.pixelColor(260, 18), ui::themeTokens().category(MemoryCategory::Weights).fill);
+        QCOMPARE(image.pixelColor(260, 4), ui::themeTokens().canvas);
     }
 
     void offersABaseline() {

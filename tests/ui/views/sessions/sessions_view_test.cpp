@@ -96,7 +96,7 @@ private slots:
         const QAbstractItemModelTester tester(table(), QAbstractItemModelTester::FailureReportingMode::QtTest);
         QVERIFY(!view()->emptyShown());
         view()->table()->sortByColumn(RunTable::Peak, Qt::DescendingOrder);
-        QCOMPARE(cell(0, RunTable::Name), QStringLiteral("run 5"));
+        QCOMPARE(cell(0, RunTable::Name), QStringLiteral("#5 run 5"));
         QCOMPARE(cell(0, RunTable::Peak), QStringLiteral("50.00\u00a0GiB"));
         QCOMPARE(cell(1, RunTable::State), QStringLiteral("out of memory"));
         QCOMPARE(cell(1, RunTable::Tags), QStringLiteral("oom"));
@@ -154,13 +154,13 @@ private slots:
         editor->selectAll();
         QTest::keyClicks(editor, QStringLiteral("a better name"));
         QTest::keyClick(editor, Qt::Key_Return);
-        QTRY_COMPARE(cell(1, RunTable::Name), QStringLiteral("a better name"));
+        QTRY_COMPARE(cell(1, RunTable::Name), QStringLiteral("#2 a better name"));
         QCOMPARE(storedName(2), std::string("a better name"));
         view()->perform(QStringLiteral("edit.undo"));
         QTRY_COMPARE(cell(1, RunTable::Name), before);
-        QCOMPARE(storedName(2), before.toStdString());
+        QCOMPARE("#2 " + storedName(2), before.toStdString());
         view()->perform(QStringLiteral("edit.redo"));
-        QTRY_COMPARE(cell(1, RunTable::Name), QStringLiteral("a better name"));
+        QTRY_COMPARE(cell(1, RunTable::Name), QStringLiteral("#2 a better name"));
     }
 
     void editsTagsAndNote() {
@@ -225,7 +225,7 @@ private slots:
         answer = true;
         QTest::keyClick(view()->table(), Qt::Key_Delete);
         QTRY_COMPARE(table()->rowCount(), 4);
-        QCOMPARE(cell(2, RunTable::Name), QStringLiteral("run 4"));
+        QCOMPARE(cell(2, RunTable::Name), QStringLiteral("#4 run 4"));
     }
 
     void runsAgainWithTheSpec() {
