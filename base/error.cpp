@@ -64,9 +64,14 @@ std::string outOfMemorySentence(const OutOfMemoryDetails& details) {
             fmt::format("{}{} {}", i == 0 ? "; held by " : ", ", holders[i].category, formatBytes(holders[i].bytes));
     }
     text += "; ";
-    text += prefillArena(details) ? "use a smaller prefill chunk, or " : "";
     const std::string_view largest = holders.empty() ? std::string_view{} : std::string_view(holders.front().category);
-    text += advice(details.category.empty() ? largest : std::string_view(details.category));
+    std::string_view help = advice(details.category.empty() ? largest : std::string_view(details.category));
+    if (prefillArena(details)) {
+        constexpr std::string_view kUse = "use ";
+        text += help.starts_with(kUse) ? "use a smaller prefill chunk, " : "use a smaller prefill chunk or ";
+        help.remove_prefix(help.starts_with(kUse) ? kUse.size() : 0);
+    }
+    text += help;
     return text;
 }
 

@@ -185,4 +185,11 @@ std::vector<FitChange> FitChanges::shown() const {
     return out;
 }
 
+std::uint64_t readableBudget(std::uint64_t bytes) {
+    constexpr double kMiB = 0x1p20, kGiB = 0x1p30;
+    const auto value = static_cast<double>(bytes);
+    const double step = value >= 0.999 * kGiB ? kGiB / 100 : value >= 99 * kMiB ? kMiB : kMiB / 10;
+    return static_cast<std::uint64_t>(std::ceil(std::ceil(value / step) * step));
+}
+
 } // namespace vitrine::ui

@@ -61,4 +61,7 @@ private:
     std::vector<FitChange> all_;
 };
 
+/// Bytes rounded up to what bytesText() can say, so that the budget that people read and type is never too small.
+std::uint64_t readableBudget(std::uint64_t bytes);
+
 } // namespace vitrine::ui

@@ -19,7 +19,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kFragmented = 0.005; ///< less reads as none
+constexpr double kFragmented = 0.05; ///< less reads as none
 constexpr quint64 kIdleKey = (quint64{1} << 63) + 1, kSlackKey = (quint64{1} << 63) + 2;
 
 /// "90 %"
@@ -104,6 +104,7 @@ FlatNode reservedRow(const QString& name, std::uint64_t bytes, double total, qui
     bar.share = part;
     row.cells = {FlatCell(name), FlatCell(bytesText(bytes), static_cast<quint64>(bytes), QString::number(bytes)),
                  std::move(share), std::move(bar)};
+    row.cells[0].tip = name;
     row.cells[1].tip = exactBytesText(bytes);
     return row;
 }

@@ -164,14 +164,14 @@ QString FitPanel::lastText() const {
     const bool whole = !changes_.all().empty() && changes_.all().front().peak > 0;
     if (!whole) { // what comes after the failure is not known
         return tr("Up to this request the run needs a budget of %1; what comes after it is not priced.")
-            .arg(bytesText(asked));
+            .arg(bytesText(readableBudget(asked)));
     }
     const std::uint64_t needed = std::max(asked, changes_.all().front().peak);
     // A few MiB more would read as the budget that there was.
     const bool close = bytesText(needed) == bytesText(facts_.event.budget);
     QString text = (close ? tr("A budget larger by %1 would also do, for the whole run.")
                           : tr("A budget of %1 would also do, for the whole run."))
-                       .arg(bytesText(close ? needed - std::min(needed, facts_.event.budget) : needed));
+                       .arg(bytesText(readableBudget(close ? needed - std::min(needed, facts_.event.budget) : needed)));
     const sessions::RunInfo* info = context_.document->run(run_);
     const nlohmann::json environment = base::parsedObject(info != nullptr ? info->environmentJson : std::string());
     const auto device = environment.find("device");

@@ -34,7 +34,8 @@ namespace {
 
 constexpr int kNarrow = 1180;
 constexpr int kChangesWidth = 306;
-constexpr int kHolderRows = 10; ///< seen without scrolling at least
+constexpr int kHolderRows = 10;     ///< seen without scrolling at least
+constexpr int kHolderRowsOpen = 12; ///< that a window of usual height shows
 
 QString coloured(const QString& text, const QColor& color, bool strong) {
     return QStringLiteral("<span style=\"color:%1;%2\">%3</span>")
@@ -270,10 +271,13 @@ void OomPanel::refresh() {
     static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
                                                     profiler::GroupBy::Op};
     holdersModel_->setTree(holdersTree(*timeline_, facts_, kGroups[group_->current()]));
-    for (int row = 0; row < std::min(3, holdersModel_->rowCount()); ++row) {
-        if (const QModelIndex group = holdersModel_->index(row, 0); holdersModel_->rowCount(group) <= 6) {
-            holders_->expand(group); // long groups would hide the others
-        }
+    int rows = holdersModel_->rowCount();
+    for (int row = 0; row < holdersModel_->rowCount(); ++row) {
+        const QModelIndex group = holdersModel_->index(row, 0);
+        const int children = holdersModel_->rowCount(group);
+        const bool open = rows + children <= kHolderRowsOpen; // more would hide the other groups and the total
+        holders_->setExpanded(group, open);
+        rows += open ? children : 0;
     }
     changesModel_->setTree(changeTable(*timeline_, facts_));
     changesTitle_->setText(tr("What changed since %1").arg(facts_.since));
@@ -282,7 +286,8 @@ void OomPanel::refresh() {
     strip_->setTimeline(timeline_);
     stripLane_->setTimeline(timeline_);
     stripLane_->setBudget(facts_.event.budget);
-    const base::TimeNs begin = facts_.before != nullptr ? facts_.before->begin : timeline_->begin();
+    const base::TimeNs begin =
+        facts_.step != nullptr && facts_.before != nullptr ? facts_.before->begin : timeline_->begin();
     // What came after the failure, counters of a device that was cleared, explains nothing.
     const base::TimeNs end = facts_.event.time + std::max<base::TimeNs>(1, (facts_.event.time - begin) / 12);
     stripTime_->reset({timeline_->begin(), std::max(end, timeline_->end())});

@@ -81,6 +81,27 @@ void BudgetBar::paintSmall(QPainter& painter) const {
     }
 }
 
+void BudgetBar::drawBraces(QPainter& painter, double heldX, double budgetX, double neededX) const {
+    const ThemeTokens& t = themeTokens();
+    const QFont plain = Theme::instance().font(TypeRole::Table);
+    const std::uint64_t needed = held_ + asked_;
+    const double y = kBudgetBarTop + kBudgetBarHeight + 4;
+    const QString heldText = tr("held %1").arg(bytesText(held_));
+    const QString freeText = budget_ > held_ ? tr("free %1").arg(bytesText(budget_ - held_)) : QString();
+    const QString missingText = needed > budget_ ? tr("missing %1").arg(bytesText(needed - budget_)) : QString();
+    // Each leaves room for the words after it, so that narrow pieces at the end keep theirs.
+    const double missingRoom = missingText.isEmpty() ? 0 : textWidth(missingText, plain) + 12;
+    const double freeRoom = freeText.isEmpty() ? 0 : textWidth(freeText, plain) + 12;
+    double free = 0; // where the words of the next brace may begin
+    brace(painter, 0, heldX, y, heldText, t.text2, width() - missingRoom - freeRoom, free);
+    if (!freeText.isEmpty()) {
+        brace(painter, heldX + 1, budgetX, y, freeText, t.text2, width() - missingRoom, free);
+    }
+    if (!missingText.isEmpty()) {
+        brace(painter, budgetX + 1, neededX, y, missingText, t.bad, width(), free);
+    }
+}
+
 void BudgetBar::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     if (small_) {
@@ -152,21 +173,7 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     if (needed > budget_ && width() - budgetX > textWidth(neededText, plain) + 12) {
         drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededText, t.text2, plain);
     }
-    const double y = kBudgetBarTop + kBudgetBarHeight + 4;
-    const QString heldText = tr("held %1").arg(bytesText(held_));
-    const QString freeText = budget_ > held_ ? tr("free %1").arg(bytesText(budget_ - held_)) : QString();
-    const QString missingText = needed > budget_ ? tr("missing %1").arg(bytesText(needed - budget_)) : QString();
-    // Each leaves room for the words after it, so that narrow pieces at the end keep theirs.
-    const double missingRoom = missingText.isEmpty() ? 0 : textWidth(missingText, plain) + 12;
-    const double freeRoom = freeText.isEmpty() ? 0 : textWidth(freeText, plain) + 12;
-    double free = 0; // where the words of the next brace may begin
-    brace(painter, 0, xOf(held_), y, heldText, t.text2, width() - missingRoom - freeRoom, free);
-    if (!freeText.isEmpty()) {
-        brace(painter, xOf(held_) + 1, budgetX, y, freeText, t.text2, width() - missingRoom, free);
-    }
-    if (!missingText.isEmpty()) {
-        brace(painter, budgetX + 1, xOf(needed), y, missingText, t.bad, width(), free);
-    }
+    drawBraces(painter, xOf(held_), budgetX, xOf(needed));
 }
 
 } // namespace vitrine::ui

@@ -35,6 +35,7 @@ protected:
 
 private:
     void paintSmall(QPainter& painter) const;
+    void drawBraces(QPainter& painter, double heldX, double budgetX, double neededX) const;
     bool small_;
     std::vector<BudgetShare> parts_;
     std::uint64_t budget_ = 0, asked_ = 0, held_ = 0;

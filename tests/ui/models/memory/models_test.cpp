@@ -379,6 +379,9 @@ private slots:
                               QStringLiteral("-KV cache in int8, prefill in steps of 1,024")}));
         QCOMPARE(nlohmann::json::parse(changes.shown().front().experiment)["prompt_length"].get<int>(), 30);
         QVERIFY(FitChanges("no json", 100).all().empty());
+        // 16.491 GiB would read 16.49, which is too little.
+        QCOMPARE(bytesText(readableBudget(17'707'000'000)), QStringLiteral("16.50\u00A0GiB"));
+        QVERIFY(readableBudget(17'707'000'000) >= 17'707'000'000);
     }
 
     void allocationTable() {

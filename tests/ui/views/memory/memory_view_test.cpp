@@ -3,9 +3,12 @@
 // The Memory view in its window, driven by real events.
 #include "ui/views/memory/memory_view.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QCheckBox>
+#include <QClipboard>
 #include <QDir>
+#include <QGuiApplication>
 #include <QLineEdit>
 #include <QSet>
 #include <QTemporaryDir>
@@ -466,6 +469,20 @@ private slots:
         picture(QStringLiteral("memory-events"));
         QTest::keyClick(view()->stackLane(), Qt::Key_Q);
         QVERIFY(!drawer->isVisible());
+    }
+
+    void whyOutOfMemoryCopiesItsTables() {
+        QTest::keyClick(view()->stackLane(), Qt::Key_O);
+        ui::OomPanel* page = view()->oomPage();
+        QTest::keyClick(page->holders(), Qt::Key_C, Qt::ControlModifier); // nothing is selected: all of it
+        QStringList lines = QGuiApplication::clipboard()->text().split(QLatin1Char('\n'));
+        QCOMPARE(lines.front(), QStringLiteral("Holder\tSize, bytes\tShare, percent\tShare, of 1"));
+        QVERIFY(lines.back().startsWith(QStringLiteral("total\t")));
+        QCOMPARE(page->changes()->actions().size(), 2);
+        page->changes()->actions().back()->trigger();
+        lines = QGuiApplication::clipboard()->text().split(QLatin1Char('\n'));
+        QCOMPARE(lines.front(), QStringLiteral("What\tStep 2, bytes\tStep 3, bytes\tChange, bytes"));
+        QVERIFY(lines.back().startsWith(QStringLiteral("free\t")));
     }
 
     void whyOutOfMemoryAtEveryWidth() {
