@@ -145,7 +145,7 @@ TEST_F(WorkloadBatch, ARowsOwnSeedGivesTheSameAnswerWhereverItStands) {
 }
 
 TEST_F(WorkloadBatch, PenaltiesOfARowAreThoseOfGenerate) {
-    const Json penalties = {{"frequency_penalty", 2}, {"presence_penalty", 1.5}};
+    const Json penalties = {{"frequency_penalty", -2}, {"presence_penalty", -1.5}};
     Json plain = {{"tokens", {3, 5, 8}}, {"max_new_tokens", 30}};
     Json punished = plain;
     punished.update(penalties);
@@ -156,7 +156,7 @@ TEST_F(WorkloadBatch, PenaltiesOfARowAreThoseOfGenerate) {
         {{"vitrine", 1}, {"workload", "generate"}, {"model", test::fixture("gpt-oss-mxfp4")}, {"backend", "cpu"}});
     const Json alone = runExperiment(Experiment::parse(punished, "experiment"), {}, {});
     EXPECT_EQ(rows.at(1)["ids"], alone["ids"]);
-    EXPECT_NE(rows.at(1)["ids"], rows.at(0)["ids"]) << "a small model repeats itself";
+    EXPECT_NE(rows.at(1)["ids"], rows.at(0)["ids"]) << "what was said is said again";
     EXPECT_EQ(rows.at(2)["ids"], rows.at(0)["ids"]);
     // Penalties of the experiment are those of the rows that name none.
     Json experiment = penalties;
