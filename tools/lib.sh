@@ -14,7 +14,7 @@ build_packages=(
     g++ cmake ninja-build ccache mold pkg-config git ca-certificates
     libgtest-dev libgmock-dev libbenchmark-dev
     nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev
-    libzstd-dev libsqlite3-dev libpcre2-dev libutf8proc-dev libmicrohttpd-dev
+    libzstd-dev libsqlite3-dev libpcre2-dev libutf8proc-dev
     qt6-base-dev libqt6opengl6-dev qt6-charts-dev qt6-svg-dev libgl-dev
     fonts-noto-core fonts-noto-mono
 )

@@ -32,7 +32,8 @@ std::optional<ApiError> errorOf(const engine::BatchResult& result) {
                                   result.failure,
                               {}, "out_of_memory");
     default:
-        return ApiError(kServerError, "the server failed and stops", {}, "server_failed");
+        return result.failure.empty() ? ApiError(kServerError, "the server failed and stops", {}, "server_failed")
+                                      : ApiError(kServerError, result.failure, {}, "not_finite");
     }
 }
 
@@ -50,6 +51,7 @@ public:
     void token(const engine::GeneratedToken& token) override { exchange_->token(index_, token); }
     void ended(const engine::BatchResult& result) override {
         exchange_->inbox_.done(this);
+        exchange_->inbox_.metrics().ended(result);
         exchange_->ended(index_, result);
     }
 
@@ -87,9 +89,9 @@ std::optional<Exchange::Reply> Exchange::reply(Sleeper& sleeper) {
         return std::nullopt;
     }
     if (error_) {
-        return Reply{error_->status, bodyText(errorBody(*error_))};
+        return Reply{error_->status, bodyText(errorBody(*error_)), error_};
     }
-    return Reply{200, bodyText(replyObject(head_, choices_, usage_))};
+    return Reply{200, bodyText(replyObject(head_, choices_, usage_)), std::nullopt};
 }
 
 std::int64_t Exchange::read(char* out, std::size_t most, Sleeper& sleeper) {

@@ -43,6 +43,7 @@ public:
     struct Reply {
         int status = 200;
         std::string body;
+        std::optional<ApiError> error; ///< why there is no answer; the other fields say it too
     };
     /// The whole answer when it is complete. Until then it returns nothing and has put `sleeper` to sleep.
     std::optional<Reply> reply(Sleeper& sleeper);

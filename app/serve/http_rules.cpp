@@ -66,6 +66,10 @@ void checkBodyHeaders(const HttpHeaders& headers) {
         throw ApiError(415, bare.empty() ? "Content-Type: missing; it must be application/json"
                                          : fmt::format("Content-Type: \"{}\" is not application/json", bare));
     }
+    if (headers.contentLength.empty() && headers.transferEncoding.empty()) {
+        throw ApiError(411, "Content-Length: missing; say how long the body is, or send it in chunks", {},
+                       "length_required");
+    }
     if (bodyLength(headers).value_or(kMostBodyBytes + 1) > kMostBodyBytes) {
         throw bodyTooLarge();
     }
@@ -103,10 +107,10 @@ void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool lo
         throw ApiError(403, fmt::format("Host: \"{}\" is not a name of this machine", headers.host));
     }
     const bool posts = isPostPath(headers.url);
-    if (!posts && !isModelPath(headers.url) && headers.url != kHealthPath) {
+    if (!posts && !isModelPath(headers.url) && headers.url != kHealthPath && headers.url != kMetricsPath) {
         throw ApiError(404,
-                       fmt::format("{}: unknown; there are POST {}, POST {}, GET {} and GET {}", headers.url, kChatPath,
-                                   kCompletionsPath, kModelsPath, kHealthPath),
+                       fmt::format("{}: unknown; there are POST {}, POST {}, GET {}, GET {} and GET {}", headers.url,
+                                   kChatPath, kCompletionsPath, kModelsPath, kHealthPath, kMetricsPath),
                        {}, "unknown_url");
     }
     if (!apiKey.empty() && headers.url != kHealthPath) {

@@ -15,17 +15,18 @@ namespace vitrine::app {
 
 /// Headers that are missing are empty.
 struct HttpHeaders {
-    std::string method, url, host, contentType, contentLength, authorization, origin;
+    std::string method, url, host, contentType, contentLength, transferEncoding, authorization, origin;
 };
 
 inline constexpr std::string_view kHealthPath = "/health";
+inline constexpr std::string_view kMetricsPath = "/metrics";
 inline constexpr std::string_view kModelsPath = "/v1/models";
 inline constexpr std::string_view kChatPath = "/v1/chat/completions";
 inline constexpr std::string_view kCompletionsPath = "/v1/completions";
 
-/// Throws ApiError: 404, 405, 401, 403, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server listens to
-/// this machine only; a Host that is not a name of this machine is refused, because it comes from a web page that was
-/// redirected here (DNS rebinding).
+/// Throws ApiError: 401, 403, 404, 405, 411, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server
+/// listens to this machine only; a Host that is not a name of this machine is refused, because it comes from a web page
+/// that was redirected here (DNS rebinding).
 void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool loopback);
 
 /// What Content-Length says; 0 where it is missing, nothing where it is no number.

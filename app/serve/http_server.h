@@ -2,24 +2,18 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// HTTP: connections, headers, bodies and their limits, by libmicrohttpd (a few threads with epoll for all connections).
-// The contents of answers come from the Inbox and its exchanges.
+// What the endpoint answers at which path. Connections are in http_loop.h and http_connection.h; the contents of
+// answers come from the Inbox and its exchanges.
 
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <unordered_set>
+#include <string_view>
 #include <vector>
 
-#include "app/serve/connection_watch.h"
-#include "app/serve/exchange.h"
+#include "app/serve/http_loop.h"
 #include "app/serve/inbox.h"
-
-struct MHD_Daemon;
-struct MHD_Connection;
 
 namespace vitrine::app {
 
@@ -29,49 +23,43 @@ struct HttpOptions {
     std::vector<std::string> modelNames;
     std::int64_t maxConnections = 4096;
     bool loopback = true;              ///< only names of this machine are taken as Host
-    std::chrono::seconds patience{60}; ///< for a whole request
+    std::chrono::seconds patience{60}; ///< for a whole request, and for an answer that the client does not read
 };
 
-class HttpServer {
+class HttpServer final : private HttpSite {
 public:
-    /// Takes over the listening socket. Throws Unsupported.
+    /// Takes over the listening socket, which does not block. Throws Unsupported; the socket stays the caller's then.
     HttpServer(int listening, HttpOptions options, Inbox& inbox);
-    ~HttpServer();
-    HttpServer(const HttpServer&) = delete; // the library holds its address
+    ~HttpServer() override;
+    HttpServer(const HttpServer&) = delete; // connections hold its address
     HttpServer& operator=(const HttpServer&) = delete;
 
     /// Waits a moment for answers that are being sent, then ends all connections. Afterwards nothing is served.
     void close();
 
 private:
-    class Call;
-    friend struct HttpCallbacks;
+    void checkHead(const HttpRequest& request) const override;
+    HttpAnswer answer(const HttpRequest& request) override;
+    HttpReply errorReply(const ApiError& error, const HttpRequest& request) const override;
+    void answered(int status) override;
+    bool hold(std::int64_t bytes) override;
 
-    std::unique_ptr<Call> begin(MHD_Connection* connection, const char* url, const char* method);
-    void check(Call& call, MHD_Connection* connection) const;
-    /// Whether the connection goes on.
-    bool answer(Call& call);
-    std::optional<Exchange::Reply> take(Call& call);
-    Exchange::Reply modelsReply(const std::string& url) const;
-    Exchange::Reply healthReply() const;
-    void submit(Call& call);
+    HttpReply modelsReply(const std::string& path) const;
+    HttpReply healthReply() const;
+    HttpReply metricsReply() const;
+    std::shared_ptr<Exchange> submit(const HttpRequest& request);
     bool isKnown(const std::string& name) const;
     ApiError unknownModel(const std::string& name) const;
     ApiError notThere() const;
-    bool sendReply(Call& call, int status, const std::string& body) const;
-    bool sendStream(Call& call) const;
-    std::string newId(const char* prefix);
+    std::string newId(std::string_view prefix);
 
     const HttpOptions options_;
     Inbox& inbox_;
-    ConnectionWatch watch_;
     const std::int64_t created_;
     const std::uint64_t salt_;
     std::atomic<std::uint64_t> ids_ = 0;
-    std::atomic<std::size_t> heldBytes_ = 0; ///< of bodies
-    std::mutex mutex_;                       ///< guards calls_
-    std::unordered_set<Call*> calls_;
-    MHD_Daemon* daemon_ = nullptr;
+    std::atomic<std::int64_t> heldBytes_ = 0; ///< of bodies
+    std::unique_ptr<HttpLoops> loops_;        ///< null: closed
 };
 
 } // namespace vitrine::app

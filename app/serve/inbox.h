@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/serve/request_server.h"
+#include "app/serve/serve_metrics.h"
 
 namespace vitrine::app {
 
@@ -35,6 +36,8 @@ public:
     void leave(const std::vector<std::shared_ptr<const engine::RequestListener>>& listeners);
     /// Takes no new requests. Requests under way may run for the time `drain`.
     void stop();
+    ServeMetrics& metrics() { return metrics_; }
+    const ServeMetrics& metrics() const { return metrics_; }
     std::int64_t maxQueue() const { return maxQueue_; }
     /// The status that the run reported last. Requests that the run has not taken yet count as waiting.
     engine::ServeStatus lastStatus() const;
@@ -58,6 +61,7 @@ private:
 
     const std::int64_t maxQueue_;
     const std::chrono::seconds drain_;
+    ServeMetrics metrics_;
     std::function<void(const engine::ServedModel&)> onReady_;
     std::function<void(const engine::ServeStatus&)> onStatus_;
 

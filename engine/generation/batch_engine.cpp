@@ -178,6 +178,7 @@ bool BatchEngine::step() {
     pagesMoved_ = true;
     if (schedule.empty()) {
         landLast();
+        endBroken();
         return true;
     }
     if (std::exchange(idle_, false) && swap_ != nullptr) {
@@ -195,6 +196,7 @@ bool BatchEngine::step() {
         }
         retrySmaller(*next, error);
     }
+    endBroken();
     return true;
 }
 

@@ -41,6 +41,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/cache/kv_swap.h"
@@ -59,6 +60,9 @@ struct BatchOptions {
     base::ProgressSink* progress = nullptr; ///< receives the progress of compiling kernels
     /// Whether the engine goes on after a step that does not fit into memory; only in mode Continuous.
     bool survivesOutOfMemory = false;
+    /// Whether a request whose logits are not finite ends with Failed while the others go on. Else step() throws
+    /// BadInput.
+    bool survivesBrokenNumbers = false;
     /// Tokens of the longest prompt that will come, and of the longest prompt together with its answer; 0: not known.
     /// Memory and kernels are prepared for them before the first step.
     std::int64_t longestPrompt = 0;
@@ -70,7 +74,7 @@ struct BatchOptions {
 struct BatchResult {
     GenerateResult result;
     std::string refusal; ///< why the request was refused; empty: it was not refused
-    std::string failure; ///< why the request ended with OutOfMemory while others go on; empty: it did not
+    std::string failure; ///< why the request ended with OutOfMemory or Failed while others go on; empty: it did not
     base::TimeNs arrival = 0;
     base::TimeNs admitted = -1;
     base::TimeNs firstToken = -1;
@@ -100,7 +104,7 @@ struct BatchCounts {
     double worstFragmentation = 0;
     /// Steps that did not fit into memory and were scheduled again, and pools that could not grow.
     std::int64_t outOfMemorySteps = 0;
-    std::int64_t failedRequests = 0; ///< requests that ended with OutOfMemory
+    std::int64_t failedRequests = 0; ///< requests that ended with OutOfMemory, or with Failed while others went on
     std::int64_t lostSwaps = 0;      ///< preempted requests for whose pages the host had no memory
     double prefillSeconds = 0;       ///< time of steps that read prompts
     double decodeSeconds = 0;        ///< time of the other steps
@@ -175,6 +179,8 @@ private:
     void landed(const PendingStep& pending, base::TimeNs begin) override;
     void accept(ActiveRequest& request, std::int32_t id, float logprob,
                 std::vector<std::pair<std::int32_t, float>> top) override;
+    void broken(ActiveRequest& request, const PendingStep& pending) override;
+    void endBroken();
     void retrySmaller(const PendingStep& pending, const base::OutOfMemory& error);
     void raiseTokenLimit();
     void mapWholePool();
@@ -213,8 +219,14 @@ private:
     std::int64_t refusedAt_ = -1;
     std::int64_t fitting_ = 0; ///< steps that fitted since the last one that did not
     std::string lastOutOfMemory_;
-    bool pagesMoved_ = false; ///< pages changed hands since the cache reported them last
-    bool idle_ = false;       ///< the last call of step() had nothing to do
+    struct BrokenStep {
+        std::int32_t request = 0;
+        std::string_view name; ///< of the step
+        std::int64_t index = 0;
+    };
+    std::vector<BrokenStep> broken_; ///< what gave logits that are not finite since endBroken()
+    bool pagesMoved_ = false;        ///< pages changed hands since the cache reported them last
+    bool idle_ = false;              ///< the last call of step() had nothing to do
     bool finished_ = false;
 };
 

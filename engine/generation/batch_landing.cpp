@@ -4,8 +4,11 @@
 // What becomes of a step of a batch: its tokens, its counts, the requests that end with it.
 
 #include <algorithm>
+#include <utility>
 
+#include "base/error.h"
 #include "engine/generation/batch_row.h"
+#include "engine/generation/broken_numbers.h"
 
 namespace vitrine::engine {
 
@@ -81,6 +84,34 @@ void BatchEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
     }
 }
 
+/// The step names are literals of step_engine.cpp.
+void BatchEngine::broken(ActiveRequest& request, const PendingStep& pending) {
+    broken_.push_back({request.number(), pending.batch.name, pending.schedule.index});
+}
+
+void BatchEngine::endBroken() {
+    if (broken_.empty()) {
+        return;
+    }
+    if (underWay() != nullptr) {
+        landLast();
+    }
+    for (const BrokenStep& step : std::exchange(broken_, {})) {
+        Row* const row = unendedRow(step.request);
+        if (row == nullptr) {
+            continue;
+        }
+        row->out.failure = brokenNumbers(model_, row->request.history(), step.name, step.index);
+        if (!options_.survivesBrokenNumbers) {
+            throw base::BadInput(row->out.failure);
+        }
+        ++counts_.failedRequests;
+        pagesMoved_ = true;
+        scheduler_->cancel(step.request);
+        endRow(*row, FinishReason::Failed, now(), finishReasonName(FinishReason::Failed));
+    }
+}
+
 void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason) {
     const std::int32_t number = row.request.number();
     row.request.end(finish);
@@ -88,7 +119,8 @@ void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::
     if (swap_ != nullptr) {
         swap_->drop(number);
     }
-    const bool cancelled = finish == FinishReason::Cancelled || finish == FinishReason::OutOfMemory;
+    const bool cancelled =
+        finish == FinishReason::Cancelled || finish == FinishReason::OutOfMemory || finish == FinishReason::Failed;
     trace_->request(number, cancelled ? base::RequestChange::Cancelled : base::RequestChange::Finished, time, -1,
                     counts_.steps > 0 ? counts_.steps - 1 : -1, static_cast<std::int64_t>(row.out.result.ids.size()),
                     reason);

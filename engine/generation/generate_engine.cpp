@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "engine/generation/broken_numbers.h"
 #include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::engine {
@@ -264,6 +265,12 @@ void GenerateEngine::accept(ActiveRequest& request, std::int32_t id, float logpr
         cache_->removeSequence(row.sequence);
         row.sequence = -1;
     }
+}
+
+/// All requests have the same weights: the run ends.
+void GenerateEngine::broken(ActiveRequest& request, const PendingStep& pending) {
+    drop();
+    throw base::BadInput(brokenNumbers(model_, request.history(), pending.batch.name, pending.batch.index));
 }
 
 /// Goes over steps that would repeat the last one: nothing is computed, their time passes.

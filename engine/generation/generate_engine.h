@@ -35,6 +35,7 @@ private:
 
     ActiveRequest* unended(std::int32_t request) const override;
     std::int32_t topLogprobsOf(const ActiveRequest&) const override { return options_.topLogprobs; }
+    void broken(ActiveRequest& request, const PendingStep& pending) override;
     bool lives(const ScheduledRow& scheduled) const override { return unended(scheduled.request) != nullptr; }
     void complete(PendingStep& pending) override;
     bool launch(const PendingStep& pending) override;

@@ -3,6 +3,7 @@
 #include "engine/generation/step_engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace vitrine::engine {
@@ -122,6 +123,10 @@ void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     for (std::size_t row = 0; row < pending.sampled.size(); ++row) {
         ActiveRequest* const request = unended(pending.sampled[row]);
         if (request == nullptr) {
+            continue;
+        }
+        if (!out.logprobs.empty() && !std::isfinite(out.logprobs[row])) {
+            broken(*request, pending);
             continue;
         }
         std::vector<std::pair<std::int32_t, float>> top;

@@ -88,6 +88,9 @@ protected:
     virtual void accept(ActiveRequest& request, std::int32_t id, float logprob,
                         std::vector<std::pair<std::int32_t, float>> top) = 0;
 
+    /// Called in place of accept() when a logit of the request's row was not finite.
+    virtual void broken(ActiveRequest& request, const PendingStep& pending) = 0;
+
     /// Whether the step may be launched before the host knows what the step before it sampled.
     bool mayLaunch(const PendingStep& pending) const;
 

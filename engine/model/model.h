@@ -68,6 +68,12 @@ struct ExpertUse {
     std::int64_t tokens = 0;  ///< of the counted steps
 };
 
+/// Where the numbers of a step are first NaN or infinite.
+struct BrokenPlace {
+    static constexpr std::int32_t kNowhere = -2, kEmbedding = -1;
+    std::int32_t layer = kNowhere; ///< or one of these
+};
+
 /// The new tokens of one sequence in a step.
 struct StepSequence {
     int sequence = 0; ///< its number in the cache
@@ -109,6 +115,9 @@ struct StepBatch {
     /// Receives the number of experts that the step reads, or null. Only for measurements: the step downloads the
     /// router's choice of every layer, which makes it slower. On Meta nothing is counted.
     ExpertUse* expertUse = nullptr;
+    /// Receives the first layer whose output is not finite, or null. Only to find a fault: the step downloads the
+    /// output of every layer. On Meta nothing is looked at.
+    BrokenPlace* broken = nullptr;
 };
 
 /// How Model::launch starts a step.
@@ -124,7 +133,7 @@ enum class Launch : std::uint8_t {
 
 struct StepOutput {
     std::vector<std::int32_t> ids;    ///< (rows) when sampling
-    std::vector<float> logprobs;      ///< (rows); 0 on Meta
+    std::vector<float> logprobs;      ///< (rows); 0 on Meta; NaN where a logit of the row is not finite
     std::vector<std::int32_t> topIds; ///< (rows, topLogprobs)
     std::vector<float> topLogprobs;   ///< (rows, topLogprobs)
 };

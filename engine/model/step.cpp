@@ -3,9 +3,13 @@
 #include "engine/model/step.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "engine/model/embed_tokens.h"
+#include "kernels/core/floats.h"
 #include "kernels/ops/fused/blocks.h"
 
 namespace vitrine::engine {
@@ -53,6 +57,7 @@ StepOutput StepRunner::run() {
     }
     const kernels::Tensor x = runner_.activation("hidden", Shape{stepInputs_.tokens, config.hidden});
     embedTokens(runner_, model_.decoder(), input(stepInputs_.ids), x.view());
+    lookAt(x.view(), BrokenPlace::kEmbedding);
     runLayers(x.view());
     if (stepInputs_.rows == 0) {
         return {};
@@ -75,6 +80,22 @@ void StepRunner::runLayers(const TensorView& x) {
         }
         attentionForward(runner_, {model_.config(), layer, tokens, cache ? &*cache : nullptr}, x, x, nullptr);
         mlpForward(runner_, model_.config(), layer, x, x, nullptr, counts ? &countExpertsOf : nullptr);
+        lookAt(x, static_cast<std::int32_t>(i));
+    }
+}
+
+/// Notes the layer when its output is not finite, and the first one.
+void StepRunner::lookAt(const TensorView& x, std::int32_t layer) const {
+    BrokenPlace* const broken = stepInputs_.batch.broken;
+    if (broken == nullptr || broken->layer != BrokenPlace::kNowhere || !context_.can().computesValues) {
+        return;
+    }
+    std::vector<std::byte> bytes(x.bytes());
+    context_.download(x.data, bytes.data(), x.bytes());
+    std::vector<float> values(static_cast<std::size_t>(x.shape.count()));
+    kernels::loadFloats(x.dtype, bytes.data(), 0, x.shape.count(), values.data());
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
+        broken->layer = layer;
     }
 }
 

@@ -143,6 +143,7 @@ private:
     kernels::DType newKeyType(const kernels::KvView& view) const;
     bool writesBeforeAttention(int index) const;
     kernels::KvView viewAfter(int index, kernels::KvView view) const;
+    void lookAt(const kernels::TensorView& x, std::int32_t layer) const;
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);

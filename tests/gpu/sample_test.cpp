@@ -69,11 +69,33 @@ TEST(SampleGpu, BrokenLogitsDoNotWin) {
     VITRINE_NEEDS_GPU();
     TestTensor logits(DType::F32, Shape{1, 4100});
     std::vector<double> values(4100, -1);
-    values[7] = std::numeric_limits<double>::quiet_NaN();
     values[4099] = 2;
-    logits.fill(values);
-    expectSame(logits, std::vector<SampleParameters>(1), 0);
-    expectSame(logits, std::vector<SampleParameters>(1), 3);
+    for (const double broken : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        values[7] = broken;
+        logits.fill(values);
+        for (const float temperature : {0.0F, 1.0F}) {
+            SampleParameters parameters;
+            parameters.temperature = temperature;
+            const std::vector<SampleParameters> rows(1, parameters);
+            TestTensor ids(DType::I32, Shape{1}), logprobs(DType::F32, Shape{1});
+            TestTensor packed(DType::I32, Shape{static_cast<std::int64_t>(packSampleParameters(rows).size())});
+            packed.fillInts(packSampleParameters(rows));
+            testing::OnDevice device(*testing::gpu());
+            Sample op;
+            op.logits = device(logits);
+            op.parameters = rows;
+            op.packed = device(packed);
+            op.ids = device(ids);
+            op.logprobs = device(logprobs);
+            device.run(op);
+            device.download(ids);
+            device.download(logprobs);
+            EXPECT_TRUE(std::isnan(logprobs.values()[0])) << "it says that the row is broken";
+            if (temperature == 0) {
+                EXPECT_EQ(ids.values()[0], std::isnan(broken) ? 4099 : 7);
+            }
+        }
+    }
 }
 
 /// `rows` rows of every mixture of filters.

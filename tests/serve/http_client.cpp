@@ -53,6 +53,10 @@ std::optional<HttpReply> takeReply(std::string& in, bool ended) {
     HttpReply reply;
     reply.headers = in.substr(0, split + 2);
     reply.status = std::atoi(in.c_str() + in.find(' '));
+    if (reply.status == 100) {
+        in.erase(0, split + 4); // the answer is still to come
+        return takeReply(in, ended);
+    }
     std::size_t at = split + 4;
     if (headerValue(reply.headers, "Transfer-Encoding") == "chunked") {
         for (;;) {

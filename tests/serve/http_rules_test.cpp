@@ -32,7 +32,7 @@ TEST(HttpRules, PathsAndMethods) {
     HttpHeaders headers = postHeaders();
     headers.method = "GET";
     EXPECT_EQ(statusOf(headers), 405);
-    for (const char* path : {"/v1/models", "/v1/models/x", "/health"}) {
+    for (const char* path : {"/v1/models", "/v1/models/x", "/health", "/metrics"}) {
         headers.url = path;
         EXPECT_EQ(statusOf(headers), 200) << path;
     }
@@ -86,6 +86,11 @@ TEST(HttpRules, BodiesHaveATypeAndALimit) {
     EXPECT_EQ(statusOf(headers), 200) << "tools leave it out";
     headers.origin = "https://evil.example";
     EXPECT_EQ(statusOf(headers), 415) << "pages do so to be sent without being asked";
+    headers = postHeaders();
+    headers.contentLength = "";
+    EXPECT_EQ(statusOf(headers), 411);
+    headers.transferEncoding = "chunked";
+    EXPECT_EQ(statusOf(headers), 200);
     headers = postHeaders();
     headers.contentLength = "8388608";
     EXPECT_EQ(statusOf(headers), 200);

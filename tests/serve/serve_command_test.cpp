@@ -110,6 +110,7 @@ TEST(ServeCommand, MistakesAreOneLineEach) {
     expect({"--host", "no such name."}, "no such name.");
     expect({"--port", "70000"}, "70000");
     expect({"--slots", "0"}, "slots");
+    expect({"--api-key", ""}, "api_key: is empty");
     expect({"--stop", "x"}, "tokenizer");
     test::Program first(serve({}));
     ASSERT_TRUE(first.waitForOutput("/v1\n"));

@@ -72,7 +72,7 @@ struct ThirdParty {
     std::string_view files;  ///< regular expression for the whole path
 };
 
-constexpr std::array<ThirdParty, 16> kThirdParty = {{
+constexpr std::array<ThirdParty, 15> kThirdParty = {{
     {"fmt/.*", ".*\\.cpp"},
     {"spdlog/.*", "base/.*\\.cpp"},
     {"nlohmann/json\\.hpp", ".*\\.cpp"},
@@ -86,7 +86,6 @@ constexpr std::array<ThirdParty, 16> kThirdParty = {{
     {"(zlib\\.h|google/protobuf/.*)", "profiler/(import|export)/.*"},
     {"sqlite3\\.h", "(sessions|profiler/import|profiler/export)/.*"},
     {"CLI/.*", "app/cli/.*"},
-    {"microhttpd\\.h", "app/serve/.*"},
     {"Qt?(Chart|LineSeries|AreaSeries|BarSeries|BarSet|ScatterSeries|ValueAxis|Legend).*|QtCharts.*", "ui/widgets/.*"},
     {"Q[A-Z]?.*", "(ui/widgets|ui/views|app/gui)/.*"},
 }};

@@ -11,6 +11,7 @@
 #include "app/cli/common/interrupt.h"
 #include "app/cli/common/run_experiment.h"
 #include "app/serve/request_server.h"
+#include "base/error.h"
 #include "base/units.h"
 
 namespace vitrine::app {
@@ -118,10 +119,14 @@ std::string readyText(const RequestServer& server, const RequestServerOptions& o
            fmt::format("Ctrl-C gives answers under way {} s to end; once more ends at once\n", options.drain.count());
 }
 
-int serve(const engine::Experiment& experiment, const std::string& sessionFile, ServeFlags flags,
+int serve(const engine::Experiment& experiment, const std::string& sessionFile, ServeFlags flags, bool keyGiven,
           const GlobalOptions& options) {
-    if (const char* key = std::getenv("VITRINE_API_KEY"); key != nullptr && flags.server.apiKey.empty()) {
+    if (const char* key = std::getenv("VITRINE_API_KEY"); key != nullptr && !keyGiven) {
         flags.server.apiKey = key;
+        keyGiven = true;
+    }
+    if (keyGiven && flags.server.apiKey.empty()) {
+        throw base::BadInput("api_key: is empty; give a key with --api-key or VITRINE_API_KEY, or leave it out");
     }
     requireUtf8("--served-name", flags.server.servedName);
     flags.server.model = experiment.text("model");
@@ -170,14 +175,14 @@ void addServe(CLI::App& app, CommandLine& line) {
     const auto flags = std::make_shared<ServeFlags>();
     addFlags(*command, *flags);
     const auto experiment = std::make_shared<ExperimentOptions>(*command, "serve", false);
-    command->callback([&line, experiment, flags] {
-        line.action = [&line, experiment, flags] {
+    command->callback([&line, command, experiment, flags] {
+        line.action = [&line, command, experiment, flags] {
             const engine::Experiment value = experiment->experiment();
             if (experiment->dumpSpec()) {
                 printOut(value.toJson().dump(2, ' ', false, json::error_handler_t::replace) + "\n");
                 return 0;
             }
-            return serve(value, experiment->sessionFile(), *flags, line.options);
+            return serve(value, experiment->sessionFile(), *flags, command->count("--api-key") > 0, line.options);
         };
     });
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -100,7 +101,18 @@ void FinetuneLoop::step(std::int64_t number) {
     const bool saves = number == 1 && run_.spec.has("save_gradients");
     const TrainingStep done = trainer_.step(data_.batches(number), rate_.at(number - 1), number,
                                             saves ? std::function<void()>([this] { saveGradients(); }) : nullptr);
+    requireFinite("loss", done.loss, number);
+    requireFinite("gradient norm", done.gradientNorm, number);
     report(done, number);
+}
+
+/// The state is spoiled; checkpoints of earlier steps are not.
+void FinetuneLoop::requireFinite(std::string_view what, double value, std::int64_t step) const {
+    if (!std::isfinite(value)) {
+        throw base::BadInput(
+            fmt::format("lr: the {} is {} at step {}; try a smaller one, or check the model's weights and the data",
+                        what, value, step));
+    }
 }
 
 void FinetuneLoop::openMetricFiles() {
@@ -146,6 +158,7 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
 
 void FinetuneLoop::evaluate(std::int64_t number) {
     evalLosses_.push_back(trainer_.loss(data_.validation()));
+    requireFinite("validation loss", evalLosses_.back(), number);
     evalSteps_.push_back(number);
     if (board_ != nullptr) {
         const NamedMetric loss{"eval/loss", evalLosses_.back()};

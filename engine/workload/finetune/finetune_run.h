@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "engine/training/adapter.h"
@@ -68,6 +69,7 @@ private:
     void save(std::int64_t number);
     void resume();
     void openMetricFiles();
+    void requireFinite(std::string_view what, double value, std::int64_t step) const;
     void report(const TrainingStep& step, std::int64_t number);
     void addMetrics();
     void addPeak();

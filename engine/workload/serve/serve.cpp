@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -135,10 +136,19 @@ private:
         numbers_.erase(listener.get());
         const BatchResult result = engine_.takeResult(number);
         count(result);
+        reportBroken(result);
         if (run_.sinks.requestEnded) {
             run_.sinks.requestEnded(number);
         }
         listener->ended(result);
+    }
+
+    /// The client gets the reason too; whoever looks after the server needs it once.
+    void reportBroken(const BatchResult& result) {
+        if (result.result.finish == FinishReason::Failed && !result.failure.empty() &&
+            !std::exchange(brokenReported_, true)) {
+            base::logWarning(fmt::format("a request failed: {}", result.failure));
+        }
     }
 
     void count(const BatchResult& result) {
@@ -205,6 +215,7 @@ private:
     base::TimeNs reported_ = 0;
     std::int64_t reportedRunning_ = 0;
     base::TimeNs warned_ = 0;
+    bool brokenReported_ = false;
     std::int64_t reportedMemory_ = 0;                                         ///< steps and swaps that did not fit
     std::unordered_map<std::int32_t, std::shared_ptr<RequestListener>> open_; ///< by number
     std::unordered_map<const RequestListener*, std::int32_t> numbers_;
@@ -265,6 +276,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.mostForbidden = maker.mostForbidden() + 2 * kMostBiasedTokens; // lists of ids, and of ids with a bias
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.survivesOutOfMemory = true;
+    batch.survivesBrokenNumbers = true;
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = "continuous";
     metrics[result::kSlots.key] = batch.scheduler.slots;

@@ -37,6 +37,12 @@ __device__ __forceinline__ float exponential(float x) {
     return x < -87.3F ? 0.0F : __fmul_rn(series, __uint_as_float(exponent));
 }
 
+/// e^(value - maximum) of a value that went through comparable(); NaN where it was not finite.
+__device__ __forceinline__ float weightBelow(float value, float maximum) {
+    const bool finite = value > __int_as_float(0xFF800000) && value < 3.402823466e38F;
+    return finite ? __expf(value - maximum) : __int_as_float(0x7FC00000);
+}
+
 /// log(sum of e^(x - maximum)) + maximum.
 __device__ __forceinline__ float logSum(float maximum, float sum) {
     return maximum > __int_as_float(0xFF800000) ? maximum + logf(sum) : maximum;

@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(filtered::kThreads)
             const float maximum = rankValue(key);
             float sum = 0;
             forWarpIds(slice, values, [&](int id, float value) {
-                sum += id >= 0 && value > __int_as_float(0xFF800000) ? __expf(value - maximum) : 0.0F;
+                sum += id >= 0 ? weightBelow(value, maximum) : 0.0F;
             });
             logOfSum = logSum(maximum, clusterSum(shared, sum));
             if (p.topLogprobs > 0) {

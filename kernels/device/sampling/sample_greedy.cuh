@@ -28,10 +28,10 @@ struct alignas(16) Partial {
 /// Pieces of a row that have finished; whoever finishes last sets it back to 0.
 __device__ unsigned counters[kMaxRows];
 
-/// What a sum relative to `from` becomes when it is expressed relative to `to`.
+/// What a sum relative to `from` becomes when it is expressed relative to `to`. A sum that is NaN stays so.
 __device__ __forceinline__ float rescaled(float sum, u64 from, u64 to) {
     const float value = from == 0 ? __int_as_float(0xFF800000) : rankValue(from);
-    return value == __int_as_float(0xFF800000) ? 0.0F : sum * __expf(value - rankValue(to));
+    return value == __int_as_float(0xFF800000) && sum == sum ? 0.0F : sum * __expf(value - rankValue(to));
 }
 
 /// Merges what the lanes hold; every lane gets the result. Keys of nothing are 0.
@@ -66,10 +66,11 @@ template <class X> __device__ __forceinline__ Partial partialOf(const X* logits,
     }
     float sum = 0;
 #pragma unroll
-    for (const auto& piece : values) {
+    for (int i = 0; i < kLoads; ++i) {
+        const int at = begin + (i * 32 + lane) * VT_VECTOR;
 #pragma unroll
-        for (const float value : piece) {
-            sum += value > kNothing ? __expf(value - maximum) : 0.0F;
+        for (int j = 0; j < VT_VECTOR; ++j) {
+            sum += at < vocab ? weightBelow(values[i][j], maximum) : 0.0F;
         }
     }
     return merge(begin + lane * VT_VECTOR < vocab ? rankKey(maximum, number) : 0, sum);

@@ -50,7 +50,8 @@ std::vector<LogitChange> logitChanges(const SampleParameters& parameters);
 bool needsHistory(const SampleParameters& parameters);
 
 /// Order: repetition penalty, logitChanges(), forbidden ids, temperature, top-k, top-p, min-p, draw. Ties go to the
-/// lower id. Log-probabilities are natural logarithms of the softmax over the raw logits, before all of that.
+/// lower id. Log-probabilities are natural logarithms of the softmax over the raw logits, before all of that. The
+/// chosen token's is NaN where any logit of the row is not finite.
 struct Sample {
     static constexpr std::string_view kName = "Sample";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;

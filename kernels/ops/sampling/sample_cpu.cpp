@@ -116,7 +116,7 @@ public:
         const std::int32_t id = choose();
         op_.ids.as<std::int32_t>()[row_] = id;
         if (!op_.logprobs.empty()) {
-            op_.logprobs.as<float>()[row_] = rawLogit(id) - logSum;
+            op_.logprobs.as<float>()[row_] = finite_ ? rawLogit(id) - logSum : std::numeric_limits<float>::quiet_NaN();
         }
     }
 
@@ -124,10 +124,13 @@ private:
     /// A broken model's NaN and infinities must not break the order that sorting needs.
     void makeComparable() {
         constexpr float kLargest = std::numeric_limits<float>::max();
+        bool finite = true;
         for (std::int64_t i = 0; i < vocab_; ++i) {
+            finite &= std::abs(values_[i]) <= kLargest;
             const float value = values_[i] > kLargest ? kLargest : values_[i];
             values_[i] = value == value ? value : kImpossible;
         }
+        finite_ = finite;
     }
 
     float rawLogit(std::int32_t id) const {
@@ -283,6 +286,7 @@ private:
     std::int64_t vocab_;
     float* values_;
     std::int32_t* ids_;
+    bool finite_ = true; ///< every logit of the row
 };
 
 } // namespace

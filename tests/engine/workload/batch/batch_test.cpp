@@ -144,6 +144,27 @@ TEST_F(WorkloadBatch, ARowsOwnSeedGivesTheSameAnswerWhereverItStands) {
     EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row["ids"] == alone["ids"]; }));
 }
 
+TEST_F(WorkloadBatch, PenaltiesOfARowAreThoseOfGenerate) {
+    const Json penalties = {{"frequency_penalty", -2}, {"presence_penalty", -1.5}};
+    Json plain = {{"tokens", {3, 5, 8}}, {"max_new_tokens", 30}};
+    Json punished = plain;
+    punished.update(penalties);
+    file("penalties.jsonl", plain.dump() + "\n" + punished.dump() + "\n" + plain.dump() + "\n");
+    batch({{"trace", path("penalties.jsonl")}});
+    const std::vector<Json> rows = outputs();
+    punished.update(
+        {{"vitrine", 1}, {"workload", "generate"}, {"model", test::fixture("gpt-oss-mxfp4")}, {"backend", "cpu"}});
+    const Json alone = runExperiment(Experiment::parse(punished, "experiment"), {}, {});
+    EXPECT_EQ(rows.at(1)["ids"], alone["ids"]);
+    EXPECT_NE(rows.at(1)["ids"], rows.at(0)["ids"]) << "what was said is said again";
+    EXPECT_EQ(rows.at(2)["ids"], rows.at(0)["ids"]);
+    // Penalties of the experiment are those of the rows that name none.
+    Json experiment = penalties;
+    experiment["trace"] = path("penalties.jsonl");
+    batch(experiment);
+    EXPECT_EQ(outputs().at(0)["ids"], alone["ids"]);
+}
+
 TEST_F(WorkloadBatch, StaticUsesTheShareOfItsSlotsThatTheLengthsGive) {
     std::string trace;
     for (const int length : {32, 128, 64, 256}) {

@@ -359,11 +359,16 @@ TEST(Sample, BrokenLogitsGiveSomeToken) {
     for (const std::vector<double>& row :
          {std::vector<double>(300, nan), std::vector<double>(300, -infinite), std::vector<double>{nan, 1, infinite},
           std::vector<double>{infinite, nan, infinite}}) {
-        const double id = sample(repeatRow(row, 1), {parameters}).ids[0];
+        const Result result = sample(repeatRow(row, 1), {parameters});
+        EXPECT_TRUE(std::isnan(result.logprobs[0])) << "it says that the row is broken";
+        const double id = result.ids[0];
         EXPECT_GE(id, 0);
         EXPECT_LT(id, static_cast<double>(row.size()));
     }
-    EXPECT_EQ(sample(repeatRow({nan, 1, nan}, 1), {SampleParameters{}}).ids[0], 1);
+    const Result some = sample(repeatRow({nan, 1, nan}, 1), {SampleParameters{}});
+    EXPECT_EQ(some.ids[0], 1);
+    EXPECT_TRUE(std::isnan(some.logprobs[0])) << "also where the chosen one is a number";
+    EXPECT_FALSE(std::isnan(sample(repeatRow({0, 1, -3e38}, 1), {SampleParameters{}}).logprobs[0]));
 }
 
 TEST(Sample, MetaTokensAreAHashOfSeedAndPosition) {

@@ -5,7 +5,6 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/common/result_values.h"
-#include "ui/models/compare/compare_summary.h"
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/plots/roofline_plot.h"
 
@@ -26,7 +25,6 @@ private slots:
     void comparesWithUnits() {
         QCOMPARE(metricText("roofline.bandwidth", 4.2e12), rateText(4.2e12));
         QCOMPARE(metricText("roofline.parts.head", 1048576.0), QStringLiteral("1.0\u00A0MiB"));
-        QCOMPARE(lowerIsBetter("roofline.ratio"), std::optional<bool>(false));
     }
 
     void plotsFloorsToTheScaleOfTheMeasuredTime() {
