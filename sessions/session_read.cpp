@@ -176,7 +176,7 @@ std::uint64_t SessionFile::changeCounter() const {
     return (others << kOwnBits) + static_cast<std::uint64_t>(database_->totalChanges());
 }
 
-RunId SessionFile::copyRunTo(RunId run, SessionFile& target) const {
+RunId SessionFile::copyRunTo(RunId run, SessionFile& target, CopyIds ids) const {
     constexpr std::size_t kBatch = 64;
     target.requireWritable();
     RunInfo info = this->run(run);
@@ -188,7 +188,16 @@ RunId SessionFile::copyRunTo(RunId run, SessionFile& target) const {
         oneState.emplace(*database_);
     }
     Transaction transaction(*target.database_);
-    const RunId copy = target.insertRun(info, false);
+    RunId copy = target.insertRun(info, false);
+    if (ids == CopyIds::Same && copy != run) {
+        // Its tags and note point to the number that it got.
+        target.database_->execute("PRAGMA defer_foreign_keys = ON");
+        for (const char* change : {"UPDATE runs SET id = ? WHERE id = ?", "UPDATE tags SET run = ? WHERE run = ?",
+                                   "UPDATE notes SET run = ? WHERE run = ?"}) {
+            Statement(*target.database_, change).bind(run, copy).run();
+        }
+        copy = run;
+    }
     for (const RunText& text : texts(run)) {
         target.putText(copy, text);
     }
@@ -196,7 +205,10 @@ RunId SessionFile::copyRunTo(RunId run, SessionFile& target) const {
         target.putImage(copy, name, image(run, name).value_or(std::string()));
     }
     for (const TimelineNote& note : timelineNotes(run)) {
-        target.addTimelineNote(copy, note);
+        const std::int64_t made = target.addTimelineNote(copy, note);
+        if (ids == CopyIds::Same) {
+            Statement(*target.database_, "UPDATE timeline_notes SET id = ? WHERE id = ?").bind(note.id, made).run();
+        }
     }
     Statement insert(*target.database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "
                                         "VALUES (?, ?, ?, ?, ?, ?, ?)");
