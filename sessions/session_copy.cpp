@@ -98,6 +98,12 @@ void SessionFile::writeEdits() {
     requireWritable();
     if (editsInMemory_) {
         writeMemoryEdits(*database_, *database_);
+        dropEdits();
+    }
+}
+
+void SessionFile::dropEdits() {
+    if (editsInMemory_) {
         endMemoryEdits(*database_);
         editsInMemory_ = false;
     }

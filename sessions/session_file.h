@@ -61,6 +61,7 @@ public:
     bool editsInMemory() const { return editsInMemory_; }
     /// Writes the edits to the file, and keeps none in memory any more. Throws as writing does; they stay then.
     void writeEdits();
+    void dropEdits(); ///< forgets the edits in memory
 
     // Writing a run. The creating process owns it.
     RunId createRun(const RunInfo& info);
@@ -75,6 +76,7 @@ public:
     void renameRun(RunId run, const std::string& name);
     void setNote(RunId run, const std::string& note);
     void setTags(RunId run, const std::vector<std::string>& tags);
+    /// `note.id` 0: it gets a new number; otherwise a free one, as that of a note that comes back.
     std::int64_t addTimelineNote(RunId run, const TimelineNote& note);
     void updateTimelineNote(const TimelineNote& note);
     void deleteTimelineNote(std::int64_t id);

@@ -204,11 +204,9 @@ RunId SessionFile::copyRunTo(RunId run, SessionFile& target, CopyIds ids) const 
     for (const std::string& name : images(run)) {
         target.putImage(copy, name, image(run, name).value_or(std::string()));
     }
-    for (const TimelineNote& note : timelineNotes(run)) {
-        const std::int64_t made = target.addTimelineNote(copy, note);
-        if (ids == CopyIds::Same) {
-            Statement(*target.database_, "UPDATE timeline_notes SET id = ? WHERE id = ?").bind(note.id, made).run();
-        }
+    for (TimelineNote& note : timelineNotes(run)) {
+        note.id = ids == CopyIds::Same ? note.id : 0;
+        target.addTimelineNote(copy, note);
     }
     Statement insert(*target.database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "
                                         "VALUES (?, ?, ?, ?, ?, ?, ?)");

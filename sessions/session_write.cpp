@@ -203,8 +203,9 @@ void SessionFile::setTags(RunId run, const std::vector<std::string>& tags) {
 
 std::int64_t SessionFile::addTimelineNote(RunId run, const TimelineNote& note) {
     noteEdit(run);
-    Statement(*database_, "INSERT INTO timeline_notes (run, time_begin, time_end, body) VALUES (?, ?, ?, ?)")
-        .bind(run, note.timeBegin, note.timeEnd, note.body)
+    Statement(*database_,
+              "INSERT INTO timeline_notes (id, run, time_begin, time_end, body) VALUES (NULLIF(?, 0), ?, ?, ?, ?)")
+        .bind(note.id, run, note.timeBegin, note.timeEnd, note.body)
         .run();
     return database_->lastInsertId();
 }
