@@ -25,6 +25,16 @@ class Statement;
 
 enum class OpenMode : std::uint8_t { ReadOnly, ReadWrite, CreateOrOpen };
 
+/// What lies at the path of an open file: its name can be taken from it at any time.
+enum class FilePlace : std::uint8_t {
+    InPlace,
+    Gone,     ///< nothing: it was deleted or moved. What is written now goes with the last program that closes it.
+    Replaced, ///< another file
+};
+
+/// Whether a copy of a run gets a new number or keeps its own (and those of its timeline notes), which must be free.
+enum class CopyIds : std::uint8_t { New, Same };
+
 class SessionFile {
 public:
     /// Checks the first 100 bytes before SQLite sees the file; migrates an older version (ReadWrite only).
@@ -36,6 +46,22 @@ public:
     SessionFile& operator=(const SessionFile&) = delete;
 
     const std::string& path() const { return path_; }
+    bool writable() const { return writable_; }
+    /// Compares device and inode of the path with those of the open file: one call of the system.
+    FilePlace place() const;
+    /// Writes all that is seen of the session here, also of a file that is gone and edits in memory, to a new session
+    /// at `path`. Throws BadInput where `path` is this session, anything that is no session, or a session and `replace`
+    /// is false; Internal when it cannot be written. What was at `path` stays then.
+    void saveCopy(const std::string& path, bool replace) const;
+
+    // Editing.
+    /// From now on notes, tags and timeline notes are edited in memory alone, and read from there. For a file that
+    /// cannot be written.
+    void keepEditsInMemory();
+    bool editsInMemory() const { return editsInMemory_; }
+    /// Writes the edits to the file, and keeps none in memory any more. Throws as writing does; they stay then.
+    void writeEdits();
+    void dropEdits(); ///< forgets the edits in memory
 
     // Writing a run. The creating process owns it.
     RunId createRun(const RunInfo& info);
@@ -47,10 +73,10 @@ public:
     void finishRun(RunId run, RunStatus status, const std::string& metricsJson, const std::string& error);
     void putText(RunId run, const RunText& text); ///< replaces a text of that kind
 
-    // Editing.
     void renameRun(RunId run, const std::string& name);
     void setNote(RunId run, const std::string& note);
     void setTags(RunId run, const std::vector<std::string>& tags);
+    /// `note.id` 0: it gets a new number; otherwise a free one, as that of a note that comes back.
     std::int64_t addTimelineNote(RunId run, const TimelineNote& note);
     void updateTimelineNote(const TimelineNote& note);
     void deleteTimelineNote(std::int64_t id);
@@ -74,7 +100,7 @@ public:
     std::uint64_t changeCounter() const;
 
     /// Copies one run with everything into another session.
-    RunId copyRunTo(RunId run, SessionFile& target) const;
+    RunId copyRunTo(RunId run, SessionFile& target, CopyIds ids = CopyIds::New) const;
 
 private:
     SessionFile(std::string path, std::unique_ptr<Database> database, bool writable);
@@ -83,6 +109,10 @@ private:
     void readTagsAndNote(RunInfo& info) const;
     void requireRun(RunId run) const; ///< throws BadInput when there is none
     void requireWritable() const;
+    void requireEditable() const;   ///< for what can be edited in memory
+    void noteEdit(RunId run) const; ///< before an edit
+    void noteEditOf(std::int64_t timelineNote) const;
+    void leaveWal(FilePlace place) const;
     void requireChange(RunId run) const; ///< after an UPDATE of one run: throws BadInput when it met none
     RunId insertRun(const RunInfo& info, bool owned);
     void insertTags(RunId run, const std::vector<std::string>& tags);
@@ -90,6 +120,8 @@ private:
     std::string path_;
     std::unique_ptr<Database> database_;
     bool writable_;
+    bool editsInMemory_ = false;
+    std::uint64_t device_ = 0, inode_ = 0; ///< of the open file
     std::unique_ptr<Statement> insertChunk_;
     std::unique_ptr<Statement> beat_;
     mutable std::unique_ptr<Statement> dataVersion_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -42,6 +43,13 @@ std::string folderOf(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// A log that a deleted session left would be read into the new one.
+void removeLogsOf(const std::string& path) {
+    for (const char* ending : {"-wal", "-shm", "-journal"}) {
+        ::unlink((path + ending).c_str());
+    }
+}
+
 /// Makes a complete empty session under a temporary name and then gives it its real name in one step: no other process
 /// ever sees a half-made file, and what a kill leaves is removed later. Does nothing when another process was faster.
 void createSessionFile(const std::string& path) {
@@ -70,6 +78,7 @@ void createSessionFile(const std::string& path) {
         }
         throw base::Internal(message);
     }
+    removeLogsOf(path);
     if (::link(passing.c_str(), path.c_str()) == 0 || errno == EEXIST) {
         discard();
         return;
@@ -198,7 +207,36 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
 }
 
 SessionFile::SessionFile(std::string path, std::unique_ptr<Database> database, bool writable)
-    : path_(std::move(path)), database_(std::move(database)), writable_(writable) {}
+    : path_(std::move(path)), database_(std::move(database)), writable_(writable) {
+    struct stat file{};
+    if (::stat(path_.c_str(), &file) == 0) {
+        device_ = file.st_dev;
+        inode_ = file.st_ino;
+    }
+}
+
+FilePlace SessionFile::place() const {
+    struct stat now{};
+    if (::stat(path_.c_str(), &now) != 0) {
+        return FilePlace::Gone;
+    }
+    // SQLite sees what happened between its opening and ours.
+    int moved = 0;
+    sqlite3_file_control(database_->handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0 || now.st_dev != device_ || now.st_ino != inode_ ? FilePlace::Replaced : FilePlace::InPlace;
+}
+
+/// A file that was moved gets all of its log; but its log's name may belong to another file by now.
+void SessionFile::leaveWal(FilePlace place) const {
+    // Only the last one can leave write-ahead logging; the others must not wait for that.
+    database_->setBusyTimeout(0);
+    database_->queryInteger("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (place == FilePlace::InPlace) {
+        database_->queryText("PRAGMA journal_mode = DELETE");
+    } else if (place == FilePlace::Gone) {
+        removeLogsOf(resolved(path_));
+    }
+}
 
 SessionFile::~SessionFile() {
     insertChunk_.reset();
@@ -208,10 +246,7 @@ SessionFile::~SessionFile() {
         return;
     }
     try {
-        // Only the last one can leave write-ahead logging; the others must not wait for that.
-        database_->setBusyTimeout(0);
-        database_->queryInteger("PRAGMA wal_checkpoint(TRUNCATE)");
-        database_->queryText("PRAGMA journal_mode = DELETE");
+        leaveWal(place());
     } catch (const base::Error& error) {
         base::logDebug(fmt::format("{}: stays in write-ahead logging, others use it: {}", path_, error.message()));
     } catch (const std::exception& error) {

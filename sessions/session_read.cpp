@@ -182,7 +182,7 @@ std::uint64_t SessionFile::changeCounter() const {
     return (others << kOwnBits) + static_cast<std::uint64_t>(database_->totalChanges());
 }
 
-RunId SessionFile::copyRunTo(RunId run, SessionFile& target) const {
+RunId SessionFile::copyRunTo(RunId run, SessionFile& target, CopyIds ids) const {
     constexpr std::size_t kBatch = 64;
     target.requireWritable();
     RunInfo info = this->run(run);
@@ -194,14 +194,24 @@ RunId SessionFile::copyRunTo(RunId run, SessionFile& target) const {
         oneState.emplace(*database_);
     }
     Transaction transaction(*target.database_);
-    const RunId copy = target.insertRun(info, false);
+    RunId copy = target.insertRun(info, false);
+    if (ids == CopyIds::Same && copy != run) {
+        // Its tags and note point to the number that it got.
+        target.database_->execute("PRAGMA defer_foreign_keys = ON");
+        for (const char* change : {"UPDATE runs SET id = ? WHERE id = ?", "UPDATE tags SET run = ? WHERE run = ?",
+                                   "UPDATE notes SET run = ? WHERE run = ?"}) {
+            Statement(*target.database_, change).bind(run, copy).run();
+        }
+        copy = run;
+    }
     for (const RunText& text : texts(run)) {
         target.putText(copy, text);
     }
     for (const std::string& name : images(run)) {
         target.putImage(copy, name, image(run, name).value_or(std::string()));
     }
-    for (const TimelineNote& note : timelineNotes(run)) {
+    for (TimelineNote& note : timelineNotes(run)) {
+        note.id = ids == CopyIds::Same ? note.id : 0;
         target.addTimelineNote(copy, note);
     }
     Statement insert(*target.database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "

@@ -7,6 +7,7 @@
 #include "sessions/owner.h"
 #include "sessions/session_file.h"
 #include "sessions/sqlite/database.h"
+#include "sessions/sqlite/memory_edits.h"
 
 namespace vitrine::sessions {
 
@@ -21,6 +22,28 @@ Owner ownerOf(const Statement& row) {
 void SessionFile::requireWritable() const {
     if (!writable_) {
         throw base::BadInput(fmt::format("{}: opened for reading only", path_));
+    }
+}
+
+void SessionFile::requireEditable() const {
+    if (!editsInMemory_) {
+        requireWritable();
+    }
+}
+
+void SessionFile::noteEdit(RunId run) const {
+    requireEditable();
+    requireRun(run);
+    if (editsInMemory_) {
+        markMemoryEdit(*database_, run);
+    }
+}
+
+void SessionFile::noteEditOf(std::int64_t timelineNote) const {
+    requireEditable();
+    Statement find(*database_, "SELECT run FROM timeline_notes WHERE id = ?");
+    if (editsInMemory_ && find.bind(timelineNote).step()) {
+        markMemoryEdit(*database_, find.integer(0));
     }
 }
 
@@ -162,8 +185,7 @@ void SessionFile::renameRun(RunId run, const std::string& name) {
 }
 
 void SessionFile::setNote(RunId run, const std::string& note) {
-    requireWritable();
-    requireRun(run);
+    noteEdit(run);
     if (note.empty()) {
         Statement(*database_, "DELETE FROM notes WHERE run = ?").bind(run).run();
     } else {
@@ -172,8 +194,7 @@ void SessionFile::setNote(RunId run, const std::string& note) {
 }
 
 void SessionFile::setTags(RunId run, const std::vector<std::string>& tags) {
-    requireWritable();
-    requireRun(run);
+    noteEdit(run);
     Transaction transaction(*database_);
     Statement(*database_, "DELETE FROM tags WHERE run = ?").bind(run).run();
     insertTags(run, tags);
@@ -181,16 +202,16 @@ void SessionFile::setTags(RunId run, const std::vector<std::string>& tags) {
 }
 
 std::int64_t SessionFile::addTimelineNote(RunId run, const TimelineNote& note) {
-    requireWritable();
-    requireRun(run);
-    Statement(*database_, "INSERT INTO timeline_notes (run, time_begin, time_end, body) VALUES (?, ?, ?, ?)")
-        .bind(run, note.timeBegin, note.timeEnd, note.body)
+    noteEdit(run);
+    Statement(*database_,
+              "INSERT INTO timeline_notes (id, run, time_begin, time_end, body) VALUES (NULLIF(?, 0), ?, ?, ?, ?)")
+        .bind(note.id, run, note.timeBegin, note.timeEnd, note.body)
         .run();
     return database_->lastInsertId();
 }
 
 void SessionFile::updateTimelineNote(const TimelineNote& note) {
-    requireWritable();
+    noteEditOf(note.id);
     Statement(*database_, "UPDATE timeline_notes SET time_begin = ?, time_end = ?, body = ? WHERE id = ?")
         .bind(note.timeBegin, note.timeEnd, note.body, note.id)
         .run();
@@ -200,7 +221,7 @@ void SessionFile::updateTimelineNote(const TimelineNote& note) {
 }
 
 void SessionFile::deleteTimelineNote(std::int64_t id) {
-    requireWritable();
+    noteEditOf(id);
     Statement(*database_, "DELETE FROM timeline_notes WHERE id = ?").bind(id).run();
 }
 

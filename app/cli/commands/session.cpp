@@ -71,10 +71,15 @@ std::string rate(const RunInfo& run) {
     return decode.empty() ? metric(run, engine::result::kTokensPerSecond) : decode;
 }
 
+/// How many records of its trace a run lost; empty: none.
+std::string lostText(const RunInfo& run) {
+    return run.lostRecords == 0 ? "" : base::formatGrouped(static_cast<std::int64_t>(run.lostRecords));
+}
+
 int listRuns(const std::vector<std::string>& files, const GlobalOptions& options) {
     json list = json::array();
     std::vector<std::vector<std::string>> rows{
-        {"run", "started", "took", "status", "peak", "tokens/s", "name", "tags"}};
+        {"run", "started", "took", "status", "peak", "tokens/s", "lost", "name", "tags"}};
     for (const std::string& file : files) {
         const auto session = SessionFile::open(file, OpenMode::ReadOnly);
         for (const RunInfo& run : session->runs()) {
@@ -82,8 +87,9 @@ int listRuns(const std::vector<std::string>& files, const GlobalOptions& options
             row["file"] = file;
             list.push_back(std::move(row));
             rows.push_back({std::to_string(run.id), localTime(run.startedMs), duration(run),
-                            std::string(sessions::runStatusName(run.status)), metric(run, engine::result::kPeakBytes),
-                            rate(run), run.name, fmt::format("{}", fmt::join(run.tags, " "))});
+                            std::string(sessions::runStatusName(run.status)), lostText(run),
+                            metric(run, engine::result::kPeakBytes), rate(run), lostText(run), run.name,
+                            fmt::format("{}", fmt::join(run.tags, " "))});
         }
     }
     if (options.json) {
@@ -125,7 +131,7 @@ std::string showText(const RunInfo& run, const json& full) {
         text += fmt::format("note      {}\n", run.note);
     }
     if (run.lostRecords > 0) {
-        text += fmt::format("lost      {} records\n", base::formatGrouped(static_cast<std::int64_t>(run.lostRecords)));
+        text += fmt::format("lost      {} records: its timeline has gaps\n", lostText(run));
     }
     for (const char* part : {"spec", "environment", "metrics"}) {
         text += fmt::format("\n{}\n{}\n", part, full[part].dump(2, ' ', false, json::error_handler_t::replace));

@@ -86,9 +86,10 @@ int runAndPrint(const engine::Experiment& experiment, const std::string& session
 
 int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment, const std::string& sessionFile,
                  const GlobalOptions& options) {
-    if (outcome.exitCode != 0) {
+    const bool done = outcome.status == RunOutcome::Status::Done;
+    if (!done) {
         printError(
-            outcome.run > 0 && outcome.status == RunOutcome::Status::Cancelled
+            outcome.run > 0 && outcome.unsaved.empty() && outcome.status == RunOutcome::Status::Cancelled
                 ? fmt::format("{}; what was done is saved as run {} of {}", outcome.error, outcome.run, sessionFile)
                 : outcome.error);
     }
@@ -98,16 +99,19 @@ int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment
             metrics.is_object()
                 ? metrics
                 : json{{"error", {{"kind", base::errorKindName(outcome.errorKind)}, {"message", outcome.error}}}});
-    } else if (outcome.exitCode == 0) {
+    } else if (done) {
         printOut(engine::resultText(experiment, metrics));
         if (const auto lost = metrics.is_object() ? metrics.value("lost_records", std::int64_t{0}) : 0; lost > 0) {
             printOut(fmt::format("lost      {} records: they came faster than the session could keep them, so its "
                                  "timeline has gaps\n",
                                  base::formatGrouped(lost)));
         }
-        if (outcome.run > 0) {
+        if (outcome.run > 0 && outcome.unsaved.empty()) {
             base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));
         }
+    }
+    if (!outcome.unsaved.empty()) {
+        printError(outcome.unsaved);
     }
     return outcome.exitCode;
 }

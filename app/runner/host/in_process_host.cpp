@@ -384,6 +384,10 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
                 outcome.metricsJson = base::compactText(metrics);
             }
             outcome.run = run = recording_->run(); // of the last part
+            outcome.unsaved = recording_->unsaved();
+            if (!outcome.unsaved.empty() && outcome.exitCode == 0) {
+                outcome.exitCode = 1;
+            }
             if (const std::uint64_t lost = recording_->lostRecords(); lost > 0 && metrics.is_object()) {
                 metrics[engine::result::kLostRecords.key] = lost;
                 outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -393,6 +397,9 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         outcome_ = outcome;
         // The caller may start the next run from inside the message "ended".
         running_ = false;
+        if (!outcome.unsaved.empty()) {
+            sink_({{"type", "notice"}, {"text", outcome.unsaved}});
+        }
         sink_(endedMessage(outcome));
         if (sinkFailure_ != nullptr && outcome_.exitCode == 0) {
             outcome_ = withFailure(outcome, outcomeOf(sinkFailure_).error);

@@ -77,6 +77,7 @@ json endedMessage(const RunOutcome& outcome) {
             {"status", outcomeStatusName(outcome.status)},
             {"error", outcome.error},
             {"error_kind", outcome.exitCode == 0 ? "" : base::errorKindName(outcome.errorKind)},
+            {"unsaved", outcome.unsaved},
             {"exit_code", outcome.exitCode},
             {"run", outcome.run},
             {"metrics", json::parse(outcome.metricsJson, nullptr, false)},

@@ -28,8 +28,9 @@ struct RunOutcome {
     std::int64_t run = 0; ///< number in the session file, 0 without a session
     int exitCode = 0;
     base::ErrorKind errorKind = base::ErrorKind::Internal;
-    std::string error;           ///< one sentence, empty when done
-    std::string metricsJson;     ///< the fields of `--json`; partial when it did not end well
+    std::string error;       ///< one sentence, empty when done
+    std::string unsaved;     ///< one sentence when the session does not hold the run as it should; exitCode is not 0
+    std::string metricsJson; ///< the fields of `--json`; partial when it did not end well
     std::uint64_t keptBytes = 0; ///< of weights that the host holds for the next run
 };
 
@@ -37,11 +38,11 @@ struct RunOutcome {
 /// "index", "id", "text", "channel", "logprob", "top": [{"id", "logprob", "text"}], "time"} (nanoseconds since the
 /// run's start) |
 /// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error",
-/// "error_kind", "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for the user, of
-/// a worker that was lost. Called on the run's thread, a notice also inside start(). Of a workload that serves clients,
-/// only those get the tokens. A session keeps the tokens too, one line each, as texts "tokens.000000",
-/// "tokens.000001", ... of 512 tokens. In this process a sink may throw: it hears no more, and the run is stopped and
-/// ends saved with that failure.
+/// "error_kind", "unsaved", "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for
+/// the user, of a worker that was lost or a session file that was deleted. Called on the run's thread, a notice also
+/// inside start(). Of a workload that serves clients, only those get the tokens. A session keeps the tokens too, one
+/// line each, as texts "tokens.000000", "tokens.000001", ... of 512 tokens. In this process a sink may throw: it hears
+/// no more, and the run is stopped and ends saved with that failure.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
 class RunHost {

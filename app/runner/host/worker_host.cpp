@@ -93,6 +93,7 @@ RunOutcome outcomeFrom(const json& ended) {
     outcome.exitCode = ended.value("exit_code", 1);
     outcome.errorKind = kindNamed(ended.value("error_kind", ""));
     outcome.error = ended.value("error", "");
+    outcome.unsaved = ended.value("unsaved", "");
     outcome.metricsJson = ended.contains("metrics") ? ended["metrics"].dump() : "{}";
     outcome.keptBytes = ended.value("kept_bytes", std::uint64_t{0});
     return outcome;

@@ -31,6 +31,12 @@ using nlohmann::json;
 /// Parts that fit the limit together.
 constexpr std::uint64_t kPartsInLimit = 4;
 
+/// Why nothing that is written there stays.
+std::string missingSentence(const sessions::SessionFile& session) {
+    return fmt::format("{}: the session file was {} during the run, so nothing of the run is saved", session.path(),
+                       session.place() == sessions::FilePlace::Replaced ? "replaced by another" : "deleted");
+}
+
 std::string partName(const std::string& name, std::int64_t part) {
     return part > 1 ? fmt::format("{}, part {}", name, part) : name;
 }
@@ -64,6 +70,7 @@ struct RunRecording::State {
     std::int64_t droppedParts = 0;
     std::uint64_t droppedBytes = 0;
     std::string lastFailure;
+    std::string unsaved;
     std::thread writer;
     bool finished = false;
 
@@ -251,6 +258,10 @@ RunRecording::RunRecording(std::unique_ptr<sessions::SessionFile> session, const
     state_->writer = std::thread([state = state_.get()] { state->loop(); });
 }
 
+const std::string& RunRecording::unsaved() const {
+    return state_->unsaved;
+}
+
 RunRecording::~RunRecording() {
     finish(sessions::RunStatus::Failed, "{}", "the run ended without a result");
 }
@@ -361,6 +372,10 @@ std::string RunRecording::finish(sessions::RunStatus status, const std::string& 
                                  broken ? missing : error);
     } catch (const std::exception& failure) {
         missing = fmt::format("{}; the end of run {} is not saved", failure.what(), run());
+    }
+    // A deleted file takes what is written to it, so writing does not tell.
+    if (state.session->place() != sessions::FilePlace::InPlace) {
+        state.unsaved = missingSentence(*state.session);
     }
     if (!missing.empty() && status != sessions::RunStatus::Done) {
         base::logWarning(missing); // the run has a failure of its own to tell

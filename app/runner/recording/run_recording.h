@@ -6,7 +6,8 @@
 // what it got in one transaction, so that a killed program loses at most the last second.
 //
 // A session that cannot be written (full disk, a lock held for long) never stops the run: it is said once, chunks wait
-// in memory, and when too many wait the rest is counted as lost.
+// in memory, and when too many wait the rest is counted as lost. A session whose file is deleted or replaced meanwhile
+// does not stop it either: unsaved() says at the end that nothing was saved.
 //
 // A run in real time loses records when they come faster than they can be kept: they are counted, and the run's
 // timeline has a gap where they were (base::GapEvent). A run in virtual time waits for the session instead: its
@@ -74,6 +75,9 @@ public:
     /// could not be written, empty when the run is saved whole: a run that was done is then written as failed with it,
     /// where even that can be written. Once; later calls return nothing.
     std::string finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error);
+    /// Why the run is not in a file that others can open, as a sentence: the session was deleted, moved or replaced.
+    /// Empty: it is. After finish().
+    const std::string& unsaved() const;
 
 private:
     struct State;

@@ -3,6 +3,7 @@
 #include "app/runner/host/run_host.h"
 
 #include <atomic>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -164,6 +165,28 @@ TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
 TEST(RunHost, MayBeDestroyedWhileItRuns) {
     const auto host = RunHost::inProcess();
     host->start(engine::Experiment::parse(test::tinyExperiment(1'000'000), "experiment"), "", {});
+}
+
+TEST(RunHost, ARunWhoseSessionWasDeletedEndsWithItsResultAndSaysSo) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inProcess();
+    std::vector<std::string> notices;
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), file, [&](const json& message) {
+        if (message["type"] == "token") {
+            std::filesystem::remove(file);
+        } else if (message["type"] == "notice") {
+            notices.push_back(message["text"]);
+        }
+    });
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
+    EXPECT_EQ(outcome.exitCode, 1);
+    EXPECT_EQ(json::parse(outcome.metricsJson)["ids"].size(), 3U);
+    EXPECT_NE(outcome.unsaved.find("was deleted during the run"), std::string::npos) << outcome.unsaved;
+    ASSERT_EQ(notices.size(), 1U);
+    EXPECT_EQ(notices.front(), outcome.unsaved);
+    EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
 }
 
 } // namespace

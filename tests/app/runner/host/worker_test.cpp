@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -69,6 +70,18 @@ TEST(Worker, StopEndsTheRunSaved) {
     EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
     EXPECT_EQ(outcome.exitCode, 130);
     EXPECT_EQ(SessionFile::open(folder.file("runs.vitrine"), OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
+}
+
+TEST(Worker, SaysThatTheSessionWasDeleted) {
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inWorker(kWorkerProgram);
+    startLongRun(*host, file);
+    std::filesystem::remove(file);
+    host->stop();
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
+    EXPECT_NE(outcome.unsaved.find("runs.vitrine: the session file was deleted"), std::string::npos) << outcome.unsaved;
 }
 
 TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
