@@ -24,6 +24,8 @@ class QStackedLayout;
 
 namespace vitrine::ui {
 
+class SessionEdits;
+
 /// What a view works with. Everything outlives the views; `runs` may be null where nothing can be started.
 struct ViewServices {
     SessionDocument* document = nullptr;
@@ -32,6 +34,7 @@ struct ViewServices {
     ActionList* actions = nullptr;
     QString settingsFile = {};     ///< where choices are kept; empty: nowhere
     DeviceFeed* devices = nullptr; ///< devices of this machine; null: nothing is known of them
+    SessionEdits* edits = nullptr; ///< null: nothing can be edited
 };
 
 /// The row at the top of a view, 32 high: title, controls, facts at the right, the table button.
