@@ -91,6 +91,7 @@ MainWindow::~MainWindow() {
     }
     document_->disconnect(this);
     time_->disconnect(this);
+    context_.edits->stack()->disconnect(this); // it clears itself when it goes
 }
 
 QLineEdit* MainWindow::searchField() const {

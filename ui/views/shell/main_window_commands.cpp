@@ -164,14 +164,17 @@ void MainWindow::updateAvailability() {
     set("compare.swap", document_->runB() != 0, tr("No baseline is set"));
     set("file.close", document_->isOpen(), tr("No session is open"));
     set("file.save-copy", document_->isOpen(), tr("No session is open"));
+    const bool ownUndo = currentView() != nullptr && currentView()->undoesItself();
     const QUndoStack& edits = *context_.edits->stack();
-    set("edit.undo", edits.canUndo(), tr("Nothing was changed here"));
-    set("edit.redo", edits.canRedo(), tr("Nothing was undone here"));
-    const auto withWords = [](const QString& word, const QString& edit) {
-        return edit.isEmpty() ? word : word + QLatin1Char(' ') + edit;
+    const auto offer = [&](const char* id, const QString& word, const QString& edit, const QString& reason) {
+        actions_->action(QString::fromLatin1(id))
+            ->setText(ownUndo || edit.isEmpty() ? word : word + QLatin1Char(' ') + edit);
+        if (!ownUndo) {
+            set(id, !edit.isEmpty(), reason);
+        }
     };
-    actions_->action(QStringLiteral("edit.undo"))->setText(withWords(tr("Undo"), edits.undoText()));
-    actions_->action(QStringLiteral("edit.redo"))->setText(withWords(tr("Redo"), edits.redoText()));
+    offer("edit.undo", tr("Undo"), edits.undoText(), tr("Nothing was changed here"));
+    offer("edit.redo", tr("Redo"), edits.redoText(), tr("Nothing was undone here"));
     const bool measured = time_->measured().has_value();
     set("measure.filter", measured, tr("Drag over a plot to measure a range"));
     set("measure.clear-filter", !time_->filters().empty(), tr("There is no filter"));

@@ -99,6 +99,8 @@ public:
     virtual bool perform(const QString& action);
     /// Empty: the view can do it now. Otherwise the reason, which the palette shows.
     virtual QString whyNot(const QString& action) const;
+    /// True: Undo and Redo are the view's own, of what is typed there. Elsewhere they are those of the session's edits.
+    virtual bool undoesItself() const { return false; }
     /// Looks for text typed in the search field; direction 0 is "typed", +1 Enter, -1 Shift+Enter.
     /// Returns what the field's hint says: "3 of 12", "" for nothing to say.
     virtual QString find(const QString& text, int direction);
