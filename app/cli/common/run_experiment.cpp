@@ -88,10 +88,11 @@ int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment
                  const GlobalOptions& options) {
     const bool done = outcome.status == RunOutcome::Status::Done;
     if (!done) {
+        const bool saved = outcome.run > 0 && outcome.status == RunOutcome::Status::Cancelled;
         printError(
-            outcome.run > 0 && outcome.unsaved.empty() && outcome.status == RunOutcome::Status::Cancelled
-                ? fmt::format("{}; what was done is saved as run {} of {}", outcome.error, outcome.run, sessionFile)
-                : outcome.error);
+            !outcome.unsaved.empty() ? fmt::format("{}; {}", outcome.error, outcome.unsaved)
+            : saved ? fmt::format("{}; what was done is saved as run {} of {}", outcome.error, outcome.run, sessionFile)
+                    : outcome.error);
     }
     const json metrics = json::parse(outcome.metricsJson, nullptr, false);
     if (options.json) {
@@ -110,7 +111,7 @@ int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment
             base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));
         }
     }
-    if (!outcome.unsaved.empty()) {
+    if (done && !outcome.unsaved.empty()) {
         printError(outcome.unsaved);
     }
     return outcome.exitCode;

@@ -104,6 +104,25 @@ TEST(GenerateCommand, SavesRunsThatCanBeListedShownComparedAndExported) {
     EXPECT_THAT(session->run(2).tags, testing::ElementsAre("y"));
 }
 
+TEST(GenerateCommand, ListsWhatARunLost) {
+    const TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    {
+        const auto session = sessions::SessionFile::open(file, sessions::OpenMode::CreateOrOpen);
+        sessions::RunInfo info;
+        info.name = info.workload = "generate";
+        info.specJson = info.environmentJson = "{}";
+        const sessions::RunId run = session->createRun(info);
+        session->setLostRecords(run, 1234);
+        session->finishRun(run, sessions::RunStatus::Done, "{}", "");
+    }
+    const std::string list = test::vitrine({"session", "ls", file}).out;
+    EXPECT_NE(list.find("lost"), std::string::npos) << list;
+    EXPECT_NE(list.find("1,234"), std::string::npos) << list;
+    EXPECT_NE(test::vitrine({"session", "show", file}).out.find("1,234 records: its timeline has gaps"),
+              std::string::npos);
+}
+
 TEST(GenerateCommand, OutOfMemoryIsExitThreeAndSaved) {
     const TempFolder folder;
     const std::string file = folder.file("runs.vitrine");
@@ -147,6 +166,22 @@ TEST(GenerateCommand, CtrlCStopsCleanlyAndSavesTheRun) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_EQ(json::parse(result.out).at("error").at("kind"), "cancelled");
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
+}
+
+TEST(GenerateCommand, SaysThatItsSessionWasDeleted) {
+    const TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    test::Program program(generate(
+        {"--set", "max_position_embeddings=2000000", "--max-new-tokens", "1000000", "--session", file, "--json"}));
+    ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(file); }));
+    const auto watcher = SessionFile::open(file, OpenMode::ReadOnly); // the run is in it
+    ASSERT_TRUE(test::eventually([&] { return !watcher->runs().empty() && !watcher->streams(1).empty(); }));
+    std::filesystem::remove(file);
+    program.signal(SIGINT);
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("runs.vitrine: the session file was deleted during the run"));
+    EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 TEST(PlanCommand, SaysWhetherItFits) {

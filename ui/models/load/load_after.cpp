@@ -122,6 +122,17 @@ FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b) {
     return table;
 }
 
+FlatTreePtr unknownAgreement() {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("Agreement")}, {QObject::tr("same prompt, greedy"), true}};
+    table->nodes.push_back(row(QObject::tr("tokens equal"), QObject::tr("not known")));
+    table->nodes.back().key = 1;
+    table->nodes.back().cells[1].tip =
+        QObject::tr("A prediction makes no answers. Load with both weights and a prompt on a device, or generate once "
+                    "with each at temperature 0, to compare them.");
+    return table;
+}
+
 FlatTreePtr measuredAgreement(const sessions::RunInfo& run) {
     const Json metrics = base::parsedObject(run.metricsJson);
     const auto tokens = engine::numberOf(metrics, engine::result::kAgreementTokens),

@@ -33,5 +33,7 @@ std::optional<AfterLoad> measuredAfterLoad(const sessions::RunInfo& run, std::si
 FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b);
 /// Equal tokens and the largest difference of logits against their spread; null when the run did not compare.
 FlatTreePtr measuredAgreement(const sessions::RunInfo& run);
+/// Says that no answers were compared, and how to do that.
+FlatTreePtr unknownAgreement();
 
 } // namespace vitrine::ui

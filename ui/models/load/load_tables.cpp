@@ -171,7 +171,7 @@ FlatTreePtr loadMemoryTable(const LoadPair& pair) {
 }
 
 FlatTreePtr afterLoadTable(const AfterLoad& a, const AfterLoad& b) {
-    TableMaker table(QObject::tr("After the load"));
+    TableMaker table(a.priced || b.priced ? QObject::tr("After the load, predicted") : QObject::tr("After the load"));
     table.number(a.decode16 || b.decode16 ? QObject::tr("decode b1, tok/s") : QObject::tr("decode, tok/s"), a.decode,
                  b.decode, 0, false);
     table.number(QObject::tr("decode b16, tok/s"), a.decode16, b.decode16, 0, false);

@@ -88,10 +88,11 @@ LoadText loadText(const LoadPair& pair, const AfterLoad& after, const AfterLoad&
                 .arg(countText(mine.promptTokens));
     }
     const bool measured = mine.decode && theirs.decode;
-    const QString nothing = mine.priced ? QObject::tr("By its price nothing is slower.")
-                                        : QObject::tr("Nothing that was measured is slower.");
-    const QString rest = mine.priced ? QObject::tr("Nothing else that was priced is slower.")
-                                     : QObject::tr("Nothing else that was measured is slower.");
+    const QString nothing = mine.priced
+                                ? QObject::tr("These figures are predicted: load both on a device to measure them.")
+                                : QObject::tr("No loss of speed was measured.");
+    const QString rest =
+        mine.priced ? QObject::tr("These figures are predicted.") : QObject::tr("No other loss of speed was measured.");
     words.cost = !costs.isEmpty() ? costs.join(QLatin1Char(' ')) + (measured ? QLatin1Char(' ') + rest : QString())
                  : measured       ? same + nothing
                             : QObject::tr("Not measured yet: load again with a prompt, or generate once with each "

@@ -17,6 +17,10 @@ struct RunResult {
     QString errorDetails;                  ///< JSON in lines; empty: there was no error
 };
 
+/// Why an answer ended: "ended at a stop token", "ended at the limit of 64 new tokens"; empty where that is not known
+/// or the answers are many.
+QString endingText(const std::string& metricsJson, const std::string& experimentJson);
+
 /// Nothing where the text is no JSON object.
 std::optional<RunResult> runResult(const std::string& metricsJson);
 

@@ -22,8 +22,14 @@ using sessions::SessionFile;
 
 namespace {
 
+/// A log is written beside the file.
+bool canBeWritten(const QString& path) {
+    const QFileInfo file(path);
+    return file.isWritable() && QFileInfo(file.absolutePath()).isWritable();
+}
+
 std::unique_ptr<SessionFile> openForGui(const std::string& path) {
-    if (!QFileInfo(QString::fromStdString(path)).isWritable()) {
+    if (!canBeWritten(QString::fromStdString(path))) {
         return SessionFile::open(path, sessions::OpenMode::ReadOnly);
     }
     return SessionFile::open(path, sessions::OpenMode::ReadWrite);
@@ -50,7 +56,7 @@ SessionDocument::~SessionDocument() = default;
 void SessionDocument::open(const QString& path) {
     close();
     path_ = QFileInfo(path).absoluteFilePath();
-    readOnly_ = !QFileInfo(path_).isWritable();
+    readOnly_ = !canBeWritten(path_);
     worker_ = std::make_unique<Worker>(*this, path_.toStdString(), opener_);
 }
 
@@ -59,6 +65,8 @@ void SessionDocument::close() {
     const bool was = open_;
     open_ = false;
     reading_ = false;
+    keeping_ = {};
+    editsUnderWay_ = 0;
     path_.clear();
     runs_.clear();
     timelines_.clear();
@@ -130,13 +138,45 @@ void SessionDocument::edit(std::function<void(SessionFile&)> job) {
     if (!worker_) {
         return;
     }
-    worker_->post([worker = worker_.get(), body = std::move(job)](SessionFile& file) {
+    ++editsUnderWay_;
+    emit keepingChanged();
+    worker_->post([worker = worker_.get(), body = std::move(job)](SessionFile&) {
         try {
-            body(file);
+            worker->edit(body);
         } catch (const std::exception& error) {
             worker->toGui([text = Worker::sentenceOf(error)](SessionDocument& d) { emit d.editFailed(text); });
         }
         worker->publishRuns(false);
+        worker->checkKeeping();
+        worker->toGui([](SessionDocument& d) {
+            --d.editsUnderWay_;
+            emit d.keepingChanged();
+        });
+    });
+}
+
+SessionKeeping SessionDocument::keeping() const {
+    const bool idle = keeping_.state == SessionKeeping::State::Saved;
+    SessionKeeping now = keeping_;
+    now.state = idle && editsUnderWay_ > 0 ? SessionKeeping::State::Saving
+                : idle && readOnly_        ? SessionKeeping::State::ReadOnly
+                                           : now.state;
+    return now;
+}
+
+void SessionDocument::saveCopy(const QString& path, bool replace) {
+    if (!worker_) {
+        return;
+    }
+    worker_->post([worker = worker_.get(), path, replace](SessionFile& file) {
+        QString error;
+        try {
+            file.saveCopy(path.toStdString(), replace);
+        } catch (const std::exception& failure) {
+            error = Worker::sentenceOf(failure);
+        }
+        worker->toGui(
+            [path, error](SessionDocument& d) { error.isEmpty() ? emit d.copySaved(path) : emit d.copyFailed(error); });
     });
 }
 

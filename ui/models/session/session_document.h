@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sessions/session_file.h"
+#include "ui/models/session/session_keeping.h"
 
 namespace vitrine::profiler {
 class RunTimeline;
@@ -51,6 +52,10 @@ public:
     bool isOpen() const { return open_; }
     const QString& path() const { return path_; }
     bool readOnly() const { return readOnly_; }
+    /// Whether what is shown is on the disk; looked at twice a second.
+    SessionKeeping keeping() const;
+    /// Copies all that is shown to a new session, also of a file that is gone. Ends in copySaved() or copyFailed().
+    void saveCopy(const QString& path, bool replace);
 
     /// Oldest first; a copy of what the file held at the last change.
     const std::vector<sessions::RunInfo>& runs() const { return runs_; }
@@ -73,7 +78,8 @@ public:
     bool reading() const { return reading_; }
 
     /// Runs `job` on the worker with the open file; afterwards the list of runs is read again.
-    /// What it throws becomes editFailed(). Without an open file nothing happens.
+    /// Notes and tags that the file does not take are kept in memory; what else it throws becomes editFailed(). Without
+    /// an open file nothing happens.
     void edit(std::function<void(sessions::SessionFile&)> job);
     /// Reads all texts of a run on the worker and hands them to `done` on the GUI thread, unless `context` has gone.
     void readTexts(sessions::RunId id, QObject* context, std::function<void(std::vector<sessions::RunText>)> done);
@@ -92,6 +98,9 @@ signals:
     void timelineChanged(qint64 run);
     void notesChanged(qint64 run); ///< whoever edits a run's timeline notes emits it; readNotes() then sees the edit
     void editFailed(const QString& error);
+    void keepingChanged();
+    void copySaved(const QString& path);
+    void copyFailed(const QString& error);
     /// "Opening NAME, 41 of 98 chunks"; total 0 means unknown, what empty means done.
     void progress(const QString& what, quint64 done, quint64 total);
 
@@ -105,6 +114,8 @@ private:
     std::unique_ptr<Worker> worker_;
     QString path_;
     bool open_ = false, readOnly_ = false, reading_ = false;
+    SessionKeeping keeping_;
+    int editsUnderWay_ = 0;
     std::vector<sessions::RunInfo> runs_;
     std::map<sessions::RunId, TimelineState> timelines_;
     sessions::RunId a_ = 0, b_ = 0;

@@ -18,6 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kLivePoll{34};  // at most 30 times a second
 constexpr std::chrono::milliseconds kIdlePoll{500}; // other processes may append to the file
 constexpr std::chrono::milliseconds kPublishEvery{100};
+constexpr std::chrono::milliseconds kKeepingEvery{400};
 constexpr std::size_t kChunksAtOnce = 16;
 
 } // namespace
@@ -55,6 +56,9 @@ bool SessionDocument::Worker::step() noexcept {
         }
     }
     try {
+        if (std::chrono::steady_clock::now() - keepingChecked_ > kKeepingEvery) {
+            checkKeeping();
+        }
         if (job) {
             job(*file_);
             return true;
@@ -71,6 +75,52 @@ bool SessionDocument::Worker::step() noexcept {
         wake_.wait_for(lock, kIdlePoll, [this] { return ending_; });
     }
     return true;
+}
+
+void SessionDocument::Worker::edit(const std::function<void(SessionFile&)>& job) {
+    try {
+        job(*file_);
+    } catch (const std::exception& error) {
+        if (file_->editsInMemory()) {
+            throw;
+        }
+        file_->keepEditsInMemory();
+        try {
+            job(*file_);
+        } catch (...) {
+            // It was not the file's fault, or this is nothing that memory keeps.
+            file_->dropEdits();
+            throw;
+        }
+        whyWaiting_ = sentenceOf(error);
+    }
+}
+
+void SessionDocument::Worker::checkKeeping() {
+    keepingChecked_ = std::chrono::steady_clock::now();
+    const sessions::FilePlace place = file_->place();
+    if (place == sessions::FilePlace::InPlace && file_->editsInMemory() && file_->writable()) {
+        try {
+            file_->writeEdits();
+        } catch (const std::exception& error) {
+            whyWaiting_ = sentenceOf(error);
+        }
+    }
+    using State = SessionKeeping::State;
+    SessionKeeping now;
+    now.state = place == sessions::FilePlace::Gone       ? State::Deleted
+                : place == sessions::FilePlace::Replaced ? State::Replaced
+                : file_->editsInMemory()                 ? State::Waiting
+                                                         : State::Saved;
+    now.reason = now.state == State::Waiting ? whyWaiting_ : QString();
+    if (now == keeping_) {
+        return;
+    }
+    keeping_ = now;
+    toGui([now](SessionDocument& d) {
+        d.keeping_ = now;
+        emit d.keepingChanged();
+    });
 }
 
 void SessionDocument::Worker::waitForWork() {

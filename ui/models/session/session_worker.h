@@ -38,6 +38,11 @@ public:
 
     static QString sentenceOf(const std::exception& error);
 
+    /// Does an edit; in memory where the file does not take it. Throws what the edit throws there too. On the worker.
+    void edit(const std::function<void(sessions::SessionFile&)>& job);
+    /// Looks whether what is shown is on the disk, and writes edits that wait. On the worker.
+    void checkKeeping();
+
     void post(std::function<void(sessions::SessionFile&)> job) {
         {
             const std::lock_guard lock(mutex_);
@@ -96,6 +101,9 @@ private:
     std::unique_ptr<sessions::SessionFile> file_; // worker thread only
     std::map<sessions::RunId, Reader> readers_;   // worker thread only
     std::uint64_t seen_ = 0;
+    SessionKeeping keeping_;
+    QString whyWaiting_;
+    std::chrono::steady_clock::time_point keepingChecked_;
     bool live_ = false;
     std::atomic<bool> readingAllowed_{true};
 

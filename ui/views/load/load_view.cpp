@@ -289,7 +289,8 @@ void LoadView::updateInspector() {
     fill(afterTable_, pair_.b ? withHeads(afterLoadTable(a, b), loadTable(pair_)) : nullptr, badges);
     const sessions::RunInfo* both = choice_.oneRun ? runInfo(choice_.a) : nullptr;
     const FlatTreePtr measured = both != nullptr ? measuredAgreement(*both) : nullptr;
-    fill(agreementTable_, measured ? measured : pair_.b ? agreementTable(a, b) : nullptr, {});
+    const FlatTreePtr compared = measured ? measured : agreementTable(a, b);
+    fill(agreementTable_, !pair_.b ? nullptr : compared ? compared : unknownAgreement(), {});
     costHead_->setVisible(!words.cost.isEmpty());
     cost_->setVisible(!words.cost.isEmpty());
     cost_->setText(words.cost);

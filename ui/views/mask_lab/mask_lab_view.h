@@ -39,6 +39,7 @@ public:
     int inspectorWidth() const override { return 324; }
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
+    bool undoesItself() const override { return true; }
     QString find(const QString& text, int direction) override;
     QList<QWidget*> focusStops() const override;
     QList<QWidget*> focusOrder() const override;

@@ -31,6 +31,7 @@ public:
     QWidget* inspectorHeader() override { return live_->header(); }
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
+    bool undoesItself() const override { return true; }
     QList<QWidget*> focusStops() const override;
     bool settled() const override;
     void takeExperiment(const QString& experimentJson) override;

@@ -194,7 +194,12 @@ void RunView::onEnded(const QString& status, const QString& error, const QString
         showError(error, result ? result->errorDetails : QString());
         setReadout({});
     } else {
-        setReadout(liveRun_ != 0 ? tr("Run %1 is saved").arg(liveRun_) : tr("The run has ended"));
+        const sessions::RunInfo* run = runInfo(liveRun_);
+        const QString ending = run != nullptr ? endingText(metricsJson.toStdString(), run->specJson) : QString();
+        const QString saved = liveRun_ == 0                        ? tr("The run has ended")
+                              : document()->keeping().endangered() ? tr("Run %1 is not saved").arg(liveRun_)
+                                                                   : tr("Run %1 is saved").arg(liveRun_);
+        setReadout(ending.isEmpty() ? saved : tr("%1; it %2").arg(saved, ending));
     }
     if (text_->plainText().isEmpty()) {
         textRun_ = -1; // no text came: show what the session has

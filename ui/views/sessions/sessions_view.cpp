@@ -23,8 +23,8 @@ namespace vitrine::ui {
 
 SessionsView::SessionsView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("sessions"), tr("Sessions"), context, parent), model_(new RunTable(this)),
-      proxy_(new RunTableProxy(this)), panel_(new RunPanel(this)), edits_(new RunEdits(context.document, this)),
-      exportJob_(this) {
+      proxy_(new RunTableProxy(this)), panel_(new RunPanel(this)),
+      edits_(context.edits != nullptr ? context.edits : new SessionEdits(context.document, this)), exportJob_(this) {
     proxy_->setSourceModel(model_);
     buildHeader();
     buildTable();
@@ -32,10 +32,10 @@ SessionsView::SessionsView(const ViewServices& context, QWidget* parent)
         return QMessageBox::question(this, tr("Delete runs"), question, QMessageBox::Cancel | QMessageBox::Discard,
                                      QMessageBox::Cancel) == QMessageBox::Discard;
     };
-    connect(model_, &RunTable::renameWanted, edits_, &RunEdits::rename);
-    connect(model_, &RunTable::tagsWanted, edits_, &RunEdits::setTags);
-    connect(panel_, &RunPanel::tagsEdited, edits_, &RunEdits::setTags);
-    connect(panel_, &RunPanel::noteEdited, edits_, &RunEdits::setNote);
+    connect(model_, &RunTable::renameWanted, edits_, &SessionEdits::rename);
+    connect(model_, &RunTable::tagsWanted, edits_, &SessionEdits::setTags);
+    connect(panel_, &RunPanel::tagsEdited, edits_, &SessionEdits::setTags);
+    connect(panel_, &RunPanel::noteEdited, edits_, &SessionEdits::setNote);
     followDocument();
 }
 
@@ -223,15 +223,10 @@ void SessionsView::deleteRuns() {
     const QString what = runs.size() == 1 && first != nullptr
                              ? tr("Delete \"%1\" with its events?").arg(QString::fromStdString(first->name))
                              : tr("Delete %1 runs with their events?").arg(runs.size());
-    if (!confirm_(what + QLatin1Char('\n') + tr("This cannot be undone."))) {
+    if (!confirm_(what + QLatin1Char('\n') + tr("Undo brings them back until the session is closed."))) {
         return;
     }
-    context().document->edit([runs](sessions::SessionFile& file) {
-        for (const sessions::RunId id : runs) {
-            file.deleteRun(id);
-        }
-    });
-    edits_->stack()->clear();
+    edits_->deleteRuns(runs);
 }
 
 bool SessionsView::perform(const QString& action) {
@@ -241,14 +236,6 @@ bool SessionsView::perform(const QString& action) {
             table_->setFocus();
             table_->edit(proxy_->index(now.row(), RunTable::Name));
         }
-        return true;
-    }
-    if (action == QLatin1String("edit.undo")) {
-        edits_->stack()->undo();
-        return true;
-    }
-    if (action == QLatin1String("edit.redo")) {
-        edits_->stack()->redo();
         return true;
     }
     if (action == QLatin1String("edit.copy")) {
@@ -281,16 +268,6 @@ bool SessionsView::perform(const QString& action) {
         return true;
     }
     return DocumentView::perform(action);
-}
-
-QString SessionsView::whyNot(const QString& action) const {
-    if (action == QLatin1String("edit.undo") && !edits_->stack()->canUndo()) {
-        return tr("Nothing was changed here");
-    }
-    if (action == QLatin1String("edit.redo") && !edits_->stack()->canRedo()) {
-        return tr("Nothing was undone here");
-    }
-    return {};
 }
 
 QString SessionsView::find(const QString& text, int) {

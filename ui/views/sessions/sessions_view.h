@@ -10,7 +10,7 @@
 #include "ui/models/session/run_export.h"
 #include "ui/models/session/run_table.h"
 #include "ui/views/common/document_view.h"
-#include "ui/views/sessions/run_edits.h"
+#include "ui/views/common/session_edits.h"
 
 class QLineEdit;
 class QPushButton;
@@ -29,7 +29,6 @@ public:
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
     bool perform(const QString& action) override;
-    QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
     QList<QWidget*> focusStops() const override;
     void activated() override;
@@ -37,7 +36,7 @@ public:
     QTableView* table() const { return table_; }
     QLineEdit* filterField() const { return filter_; }
     RunPanel* panel() const { return panel_; }
-    RunEdits* edits() const { return edits_; }
+    SessionEdits* edits() const { return edits_; }
     /// Asks before runs are deleted; tests answer themselves.
     void setConfirm(std::function<bool(const QString&)> confirm) { confirm_ = std::move(confirm); }
     void exportTo(ExportFormat format, const QString& path);
@@ -83,7 +82,7 @@ private:
     QLineEdit* filter_ = nullptr;
     QPushButton *compare_ = nullptr, *export_ = nullptr, *import_ = nullptr;
     RunPanel* panel_;
-    RunEdits* edits_;
+    SessionEdits* edits_;
     std::function<bool(const QString&)> confirm_;
     LatestJob<QStringList> exportJob_;
     struct Export {

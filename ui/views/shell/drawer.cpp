@@ -18,6 +18,7 @@
 #include "ui/models/kernels/kernel_stats.h"
 #include "ui/models/memory/event_table.h"
 #include "ui/models/run/run_command.h"
+#include "ui/views/common/session_edits.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/widgets/base/delegates.h"
 #include "ui/widgets/base/style.h"
@@ -276,11 +277,6 @@ void Drawer::editNote(qint64 note) {
     noteText_->selectAll();
 }
 
-void Drawer::edit(const std::function<void(sessions::SessionFile&)>& job) {
-    context_.document->edit(job);
-    emit context_.document->notesChanged(context_.document->runA());
-}
-
 void Drawer::addNote(TimeRange range) {
     const sessions::RunId run = context_.document->runA();
     if (run == 0) {
@@ -289,7 +285,7 @@ void Drawer::addNote(TimeRange range) {
     const sessions::TimelineNote note{0, range.begin, range.end, noteTitle(range).toStdString()};
     editNewest_ = true;
     setCurrentIndex(1);
-    edit([run, note](sessions::SessionFile& file) { file.addTimelineNote(run, note); });
+    context_.edits->addTimelineNote(run, note);
 }
 
 void Drawer::keepWords() {
@@ -301,20 +297,21 @@ void Drawer::keepWords() {
     if (const sessions::TimelineNote* known = chosenNote()) {
         sessions::TimelineNote changed = *known;
         changed.body = words;
-        edit([changed](sessions::SessionFile& file) { file.updateTimelineNote(changed); });
+        context_.edits->changeTimelineNote(run, *known, changed);
         chooseNote(0);
         return;
     }
     const base::TimeNs at = context_.time->cursor().value_or(context_.time->range().begin);
     const TimeRange range = context_.time->measured().value_or(TimeRange{at, at});
     const sessions::TimelineNote note{0, range.begin, range.end, words};
-    edit([run, note](sessions::SessionFile& file) { file.addTimelineNote(run, note); });
+    context_.edits->addTimelineNote(run, note);
     noteText_->clear();
 }
 
 void Drawer::removeNote(qint64 note) {
-    if (note != 0) {
-        edit([note](sessions::SessionFile& file) { file.deleteTimelineNote(note); });
+    const auto known = std::ranges::find(noteRows_, note, &sessions::TimelineNote::id);
+    if (known != noteRows_.end()) {
+        context_.edits->deleteTimelineNote(context_.document->runA(), *known);
     }
 }
 

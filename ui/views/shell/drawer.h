@@ -54,7 +54,6 @@ private:
     void removeNote(qint64 note);
     const sessions::TimelineNote* chosenNote() const;
     /// An edit of the notes on the session's thread; everything that shows notes then reads them again.
-    void edit(const std::function<void(sessions::SessionFile&)>& job);
 
     ViewServices context_;
     QTreeView* events_;

@@ -16,6 +16,7 @@
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/stack_model.h"
+#include "ui/views/common/session_edits.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/drawer.h"
@@ -45,7 +46,7 @@ bool takesKeys(QObject* object) {
 MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent, DeviceFeed* devices)
     : QMainWindow(parent), settingsFile_(settingsFile), runs_(runs), document_(new SessionDocument(this)),
       time_(new TimeCursor(this)), actions_(new ActionList(this)),
-      context_{document_, time_, runs, actions_, settingsFile, devices} {
+      context_{document_, time_, runs, actions_, settingsFile, devices, new SessionEdits(document_, this)} {
     setObjectName(QStringLiteral("main"));
     setMinimumSize(900, 600);
     setAcceptDrops(true);
@@ -90,6 +91,7 @@ MainWindow::~MainWindow() {
     }
     document_->disconnect(this);
     time_->disconnect(this);
+    context_.edits->stack()->disconnect(this); // it clears itself when it goes
 }
 
 QLineEdit* MainWindow::searchField() const {

@@ -8,6 +8,7 @@
 // time and to the status bar.
 
 #include <QMainWindow>
+#include <QTimer>
 #include <functional>
 #include <map>
 #include <optional>
@@ -24,6 +25,7 @@ class CommandPalette;
 class DeviceStrip;
 class Drawer;
 class EdgeBar;
+class NoticeBar;
 class Rail;
 class SessionCommands;
 class ShortcutsPanel;
@@ -52,6 +54,10 @@ public:
     std::vector<View*> views() const { return stack_->views(); }
     QLineEdit* searchField() const;
     DeviceStrip* deviceStrip() const;
+    NoticeBar* keepingBar() const { return keepingBar_; }
+    NoticeBar* undoBar() const { return undoBar_; }
+    StatusRow* statusRow() const { return status_; }
+    SessionCommands* sessionCommands() const { return sessions_; }
     Drawer* drawer() const;
 
     /// Files that were opened, newest first.
@@ -71,6 +77,7 @@ private:
     QMenu* addMenu(const QString& title, const QStringList& actions);
     void buildToolBar();
     void buildViews();
+    void connectEdits();
     void connectView(View* view);
     void connectDocument();
     void connectRuns();
@@ -107,6 +114,9 @@ private:
     Rail* rail_ = nullptr;
     ViewStack* stack_ = nullptr;
     StatusRow* status_ = nullptr;
+    NoticeBar* keepingBar_ = nullptr; ///< says that the session is not saved
+    NoticeBar* undoBar_ = nullptr;
+    QTimer undoBarTimer_;
     TextLabel* sessionName_ = nullptr; ///< in the corner of the menu bar
     CommandPalette* palette_ = nullptr;
     ShortcutsPanel* shortcuts_ = nullptr;

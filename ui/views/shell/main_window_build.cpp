@@ -4,7 +4,9 @@
 #include <QActionGroup>
 #include <QMenu>
 #include <QMenuBar>
+#include <QVBoxLayout>
 
+#include "ui/views/common/session_edits.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
@@ -13,6 +15,7 @@
 #include "ui/views/shell/tool_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/views/shell/window_docks.h"
+#include "ui/widgets/base/notice_bar.h"
 
 namespace vitrine::ui {
 
@@ -36,7 +39,7 @@ void MainWindow::buildMenus() {
     const QString none;
     QMenu* file = addMenu(tr("File"), {"file.open", "file.new-session"});
     sessions_->setRecentMenu(file->addMenu(tr("Open recent")));
-    for (const char* id : {"", "file.export-image", "", "file.close", "file.quit"}) {
+    for (const char* id : {"", "file.save-copy", "file.export-image", "", "file.close", "file.quit"}) {
         *id == '\0' ? (void)file->addSeparator() : file->addAction(actions_->action(QString::fromLatin1(id)));
     }
     addMenu(tr("Edit"), {"edit.undo", "edit.redo", none, "edit.copy", "edit.copy-why", none, "edit.find",
@@ -87,7 +90,23 @@ void MainWindow::buildViews() {
     rail_ = new Rail(this);
     addToolBar(Qt::LeftToolBarArea, rail_);
     stack_ = new ViewStack(context_, rail_, this);
-    setCentralWidget(stack_);
+    auto* centre = new QWidget(this);
+    auto* column = new QVBoxLayout(centre);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    const auto does = [this](const char* id) {
+        return [action = actions_->action(QString::fromLatin1(id))] { action->trigger(); };
+    };
+    keepingBar_ =
+        new NoticeBar(NoticeBar::Tone::Warning,
+                      {{tr("Save a copy…"), does("file.save-copy")}, {tr("Close"), does("file.close")}}, centre);
+    undoBar_ =
+        new NoticeBar(NoticeBar::Tone::Plain, {{tr("Undo"), [this] { context_.edits->stack()->undo(); }}}, centre);
+    column->addWidget(keepingBar_);
+    column->addWidget(undoBar_);
+    column->addWidget(stack_, 1);
+    setCentralWidget(centre);
+    connectEdits();
     docks_ = new WindowDocks(context_, settingsFile_, this);
     timeCommands_.emplace(context_, docks_);
     for (View* view : views()) {
@@ -97,6 +116,27 @@ void MainWindow::buildViews() {
     connect(stack_, &ViewStack::leaving, this, [this](const View* view) { docks_->keepLayout(view); });
     connect(stack_, &ViewStack::entering, this, &MainWindow::onEntering);
     connect(stack_, &ViewStack::entered, this, &MainWindow::updateAvailability);
+}
+
+/// A bar over all views offers for some seconds to bring back what was deleted.
+void MainWindow::connectEdits() {
+    constexpr int kUndoBarMs = 8000;
+    undoBarTimer_.setSingleShot(true);
+    undoBarTimer_.setInterval(kUndoBarMs);
+    connect(&undoBarTimer_, &QTimer::timeout, undoBar_, [this] { undoBar_->say({}); });
+    connect(context_.edits->stack(), &QUndoStack::indexChanged, this, [this] {
+        undoBar_->say({}); // whatever it offered is no longer the last edit
+        updateAvailability();
+    });
+    connect(context_.edits, &SessionEdits::deleted, this, [this](const QString& what) {
+        undoBar_->say(what);
+        undoBarTimer_.start();
+    });
+    connect(document_, &SessionDocument::keepingChanged, this, [this] {
+        const SessionKeeping keeping = document_->keeping();
+        keepingBar_->say(keepingSentence(keeping, document_->path()));
+    });
+    connect(document_, &SessionDocument::closed, this, [this] { keepingBar_->say({}); });
 }
 
 void MainWindow::connectView(View* view) {

@@ -8,6 +8,7 @@
 
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "ui/views/common/session_edits.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/session_commands.h"
@@ -80,6 +81,8 @@ MainWindow::Commands MainWindow::viewCommands() {
         {"edit.find", [this] { tools_->search()->takeFocus(); }},
         {"edit.find-next", [this] { tools_->search()->findAgain(1); }},
         {"edit.find-previous", [this] { tools_->search()->findAgain(-1); }},
+        {"edit.undo", [this] { context_.edits->stack()->undo(); }},
+        {"edit.redo", [this] { context_.edits->stack()->redo(); }},
         {"run.start", [this] { openView(QStringLiteral("run")); }},
         {"go.back", [this] { stack_->back(); }},
         {"go.forward", [this] { stack_->forward(); }},
@@ -160,6 +163,18 @@ void MainWindow::updateAvailability() {
     set("compare.baseline", run != nullptr, noRun);
     set("compare.swap", document_->runB() != 0, tr("No baseline is set"));
     set("file.close", document_->isOpen(), tr("No session is open"));
+    set("file.save-copy", document_->isOpen(), tr("No session is open"));
+    const bool ownUndo = currentView() != nullptr && currentView()->undoesItself();
+    const QUndoStack& edits = *context_.edits->stack();
+    const auto offer = [&](const char* id, const QString& word, const QString& edit, const QString& reason) {
+        actions_->action(QString::fromLatin1(id))
+            ->setText(ownUndo || edit.isEmpty() ? word : word + QLatin1Char(' ') + edit);
+        if (!ownUndo) {
+            set(id, !edit.isEmpty(), reason);
+        }
+    };
+    offer("edit.undo", tr("Undo"), edits.undoText(), tr("Nothing was changed here"));
+    offer("edit.redo", tr("Redo"), edits.redoText(), tr("Nothing was undone here"));
     const bool measured = time_->measured().has_value();
     set("measure.filter", measured, tr("Drag over a plot to measure a range"));
     set("measure.clear-filter", !time_->filters().empty(), tr("There is no filter"));

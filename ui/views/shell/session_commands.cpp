@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/shell/session_commands.h"
 
+#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QInputDialog>
 #include <QMenu>
+#include <QMessageBox>
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -27,13 +29,15 @@ SessionCommands::SessionCommands(const ViewServices& context, const QString& set
         recent_ = kept->value(QStringLiteral("recent")).toStringList();
     }
     connect(document_, &SessionDocument::opened, this, &SessionCommands::keepRecent);
+    connect(document_, &SessionDocument::copyFailed, this, &SessionCommands::failed);
+    connect(document_, &SessionDocument::copySaved, this, &SessionCommands::takeCopy);
 }
 
 bool SessionCommands::perform(const QString& action) {
     const std::map<QString, std::function<void()>> commands = {
         {"file.open", [this] { chooseFile(); }},        {"file.new-session", [this] { makeFile(); }},
-        {"file.close", [this] { document_->close(); }}, {"edit.rename", [this] { renameRun(); }},
-        {"run.again", [this] { runAgain(); }},
+        {"file.close", [this] { document_->close(); }}, {"file.save-copy", [this] { chooseCopy(); }},
+        {"edit.rename", [this] { renameRun(); }},       {"run.again", [this] { runAgain(); }},
     };
     const auto found = commands.find(action);
     if (found != commands.end()) {
@@ -95,6 +99,41 @@ void SessionCommands::makeFile() {
         return;
     }
     emit openWanted(path);
+}
+
+void SessionCommands::chooseCopy() {
+    if (!document_->isOpen()) {
+        return;
+    }
+    const QFileInfo file(document_->path());
+    QString path = QFileDialog::getSaveFileName(
+        window_, tr("Save a copy"), file.dir().filePath(tr("%1 copy.vitrine").arg(file.completeBaseName())),
+        tr("Vitrine sessions (*.vitrine)"), nullptr, QFileDialog::DontConfirmOverwrite);
+    if (path.isEmpty()) {
+        return;
+    }
+    if (!path.endsWith(QLatin1String(".vitrine"))) {
+        path += QLatin1String(".vitrine"); // asked about below: the dialog saw another name
+    }
+    const bool exists = QFileInfo::exists(path);
+    if (exists && QFileInfo(path).canonicalFilePath() != file.canonicalFilePath() &&
+        QMessageBox::question(window_, tr("Save a copy"),
+                              tr("Replace %1? The runs in it will be gone.").arg(QFileInfo(path).fileName()),
+                              QMessageBox::Cancel | QMessageBox::Save, QMessageBox::Cancel) != QMessageBox::Save) {
+        return;
+    }
+    document_->saveCopy(path, exists);
+}
+
+/// The copy takes the place of a session that is not saved, unless a run still writes to that.
+void SessionCommands::takeCopy(const QString& path) {
+    const auto& runs = document_->runs();
+    const bool live = std::any_of(runs.begin(), runs.end(), [](const sessions::RunInfo& run) {
+        return run.status == sessions::RunStatus::Running;
+    });
+    if (document_->keeping().endangered() && !live) {
+        emit openWanted(path);
+    }
 }
 
 void SessionCommands::runAgain() {

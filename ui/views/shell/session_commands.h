@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The commands about session files: opening one, making one, the menu of recent ones, renaming run A, and starting it
-// again.
+// The commands about session files: opening one, making one, saving a copy, the menu of recent ones, renaming run A,
+// and starting it again.
 
 #include <QObject>
 #include <QStringList>
@@ -34,6 +34,8 @@ signals:
 private:
     void chooseFile();
     void makeFile();
+    void chooseCopy();
+    void takeCopy(const QString& path);
     void renameRun();
     void runAgain();
     void keepRecent();

@@ -48,6 +48,7 @@ StatusRow::StatusRow(SessionDocument* document, QWidget* parent) : QStatusBar(pa
     progressStop_->hide();
     connect(progressStop_, &QPushButton::clicked, document_, &SessionDocument::stopReading);
     connect(document_, &SessionDocument::progress, this, &StatusRow::showProgress);
+    connect(document_, &SessionDocument::keepingChanged, this, &StatusRow::refresh);
 }
 
 bool StatusRow::reading() const {
@@ -91,9 +92,18 @@ void StatusRow::refresh() {
     }
     losses_->setText(losses);
     losses_->setColor(run->lostRecords == 0 ? TextColor::Text2 : TextColor::Warn);
-    const bool live = run->status == sessions::RunStatus::Running;
-    saved_->setText(live ? tr("Recording") : document_->readOnly() ? tr("Read only") : tr("Saved"));
-    saved_->setColor(live ? TextColor::Accent : document_->readOnly() ? TextColor::Text2 : TextColor::Good);
+    losses_->setToolTip(run->lostRecords == 0
+                            ? QString()
+                            : tr("Records of allocations, scopes and counters came faster than they could be kept. "
+                                 "Where they are missing the timeline shows a gap, and sums over it are too small."));
+    const SessionKeeping keeping = document_->keeping();
+    const bool live = run->status == sessions::RunStatus::Running && !keeping.endangered();
+    saved_->setText(live ? tr("Recording") : keepingText(keeping));
+    saved_->setToolTip(keepingSentence(keeping, document_->path()));
+    saved_->setColor(keeping.endangered()                            ? TextColor::Bad
+                     : live                                          ? TextColor::Accent
+                     : keeping.state == SessionKeeping::State::Saved ? TextColor::Good
+                                                                     : TextColor::Text2);
 }
 
 void StatusRow::paintEvent(QPaintEvent*) {

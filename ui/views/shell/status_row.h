@@ -24,6 +24,8 @@ public:
 
     TextLabel* readout() const { return readout_; }
     TextLabel* priced() const { return priced_; }
+    TextLabel* saved() const { return saved_; }
+    TextLabel* losses() const { return losses_; }
     /// Shows run A as it is now.
     void refresh();
     bool reading() const; ///< a progress is shown, which Esc stops

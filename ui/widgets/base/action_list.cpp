@@ -18,6 +18,7 @@ constexpr char kReason[] = "vitrineReason";
 constexpr ActionSpec kActions[] = {
     {"file.open", "Open…", "File", "Ctrl+O"},
     {"file.new-session", "New session…", "File", "Ctrl+N"},
+    {"file.save-copy", "Save a copy…", "File", "Ctrl+Shift+S"},
     {"file.export-image", "Export view as image…", "File", "Ctrl+E", "export"},
     {"file.close", "Close session", "File", "Ctrl+W"},
     {"file.quit", "Quit", "File", "Ctrl+Q"},

@@ -208,9 +208,8 @@ bool View::perform(const QString& action) {
     return false;
 }
 
-QString View::whyNot(const QString& action) const {
-    const bool undo = action == QLatin1String("edit.undo") || action == QLatin1String("edit.redo");
-    return undo ? tr("Nothing is edited in this view: Run and Sessions undo their edits") : QString();
+QString View::whyNot(const QString&) const {
+    return {};
 }
 
 QString View::find(const QString&, int) {

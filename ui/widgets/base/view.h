@@ -24,6 +24,8 @@ class QStackedLayout;
 
 namespace vitrine::ui {
 
+class SessionEdits;
+
 /// What a view works with. Everything outlives the views; `runs` may be null where nothing can be started.
 struct ViewServices {
     SessionDocument* document = nullptr;
@@ -32,6 +34,7 @@ struct ViewServices {
     ActionList* actions = nullptr;
     QString settingsFile = {};     ///< where choices are kept; empty: nowhere
     DeviceFeed* devices = nullptr; ///< devices of this machine; null: nothing is known of them
+    SessionEdits* edits = nullptr; ///< null: nothing can be edited
 };
 
 /// The row at the top of a view, 32 high: title, controls, facts at the right, the table button.
@@ -96,6 +99,8 @@ public:
     virtual bool perform(const QString& action);
     /// Empty: the view can do it now. Otherwise the reason, which the palette shows.
     virtual QString whyNot(const QString& action) const;
+    /// True: Undo and Redo are the view's own, of what is typed there. Elsewhere they are those of the session's edits.
+    virtual bool undoesItself() const { return false; }
     /// Looks for text typed in the search field; direction 0 is "typed", +1 Enter, -1 Shift+Enter.
     /// Returns what the field's hint says: "3 of 12", "" for nothing to say.
     virtual QString find(const QString& text, int direction);

@@ -7,6 +7,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cstdio>
 
 #include "base/error.h"
 #include "profiler/record/recorder.h"
@@ -85,6 +86,49 @@ private slots:
         document.edit([](SessionFile& file) { file.renameRun(4711, "x"); });
         document.edit([](SessionFile&) { throw base::BadInput("x: y: z"); });
         QTRY_VERIFY(failed.count() >= 1);
+    }
+
+    void saysWhenItsFileIsReplaced() {
+        const std::string path = newPath();
+        const std::string other = newPath();
+        for (const std::string& file : {path, other}) {
+            const auto made = SessionFile::open(file, OpenMode::CreateOrOpen);
+            made->finishRun(made->createRun(info(file)), RunStatus::Done, "{}", "");
+        }
+        SessionDocument document;
+        document.open(QString::fromStdString(path));
+        QTRY_VERIFY(document.isOpen());
+        QCOMPARE(document.keeping().state, ui::SessionKeeping::State::Saved);
+        QCOMPARE(std::rename(other.c_str(), path.c_str()), 0);
+        QTRY_COMPARE(document.keeping().state, ui::SessionKeeping::State::Replaced);
+        QVERIFY(document.keeping().endangered());
+        QSignalSpy failed(&document, &SessionDocument::copyFailed);
+        document.saveCopy(QString::fromStdString(path), false);
+        QTRY_COMPARE(failed.count(), 1); // it is another session now
+    }
+
+    void keepsANoteThatTheFileDoesNotTake() {
+        const std::string path = newPath();
+        {
+            const auto made = SessionFile::open(path, OpenMode::CreateOrOpen);
+            made->finishRun(made->createRun(info("one")), RunStatus::Done, "{}", "");
+        }
+        SessionDocument document(nullptr,
+                                 [](const std::string& file) { return SessionFile::open(file, OpenMode::ReadOnly); });
+        document.open(QString::fromStdString(path));
+        QTRY_VERIFY(document.isOpen());
+        QSignalSpy failed(&document, &SessionDocument::editFailed);
+        document.edit([](SessionFile& file) { file.setNote(1, "typed"); });
+        QCOMPARE(document.keeping().state, ui::SessionKeeping::State::Saving);
+        QTRY_COMPARE(document.keeping().state, ui::SessionKeeping::State::Waiting);
+        QCOMPARE(QString::fromStdString(document.run(1)->note), QStringLiteral("typed"));
+        QCOMPARE(failed.count(), 0);
+        QVERIFY(ui::keepingSentence(document.keeping(), document.path()).contains(QStringLiteral("Save a copy")));
+        const std::string copy = newPath();
+        QSignalSpy saved(&document, &SessionDocument::copySaved);
+        document.saveCopy(QString::fromStdString(copy), false);
+        QTRY_COMPARE(saved.count(), 1);
+        QCOMPARE(SessionFile::open(copy, OpenMode::ReadOnly)->run(1).note, std::string("typed"));
     }
 
     void followsALiveRun() {

@@ -5,6 +5,8 @@
 
 #include <QAbstractItemModelTester>
 #include <QDir>
+#include <QFile>
+#include <QFileInfo>
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QPlainTextEdit>
@@ -20,6 +22,8 @@
 #include "ui/models/common/json_rows.h"
 #include "ui/views/sessions/run_panel.h"
 #include "ui/views/shell/main_window.h"
+#include "ui/views/shell/status_row.h"
+#include "ui/widgets/base/notice_bar.h"
 
 using namespace vitrine;
 using ui::RunTable;
@@ -66,6 +70,8 @@ class SessionsViewTest final : public QObject {
     std::string storedName(sessions::RunId id) const {
         return sessions::SessionFile::open(path_.toStdString(), sessions::OpenMode::ReadOnly)->run(id).name;
     }
+
+    void undo() const { window_->actionList()->action(QStringLiteral("edit.undo"))->trigger(); }
 
 private slots:
     void initTestCase() { ui::Theme::instance().install(); }
@@ -156,10 +162,10 @@ private slots:
         QTest::keyClick(editor, Qt::Key_Return);
         QTRY_COMPARE(cell(1, RunTable::Name), QStringLiteral("#2 a better name"));
         QCOMPARE(storedName(2), std::string("a better name"));
-        view()->perform(QStringLiteral("edit.undo"));
+        undo();
         QTRY_COMPARE(cell(1, RunTable::Name), before);
         QCOMPARE("#2 " + storedName(2), before.toStdString());
-        view()->perform(QStringLiteral("edit.redo"));
+        window_->actionList()->action(QStringLiteral("edit.redo"))->trigger();
         QTRY_COMPARE(cell(1, RunTable::Name), QStringLiteral("#2 a better name"));
     }
 
@@ -175,10 +181,10 @@ private slots:
         QTest::keyClicks(panel->note(), QStringLiteral("first try"));
         QTest::keyClick(panel->note(), Qt::Key_Return, Qt::ControlModifier);
         QTRY_COMPARE(QString::fromStdString(window_->document()->run(1)->note), QStringLiteral("first try"));
-        view()->perform(QStringLiteral("edit.undo"));
+        undo();
         QTRY_VERIFY(window_->document()->run(1)->note.empty());
         QTRY_VERIFY(panel->note()->toPlainText().isEmpty());
-        view()->perform(QStringLiteral("edit.undo"));
+        undo();
         QTRY_VERIFY(window_->document()->run(1)->tags.empty());
     }
 
@@ -226,6 +232,49 @@ private slots:
         QTest::keyClick(view()->table(), Qt::Key_Delete);
         QTRY_COMPARE(table()->rowCount(), 4);
         QCOMPARE(cell(2, RunTable::Name), QStringLiteral("#4 run 4"));
+        QCOMPARE(window_->undoBar()->sentence(), QStringLiteral("Run 3 deleted."));
+        window_->openView(QStringLiteral("memory")); // the edits of all views are one stack
+        QCOMPARE(window_->actionList()->action(QStringLiteral("edit.undo"))->text(), QStringLiteral("Undo delete run"));
+        QTest::mouseClick(window_->undoBar()->button(0), Qt::LeftButton);
+        QTRY_COMPARE(table()->rowCount(), 5);
+        QCOMPARE(storedName(3), std::string("run 3"));
+        QVERIFY(!window_->undoBar()->isVisible());
+        window_->actionList()->action(QStringLiteral("edit.redo"))->trigger();
+        QTRY_COMPARE(table()->rowCount(), 4);
+    }
+
+    void aDeletedFileIsSaidAndACopyKeepsWhatWasTyped() {
+        view()->table()->sortByColumn(RunTable::When, Qt::AscendingOrder);
+        click(0);
+        QTRY_COMPARE(window_->statusRow()->saved()->text(), QStringLiteral("Saved"));
+        QVERIFY(!window_->keepingBar()->isVisible());
+        QVERIFY(QFile::remove(path_));
+        QTRY_COMPARE(window_->statusRow()->saved()->text(), QStringLiteral("Not saved: the file was deleted"));
+        QVERIFY(window_->keepingBar()->isVisible());
+        QVERIFY(window_->keepingBar()->sentence().contains(QFileInfo(path_).fileName()));
+        ui::RunPanel* panel = view()->panel();
+        panel->note()->setFocus();
+        QTest::keyClicks(panel->note(), QStringLiteral("too good to lose"));
+        QTest::keyClick(panel->note(), Qt::Key_Return, Qt::ControlModifier);
+        QTRY_COMPARE(QString::fromStdString(window_->document()->run(1)->note), QStringLiteral("too good to lose"));
+        QCOMPARE(panel->note()->toPlainText(), QStringLiteral("too good to lose"));
+        QCOMPARE(window_->statusRow()->saved()->text(), QStringLiteral("Not saved: the file was deleted"));
+        const QString copy = folder_.filePath(QStringLiteral("kept.vitrine"));
+        window_->document()->saveCopy(copy, false);
+        QTRY_COMPARE(window_->document()->path(), copy); // the copy takes its place
+        QTRY_COMPARE(window_->statusRow()->saved()->text(), QStringLiteral("Saved"));
+        QVERIFY(!window_->keepingBar()->isVisible());
+        QCOMPARE(QString::fromStdString(window_->document()->run(1)->note), QStringLiteral("too good to lose"));
+    }
+
+    void lostRecordsAreSaid() {
+        window_->document()->edit([](sessions::SessionFile& file) { file.setLostRecords(5, 1234); });
+        window_->document()->setRunA(5);
+        QTRY_COMPARE(window_->statusRow()->losses()->text(), QStringLiteral("1,234 records lost"));
+        QVERIFY(window_->statusRow()->losses()->toolTip().contains(QStringLiteral("gap")));
+        window_->document()->setRunA(4);
+        QTRY_COMPARE(window_->statusRow()->losses()->text(), QStringLiteral("No records lost"));
+        QVERIFY(window_->statusRow()->losses()->toolTip().isEmpty());
     }
 
     void runsAgainWithTheSpec() {

@@ -243,12 +243,12 @@ private slots:
         QCOMPARE(window.statusBar()->currentMessage(), QStringLiteral("A new worker process was started"));
     }
 
-    void undoSaysWhereItWorks() {
+    void undoSaysWhyItCannotBeDone() {
         window_->openView(QStringLiteral("memory"));
         for (const char* id : {"edit.undo", "edit.redo"}) {
             const QAction* action = window_->actionList()->action(QString::fromLatin1(id));
             QVERIFY(!action->isEnabled());
-            QVERIFY(!window_->currentView()->whyNot(QString::fromLatin1(id)).isEmpty());
+            QVERIFY(action->toolTip().startsWith(QStringLiteral("Nothing was")));
         }
     }
 
