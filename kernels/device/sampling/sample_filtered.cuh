@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Sampling with everything: repetition penalty, changes of single logits, forbidden ids, temperature, top-k, top-p, min-p, the draw, and the best
-// log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order, in
+// Sampling with everything: repetition penalty, changes of single logits, forbidden ids, temperature, top-k, top-p,
+// min-p, the draw, and the best log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order, in
 // shared memory (VT_SHARED_VALUES) or in scratch.
 //
 // Candidates are ordered by (value, lower id first), which is a 64-bit key; what remains after top-k, top-p and min-p
@@ -19,8 +19,8 @@ namespace vt {
 
 namespace filtered {
 
-/// The best `wanted` keys of the row, sorted, with their log-probabilities.
-__device__ __forceinline__ void writeTop(const SampleParams& p, Shared& shared, const Slice& slice,
+/// The best `wanted` keys of the row, sorted, with their log-probabilities. Not inlined: the kernel would spill.
+__device__ __noinline__ void writeTop(const SampleParams& p, Shared& shared, const Slice& slice,
                                          const Values& values, int row, float maximum, float logOfSum) {
     const Front front = shorten<true>(shared, slice, values, maximum, {}, static_cast<u64>(p.topLogprobs));
     if (threadIdx.x == 0) {
@@ -235,9 +235,12 @@ extern "C" __global__ void __launch_bounds__(filtered::kThreads)
             const float maximum = rankValue(key);
             float sum = 0;
             forWarpIds(slice, values, [&](int id, float value) {
-                sum += id >= 0 ? weightBelow(value, maximum) : 0.0F;
+                // A value that is not finite is -inf by now: its difference to itself makes the sum NaN.
+                sum += id >= 0 ? __expf(value - maximum) + (value - value) : 0.0F;
             });
-            logOfSum = logSum(maximum, clusterSum(shared, sum));
+            // Plus infinity has become the largest number.
+            logOfSum = maximum < 3.402823466e38F ? logSum(maximum, clusterSum(shared, sum))
+                                                 : clusterSum(shared, __int_as_float(0x7FC00000));
             if (p.topLogprobs > 0) {
                 writeTop(p, shared, slice, values, row, maximum, logOfSum);
             }

@@ -79,6 +79,7 @@ void MaskControls::buildButtons(const ActionList& actions, ViewHeader* header) {
     // A button of its own: what ends under the pointer must not start again by the same click.
     stop_ = new QPushButton(tr("Stop"), header);
     stop_->setToolTip(tr("Stop measuring"));
+    stop_->hide();
     auto* menu = new QMenu(picture);
     for (const char* id : {"mask.copy-picture", "mask.save-png", "mask.save-svg"}) {
         menu->addAction(actions.action(QString::fromLatin1(id)));
@@ -124,7 +125,7 @@ void MaskControls::showSizes() {
 }
 
 void MaskControls::showMeasure(const MaskRuns& runs, int side) {
-    stop_->setEnabled(runs.measuring());
+    stop_->setVisible(runs.measuring()); // left of Measure, which stays where it is
     const QString reason = runs.whyNotMeasure(side);
     measure_->setEnabled(reason.isEmpty());
     const bool gpu = runs.device().first == QLatin1String("cuda");

@@ -361,8 +361,8 @@ private slots:
         int asked = 0;
         while (const auto question = changes.question()) {
             const nlohmann::json spec = nlohmann::json::parse(*question);
-            const std::uint64_t chunk = spec.contains("prefill_chunk") ? 0 : 30;
-            const std::uint64_t token = spec.contains("kv_dtype") ? 1 : 2;
+            const std::uint64_t chunk = spec.value("prefill_chunk", 0) > 0 ? 0 : 30;
+            const std::uint64_t token = spec.value("kv_dtype", "auto") == "int8" ? 1 : 2;
             const std::uint64_t need = 10 + chunk + token * spec["prompt_length"].get<std::uint64_t>();
             changes.answer(nlohmann::json{{"peak_reserved_bytes", need}, {"fits", need <= 100}}.dump(), {});
             QVERIFY(++asked < 40);
