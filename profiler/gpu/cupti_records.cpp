@@ -133,8 +133,11 @@ std::optional<DeviceWork> anyWork(const CUpti_Activity& record) {
 
 std::optional<DeviceWork> workOf(const CUpti_Activity& record, bool& lostTimes) {
     std::optional<DeviceWork> work = anyWork(record);
-    lostTimes = work && (work->begin <= 0 || work->end < work->begin);
-    return lostTimes ? std::nullopt : work;
+    const bool timed = work && work->begin > 0 && work->end >= work->begin;
+    // A graph that was in flight when tracing of graphs went on or off has no time; its step lies outside of the
+    // window.
+    lostTimes = work && !timed && record.kind != CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    return timed ? work : std::nullopt;
 }
 
 } // namespace vitrine::profiler

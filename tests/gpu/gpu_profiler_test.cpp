@@ -155,7 +155,7 @@ TEST_F(GpuProfile, WorkStandsUnderItsOpsInGraphsToo) {
     }
 }
 
-TEST_F(GpuProfile, LightTracesWholeGraphsAndSamplesCounters) {
+TEST_F(GpuProfile, LightTracesWholeGraphsKernelsOfAFewStepsAndCounters) {
     GpuProfilerOptions options;
     const auto timeline = profiled(options, 20);
     std::map<std::string, int> lanes;
@@ -167,8 +167,9 @@ TEST_F(GpuProfile, LightTracesWholeGraphsAndSamplesCounters) {
             EXPECT_GE(places.of(span.scope.value).step, 2);
         }
     }
-    EXPECT_EQ(lanes["Graphs"], 18) << "of the first 20 steps, two of which were launched one by one";
-    EXPECT_EQ(lanes.count("Kernels"), 0U);
+    EXPECT_EQ(lanes["Graphs"], 17) << "of the first 20 steps, two of which were launched one by one; of one more, its "
+                                      "kernels";
+    EXPECT_GE(lanes["Kernels"], 2);
     EXPECT_FALSE(timeline->counters().samples("gpu.memory_used_bytes").empty());
 }
 
