@@ -28,8 +28,8 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
                                               : options.kind == KvCacheKind::Paged ? "paged"
                                                                                    : "dynamic"},
                                      {"head_dim", config.headDim},
-                           {"context_limit", config.maxPositions},
-                           {"groups", std::move(groups)}};
+                                     {"context_limit", config.maxPositions},
+                                     {"groups", std::move(groups)}};
 }
 
 void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options) {

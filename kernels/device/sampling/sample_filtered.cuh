@@ -3,8 +3,8 @@
 #pragma once
 
 // Sampling with everything: repetition penalty, changes of single logits, forbidden ids, temperature, top-k, top-p,
-// min-p, the draw, and the best log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order, in
-// shared memory (VT_SHARED_VALUES) or in scratch.
+// min-p, the draw, and the best log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th
+// slice of its ids, in order, in shared memory (VT_SHARED_VALUES) or in scratch.
 //
 // Candidates are ordered by (value, lower id first), which is a 64-bit key; what remains after top-k, top-p and min-p
 // is always a front of that order, whose end is found digit by digit from histograms. Weights are counted as integers
@@ -20,8 +20,8 @@ namespace vt {
 namespace filtered {
 
 /// The best `wanted` keys of the row, sorted, with their log-probabilities. Not inlined: the kernel would spill.
-__device__ __noinline__ void writeTop(const SampleParams& p, Shared& shared, const Slice& slice,
-                                         const Values& values, int row, float maximum, float logOfSum) {
+__device__ __noinline__ void writeTop(const SampleParams& p, Shared& shared, const Slice& slice, const Values& values,
+                                      int row, float maximum, float logOfSum) {
     const Front front = shorten<true>(shared, slice, values, maximum, {}, static_cast<u64>(p.topLogprobs));
     if (threadIdx.x == 0) {
         shared.topCount = 0;
