@@ -18,6 +18,12 @@
 namespace vitrine::engine {
 namespace {
 
+/// "stop token" for "stop_token".
+std::string spacedReason(std::string reason) {
+    std::ranges::replace(reason, '_', ' ');
+    return reason;
+}
+
 using Json = nlohmann::json;
 
 /// A result that may lead the sentence, and how it is said of B. `{}` is the size of the change.
@@ -250,8 +256,9 @@ private:
         }
         return fmt::format("{} stopped after {} of {} tokens{}", stop_->isA ? 'A' : 'B',
                            base::formatGrouped(stop_->tokens), base::formatGrouped(stop_->of),
-                           stop_->reason.empty() || stop_->reason == "length" ? ""
-                                                                              : fmt::format(" ({})", stop_->reason));
+                           stop_->reason.empty() || stop_->reason == "length"
+                               ? ""
+                               : fmt::format(" ({})", spacedReason(stop_->reason)));
     }
 
     /// At most two categories that account for four fifths of the change; else nothing.
