@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 
