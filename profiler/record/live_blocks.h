@@ -67,6 +67,9 @@ inline base::TimeNs expandTime(base::TimeNs begin, base::TimeNs end, base::TimeN
     if (length == duration) {
         return begin + relative;
     }
+    if (static_cast<std::uint64_t>(relative | length) < std::uint64_t{1} << 31) {
+        return begin + relative * length / duration; // the usual case, and several times as fast
+    }
     // Rounds down; 128 bits because both factors may be days in nanoseconds.
     return begin + static_cast<base::TimeNs>(static_cast<__int128>(relative) * length / duration);
 }

@@ -3,7 +3,10 @@
 #include "profiler/timeline/history.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <queue>
+#include <utility>
 
 #include "base/error.h"
 
@@ -111,8 +114,24 @@ void MemoryHistory::addTemplates(const std::vector<std::shared_ptr<const base::S
                 info->spans.push_back(*span);
             }
         }
-        templateById_.insert_or_assign(step->id, static_cast<std::uint32_t>(templates_.size()));
-        templates_.push_back(std::move(info));
+        readInPlace(*info);
+        templateById_.insert_or_assign(step->id, events_.addTemplate(std::move(info)));
+    }
+}
+
+/// Keeps the births and deaths of the template so that replays need not be expanded, where that is possible.
+void MemoryHistory::readInPlace(TemplateInfo& step) const {
+    step.scopesRise =
+        std::ranges::is_sorted(step.scopes, {}, [](const TemplateInfo::Scope& scope) { return scope.begin.time; });
+    step.events = templateEvents(step.memory, [this](std::uint32_t def) { return defs_[def].change(false); });
+    if (step.events.empty()) {
+        return;
+    }
+    step.memory = {};
+    for (std::size_t at = 0; at < step.events.size(); ++at) {
+        if (!step.events[at].change.death()) {
+            step.births.push_back(static_cast<std::uint32_t>(at));
+        }
     }
 }
 
@@ -126,11 +145,21 @@ void MemoryHistory::addReplays(const std::vector<Ordered<base::StepReplayedEvent
 }
 
 void MemoryHistory::expand(std::uint32_t index) {
-    const ReplayInfo& replay = replays_[index];
-    const TemplateInfo& step = *templates_[replay.step];
+    const ReplayInfo& replay = this->replay(index);
+    const TemplateInfo& step = templateOf(replay);
+    if (!step.events.empty() && replay.begin <= replay.end) {
+        slices_.push_back(*sliceFrom(index, 0));
+        return;
+    }
+    const auto push = [&](base::TimeNs time, std::uint64_t id, bool death, std::uint32_t def) {
+        expanded_.push_back({time, replay.order, death ? kDeath : index, death ? id : def});
+    };
+    for (const TemplateEvent& event : step.events) {
+        push(expandTime(replay, step.duration, event.time), replay.firstId + event.id, event.change.death(), event.def);
+    }
     expandMemory(step.memory, step.duration, replay.begin, replay.end, replay.firstId,
                  [&](base::TimeNs time, std::uint64_t id, const TemplateMemory& item) {
-                     expanded_.push_back({time, 0, item.death ? kDeath : index, item.death ? id : item.block});
+                     push(time, id, item.death, item.block);
                  });
 }
 
@@ -143,86 +172,137 @@ std::vector<std::uint32_t> MemoryHistory::takeNewReplays() {
             still.push_back(waiting);
             continue;
         }
-        const TemplateInfo& info = *templates_[step->second];
-        expandedEvents_ += info.memory.size() + info.scopes.size() + info.spans.size();
+        const TemplateInfo& info = *events_.templates()[step->second];
+        expandedEvents_ += info.memoryEvents() + info.scopes.size() + info.spans.size();
         if (expandedEvents_ > kMaxExpandedEvents) {
             throw base::BadInput("stream replays: template: the steps hold more events than this program takes; the "
                                  "session is damaged");
         }
-        const auto index = static_cast<std::uint32_t>(replays_.size());
-        replays_.push({event.begin, event.end, event.firstId, event.parent.value, step->second, event.index});
-        const std::size_t first = expanded_.size();
+        const std::uint32_t index =
+            events_.addReplay({event.begin, event.end, event.firstId, event.parent.value, step->second,
+                               static_cast<std::uint32_t>(waiting.event.order), event.index});
         expand(index);
-        for (std::size_t i = first; i < expanded_.size(); ++i) {
-            expanded_[i].order = static_cast<std::uint32_t>(waiting.event.order);
-        }
         newReplays_.push_back(index);
     }
     waiting_ = std::move(still);
     return std::exchange(newReplays_, {});
 }
 
-void MemoryHistory::takeBackTo(const Record& first, std::vector<Record>& again) {
-    while (!times_.empty() && earlier(first, Record{times_.back(), orders_.back(), kNoReplay, 0})) {
-        again.push_back(takeBack());
+std::optional<MemoryHistory::Slice> MemoryHistory::sliceFrom(std::uint32_t index, std::size_t at) const {
+    const ReplayInfo& replay = this->replay(index);
+    const TemplateInfo& step = templateOf(replay);
+    if (at >= step.events.size()) {
+        return std::nullopt;
     }
-    std::ranges::reverse(again);
-    const auto timeAt = [this](std::uint64_t i) { return times_[i]; };
-    const auto stepAt = [this](std::uint64_t i) { return steps_[i]; };
-    device_.truncate(times_.size(), timeAt, stepAt);
-    host_.truncate(times_.size(), timeAt, stepAt);
+    return Slice{expandTime(replay, step.duration, step.events[at].time), replay.order, index,
+                 static_cast<std::uint32_t>(at)};
 }
+
+/// What settle() applies, in order: sorted runs of records, and slices of replays.
+class MemoryHistory::Merge {
+public:
+    explicit Merge(MemoryHistory& history) : history_(history) {}
+
+    void add(std::vector<Record> records) {
+        if (!records.empty()) {
+            note(records.front());
+            runs_.push_back({std::move(records)});
+        }
+    }
+    void add(const std::vector<Slice>& slices) {
+        for (const Slice& slice : slices) {
+            note(slice);
+            slices_.push(slice);
+        }
+    }
+    bool empty() const { return runs_.empty() && slices_.empty(); }
+    base::TimeNs firstTime() const { return firstTime_; }
+    std::uint32_t firstOrder() const { return firstOrder_; }
+
+    void apply() {
+        while (true) {
+            Run* run = nullptr;
+            for (Run& other : runs_) {
+                const bool better = !other.done() && (run == nullptr || earlier(other.front(), run->front()));
+                run = better ? &other : run;
+            }
+            if (!slices_.empty() && (run == nullptr || earlier(slices_.top(), run->front()))) {
+                applySlice(run);
+            } else if (run != nullptr) {
+                history_.apply(run->records[run->next++]);
+            } else {
+                return;
+            }
+        }
+    }
+
+private:
+    struct Run {
+        std::vector<Record> records;
+        std::size_t next = 0;
+        bool done() const { return next == records.size(); }
+        const Record& front() const { return records[next]; }
+    };
+    struct Later {
+        bool operator()(const Slice& a, const Slice& b) const { return earlier(b, a); }
+    };
+
+    template <class Item> void note(const Item& item) {
+        if (empty() || earlier(item, Slice{firstTime_, firstOrder_})) {
+            firstTime_ = item.time;
+            firstOrder_ = item.order;
+        }
+    }
+
+    /// Applies the first slice up to what comes before its next event.
+    void applySlice(const Run* run) {
+        std::optional<Slice> slice = slices_.top();
+        slices_.pop();
+        do {
+            history_.applySlice(*slice);
+            slice = history_.sliceFrom(slice->replay, slice->at + 1);
+        } while (slice && (run == nullptr || earlier(*slice, run->front())) &&
+                 (slices_.empty() || earlier(*slice, slices_.top())));
+        if (slice) {
+            slices_.push(*slice);
+        }
+    }
+
+    MemoryHistory& history_;
+    std::vector<Run> runs_;
+    std::priority_queue<Slice, std::vector<Slice>, Later> slices_;
+    base::TimeNs firstTime_ = 0;
+    std::uint32_t firstOrder_ = 0;
+};
 
 void MemoryHistory::settle(bool onlyUnbroken) {
-    // Sorted runs; records of one replay share an order and stay in one run, so their own order holds.
-    std::array<std::vector<Record>, 4> runs;
-    std::array<std::vector<Record>*, 3> waiting{&births_, &deaths_, &expanded_};
-    const Record* first = nullptr;
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-        std::vector<Record>& run = runs[i];
-        run.swap(*waiting[i]);
-        sortIfNeeded(run, earlier);
+    Merge merge(*this);
+    const auto take = [&]<class Item>(std::vector<Item>& waiting, auto sort) {
+        std::vector<Item> ready = std::exchange(waiting, {});
+        sort(ready);
         if (onlyUnbroken) {
-            const auto late = std::stable_partition(run.begin(), run.end(),
-                                                    [this](const Record& record) { return record.order < unbroken_; });
-            waiting[i]->assign(late, run.end());
-            run.erase(late, run.end());
+            const auto late = std::stable_partition(ready.begin(), ready.end(),
+                                                    [this](const Item& item) { return item.order < unbroken_; });
+            waiting.assign(late, ready.end());
+            ready.erase(late, ready.end());
         }
-        if (!run.empty() && (first == nullptr || earlier(run.front(), *first))) {
-            first = &run.front();
-        }
-    }
-    if (first == nullptr) {
+        merge.add(std::move(ready));
+    };
+    // Records of one replay share an order and stay in one run, so their own order holds.
+    const auto byTime = [](std::vector<Record>& records) { sortIfNeeded(records, earlier<Record, Record>); };
+    take(births_, byTime);
+    take(deaths_, byTime);
+    take(expanded_, byTime);
+    take(slices_, [](std::vector<Slice>&) {});
+    if (merge.empty()) {
         return;
     }
-    takeBackTo(*first, runs.back());
-    std::array<std::size_t, 4> next{};
-    while (true) {
-        std::size_t best = runs.size();
-        for (std::size_t i = 0; i < runs.size(); ++i) {
-            const bool better =
-                next[i] < runs[i].size() && (best == runs.size() || earlier(runs[i][next[i]], runs[best][next[best]]));
-            best = better ? i : best;
-        }
-        if (best == runs.size()) {
-            return;
-        }
-        apply(runs[best][next[best]++]);
-    }
-}
-
-std::uint64_t MemoryHistory::idOf(const AllocationLife& row) const {
-    const std::uint64_t id = defs_[row.def].id;
-    return row.replay == kNoReplay ? id : replays_[row.replay].firstId + id;
-}
-
-void MemoryHistory::putEvent(base::TimeNs time, MemoryChange step, std::uint32_t row, std::uint32_t order) {
-    times_.push(time);
-    steps_.push(step);
-    eventRows_.push(row);
-    orders_.push(order);
-    device_.add(time, step);
-    host_.add(time, step);
+    std::vector<Record> records;
+    std::vector<Slice> slices;
+    takeBackFrom(merge.firstTime(), merge.firstOrder(), records, slices);
+    merge.add(std::move(records));
+    merge.add(slices);
+    merge.apply();
 }
 
 void MemoryHistory::apply(const Record& record) {
@@ -231,91 +311,127 @@ void MemoryHistory::apply(const Record& record) {
         if (!row) {
             return; // it waits for its birth
         }
-        const AllocationLife& block = rows_[*row];
-        const AllocationDef& def = defs_[block.def];
-        freed_.writable(*row) = record.time;
-        HistoryViews::Lives& lives = lives_[*row / kLivesRows];
-        --lives.open;
-        lives.latest = std::max(lives.latest, record.time);
-        if (hasAddress(def)) {
-            blockShapes_.add(*row, {def.address, def.bytes, block.born, record.time}, [this](std::uint32_t r) {
-                const AllocationLife& other = rows_[r];
-                const AllocationDef& what = defs_[other.def];
-                return BlockBox{what.address, what.bytes, other.born, freed_[r]};
-            });
-        }
-        putEvent(record.time, MemoryChange(def.bytes, def.space, def.category, true), *row, record.order);
+        const MemoryChange change = defs_[events_.life(*row).def].change(true);
+        events_.addDeath(record.order, record.time, *row, change);
+        died({record.time, change, *row, record.order});
         return;
     }
-    const auto row = static_cast<std::uint32_t>(rows_.size());
-    const auto def = static_cast<std::uint32_t>(record.payload);
-    rows_.push({record.time, def, record.replay});
-    freed_.push(-1);
-    if (row % kLivesRows == 0) {
+    const AllocationLife life{record.time, static_cast<std::uint32_t>(record.payload), record.replay};
+    const MemoryChange change = defs_[life.def].change(false);
+    const std::uint32_t row = events_.addBirth(record.order, life, change);
+    const std::uint64_t id = events_.firstIdOf(life) + defs_[life.def].id;
+    born({record.time, change, row, record.order}, id);
+    awaitDeath(id, row, record.time);
+}
+
+void MemoryHistory::applySlice(const Slice& slice) {
+    const MemoryEvent event = events_.addTemplateEvent(slice.replay, slice.at);
+    if (event.change.death()) {
+        died(event);
+        return;
+    }
+    const ReplayInfo& replay = this->replay(slice.replay);
+    const TemplateEvent& birth = templateOf(replay).events[slice.at];
+    const std::uint64_t id = replay.firstId + birth.id;
+    born(event, id);
+    if (birth.outlives()) {
+        awaitDeath(id, event.row, event.time);
+    }
+}
+
+/// Notes a block whose death is a record of its own.
+void MemoryHistory::awaitDeath(std::uint64_t id, std::uint32_t row, base::TimeNs born) {
+    if (std::optional<Record> early = alive_.birth(id, row)) {
+        // Clocks of two threads may disagree: a death reported for an earlier time happens at the birth.
+        early->time = born;
+        apply(*early);
+    }
+}
+
+void MemoryHistory::born(const MemoryEvent& event, std::uint64_t id) {
+    if (event.row % kLivesRows == 0) {
         lives_.emplace_back();
     }
-    const std::uint64_t id = idOf(rows_[row]);
     HistoryViews::Lives& lives = lives_.back();
     ++lives.open;
     lives.lowestId = std::min(lives.lowestId, id);
     lives.highestId = std::max(lives.highestId, id);
-    const std::optional<Record> early = alive_.birth(id, row);
-    const AllocationDef& what = defs_[def];
-    putEvent(record.time, MemoryChange(what.bytes, what.space, what.category, false), row, record.order);
-    if (early) {
-        // Clocks of two threads may disagree: a death reported for an earlier time happens at the birth.
-        Record death = *early;
-        death.time = record.time;
-        apply(death);
-    }
+    device_.add(event.time, event.change);
+    host_.add(event.time, event.change);
 }
 
-MemoryHistory::Record MemoryHistory::takeBack() {
-    const std::size_t last = times_.size() - 1;
-    Record record{times_[last], orders_[last], kNoReplay, 0};
-    const std::uint32_t row = eventRows_[last];
-    const AllocationLife block = rows_[row];
-    const AllocationDef& def = defs_[block.def];
-    const std::uint64_t id = idOf(block);
-    if (steps_[last].death()) {
-        record.replay = kDeath;
-        record.payload = id;
-        if (hasAddress(def)) {
-            blockShapes_.removeLast({def.address, def.bytes, block.born, freed_[row]});
-        }
-        freed_.writable(row) = -1;
-        ++lives_[row / kLivesRows].open;
-        alive_.undeath(id, row);
+void MemoryHistory::died(const MemoryEvent& event) {
+    HistoryViews::Lives& lives = lives_[event.row / kLivesRows];
+    --lives.open;
+    lives.latest = std::max(lives.latest, event.time);
+    if (hasAddress(defs_[events_.life(event.row).def])) {
+        blockShapes_.add(event.row, boxOf(event.row), [this](std::uint32_t row) { return boxOf(row); });
+    }
+    device_.add(event.time, event.change);
+    host_.add(event.time, event.change);
+}
+
+/// Of a block that died.
+BlockBox MemoryHistory::boxOf(std::uint32_t row) const {
+    const AllocationLife life = events_.life(row);
+    const AllocationDef& def = defs_[life.def];
+    return {def.address, def.bytes, life.born, events_.freed(row)};
+}
+
+/// Takes back the last event, to be applied again: a record, or the place from which on a replay is gone.
+void MemoryHistory::takeBack(std::vector<Record>& records, std::map<std::uint32_t, std::uint32_t>& slices) {
+    const auto [event, replay, at] = events_.last();
+    const AllocationLife life = events_.life(event.row);
+    const AllocationDef& def = defs_[life.def];
+    const std::uint64_t id = events_.firstIdOf(life) + def.id;
+    const bool death = event.change.death();
+    if (replay != kNoReplay) {
+        slices[replay] = at;
     } else {
-        record.replay = block.replay;
-        record.payload = block.def;
+        records.push_back({event.time, event.order, death ? kDeath : life.replay, death ? id : life.def});
+    }
+    if (death) {
+        if (hasAddress(def)) {
+            blockShapes_.removeLast(boxOf(event.row));
+        }
+        ++lives_[event.row / kLivesRows].open;
+        if (replay == kNoReplay) {
+            alive_.undeath(id, event.row);
+        }
+    } else {
         alive_.unbirth(id);
-        rows_.truncate(row);
-        freed_.truncate(row);
         --lives_.back().open;
-        if (row % kLivesRows == 0) {
+        if (event.row % kLivesRows == 0) {
             lives_.pop_back();
         }
     }
-    times_.truncate(last);
-    steps_.truncate(last);
-    eventRows_.truncate(last);
-    orders_.truncate(last);
-    return record;
+    events_.takeBack();
+}
+
+/// Takes back the events after a record of this time and order.
+void MemoryHistory::takeBackFrom(base::TimeNs time, std::uint32_t order, std::vector<Record>& records,
+                                 std::vector<Slice>& slices) {
+    std::map<std::uint32_t, std::uint32_t> gone; // replay to place in its template
+    while (events_.size() > 0 && earlier(Slice{time, order}, events_.last().event)) {
+        takeBack(records, gone);
+    }
+    std::ranges::reverse(records);
+    for (const auto& [replay, at] : gone) {
+        slices.push_back(*sliceFrom(replay, at));
+    }
+    const auto timeAt = [this](std::uint64_t i) { return events_.time(i); };
+    const auto changeAt = [this](std::uint64_t i) { return events_.change(i); };
+    device_.truncate(events_.size(), timeAt, changeAt);
+    host_.truncate(events_.size(), timeAt, changeAt);
 }
 
 HistoryViews MemoryHistory::views() {
     HistoryViews views;
-    views.events = {times_.view(), steps_.view(), eventRows_.view()};
-    views.orders = orders_.view();
+    views.events = events_.view();
     views.device = device_.view();
     views.host = host_.view();
     views.defs = defs_.view();
-    views.rows = rows_.view();
-    views.freed = freed_.view();
     views.shapes = shapes_.view();
-    views.replays = replays_.view();
-    views.templates = templates_;
     views.blockShapes = blockShapes_.view();
     views.addresses = addresses_.view();
     views.lives = lives_;

@@ -6,12 +6,12 @@
 //
 // Records may come in any order. settle() merges what came: it takes back the events after the earliest new one and
 // applies everything again from there, so a live tail costs what is new and a little overlap.
-// A block is described once (AllocationDef); a block of a replayed step is a row of 28 bytes that points to its
-// template's. Not thread-safe; the views are immutable.
+// Not thread-safe; the views are immutable.
 
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -22,79 +22,26 @@
 #include "profiler/record/segmented_vector.h"
 #include "profiler/record/streams.h"
 #include "profiler/timeline/address_ranges.h"
+#include "profiler/timeline/memory_events.h"
 #include "profiler/timeline/pyramid.h"
+#include "profiler/timeline/replayed_steps.h"
 #include "profiler/timeline/shape_index.h"
 
 namespace vitrine::profiler {
 
-inline constexpr std::uint32_t kNoReplay = std::numeric_limits<std::uint32_t>::max();
-
 /// More events than this in one run are refused: a damaged file must not ask for all memory.
 inline constexpr std::uint64_t kMaxExpandedEvents = std::uint64_t{1} << 28;
 
-/// What does not change about a block. Of a template: id and scope are relative to the replay.
-struct AllocationDef {
-    std::uint64_t id = 0, address = 0, bytes = 0, scope = 0;
-    std::uint32_t name = 0;
-    base::MemoryCategory category = base::MemoryCategory::Other;
-    base::MemorySpace space = base::MemorySpace::Device;
-    std::uint8_t dtype = 0, dimensions = 0;
-    std::uint32_t shape = 0; ///< index of the shape
-};
-
-/// Device memory with an address: what the context and libraries hold has none.
-inline bool hasAddress(const AllocationDef& def) {
-    return def.space == base::MemorySpace::Device && def.category != base::MemoryCategory::Untracked;
-}
-
 using Dims = std::array<std::int64_t, base::kMaxTraceDimensions>;
-
-struct AllocationLife {
-    base::TimeNs born = 0;
-    std::uint32_t def = 0;
-    std::uint32_t replay = kNoReplay;
-};
-
-struct ReplayInfo {
-    base::TimeNs begin = 0, end = 0;
-    std::uint64_t firstId = 0, parent = 0;
-    std::uint32_t step = 0; ///< index of the template
-    std::int32_t index = -1;
-};
-
-/// What one decoded template holds.
-struct TemplateInfo {
-    struct Scope {
-        base::ScopeBeginEvent begin;
-        base::TimeNs end = -1;
-        std::uint64_t bytes = 0, flops = 0;
-    };
-    std::uint32_t id = 0;
-    base::TimeNs duration = 0;
-    std::uint64_t idCount = 0;
-    std::vector<TemplateMemory> memory; ///< blocks are indices of AllocationDef
-    std::vector<Scope> scopes;          ///< by begin
-    std::vector<base::SpanEvent> spans;
-};
-
-/// A time inside a template at its place in a replay.
-inline base::TimeNs expandTime(const ReplayInfo& replay, base::TimeNs duration, base::TimeNs relative) {
-    return expandTime(replay.begin, replay.end, duration, relative);
-}
 
 /// Rows are summed up by this many, so that finding the living ones skips the rest.
 inline constexpr std::size_t kLivesRows = 64;
 
 struct HistoryViews {
-    EventColumns events;
-    BlockView<std::uint32_t, EventColumns::kBlock> orders; ///< of each event's record
+    MemoryEvents events;
     PyramidView device, host;
     BlockView<AllocationDef, 512> defs;
-    BlockView<AllocationLife, 1024> rows;
-    BlockView<base::TimeNs, 512> freed;
     BlockView<Dims, 64> shapes;
-    BlockView<ReplayInfo, 256> replays;
-    std::vector<std::shared_ptr<const TemplateInfo>> templates;
     ShapeIndexView blockShapes;
     AddressMap addresses;
 
@@ -119,13 +66,13 @@ public:
 
     /// Replays whose template is known since the last call, as indices.
     std::vector<std::uint32_t> takeNewReplays();
-    const ReplayInfo& replay(std::uint32_t index) const { return replays_[index]; }
-    const TemplateInfo& templateOf(const ReplayInfo& replay) const { return *templates_[replay.step]; }
+    const ReplayInfo& replay(std::uint32_t index) const { return events_.replays()[index]; }
+    const TemplateInfo& templateOf(const ReplayInfo& replay) const { return *events_.templates()[replay.step]; }
 
     /// Applies what was added. With `onlyUnbroken`, records after a gap in the order wait for what fills it.
     void settle(bool onlyUnbroken);
 
-    std::uint64_t events() const { return times_.size(); }
+    std::uint64_t events() const { return events_.size(); }
     HistoryViews views();
 
 private:
@@ -139,24 +86,41 @@ private:
         bool death() const { return replay == kDeath; }
     };
     static constexpr std::uint32_t kDeath = kNoReplay - 1;
-    static bool earlier(const Record& a, const Record& b) {
+
+    /// The events of a replay that are not in the history yet: from `at` of its template on.
+    struct Slice {
+        base::TimeNs time = 0; ///< of the next event
+        std::uint32_t order = 0;
+        std::uint32_t replay = 0;
+        std::uint32_t at = 0;
+    };
+    template <class A, class B> static bool earlier(const A& a, const B& b) {
         return a.time != b.time ? a.time < b.time : a.order < b.order;
     }
+    class Merge;
 
+    void readInPlace(TemplateInfo& step) const;
     std::uint32_t addDef(const base::AllocationEvent& event);
     std::uint32_t shapeIndex(const base::AllocationEvent& event);
     void expand(std::uint32_t replay);
     void see(std::uint64_t order);
+    /// The rest of a replay from `at` on; none after its last event.
+    std::optional<Slice> sliceFrom(std::uint32_t replay, std::size_t at) const;
     void apply(const Record& record);
-    Record takeBack();
-    void takeBackTo(const Record& first, std::vector<Record>& again);
-    std::uint64_t idOf(const AllocationLife& row) const;
-    void putEvent(base::TimeNs time, MemoryChange step, std::uint32_t row, std::uint32_t order);
+    void applySlice(const Slice& slice);
+    void awaitDeath(std::uint64_t id, std::uint32_t row, base::TimeNs born);
+    void born(const MemoryEvent& event, std::uint64_t id);
+    void died(const MemoryEvent& event);
+    BlockBox boxOf(std::uint32_t row) const;
+    void takeBack(std::vector<Record>& records, std::map<std::uint32_t, std::uint32_t>& slices);
+    void takeBackFrom(base::TimeNs time, std::uint32_t order, std::vector<Record>& records, std::vector<Slice>& slices);
 
     base::DeviceRank rank_;
 
     // Waiting.
-    std::vector<Record> births_, deaths_, expanded_;
+    std::vector<Record> births_, deaths_;
+    std::vector<Record> expanded_; ///< of replays whose templates cannot be read in place
+    std::vector<Slice> slices_;
     struct WaitingReplay {
         Ordered<base::StepReplayedEvent> event;
     };
@@ -167,19 +131,12 @@ private:
     std::uint64_t expandedEvents_ = 0;
 
     // The history.
-    SegmentedVector<base::TimeNs, EventColumns::kBlock> times_;
-    SegmentedVector<MemoryChange, EventColumns::kBlock> steps_;
-    SegmentedVector<std::uint32_t, EventColumns::kBlock> eventRows_;
-    SegmentedVector<std::uint32_t, EventColumns::kBlock> orders_;
+    MemoryEventsBuilder events_;
     PyramidBuilder device_{MemorySide::Device}, host_{MemorySide::Host};
     SegmentedVector<AllocationDef, 512> defs_;
-    SegmentedVector<AllocationLife, 1024> rows_;
-    SegmentedVector<base::TimeNs, 512> freed_;
     std::vector<HistoryViews::Lives> lives_;
     SegmentedVector<Dims, 64> shapes_;
     std::unordered_map<std::uint64_t, std::uint32_t> shapeByHash_;
-    SegmentedVector<ReplayInfo, 256> replays_;
-    std::vector<std::shared_ptr<const TemplateInfo>> templates_;
     std::unordered_map<std::uint32_t, std::uint32_t> templateById_;
     LiveBlocks<std::uint32_t, Record> alive_; ///< rows
     ShapeIndexBuilder blockShapes_;

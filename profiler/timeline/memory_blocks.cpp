@@ -8,7 +8,6 @@
 #include <set>
 
 #include "profiler/timeline/memory_lazy.h"
-#include "profiler/timeline/ordered_search.h"
 
 namespace vitrine::profiler {
 
@@ -16,15 +15,15 @@ using base::TimeNs;
 
 AllocationRow MemoryFacet::allocation(std::size_t index) const {
     const HistoryViews& history = parts_.history;
-    const AllocationLife& row = history.rows[index];
+    const AllocationLife row = history.events.life(static_cast<std::uint32_t>(index));
     const AllocationDef& def = history.defs[row.def];
-    const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
+    const std::uint64_t base = history.events.firstIdOf(row);
     AllocationRow out;
     out.id = base + def.id;
     out.address = def.address;
     out.bytes = def.bytes;
     out.born = row.born;
-    out.freed = history.freed[index];
+    out.freed = history.events.freed(static_cast<std::uint32_t>(index));
     out.scope = base + def.scope;
     out.name = def.name;
     out.category = def.category;
@@ -46,10 +45,9 @@ std::optional<std::size_t> MemoryFacet::findAllocation(std::uint64_t id) const {
             continue; // ids rise with time, so almost every group is out
         }
         const std::size_t first = group * kLivesRows;
-        for (std::size_t index = std::min(first + kLivesRows, history.rows.size()); index-- > first;) {
-            const AllocationLife& row = history.rows[index];
-            const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
-            if (base + history.defs[row.def].id == id) {
+        for (std::size_t index = std::min(first + kLivesRows, history.events.rows()); index-- > first;) {
+            const AllocationLife row = history.events.life(static_cast<std::uint32_t>(index));
+            if (history.events.firstIdOf(row) + history.defs[row.def].id == id) {
                 return index;
             }
         }
@@ -60,8 +58,7 @@ std::optional<std::size_t> MemoryFacet::findAllocation(std::uint64_t id) const {
 std::vector<std::size_t> MemoryFacet::aliveAt(TimeNs time) const {
     const HistoryViews& history = parts_.history;
     std::vector<std::size_t> alive;
-    const auto born = static_cast<std::size_t>(
-        lastNotAbove(history.rows.size(), time, [&](std::size_t i) { return history.rows[i].born; }) + 1);
+    const std::size_t born = history.events.rowsUpTo(time);
     for (std::size_t first = 0; first < born; first += kLivesRows) {
         const HistoryViews::Lives& lives = history.lives[first / kLivesRows];
         if (lives.open == 0 && lives.latest <= time) {
@@ -69,11 +66,12 @@ std::vector<std::size_t> MemoryFacet::aliveAt(TimeNs time) const {
         }
         const std::size_t last = std::min(first + kLivesRows, born);
         for (std::size_t index = first; index < last; ++index) {
-            const TimeNs freed = history.freed[index];
+            const auto row = static_cast<std::uint32_t>(index);
+            const TimeNs freed = history.events.freed(row);
             if (freed >= 0 && freed <= time) {
                 continue;
             }
-            const AllocationDef& def = history.defs[history.rows[index].def];
+            const AllocationDef& def = history.defs[history.events.life(row).def];
             if (def.space == base::MemorySpace::Device) {
                 alive.push_back(index);
             }
@@ -87,7 +85,7 @@ std::vector<std::size_t> MemoryFacet::largestFirst(std::vector<std::size_t> rows
     std::vector<std::pair<std::uint64_t, std::size_t>> keys; // bytes, row
     keys.reserve(rows.size());
     for (const std::size_t row : rows) {
-        keys.emplace_back(history.defs[history.rows[row].def].bytes, row);
+        keys.emplace_back(history.defs[history.events.life(static_cast<std::uint32_t>(row)).def].bytes, row);
     }
     std::ranges::sort(keys, [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
@@ -97,27 +95,26 @@ std::vector<std::size_t> MemoryFacet::largestFirst(std::vector<std::size_t> rows
 }
 
 base::CategoryBytes MemoryFacet::atEvent(std::uint64_t count) const {
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     return parts_.history.device.stateBefore(events, std::min<std::uint64_t>(count, events.size())).bytes;
 }
 
 std::vector<std::size_t> MemoryFacet::aliveAtEvent(std::uint64_t count) const {
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     count = std::min<std::uint64_t>(count, events.size());
     if (count == 0) {
         return {};
     }
     // From those alive at the end of the instant back to the event.
-    const TimeNs time = events.times[count - 1];
+    const TimeNs time = events.time(count - 1);
     std::vector<std::size_t> rows = aliveAt(time);
     std::set<std::size_t> born;
     std::set<std::size_t> died;
-    for (std::uint64_t i = count; i < events.size() && events.times[i] == time; ++i) {
-        const std::size_t row = events.rows[i];
-        if (events.steps[i].space() == base::MemorySpace::Device) {
-            (events.steps[i].death() ? died : born).insert(row);
+    events.each(count, events.upTo(time), [&](const MemoryEvent& event) {
+        if (event.change.space() == base::MemorySpace::Device) {
+            (event.change.death() ? died : born).insert(event.row);
         }
-    }
+    });
     std::erase_if(rows, [&](std::size_t row) { return born.contains(row); });
     std::ranges::set_difference(died, born, std::back_inserter(rows));
     return largestFirst(std::move(rows));
@@ -126,8 +123,8 @@ std::vector<std::size_t> MemoryFacet::aliveAtEvent(std::uint64_t count) const {
 std::uint64_t MemoryFacet::eventsBeforeOutOfMemory(std::size_t index) const {
     const FailurePlace& place = parts_.failures.begin()[index];
     std::uint64_t count = parts_.history.events.before(place.time);
-    const EventColumns& events = parts_.history.events;
-    while (count < events.size() && events.times[count] == place.time && parts_.history.orders[count] < place.order) {
+    const MemoryEvents& events = parts_.history.events;
+    while (count < events.size() && events.time(count) == place.time && events.order(count) < place.order) {
         ++count;
     }
     return count;
@@ -160,9 +157,9 @@ std::uint64_t MemoryFacet::stackedAddress(std::size_t row) const {
 
 BlockBox MemoryFacet::box(std::uint32_t index, bool byAddress) const {
     const HistoryViews& history = parts_.history;
-    const AllocationLife& row = history.rows[index];
+    const AllocationLife row = history.events.life(index);
     const AllocationDef& def = history.defs[row.def];
-    const TimeNs freed = history.freed[index];
+    const TimeNs freed = history.events.freed(index);
     return {byAddress ? def.address : lazy_->stack.addresses[index], def.bytes, row.born,
             freed < 0 ? parts_.end : freed};
 }
@@ -179,7 +176,8 @@ std::vector<AllocationShape> MemoryFacet::shapes(TimeNs begin, TimeNs end, doubl
         std::ranges::sort(rows);
         ShapeListBuilder list;
         for (const std::size_t row : rows) {
-            if (!byAddress || hasAddress(parts_.history.defs[parts_.history.rows[row].def])) {
+            if (!byAddress ||
+                hasAddress(parts_.history.defs[parts_.history.events.life(static_cast<std::uint32_t>(row)).def])) {
                 list.add(static_cast<std::uint32_t>(row), boxOf);
             }
         }

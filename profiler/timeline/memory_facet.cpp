@@ -37,8 +37,8 @@ std::uint64_t MemoryFacet::events() const {
 }
 
 TimeNs MemoryFacet::eventTime(std::uint64_t index) const {
-    const EventColumns& events = parts_.history.events;
-    return events.size() == 0 ? 0 : events.times[std::min<std::uint64_t>(index, events.size() - 1)];
+    const MemoryEvents& events = parts_.history.events;
+    return events.size() == 0 ? 0 : events.time(std::min<std::uint64_t>(index, events.size() - 1));
 }
 
 std::uint64_t MemoryFacet::eventsBefore(TimeNs time) const {
@@ -47,13 +47,13 @@ std::uint64_t MemoryFacet::eventsBefore(TimeNs time) const {
 
 MemoryColumn MemoryFacet::window(const PyramidView& pyramid, TimeNs begin, std::uint64_t first,
                                  std::uint64_t last) const {
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     if (first >= last) {
         const MemoryState state = pyramid.stateBefore(events, first);
         return {state.total, state.total, begin, state.bytes, 0};
     }
     return pyramid.extremes(events, first, last,
-                            events.times[first] > begin ? std::optional<TimeNs>(begin) : std::nullopt);
+                            events.time(first) > begin ? std::optional<TimeNs>(begin) : std::nullopt);
 }
 
 std::vector<MemoryColumn> MemoryFacet::windows(const PyramidView& pyramid, TimeNs begin, TimeNs end,
@@ -94,7 +94,7 @@ std::vector<MemoryColumn> MemoryFacet::hostQuery(TimeNs begin, TimeNs end, int c
 }
 
 std::vector<MemoryColumn> MemoryFacet::queryEvents(std::uint64_t first, std::uint64_t last, int columns) const {
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     last = std::min<std::uint64_t>(last, events.size());
     first = std::min(first, last);
     columns = std::clamp(columns, 0, kMaxColumns);
@@ -107,9 +107,9 @@ std::vector<MemoryColumn> MemoryFacet::queryEvents(std::uint64_t first, std::uin
         if (low < high) {
             out.push_back(parts_.history.device.extremes(events, low, high));
         } else {
-            out.push_back(window(parts_.history.device, low == 0 ? 0 : events.times[low - 1], low, low));
+            out.push_back(window(parts_.history.device, low == 0 ? 0 : events.time(low - 1), low, low));
         }
-        out.back().incomplete = incomplete && high > 0 && events.times[high - 1] >= *incomplete;
+        out.back().incomplete = incomplete && high > 0 && events.time(high - 1) >= *incomplete;
     }
     return out;
 }
@@ -118,12 +118,12 @@ base::CategoryBytes MemoryFacet::at(TimeNs time) const {
     if (parts_.stored) {
         return storedAt(*parts_.stored, time);
     }
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     return parts_.history.device.stateBefore(events, events.upTo(time)).bytes;
 }
 
 base::CategoryBytes MemoryFacet::hostAt(TimeNs time) const {
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     return parts_.history.host.stateBefore(events, events.upTo(time)).bytes;
 }
 
@@ -139,7 +139,7 @@ std::vector<TimeNs> MemoryFacet::peaks(std::size_t limit) const {
 }
 
 RangeTotals MemoryFacet::totals(TimeNs begin, TimeNs end) const {
-    const EventColumns& events = parts_.history.events;
+    const MemoryEvents& events = parts_.history.events;
     const PyramidView& pyramid = parts_.history.device;
     end = std::max(begin, end);
     const std::uint64_t first = events.before(begin);

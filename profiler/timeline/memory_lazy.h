@@ -14,7 +14,7 @@ namespace vitrine::profiler {
 class MemoryFacet::AllocationSource final : public RowSource<AllocationRow> {
 public:
     explicit AllocationSource(const MemoryFacet& memory) : memory_(memory) {}
-    std::size_t rowCount() const override { return memory_.parts_.history.rows.size(); }
+    std::size_t rowCount() const override { return memory_.parts_.history.events.rows(); }
     AllocationRow rowAt(std::size_t index) const override { return memory_.allocation(index); }
 
 private:

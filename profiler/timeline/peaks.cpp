@@ -34,7 +34,7 @@ std::vector<std::uint64_t> valleysBefore(const std::vector<CurvePiece>& curve) {
 
 } // namespace
 
-std::vector<CurvePiece> curveOf(const PyramidView& pyramid, const EventColumns& events) {
+std::vector<CurvePiece> curveOf(const PyramidView& pyramid, const MemoryEvents& events) {
     std::uint64_t step = 1;
     while (events.size() / step > kMaxPieces) {
         step = step == 1 ? kLeafEvents : step * kFanOut;

@@ -19,7 +19,7 @@ struct CurvePiece {
 };
 
 /// The curve in at most some thousand pieces.
-std::vector<CurvePiece> curveOf(const PyramidView& pyramid, const EventColumns& events);
+std::vector<CurvePiece> curveOf(const PyramidView& pyramid, const MemoryEvents& events);
 
 /// Instants of the maxima from which the curve falls by at least 1/64 of its largest value before it rises higher again
 /// (on both sides), largest first, at most `limit`. The first is the first instant of the largest value.

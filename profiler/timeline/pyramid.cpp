@@ -10,20 +10,6 @@ namespace vitrine::profiler {
 
 namespace {
 
-template <class Before> std::uint64_t partitionPoint(std::uint64_t size, Before isBefore) {
-    std::uint64_t low = 0;
-    std::uint64_t high = size;
-    while (low < high) {
-        const std::uint64_t middle = low + (high - low) / 2;
-        if (isBefore(middle)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /// Events below the node of one level.
 constexpr std::uint64_t spanOf(std::size_t level) {
     std::uint64_t span = kLeafEvents;
@@ -32,8 +18,6 @@ constexpr std::uint64_t spanOf(std::size_t level) {
     }
     return span;
 }
-
-static_assert(EventColumns::kBlock % kLeafEvents == 0);
 
 std::uint64_t changeOf(MemoryChange step, MemorySide side) {
     const std::uint64_t bytes = sideOf(step.space()) == side ? step.bytes() : 0;
@@ -46,82 +30,60 @@ MemoryState stateAfter(const PyramidNode& node) {
 
 } // namespace
 
-std::uint64_t EventColumns::before(base::TimeNs time, std::uint64_t atLeast) const {
-    // Doubling steps first: the next pixel's border is near.
-    std::uint64_t low = atLeast;
-    std::uint64_t step = 1;
-    while (low + step <= size() && times[low + step - 1] < time) {
-        low += step;
-        step *= 2;
-    }
-    const std::uint64_t high = std::min<std::uint64_t>(low + step - 1, size());
-    return low + partitionPoint(high - low, [&](std::uint64_t index) { return times[low + index] < time; });
-}
-
-std::uint64_t EventColumns::upTo(base::TimeNs time) const {
-    return partitionPoint(size(), [&](std::uint64_t index) { return times[index] <= time; });
-}
-
-/// The extremes so far; where the largest total was seen is looked up at the end.
+/// The extremes so far; when the largest total was reached and its split are looked up at the end.
 struct PyramidView::Fold {
     std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t max = 0;
-    base::TimeNs maxTime = 0;
     const PyramidNode* node = nullptr; ///< of the largest, else the state after `events` events
     std::uint64_t events = 0;
     bool any = false;
 
-    void add(std::uint64_t total, base::TimeNs time, std::uint64_t after) {
+    void add(std::uint64_t total, std::uint64_t after) {
         min = std::min(min, total);
         if (!any || total > max) {
-            *this = {min, total, time, nullptr, after, true};
+            *this = {min, total, nullptr, after, true};
         }
     }
     void add(const PyramidNode& next) {
         min = std::min(min, next.minTotal);
         if (!any || next.maxTotal > max) {
-            *this = {min, next.maxTotal, next.maxTime, &next, 0, true};
+            *this = {min, next.maxTotal, &next, 0, true};
         }
     }
 };
 
-MemoryState PyramidView::stateBefore(const EventColumns& events, std::uint64_t index) const {
+MemoryState PyramidView::stateBefore(const MemoryEvents& events, std::uint64_t index) const {
     const std::uint64_t leaf = std::min<std::uint64_t>(index / kLeafEvents, levels_.empty() ? 0 : levels_[0].size());
     MemoryState state = leaf == 0 ? MemoryState{} : stateAfter(levels_[0][leaf - 1]);
-    for (std::uint64_t i = leaf * kLeafEvents; i < index; ++i) {
-        const MemoryChange step = events.steps[i];
-        if (sideOf(step.space()) == side_) {
-            state.apply(step);
+    events.eachChange(leaf * kLeafEvents, index, [&](MemoryChange change) {
+        if (sideOf(change.space()) == side_) {
+            state.apply(change);
         }
-    }
+    });
     return state;
 }
 
-std::uint64_t PyramidView::totalBefore(const EventColumns& events, std::uint64_t index) const {
+std::uint64_t PyramidView::totalBefore(const MemoryEvents& events, std::uint64_t index) const {
     const std::uint64_t leaf = std::min<std::uint64_t>(index / kLeafEvents, levels_.empty() ? 0 : levels_[0].size());
     std::uint64_t total = leaf == 0 ? 0 : stateAfter(levels_[0][leaf - 1]).total;
-    for (std::uint64_t i = leaf * kLeafEvents; i < index; ++i) {
-        total += changeOf(events.steps[i], side_);
-    }
+    events.eachChange(leaf * kLeafEvents, index, [&](MemoryChange change) { total += changeOf(change, side_); });
     return total;
 }
 
-void PyramidView::scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, Fold& fold) const {
+void PyramidView::scan(const MemoryEvents& events, std::uint64_t first, std::uint64_t last, Fold& fold) const {
     std::uint64_t total = totalBefore(events, first);
-    const MemoryChange* const steps = events.steps.from(first); // a leaf never crosses a block
-    const base::TimeNs* const times = events.times.from(first);
-    for (std::uint64_t i = 0; i < last - first; ++i) {
-        total += changeOf(steps[i], side_);
-        fold.add(total, times[i], first + i + 1);
-    }
+    events.eachChange(first, last, [&](MemoryChange change) {
+        total += changeOf(change, side_);
+        fold.add(total, ++first);
+    });
 }
 
-MemoryColumn PyramidView::extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
+MemoryColumn PyramidView::extremes(const MemoryEvents& events, std::uint64_t first, std::uint64_t last,
                                    std::optional<base::TimeNs> entryTime) const {
     Fold fold;
-    const std::uint64_t count = last - first;
+    const std::uint64_t entry = first;
     if (entryTime) {
-        fold.add(totalBefore(events, first), *entryTime, first);
+        fold.add(totalBefore(events, first), first);
     }
     while (first < last) {
         // The largest full node that starts here and does not reach beyond the range.
@@ -143,22 +105,26 @@ MemoryColumn PyramidView::extremes(const EventColumns& events, std::uint64_t fir
             first = end;
         }
     }
-    return {fold.min, fold.max, fold.maxTime,
-            fold.node != nullptr ? fold.node->atMax : stateBefore(events, fold.events).bytes, count};
+    if (fold.node != nullptr) {
+        return {fold.min, fold.max, fold.node->maxTime, fold.node->atMax, last - entry};
+    }
+    const bool atEntry = entryTime && fold.events == entry;
+    return {fold.min, fold.max, atEntry ? *entryTime : events.time(fold.events - 1),
+            stateBefore(events, fold.events).bytes, last - entry};
 }
 
-LeafSums PyramidView::sumsBefore(const EventColumns& events, std::uint64_t last) const {
+LeafSums PyramidView::sumsBefore(const MemoryEvents& events, std::uint64_t last) const {
     const std::uint64_t leaf = std::min<std::uint64_t>(last / kLeafEvents, sums_.size());
     LeafSums sums = leaf == 0 ? LeafSums{} : sums_[leaf - 1];
     extend(events, leaf * kLeafEvents, last, sums);
     return sums;
 }
 
-void PyramidView::extend(const EventColumns& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const {
-    for (std::uint64_t i = first; i < last; ++i) {
-        const MemoryChange step = events.steps[i];
-        sums.add(events.times[i], sums.total + changeOf(step, side_), sideOf(step.space()) == side_, step.death());
-    }
+void PyramidView::extend(const MemoryEvents& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const {
+    events.each(first, last, [&](const MemoryEvent& event) {
+        const MemoryChange change = event.change;
+        sums.add(event.time, sums.total + changeOf(change, side_), sideOf(change.space()) == side_, change.death());
+    });
 }
 
 void PyramidBuilder::add(base::TimeNs time, MemoryChange step) {

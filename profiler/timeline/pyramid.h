@@ -17,23 +17,10 @@
 #include "profiler/record/pyramid_writer.h"
 #include "profiler/record/segmented_vector.h"
 #include "profiler/record/streams.h"
+#include "profiler/timeline/memory_events.h"
 #include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
-
-/// The canonical events of a run, by column.
-struct EventColumns {
-    static constexpr std::size_t kBlock = 4096;
-    BlockView<base::TimeNs, kBlock> times;
-    BlockView<MemoryChange, kBlock> steps;
-    BlockView<std::uint32_t, kBlock> rows; ///< of the allocation
-    std::size_t size() const { return times.size(); }
-
-    /// Number of events before `time`, and at or before it. The first `atLeast` are known to be before; the search
-    /// starts there.
-    std::uint64_t before(base::TimeNs time, std::uint64_t atLeast = 0) const;
-    std::uint64_t upTo(base::TimeNs time) const;
-};
 
 /// Sums over all events up to the end of a leaf.
 struct LeafSums {
@@ -62,20 +49,20 @@ public:
         : side_(side), levels_(std::move(levels)), sums_(std::move(sums)) {}
 
     /// The state after events [0, index).
-    MemoryState stateBefore(const EventColumns& events, std::uint64_t index) const;
+    MemoryState stateBefore(const MemoryEvents& events, std::uint64_t index) const;
     /// The extremes over the states after each of the events [first, last); first < last. With `entryTime`, also over
     /// the state before them, which began at that time.
-    MemoryColumn extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
+    MemoryColumn extremes(const MemoryEvents& events, std::uint64_t first, std::uint64_t last,
                           std::optional<base::TimeNs> entryTime = std::nullopt) const;
 
     /// Sums over events [0, last), and `sums` carried on over [first, last).
-    LeafSums sumsBefore(const EventColumns& events, std::uint64_t last) const;
-    void extend(const EventColumns& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const;
+    LeafSums sumsBefore(const MemoryEvents& events, std::uint64_t last) const;
+    void extend(const MemoryEvents& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const;
 
 private:
     struct Fold;
-    std::uint64_t totalBefore(const EventColumns& events, std::uint64_t index) const;
-    void scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, Fold& fold) const;
+    std::uint64_t totalBefore(const MemoryEvents& events, std::uint64_t index) const;
+    void scan(const MemoryEvents& events, std::uint64_t first, std::uint64_t last, Fold& fold) const;
 
     MemorySide side_ = MemorySide::Device;
     std::vector<Nodes> levels_;

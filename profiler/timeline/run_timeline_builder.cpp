@@ -115,7 +115,8 @@ std::shared_ptr<const RunTimeline> RunTimelineBuilder::State::snapshot(bool prev
     const StoredEvents stored = events.view();
     const NameTable names(sharedTexts);
     MemoryParts parts = memory.parts(preview, latest() + 1, GapFacet(stored).memoryFrom());
-    ScopeParts scopeParts{scopes.views(), parts.history.replays, parts.history.templates, names};
+    ScopeParts scopeParts{scopes.views(memory.history()), parts.history.events.replays(),
+                          parts.history.events.templates(), names};
     return std::make_shared<const RunTimeline>(RunTimelineFields{names, std::move(parts), std::move(scopeParts),
                                                                  counterSamples(), TokenFacet(tokens.view()),
                                                                  KernelFacet(kernels.view()), stored});

@@ -19,13 +19,13 @@ constexpr int kMaxScopeDepth = 64;
 
 class ScopeFacet::Source final : public RowSource<ScopeRow> {
 public:
-    Source(const ScopeFacet& scopes, const ScopeRefs::View& refs) : scopes_(scopes), refs_(refs) {}
+    Source(const ScopeFacet& scopes, const ScopeRefs& refs) : scopes_(scopes), refs_(refs) {}
     std::size_t rowCount() const override { return refs_.size(); }
     ScopeRow rowAt(std::size_t index) const override { return scopes_.rowOf(refs_[index]); }
 
 private:
     const ScopeFacet& scopes_;
-    const ScopeRefs::View& refs_; ///< of the facet
+    const ScopeRefs& refs_; ///< of the facet
 };
 
 /// What is made when it is first asked for.
@@ -63,7 +63,7 @@ ScopeRow ScopeFacet::rowOf(const ScopeRef& ref) const {
             scope.begin.name.value,
             root ? replay.index : scope.begin.index,
             scope.begin.tokens,
-            ref.begin,
+            expandTime(replay, step.duration, scope.begin.time),
             scope.end < 0 ? replay.end : expandTime(replay, step.duration, scope.end),
             scope.bytes,
             scope.flops};
@@ -135,7 +135,7 @@ std::optional<ScopeRef> ScopeFacet::refOf(std::uint64_t id) const {
         found = found < 0 ? found : static_cast<std::ptrdiff_t>(ids[static_cast<std::size_t>(found)].second);
     }
     if (found >= 0 && defs[static_cast<std::size_t>(found)].id == id) {
-        return ScopeRef{defs[static_cast<std::size_t>(found)].begin, static_cast<std::uint32_t>(found), kNoReplay};
+        return ScopeRef{static_cast<std::uint32_t>(found), kNoReplay};
     }
     const auto replay = replayOf(id);
     if (!replay) {
@@ -148,8 +148,7 @@ std::optional<ScopeRef> ScopeFacet::refOf(std::uint64_t id) const {
     if (scope == step.scopes.end()) {
         return std::nullopt;
     }
-    return ScopeRef{expandTime(info, step.duration, scope->begin.time),
-                    static_cast<std::uint32_t>(std::distance(step.scopes.begin(), scope)), *replay};
+    return ScopeRef{static_cast<std::uint32_t>(std::distance(step.scopes.begin(), scope)), *replay};
 }
 
 const ScopeRow* ScopeFacet::find(std::uint64_t id) const {

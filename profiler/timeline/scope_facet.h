@@ -20,7 +20,7 @@ namespace vitrine::profiler {
 struct ScopeParts {
     ScopeViews scopes;
     BlockView<ReplayInfo, 256> replays;
-    std::vector<std::shared_ptr<const TemplateInfo>> templates;
+    TemplateInfos templates;
     NameTable names;
 };
 

@@ -14,7 +14,9 @@ void ScopeStore::addBegins(const std::vector<base::ScopeBeginEvent>& events) {
         defs_.push(
             {event.id.value, event.parent.value, event.time, event.tokens, event.name.value, event.index, event.kind});
         finishes_.push({});
-        add(event.kind, {event.time, index, kNoReplay});
+        const ScopeRef ref{index, kNoReplay};
+        all_.add(ref);
+        addByKind(event.kind, ref);
         noteCategory(event);
         latest_ = std::max(latest_, event.time);
         if (const auto end = early_.take(event.id.value)) {
@@ -49,9 +51,17 @@ void ScopeStore::noteCategory(const base::ScopeBeginEvent& begin) {
 
 void ScopeStore::addReplay(std::uint32_t index, const ReplayInfo& replay, const TemplateInfo& step) {
     const bool fresh = notedTemplates_.insert(step.id).second;
+    const bool inPlace = step.scopesRise && replay.begin <= replay.end && !step.scopes.empty();
+    if (inPlace) {
+        all_.addReplay(index, step.scopes.size());
+    }
     for (std::size_t item = 0; item < step.scopes.size(); ++item) {
         const base::ScopeBeginEvent& begin = step.scopes[item].begin;
-        add(begin.kind, {expandTime(replay, step.duration, begin.time), static_cast<std::uint32_t>(item), index});
+        const ScopeRef ref{static_cast<std::uint32_t>(item), index};
+        if (!inPlace) {
+            all_.add(ref);
+        }
+        addByKind(begin.kind, ref);
         if (fresh) {
             noteCategory(begin);
         }
@@ -61,8 +71,7 @@ void ScopeStore::addReplay(std::uint32_t index, const ReplayInfo& replay, const 
     latest_ = std::max(latest_, replay.end);
 }
 
-void ScopeStore::add(base::ScopeKind kind, const ScopeRef& ref) {
-    all_.add(ref);
+void ScopeStore::addByKind(base::ScopeKind kind, const ScopeRef& ref) {
     if (kind == base::ScopeKind::Step) {
         steps_.add(ref);
     } else if (kind == base::ScopeKind::Phase) {
@@ -70,27 +79,17 @@ void ScopeStore::add(base::ScopeKind kind, const ScopeRef& ref) {
     }
 }
 
-ScopeRefs::View ScopeOrder::view() {
-    const auto earlier = [](const ScopeRef& a, const ScopeRef& b) { return a.begin < b.begin; };
-    std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
-    std::vector<ScopeRef> again;
-    while (!waiting_.empty() && !refs_.empty() && earlier(waiting_.front(), refs_.back())) {
-        again.push_back(refs_.back());
-        refs_.truncate(refs_.size() - 1);
-    }
-    std::ranges::reverse(again);
-    std::vector<ScopeRef> all(again.size() + waiting_.size());
-    std::ranges::merge(again, waiting_, all.begin(), earlier);
-    for (const ScopeRef& ref : all) {
-        refs_.push(ref);
-    }
-    waiting_.clear();
-    return refs_.view();
-}
-
-ScopeViews ScopeStore::views() {
-    return {defs_.view(),   finishes_.view(), all_.view(),  steps_.view(),
-            phases_.view(), idsRise_,         replaysRise_, opCategories_};
+ScopeViews ScopeStore::views(const MemoryHistory& history) {
+    const auto beginOf = [&](const ScopeRef& ref) {
+        if (ref.replay == kNoReplay) {
+            return defs_[ref.item].begin;
+        }
+        const ReplayInfo& replay = history.replay(ref.replay);
+        const TemplateInfo& step = history.templateOf(replay);
+        return expandTime(replay, step.duration, step.scopes[ref.item].begin.time);
+    };
+    return {defs_.view(),          finishes_.view(), all_.view(beginOf), steps_.view(beginOf),
+            phases_.view(beginOf), idsRise_,         replaysRise_,       opCategories_};
 }
 
 } // namespace vitrine::profiler

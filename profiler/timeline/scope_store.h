@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The scopes of a run by begin, those of replayed steps expanded: a scope of a replay is 16 bytes that point to its
-// template's. Begins and ends may come in any order. Not thread-safe; the views are immutable.
+// The scopes of a run by begin, those of replayed steps expanded. Begins and ends may come in any order. Not
+// thread-safe; the views are immutable.
 
 #include <cstdint>
 #include <map>
@@ -15,6 +15,7 @@
 #include "profiler/record/id_map.h"
 #include "profiler/record/segmented_vector.h"
 #include "profiler/timeline/history.h"
+#include "profiler/timeline/scope_order.h"
 
 namespace vitrine::profiler {
 
@@ -32,35 +33,16 @@ struct ScopeFinish {
     std::uint64_t bytes = 0, flops = 0;
 };
 
-struct ScopeRef {
-    base::TimeNs begin = 0;
-    std::uint32_t item = 0; ///< ScopeDef, or scope of the replay's template
-    std::uint32_t replay = kNoReplay;
-};
-
-using ScopeRefs = SegmentedVector<ScopeRef, 1024>;
-
 /// What the ops of each name mostly write, by the name's number.
 using OpCategories = std::map<std::uint32_t, base::MemoryCategory>;
 
 struct ScopeViews {
     BlockView<ScopeDef, 512> defs;
     BlockView<ScopeFinish, 256> finishes;
-    ScopeRefs::View all, steps, phases;
+    ScopeRefs all, steps, phases;
     bool idsRise = true;     ///< ids of defs rise with their index
     bool replaysRise = true; ///< first ids of replays rise with their index
     std::shared_ptr<const OpCategories> opCategories;
-};
-
-/// References by begin, which may be added in any order.
-class ScopeOrder {
-public:
-    void add(const ScopeRef& ref) { waiting_.push_back(ref); }
-    ScopeRefs::View view();
-
-private:
-    ScopeRefs refs_;
-    std::vector<ScopeRef> waiting_;
 };
 
 class ScopeStore {
@@ -70,10 +52,11 @@ public:
     void addReplay(std::uint32_t index, const ReplayInfo& replay, const TemplateInfo& step);
 
     base::TimeNs latest() const { return latest_; }
-    ScopeViews views();
+    /// `history` knows the replays that were added.
+    ScopeViews views(const MemoryHistory& history);
 
 private:
-    void add(base::ScopeKind kind, const ScopeRef& ref);
+    void addByKind(base::ScopeKind kind, const ScopeRef& ref);
     void noteCategory(const base::ScopeBeginEvent& begin);
 
     SegmentedVector<ScopeDef, 512> defs_;

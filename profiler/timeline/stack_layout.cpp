@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <unordered_map>
 
 namespace vitrine::profiler {
 
@@ -177,33 +178,34 @@ private:
 StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>& eventsDone) {
     constexpr std::size_t kReportEvery = 1 << 16;
     StackLayout layout;
-    layout.addresses.assign(history.rows.size(), 0);
-    std::vector<std::uint32_t> pieces(history.rows.size(), kNone);
+    const MemoryEvents& events = history.events;
+    layout.addresses.assign(events.rows(), 0);
+    std::unordered_map<std::uint32_t, std::uint32_t> pieces; // of the living rows
     Stacker stacker;
     ShapeIndexBuilder shapes;
     const BoxOf boxOf = [&](std::uint32_t row) {
-        return BlockBox{layout.addresses[row], history.defs[history.rows[row].def].bytes, history.rows[row].born,
-                        history.freed[row]};
+        const AllocationLife life = events.life(row);
+        return BlockBox{layout.addresses[row], history.defs[life.def].bytes, life.born, events.freed(row)};
     };
-    for (std::size_t event = 0; event < history.events.size(); ++event) {
-        if (event % kReportEvery == 0) {
-            eventsDone.store(event, std::memory_order_relaxed);
+    const auto apply = [&](const MemoryEvent& event) {
+        if (event.change.space() != base::MemorySpace::Device) {
+            return;
         }
-        const MemoryChange step = history.events.steps[event];
-        if (step.space() != base::MemorySpace::Device) {
-            continue;
-        }
-        const std::uint32_t row = history.events.rows[event];
-        if (step.death()) {
-            if (pieces[row] != kNone) {
-                stacker.remove(pieces[row]);
+        if (event.change.death()) {
+            if (const auto piece = pieces.extract(event.row)) {
+                stacker.remove(piece.mapped());
             }
-            shapes.add(row, boxOf(row), boxOf);
-        } else if (step.bytes() > 0) {
-            pieces[row] = stacker.place(step.bytes());
-            layout.addresses[row] = stacker.addressOf(pieces[row]);
-            layout.extent = std::max(layout.extent, layout.addresses[row] + step.bytes());
+            shapes.add(event.row, boxOf(event.row), boxOf);
+        } else if (event.change.bytes() > 0) {
+            const std::uint32_t piece = stacker.place(event.change.bytes());
+            pieces.emplace(event.row, piece);
+            layout.addresses[event.row] = stacker.addressOf(piece);
+            layout.extent = std::max(layout.extent, layout.addresses[event.row] + event.change.bytes());
         }
+    };
+    for (std::size_t first = 0; first < events.size(); first += kReportEvery) {
+        eventsDone.store(first, std::memory_order_relaxed);
+        events.each(first, std::min(first + kReportEvery, events.size()), apply);
     }
     layout.shapes = shapes.view();
     eventsDone.store(history.events.size(), std::memory_order_relaxed);
