@@ -37,9 +37,10 @@ bool MemoryBuilder::addPyramid(const base::ColumnChunk& chunk) {
         return false;
     }
     const std::vector<PyramidNode> nodes = decodePyramid(chunk);
-    auto& known = stored_[static_cast<std::size_t>(level)];
-    known.insert(known.end(), nodes.begin(), nodes.end());
-    chosen_.reset();
+    if (!eventsCover_) {
+        stored_.add(static_cast<std::size_t>(level), nodes);
+        chosen_.reset();
+    }
     for (const PyramidNode& node : nodes) {
         see(node.timeEnd);
     }
@@ -52,11 +53,15 @@ MemoryParts MemoryBuilder::parts(bool preview, base::TimeNs end, std::optional<b
     parts.history = history_.views();
     parts.outOfMemory = outOfMemory_.view();
     parts.failures = failures_.view();
-    if (!chosen_) {
-        chosen_ = std::make_shared<const StoredPyramid>(chooseLevel(stored_));
-    }
-    if (storedEvents(*chosen_) > history_.events()) {
+    if (stored_.events() > history_.events()) {
+        if (!chosen_) {
+            chosen_ = std::make_shared<const StoredPyramid>(stored_.best());
+        }
         parts.stored = chosen_;
+    } else if (!preview) {
+        eventsCover_ = true;
+        stored_ = {};
+        chosen_.reset();
     }
     parts.end = end;
     parts.incompleteFrom = incompleteFrom;

@@ -34,8 +34,9 @@ private:
     MemoryHistory history_;
     SharedVector<base::OutOfMemoryEvent> outOfMemory_;
     SharedVector<FailurePlace> failures_;
-    std::vector<std::vector<PyramidNode>> stored_{static_cast<std::size_t>(kMaxPyramidLevels)};
+    StoredLevels stored_;
     std::shared_ptr<const StoredPyramid> chosen_; ///< of `stored_`; null when that changed
+    bool eventsCover_ = false;                    ///< everything was read once: the events lead from then on
     base::TimeNs latest_ = -1;
 };
 

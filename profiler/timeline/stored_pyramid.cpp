@@ -10,21 +10,34 @@
 
 namespace vitrine::profiler {
 
-StoredPyramid chooseLevel(std::vector<std::vector<PyramidNode>> levels) {
-    std::size_t best = 0;
-    std::uint64_t most = 0;
-    for (std::size_t level = 0; level < levels.size(); ++level) {
-        const std::uint64_t covered = storedEvents(levels[level]);
-        if (covered > most) {
-            best = level;
-            most = covered;
-        }
+void StoredLevels::add(std::size_t level, const std::vector<PyramidNode>& nodes) {
+    if (level >= levels_.size()) {
+        levels_.resize(level + 1);
     }
-    if (most == 0) {
-        return {};
+    Level& known = levels_[level];
+    if (known.forgotten || known.nodes.size() + nodes.size() > kMaxNodes) {
+        known = {.forgotten = true};
+        return;
     }
-    std::ranges::sort(levels[best], {}, &PyramidNode::firstEvent);
-    return std::move(levels[best]);
+    known.nodes.insert(known.nodes.end(), nodes.begin(), nodes.end());
+    known.events += storedEvents(nodes);
+}
+
+const StoredLevels::Level* StoredLevels::bestLevel() const {
+    const auto best = std::ranges::max_element(levels_, {}, &Level::events); // the first of equal ones
+    return best == levels_.end() ? nullptr : &*best;
+}
+
+std::uint64_t StoredLevels::events() const {
+    const Level* best = bestLevel();
+    return best == nullptr ? 0 : best->events;
+}
+
+StoredPyramid StoredLevels::best() const {
+    const Level* best = bestLevel();
+    StoredPyramid nodes = best == nullptr ? StoredPyramid() : best->nodes;
+    std::ranges::sort(nodes, {}, &PyramidNode::firstEvent);
+    return nodes;
 }
 
 std::uint64_t storedEvents(const StoredPyramid& nodes) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kBlocksOfStep = 500;
 constexpr std::uint64_t kReplays = 1000;
 
-std::shared_ptr<const base::StepTemplate> step() {
+std::shared_ptr<const base::StepTemplate> repeatedStep() {
     auto made = std::make_shared<base::StepTemplate>();
     made->id = 1;
     made->duration = 10 * kBlocksOfStep;
@@ -55,7 +55,7 @@ TEST(MemoryHistory, StepsThatRepeatTakeLittleMemory) {
     const auto events = replays();
     const std::size_t before = held();
     MemoryHistory history(0);
-    history.addTemplates({step()});
+    history.addTemplates({repeatedStep()});
     history.addReplays(events);
     history.takeNewReplays();
     history.settle(false);
