@@ -293,8 +293,16 @@ void CompareView::showComparable(const CompareText& words) {
     sentence_->setText(words.sentence);
     cause_->setText(words.cause);
     cause_->setVisible(!words.cause.isEmpty());
+    answers_->setText(words.answers);
+    answers_->setVisible(!words.answers.isEmpty());
     notice_->setTone(words.nothing ? ErrorStrip::Tone::Bad : ErrorStrip::Tone::Warn);
-    notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable);
+    notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable,
+                      words.surroundings);
+    const sessions::RunInfo* again = words.runAgain ? runInfo(b_) : nullptr;
+    notice_->setAction(again != nullptr ? tr("Run B again") : QString(),
+                       [this, spec = again != nullptr ? again->specJson : std::string()] {
+                           emit experimentWanted(textOf(spec));
+                       });
     partnerRun_ = 0;
     const sessions::RunInfo* mine = runInfo(a_);
     for (const sessions::RunInfo& run : document()->runs()) {

@@ -36,6 +36,7 @@ public:
 
     TextLabel* sentence() const { return sentence_; }
     TextLabel* cause() const { return cause_; }
+    TextLabel* answers() const { return answers_; }
     FlatTreeModel* specModel() const { return specModel_; }
     FlatTreeModel* metricModel() const { return metricModel_; }
     FactTable* deltas() const { return deltas_; }
@@ -85,7 +86,7 @@ private:
     QMenu* moreMenu_ = nullptr;
     SegmentedControl* align_ = nullptr;
     QCheckBox* changedOnly_ = nullptr;
-    TextLabel *sentence_ = nullptr, *cause_ = nullptr, *specTitle_ = nullptr;
+    TextLabel *sentence_ = nullptr, *cause_ = nullptr, *answers_ = nullptr, *specTitle_ = nullptr;
     QWidget* tables_ = nullptr;
     QTableView *specView_ = nullptr, *metricView_ = nullptr;
     FlatTreeModel *specModel_ = nullptr, *metricModel_ = nullptr;
