@@ -4,12 +4,14 @@
 
 #include <QCheckBox>
 #include <QHeaderView>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
@@ -21,6 +23,7 @@
 #include "ui/views/kv_cache/kv_curve_page.h"
 #include "ui/views/kv_cache/kv_pool_panel.h"
 #include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/plots/layer_plot.h"
@@ -30,6 +33,8 @@
 namespace vitrine::ui {
 
 namespace {
+
+constexpr int kTryColumn = 4;
 
 /// Widgets of `parent` under each other, without margins.
 QVBoxLayout* columnOf(QWidget* parent) {
@@ -147,6 +152,7 @@ void KvView::buildInspector() {
     chosen_->hide();
     values_->setNumberWidth(130);
     layout_->setNumberWidth(190);
+    changes_->setNumberWidths({72, 76, 66, 46});
     hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
     hint_->setWordWrap(true);
     hint_->setContentsMargins(12, 10, 12, 10);
@@ -473,6 +479,37 @@ void KvView::updateLayers() {
         tr("KV cache of each layer"));
 }
 
+void KvView::updateChanges() {
+    const FlatTreePtr table = kvChangeTable(facts_, room_, shownTokens());
+    changes_->setTable(table);
+    changes_->setVisible(!table->nodes.empty());
+    const std::vector<KvChange> changes = kvChanges(facts_);
+    for (std::size_t row = 0; row < changes.size(); ++row) {
+        const QModelIndex cell = changes_->model()->index(static_cast<int>(row), kTryColumn);
+        if (changes[row].key == nullptr || changes_->view()->indexWidget(cell) != nullptr) {
+            continue; // rows of one shape keep their buttons while the cursor moves
+        }
+        auto* button = new QPushButton(tr("Try"));
+        setControlHeight(button, 20);
+        button->setToolTip(tr("Open the form with this one option changed"));
+        button->setAccessibleName(tr("Try: %1").arg(changes[row].name));
+        connect(button, &QPushButton::clicked, this, [this, row] {
+            const std::vector<KvChange> now = kvChanges(facts_);
+            const sessions::RunInfo* info = runInfo(run_);
+            auto experiment = info != nullptr ? engine::Experiment::read(info->specJson) : std::nullopt;
+            if (experiment && row < now.size() && now[row].key != nullptr) {
+                experiment->set(now[row].key, now[row].value);
+                emit experimentWanted(textOf(experiment->jsonText()));
+            }
+        });
+        changes_->view()->setIndexWidget(cell, button);
+    }
+}
+
+QPushButton* KvView::tryButton(int row) const {
+    return qobject_cast<QPushButton*>(changes_->view()->indexWidget(changes_->model()->index(row, kTryColumn)));
+}
+
 void KvView::updateInspector() {
     const FlatTreePtr request =
         pool_ ? kvPoolRequestTable(*pool_, RequestChoice::of(context().time).request(), poolView_->moment()) : nullptr;
@@ -503,9 +540,7 @@ void KvView::updateInspector() {
     }
     owners_->setVisible(false);
     const std::int64_t tokens = shownTokens();
-    const FlatTreePtr changes = kvChangeTable(facts_, room_, tokens);
-    changes_->setTable(changes);
-    changes_->setVisible(!changes->nodes.empty());
+    updateChanges();
     panelHeader_->setTitle(facts_.empty() ? tr("KV cache") : tr("At %1 tokens").arg(countText(tokens)));
     values_->setTable(kvValuesTable(facts_, tokens));
     values_->setVisible(!facts_.empty());
