@@ -363,6 +363,9 @@ ComparisonWords comparisonWords(const ComparedRun& a, const ComparedRun& b, cons
     }
     ComparisonWords words = Words(a, b, results).make();
     words.answers = answerSentence(a, b);
+    if (areRepeats(a, b) && !words.sentence.ends_with("are the same within the noise.")) {
+        words.other = "Both ran with the same settings, machine and build, so this is how much such runs vary.";
+    }
     return words;
 }
 

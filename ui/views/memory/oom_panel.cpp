@@ -192,6 +192,8 @@ void OomPanel::build() {
     strip_->setFixedHeight(199);
     stripLane_ = new StackLane(tr("The run up to the failure"), stripTime_, strip_);
     stripLane_->setHeader(false);
+    // Held and the budget count what is reserved; the lane shows what tensors take of it.
+    stripLane_->setPeakName(tr("Most in tensors"));
     strip_->addLane(stripLane_);
     column->addWidget(strip_);
     area->setWidget(content);
@@ -352,7 +354,7 @@ void OomPanel::fitColumns() {
         }
         view->setColumnWidth(0, std::max(name, left));
     };
-    fit(holders_, 110, {84, 64, 80});
+    fit(holders_, 110, {76, 58, 64});
     fit(changes_, 96, {58, 58, 80});
 }
 
