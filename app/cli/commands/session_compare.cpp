@@ -179,8 +179,8 @@ std::string comparisonText(const RunComparison& comparison, bool markdown) {
     const bool comparable = !comparison.notComparable.starts_with('#');
     std::string text = markdown ? fmt::format("**{}**", comparison.words.sentence) : comparison.words.sentence;
     text += "\n";
-    for (const std::string& line :
-         {comparison.words.other, comparison.words.answers, comparable ? comparison.notComparable : std::string(), comparison.losses}) {
+    for (const std::string& line : {comparison.words.other, comparison.words.answers,
+                                    comparable ? comparison.notComparable : std::string(), comparison.losses}) {
         text += line.empty() ? "" : (markdown ? "\n" : "") + line + "\n";
     }
     Rows spec{{"set differently", a, b}}, surroundings{{"measured surroundings", a, b}};

@@ -215,8 +215,8 @@ private:
     double partOfRun(const ResultField& field, const ResultChange& row) const {
         const double all = generating();
         const double own = &field == &result::kDecodeTokensPerSecond ? largerOf(result::kDecodeSeconds)
-                           : field.unit == ResultUnit::Seconds ? std::max(row.a.value_or(0), row.b.value_or(0))
-                                                               : 0;
+                           : field.unit == ResultUnit::Seconds       ? std::max(row.a.value_or(0), row.b.value_or(0))
+                                                                     : 0;
         return all > 0 && own > 0 ? std::min(1.0, own / all) : 1;
     }
 

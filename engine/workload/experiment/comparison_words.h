@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Two runs in three sentences, the same on every screen and in the terminal. The first says the largest change, with its
-// cause where the records of both runs account for four fifths of it. Pure functions; any thread.
+// Two runs in three sentences, the same on every screen and in the terminal. The first says the largest change, with
+// its cause where the records of both runs account for four fifths of it. Pure functions; any thread.
 
 #include <string>
 

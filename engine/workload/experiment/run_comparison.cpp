@@ -85,8 +85,8 @@ std::string deviceOf(const Json& environment) {
 /// Words of a command line that are no option of the experiment and name no place for the result: what is left of it
 /// after "Set differently" has said the rest. Sorted, because the order of options means nothing.
 std::vector<std::string> otherOptions(const Json* line) {
-    static constexpr std::array<std::string_view, 8> kSaidElsewhere{
-        "--session", "--spec", "--set", "--json", "--verbose", "-v", "-vv", "--dump-spec"};
+    static constexpr std::array<std::string_view, 8> kSaidElsewhere{"--session", "--spec", "--set", "--json",
+                                                                    "--verbose", "-v",     "-vv",   "--dump-spec"};
     std::vector<std::string> options;
     std::istringstream words(line != nullptr && line->is_string() ? line->get<std::string>() : std::string());
     bool kept = false; // the option that the next words belong to
@@ -206,8 +206,7 @@ void addTimes(std::vector<Incomparability>& out, const ComparedRun& first, const
         }
     }
     if (!reasons.empty()) {
-        out.push_back(
-            {Incomparable::Times, fmt::format("{}", fmt::join(reasons, ", ")), a.planned() != b.planned()});
+        out.push_back({Incomparable::Times, fmt::format("{}", fmt::join(reasons, ", ")), a.planned() != b.planned()});
     }
 }
 

@@ -35,7 +35,7 @@ struct FlatCell {
     std::optional<double> share;
     std::optional<int> delta;
     std::vector<double> marks; ///< what NoiseDelegate paints
-    bool muted = false; ///< text2 instead of text1
+    bool muted = false;        ///< text2 instead of text1
 
     FlatCell() = default;
     explicit FlatCell(QString shown) : text(std::move(shown)) {}

@@ -310,11 +310,11 @@ FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimelin
     const SizeScale scale(std::max(totalA, totalB));
     const double largest = order.empty() ? 0 : change(order.front());
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("At the peak, %1").arg(QString::fromLatin1(scale.name)), false,
-                       QObject::tr("At the peak")},
-                      {QObject::tr("A"), true, QObject::tr("A, bytes")},
-                      {QObject::tr("B"), true, QObject::tr("B, bytes")},
-                      {QObject::tr("B − A"), true, QObject::tr("B − A, bytes")}};
+    table->columns = {
+        {QObject::tr("At the peak, %1").arg(QString::fromLatin1(scale.name)), false, QObject::tr("At the peak")},
+        {QObject::tr("A"), true, QObject::tr("A, bytes")},
+        {QObject::tr("B"), true, QObject::tr("B, bytes")},
+        {QObject::tr("B − A"), true, QObject::tr("B − A, bytes")}};
     const auto add = [&](const QString& name, std::uint64_t x, std::uint64_t y) -> FlatNode& {
         FlatNode row;
         row.key = table->nodes.size() + 1;

@@ -34,8 +34,7 @@ QString surroundingLines(const engine::ComparedRun& a, const engine::ComparedRun
     QStringList lines;
     for (const engine::SurroundingDifference& row : engine::allSurroundings(a, b)) {
         lines << (row.a == row.b ? QObject::tr("%1: %2", "surrounding").arg(textOf(row.words), textOf(row.a))
-                                 : QObject::tr("%1: A %2, B %3")
-                                       .arg(textOf(row.words), textOf(row.a), textOf(row.b)));
+                                 : QObject::tr("%1: A %2, B %3").arg(textOf(row.words), textOf(row.a), textOf(row.b)));
     }
     return lines.join(QLatin1Char('\n'));
 }

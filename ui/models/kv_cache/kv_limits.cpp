@@ -143,7 +143,9 @@ std::vector<KvChange> kvChanges(const KvSummary& facts) {
     }
     const KvGeometry& now = *facts.geometry;
     changes.push_back({QObject::tr("As it is"),
-                       QObject::tr("%1, tokens until memory or the model ends").arg(typeName(now.dtype)), now, nullptr,
+                       QObject::tr("%1, tokens until memory or the model ends").arg(typeName(now.dtype)),
+                       now,
+                       nullptr,
                        {}});
     for (const char* dtype : {"bfloat16", "fp8", "int8"}) {
         const QString name = QString::fromLatin1(dtype);

@@ -299,10 +299,9 @@ void CompareView::showComparable(const CompareText& words) {
     notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable,
                       words.surroundings);
     const sessions::RunInfo* again = words.runAgain ? runInfo(b_) : nullptr;
-    notice_->setAction(again != nullptr ? tr("Run B again") : QString(),
-                       [this, spec = again != nullptr ? again->specJson : std::string()] {
-                           emit experimentWanted(textOf(spec));
-                       });
+    notice_->setAction(
+        again != nullptr ? tr("Run B again") : QString(),
+        [this, spec = again != nullptr ? again->specJson : std::string()] { emit experimentWanted(textOf(spec)); });
     partnerRun_ = 0;
     const sessions::RunInfo* mine = runInfo(a_);
     for (const sessions::RunInfo& run : document()->runs()) {

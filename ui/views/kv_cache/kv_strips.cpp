@@ -67,7 +67,8 @@ std::optional<Pressure> pressureOf(const KvSummary& facts, const std::optional<K
         for (const KvLayerGroup& group : facts.geometry->groups) {
             rings += group.sliding() ? group.pageBytes(static_cast<double>(group.window)) : 0;
         }
-        pressure.limit = static_cast<std::int64_t>(static_cast<double>(room->free() - std::min(room->free(), rings)) / page);
+        pressure.limit =
+            static_cast<std::int64_t>(static_cast<double>(room->free() - std::min(room->free(), rings)) / page);
     }
     return pressure.pages > 0 ? std::optional(pressure) : std::nullopt;
 }
@@ -168,8 +169,8 @@ StepStripData kvPressureStrip(const KvSummary& facts, const std::optional<KvRoom
     const auto most = static_cast<double>(pressure->pages), limit = static_cast<double>(pressure->limit);
     data.top = most;
     if (limit > 0 && limit <= kLimitInSight * most) {
-        data.limit = StepStripData::Limit{
-            limit, stripText("%1 pages: what the budget leaves").arg(countText(pressure->limit))};
+        data.limit =
+            StepStripData::Limit{limit, stripText("%1 pages: what the budget leaves").arg(countText(pressure->limit))};
         data.top = std::max(most, limit);
     }
     data.yTicks = {{most, countText(pressure->pages)}};

@@ -37,7 +37,7 @@ protected:
 private:
     class Head;
     void fit();
-    int widthOf(int column) const; ///< of a column after the first
+    int widthOf(int column) const;   ///< of a column after the first
     int widthFrom(int column) const; ///< of this one and those after it
     FlatTreeModel* model_;
     Head* head_;

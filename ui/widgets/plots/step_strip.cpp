@@ -113,7 +113,8 @@ void StepStrip::paintTicks(QPainter& painter, const Frame& frame) const {
             break;
         }
         plumbline(painter, x, frame.plot.bottom(), frame.plot.bottom() + 3, t.line1);
-        drawText(painter, QRectF(std::min(x - width / 2, frame.plot.right() - width / 2), frame.plot.bottom() + 2, width, 14),
+        drawText(painter,
+                 QRectF(std::min(x - width / 2, frame.plot.right() - width / 2), frame.plot.bottom() + 2, width, 14),
                  Qt::AlignCenter, text, t.text3, font);
     }
 }

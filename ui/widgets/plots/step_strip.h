@@ -28,8 +28,8 @@ struct StepStripData {
         double value = 0;
         QString text;
     };
-    double begin = 0, end = 1; ///< of the axis
-    double top = 1;            ///< of the values
+    double begin = 0, end = 1;  ///< of the axis
+    double top = 1;             ///< of the values
     std::vector<QPointF> steps; ///< each value holds from its x to the next one; the last one to `stop`
     double stop = 0;
     double period = 0; ///< of the axis; steps of one period are hatched only where it is wide enough. 0: each by itself
