@@ -13,6 +13,7 @@
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_text.h"
+#include "ui/models/compare/op_change_table.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
@@ -326,6 +327,12 @@ void CompareView::updateDeltas() {
     const auto by = kGroups[std::clamp(groupBy_->currentIndex(), 0, 2)];
     const FlatTreePtr table = peakTable(a.get(), b.get(), by);
     deltas_->setTable(table, QStringLiteral(" AB "));
+    const std::vector<sessions::RunInfo> runs = comparedRuns();
+    const FlatTreePtr ops = two && runs.size() >= 2 ? prefillOpTable(runs[0], a.get(), runs[1], b.get()) : nullptr;
+    opTimes_->setVisible(ops && !ops->nodes.empty());
+    if (opTimes_->isVisibleTo(panel_)) {
+        opTimes_->setTable(ops, QStringLiteral(" AB "));
+    }
     twinModel()->setTree(table);
     fitColumns(twin(), kLongestSetting);
 }

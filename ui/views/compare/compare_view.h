@@ -40,6 +40,7 @@ public:
     FlatTreeModel* specModel() const { return specModel_; }
     FlatTreeModel* metricModel() const { return metricModel_; }
     FactTable* deltas() const { return deltas_; }
+    FactTable* opTimes() const { return opTimes_; }
     CompareLane* lane() const { return lane_; }
     LaneStack* stack() const { return stack_; }
     ErrorStrip* notice() const { return notice_; }
@@ -101,7 +102,7 @@ private:
     sessions::RunId partnerRun_ = 0;
     QWidget* panel_ = nullptr;
     DockHeader* panelHeader_ = nullptr;
-    FactTable* deltas_ = nullptr;
+    FactTable *deltas_ = nullptr, *opTimes_ = nullptr;
 };
 
 } // namespace vitrine::ui

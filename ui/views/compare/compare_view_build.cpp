@@ -161,9 +161,14 @@ void CompareView::buildInspector() {
     auto* column = new QVBoxLayout(content);
     column->setContentsMargins(0, 0, 0, 0);
     deltas_ = new FactTable(tr("Bytes at the peak"), content);
-    deltas_->setNumberWidths({58, 58, 128});
-    deltas_->view()->setItemDelegateForColumn(3, new DeltaBarDelegate(deltas_->view()));
-    column->addWidget(deltas_);
+    opTimes_ = new FactTable(tr("Time of prefill by op"), content);
+    for (FactTable* table : {deltas_, opTimes_}) {
+        table->setNumberWidths({58, 58, 128});
+        table->view()->setItemDelegateForColumn(3, new DeltaBarDelegate(table->view()));
+        column->addWidget(table);
+    }
+    column->setSpacing(8);
+    opTimes_->hide();
     column->addStretch(1);
     area->setWidget(content);
     panel_ = area;

@@ -24,6 +24,7 @@
 #include "ui/models/common/format.h"
 #include "ui/models/common/result_values.h"
 #include "ui/models/compare/compare_text.h"
+#include "ui/models/compare/op_change_table.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/theme.h"
 #include "ui/widgets/plots/compare_delegates.h"
@@ -228,6 +229,33 @@ private slots:
         QCOMPARE(image.pixelColor(dot, 8), ui::themeTokens().compareA);
         QCOMPARE(image.pixelColor(125, 15), ui::themeTokens().compareB); // the square's edge
         QVERIFY(tree->nodes[0].cells[1].tip.contains(QStringLiteral("in 2 runs")));
+    }
+
+    /// Ops of prefill stand beside each other where the host timed them, and only there.
+    void timesOfOps() {
+        const auto recorded = [](double matmul) {
+            test::RecordedRun run;
+            const auto phase = run.scope(base::ScopeKind::Phase, "prefill", 0, 1);
+            run.scope(base::ScopeKind::Op, "Matmul", 0.1, 0.1 + matmul, phase);
+            run.scope(base::ScopeKind::Op, "RmsNorm", 0.9, 0.95, phase);
+            return run.timeline();
+        };
+        const ui::TimelinePtr x = recorded(0.2), y = recorded(0.5);
+        auto a = run(1, 12, 1, 95, "quantized"), b = run(2, 36, 1, 90, "dequantized");
+        for (sessions::RunInfo* info : {&a, &b}) {
+            info->specJson.pop_back();
+            info->specJson += R"(, "profile": "full"})";
+            info->environmentJson = R"({"backend": "cpu"})";
+        }
+        const ui::FlatTreePtr table = ui::prefillOpTable(a, x.get(), b, y.get());
+        QCOMPARE(table->nodes.size(), std::size_t(4));
+        QCOMPARE(table->nodes[0].cells[0].text, QStringLiteral("Matmul"));
+        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▲ +300.0"));
+        QCOMPARE(table->nodes[1].cells[3].text, QStringLiteral("="));
+        QCOMPARE(table->nodes[2].cells[0].text, QStringLiteral("other"));
+        QCOMPARE(table->nodes[3].cells[3].text, QStringLiteral("="));
+        b.environmentJson = R"({"backend": "cuda"})";
+        QVERIFY(ui::prefillOpTable(a, x.get(), b, y.get())->nodes.empty());
     }
 
     /// Times of other drivers do not compare: the strip says what differs and offers B again.
