@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTableView>
 
 #include "profiler/timeline/memory_facet.h"
@@ -28,6 +29,13 @@ namespace {
 constexpr int kRoomForTables = 420;
 constexpr int kLongestSetting = 260; ///< px of a column of values
 constexpr int kShortestMetric = 120; ///< px of the names beside the numbers
+
+/// Only numbers with their units are bold; run numbers and settings are not.
+QString withStrongNumbers(const QString& words) {
+    static const QRegularExpression kNumber(
+        QStringLiteral("(?<![#\\w.,])(\\d[\\d,.]*[ \u00A0](?:[KMGT]iB|B|tok/s|tokens|ms|µs|s|%))(?!\\w)"));
+    return words.toHtmlEscaped().replace(kNumber, QStringLiteral("<b>\\1</b>"));
+}
 
 void fitColumns(QTableView* view, int most) {
     view->resizeColumnsToContents();
@@ -291,7 +299,7 @@ QString CompareView::readingText() const {
 /// What of the page is shown: all of it, or where nothing may be compared the settings and what else there is.
 void CompareView::showComparable(const CompareText& words) {
     nothingComparable_ = words.nothing;
-    sentence_->setText(words.sentence);
+    sentence_->setText(withStrongNumbers(words.sentence));
     cause_->setText(words.cause);
     cause_->setVisible(!words.cause.isEmpty());
     answers_->setText(words.answers);

@@ -84,8 +84,9 @@ void CompareView::buildBody() {
     auto* column = new QVBoxLayout(body);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, true, body);
+    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, false, body);
     sentence_->setWordWrap(true);
+    sentence_->setTextFormat(Qt::RichText);
     sentence_->setContentsMargins(12, 12, 12, 2);
     cause_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, body);
     cause_->setWordWrap(true);

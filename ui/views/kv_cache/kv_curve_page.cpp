@@ -18,7 +18,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kTitleHeight = 23, kMargin = 12, kRoundingHeight = 42, kPressureHeight = 92;
-constexpr int kRoomForRounding = 560, kRoomForPressure = 680;
+constexpr int kRoomForLimits = 430, kRoomForRounding = 560, kRoomForPressure = 680;
 
 void setChart(Chart* chart, KvCurveChart curve) {
     chart->setAxes(std::move(curve.x), std::move(curve.y));
@@ -168,6 +168,7 @@ void KvCurvePage::updateStrips(const KvSummary& facts, const std::optional<KvRoo
 }
 
 void KvCurvePage::fitHeight() {
+    limitBox_->setVisible(limitsKnown_ && height() >= kRoomForLimits);
     turnBand_->setVisible(!turnBand_->data().bands.empty());
     roundingBox_->setVisible(!rounding_->data().steps.empty() && height() >= kRoomForRounding);
     lensRoundingBox_->setVisible(!lensRounding_->data().steps.empty() && height() >= kRoomForRounding);
@@ -214,7 +215,7 @@ void KvCurvePage::showTokens(const KvSummary& facts, const std::optional<KvRoom>
     const double lensEnd = facts.empty() ? 0 : kvLensEnd(facts);
     lensBox_->setVisible(lensEnd > 0);
     const bool limits = !facts.empty() && facts.geometry && room && room->free() > 0;
-    limitBox_->setVisible(limits);
+    limitsKnown_ = limits;
     if (facts.empty()) {
         for (Chart* chart : {lens_, whole_, limits_}) {
             clear(chart);
@@ -243,7 +244,7 @@ void KvCurvePage::showTime(const KvSummary& facts, const KvPool& pool, KvCurveWi
     say(kvSentences(facts, pool));
     setLegend(facts, parts, false);
     lensBox_->hide();
-    limitBox_->hide();
+    limitsKnown_ = false;
     wholeTitle_->setText(tr("Whole run, all sequences"));
     setChart(whole_, kvCurveChart(pool, parts));
     updateStrips({}, std::nullopt, 0);

@@ -56,6 +56,7 @@ private:
     LegendStrip* legend_;
     Chart *lens_, *whole_, *limits_;
     StepStrip *turnBand_, *rounding_, *lensRounding_, *pressure_;
+    bool limitsKnown_ = false;
     QWidget *lensBox_, *limitBox_, *roundingBox_, *lensRoundingBox_, *pressureBox_;
 };
 

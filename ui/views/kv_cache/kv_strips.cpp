@@ -109,20 +109,22 @@ StepStripData kvRoundingStrip(const KvSummary& facts, double tokens, double end)
         return data;
     }
     const KvGeometry& geometry = *facts.geometry;
+    for (const KvLayerGroup& group : geometry.groups) {
+        data.period = std::max(data.period, group.sliding() ? 0 : static_cast<double>(group.pageTokens));
+    }
     const double step = std::max(1.0, tokens / kRoundingPoints);
     for (double at = 1; at <= tokens; at += step) {
         // Where a point stands for several tokens it shows the most of them, which is right after a page was taken.
         double most = 0;
-        for (double one = std::floor(at); one < at + step && one <= tokens; ++one) {
+        // A page further on it is the same again.
+        const double until = at + std::min(step, std::max(1.0, data.period));
+        for (double one = std::floor(at); one < until && one <= tokens; ++one) {
             most = std::max(most, roundingAt(geometry, one));
         }
         data.steps.emplace_back(std::floor(at) - 1, most);
         data.top = std::max(data.top, most);
     }
     data.stop = tokens;
-    for (const KvLayerGroup& group : geometry.groups) {
-        data.period = std::max(data.period, group.sliding() ? 0 : static_cast<double>(group.pageTokens));
-    }
     data.yTicks = {{data.top, bytesText(static_cast<std::uint64_t>(data.top))}};
     data.top *= 1.08;
     data.text = kvRoundingText(facts);
