@@ -107,6 +107,7 @@ json comparisonJson(const RunComparison& comparison) {
             {{"phase", step.label}, {"peak_bytes_a", valueJson(step.a)}, {"peak_bytes_b", valueJson(step.b)}});
     }
     return {{"sentence", comparison.words.sentence},
+            {"answers", comparison.words.answers.empty() ? json() : json(comparison.words.answers)},
             {"not_comparable", comparison.notComparable.empty() ? json() : json(comparison.notComparable)},
             {"spec", std::move(spec)},
             {"surroundings", std::move(surroundings)},
@@ -178,8 +179,8 @@ std::string comparisonText(const RunComparison& comparison, bool markdown) {
     const bool comparable = !comparison.notComparable.starts_with('#');
     std::string text = markdown ? fmt::format("**{}**", comparison.words.sentence) : comparison.words.sentence;
     text += "\n";
-    for (const std::string& line :
-         {comparison.words.other, comparable ? comparison.notComparable : std::string(), comparison.losses}) {
+    for (const std::string& line : {comparison.words.other, comparison.words.answers,
+                                    comparable ? comparison.notComparable : std::string(), comparison.losses}) {
         text += line.empty() ? "" : (markdown ? "\n" : "") + line + "\n";
     }
     Rows spec{{"set differently", a, b}}, surroundings{{"measured surroundings", a, b}};

@@ -12,6 +12,7 @@
 
 #include "base/json_values.h"
 #include "base/units.h"
+#include "engine/workload/experiment/answer_words.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 
@@ -50,7 +51,7 @@ constexpr std::array<Candidate, 12> kCandidates{{
 struct Change {
     const Candidate* candidate;
     const ResultChange* row;
-    double weight; ///< |change| / noise
+    double weight; ///< |change| / noise, of a time the less the smaller its part of the run is
     bool better;
 };
 
@@ -125,7 +126,7 @@ public:
           settings_(diffExperiments(base::parsedObject(a.spec), base::parsedObject(b.spec))) {
         const auto reasons = whyIncomparable(a, b);
         timesComparable_ = std::ranges::none_of(reasons, [](const Incomparability& reason) {
-            return reason.what == Incomparable::Times && reason.why.starts_with("those of");
+            return reason.what == Incomparable::Times && reason.planned;
         });
         collect();
     }
@@ -134,7 +135,7 @@ public:
         ComparisonWords words;
         const std::string fate = possibility();
         const std::string stopped = stopWords();
-        if (changes_.empty()) {
+        if (changes_.empty() || changes_.front().weight == 0) {
             words.sentence = !fate.empty()      ? fate + "."
                              : !stopped.empty() ? stopped + "; their rates and peaks are the same within the noise."
                                                 : sameWords();
@@ -190,16 +191,43 @@ private:
                 (stop_ && growsWithTokens(row->path)) || (stop_ && isOfTheCache(*row)) ||
                 (!timesComparable_ && candidate.field->unit != ResultUnit::Bytes &&
                  candidate.field->unit != ResultUnit::Count) ||
-                (candidate.field == &result::kLoadSeconds && weightsKept())) {
+                (candidate.field == &result::kLoadSeconds && weightsKept()) || (isTheWay(candidate) && isSmall(*row))) {
                 continue;
             }
             // Bytes have next to no noise; without a floor a change of some pages would lead every sentence.
             const double floor = 0.03 * std::max(std::abs(*row->a), std::abs(*row->b));
             const double noise = std::max(row->judgement->noise, floor);
-            changes_.push_back({&candidate, row, std::abs(row->judgement->change) / std::max(noise, 1e-300),
+            const double part = isTheWay(candidate) ? 0 : partOfRun(*candidate.field, *row);
+            changes_.push_back({&candidate, row, part * std::abs(row->judgement->change) / std::max(noise, 1e-300),
                                 row->judgement->verdict == Verdict::Better});
         }
         std::ranges::stable_sort(changes_, std::greater(), &Change::weight);
+    }
+
+    double largerOf(const ResultField& field) const {
+        const ResultChange* row = rowOf(results_, field.key);
+        return row == nullptr ? 0 : std::max(row->a.value_or(0), row->b.value_or(0));
+    }
+    double generating() const { return largerOf(result::kPrefillSeconds) + largerOf(result::kDecodeSeconds); }
+
+    /// Which part of the time of generating the time of this result is; 1 where that is not known. Prefill of 3 ms
+    /// instead of 2 matters little to a run that decodes for a minute.
+    double partOfRun(const ResultField& field, const ResultChange& row) const {
+        const double all = generating();
+        const double own = &field == &result::kDecodeTokensPerSecond ? largerOf(result::kDecodeSeconds)
+                           : field.unit == ResultUnit::Seconds       ? std::max(row.a.value_or(0), row.b.value_or(0))
+                                                                     : 0;
+        return all > 0 && own > 0 ? std::min(1.0, own / all) : 1;
+    }
+
+    /// Loading is what a run of `load` is about. Of a run that generates it is the way there: it leads no sentence.
+    bool isTheWay(const Candidate& candidate) const {
+        return candidate.field == &result::kLoadSeconds && generating() > 0;
+    }
+
+    /// Less than a tenth of the run: not worth a word beside the rest.
+    bool isSmall(const ResultChange& row) const {
+        return std::abs(row.judgement->change) < 0.1 * (generating() + largerOf(result::kLoadSeconds));
     }
 
     /// A peak that is lower because fewer tokens were cached says nothing of memory.
@@ -331,9 +359,14 @@ private:
 
 ComparisonWords comparisonWords(const ComparedRun& a, const ComparedRun& b, const std::vector<ResultChange>& results) {
     if (allIncomparable(whyIncomparable(a, b))) {
-        return {incomparableSentence(a, b), {}};
+        return {incomparableSentence(a, b), {}, {}};
     }
-    return Words(a, b, results).make();
+    ComparisonWords words = Words(a, b, results).make();
+    words.answers = answerSentence(a, b);
+    if (areRepeats(a, b) && !words.sentence.ends_with("are the same within the noise.")) {
+        words.other = "Both ran with the same settings, machine and build, so this is how much such runs vary.";
+    }
+    return words;
 }
 
 } // namespace vitrine::engine

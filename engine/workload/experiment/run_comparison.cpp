@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/json_values.h"
 #include "base/units.h"
+#include "engine/workload/experiment/option_table.h"
 #include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
@@ -80,6 +82,40 @@ std::string deviceOf(const Json& environment) {
     return name != nullptr && name->is_string() ? name->get<std::string>() : std::string();
 }
 
+/// Words of a command line that are no option of the experiment and name no place for the result: what is left of it
+/// after "Set differently" has said the rest. Sorted, because the order of options means nothing.
+std::vector<std::string> otherOptions(const Json* line) {
+    static constexpr std::array<std::string_view, 8> kSaidElsewhere{"--session", "--spec", "--set", "--json",
+                                                                    "--verbose", "-v",     "-vv",   "--dump-spec"};
+    std::vector<std::string> options;
+    std::istringstream words(line != nullptr && line->is_string() ? line->get<std::string>() : std::string());
+    bool kept = false; // the option that the next words belong to
+    for (std::string word; words >> word;) {
+        if (!word.starts_with('-')) {
+            if (kept) {
+                options.back() += ' ' + word;
+            }
+            continue;
+        }
+        const std::string name = word.substr(0, word.find('='));
+        std::string key = name.substr(std::min<std::size_t>(2, name.size()));
+        std::ranges::replace(key, '-', '_');
+        kept = name.starts_with("--") && findOption(key) == nullptr &&
+               std::ranges::find(kSaidElsewhere, name) == kSaidElsewhere.end();
+        if (kept) {
+            options.push_back(word);
+        }
+    }
+    std::ranges::sort(options);
+    return options;
+}
+
+/// Whether two values of the surroundings differ in what matters. A session's path, or a setting, is no surrounding.
+bool differs(const Surrounding& row, const Json* x, const Json* y) {
+    return row.key == "command_line" ? otherOptions(x) != otherOptions(y)
+                                     : surroundingText(row, x) != surroundingText(row, y);
+}
+
 /// The clock at the end of the work is known later than the rest, so it stands among the metrics.
 Json surroundingsOf(const ComparedRun& run) {
     Json environment = base::parsedObject(run.environment);
@@ -117,7 +153,7 @@ bool sameSetting(const Read& a, const Read& b, std::string_view key) {
 }
 
 void addAll(std::vector<Incomparability>& out, const Read& a, const Read& b) {
-    const auto add = [&](std::string why) { out.push_back({Incomparable::All, std::move(why)}); };
+    const auto add = [&](std::string why) { out.push_back({Incomparable::All, std::move(why), false}); };
     if (a.text("workload") != b.text("workload")) {
         add(fmt::format("#{} is a run of {}, #{} of {}", a.number, a.text("workload"), b.number, b.text("workload")));
         return;
@@ -170,7 +206,7 @@ void addTimes(std::vector<Incomparability>& out, const ComparedRun& first, const
         }
     }
     if (!reasons.empty()) {
-        out.push_back({Incomparable::Times, fmt::format("{}", fmt::join(reasons, ", "))});
+        out.push_back({Incomparable::Times, fmt::format("{}", fmt::join(reasons, ", ")), a.planned() != b.planned()});
     }
 }
 
@@ -186,7 +222,7 @@ void addAnswers(std::vector<Incomparability>& out, const Read& a, const Read& b)
         others.emplace_back("files of the model");
     }
     if (!others.empty()) {
-        out.push_back({Incomparable::Answers, fmt::format("other {}", fmt::join(others, ", "))});
+        out.push_back({Incomparable::Answers, fmt::format("other {}", fmt::join(others, ", ")), false});
     }
 }
 
@@ -223,24 +259,23 @@ std::string incomparableSentence(const ComparedRun& a, const ComparedRun& b) {
                : fmt::format("Not comparable: {}.", fmt::join(parts, "; "));
 }
 
-std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const ComparedRun& b) {
+std::vector<SurroundingDifference> allSurroundings(const ComparedRun& a, const ComparedRun& b) {
     const Json left = surroundingsOf(a), right = surroundingsOf(b);
     std::vector<SurroundingDifference> out;
     for (const Surrounding& row : kSurroundings) {
         const Json *x = at(left, row.key), *y = at(right, row.key);
-        std::string textA = surroundingText(row, x), textB = surroundingText(row, y);
-        if (textA != textB) {
-            out.push_back({std::string(row.key), std::string(row.words), std::move(textA), std::move(textB)});
+        if (x != nullptr || y != nullptr) {
+            out.push_back({std::string(row.key), std::string(row.words), surroundingText(row, x),
+                           surroundingText(row, y), differs(row, x, y)});
         }
     }
     return out;
 }
 
-int surroundingsKnown(const ComparedRun& a, const ComparedRun& b) {
-    const Json left = surroundingsOf(a), right = surroundingsOf(b);
-    return static_cast<int>(std::ranges::count_if(kSurroundings, [&](const Surrounding& row) {
-        return at(left, row.key) != nullptr || at(right, row.key) != nullptr;
-    }));
+std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const ComparedRun& b) {
+    std::vector<SurroundingDifference> out = allSurroundings(a, b);
+    std::erase_if(out, [](const SurroundingDifference& row) { return !row.differs; });
+    return out;
 }
 
 bool areRepeats(const ComparedRun& a, const ComparedRun& b) {

@@ -27,7 +27,8 @@ struct ComparedRun {
 enum class Incomparable : std::uint8_t { All, Times, Answers };
 struct Incomparability {
     Incomparable what = Incomparable::All;
-    std::string why; ///< "#7 ran on a T4, #5 on an H100"
+    std::string why;      ///< "#7 ran on a T4, #5 on an H100"
+    bool planned = false; ///< of times: those of one run are planned, so they are no times of a device at all
 };
 /// Empty when everything may be compared. What makes all incomparable stands first.
 std::vector<Incomparability> whyIncomparable(const ComparedRun& a, const ComparedRun& b);
@@ -36,16 +37,18 @@ std::vector<Incomparability> whyIncomparable(const ComparedRun& a, const Compare
 std::string incomparableSentence(const ComparedRun& a, const ComparedRun& b);
 bool allIncomparable(const std::vector<Incomparability>& reasons);
 
-/// A value of the machine, driver or program that differs, or was known of one run only.
+/// A value of the machine, driver or program.
 struct SurroundingDifference {
     std::string key;   ///< "driver"
     std::string words; ///< "driver version"
     std::string a, b;  ///< with their units; "–" where unknown
+    bool differs = true;
 };
-/// Measured surroundings of two runs: what a session keeps under "environment".
+/// Measured surroundings that are known of at least one run: what a session keeps under "environment". Command lines
+/// differ only in options that are no settings of the experiment and name no session.
+std::vector<SurroundingDifference> allSurroundings(const ComparedRun& a, const ComparedRun& b);
+/// Those that differ.
 std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const ComparedRun& b);
-/// How many values of the surroundings are known of at least one run.
-int surroundingsKnown(const ComparedRun& a, const ComparedRun& b);
 
 /// Runs with the settings of `run` on the same machine and build that came to their end: they differ by noise alone.
 bool areRepeats(const ComparedRun& a, const ComparedRun& b);

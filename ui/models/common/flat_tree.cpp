@@ -3,6 +3,7 @@
 #include "ui/models/common/flat_tree.h"
 
 #include <QStringList>
+#include <QVariantList>
 #include <algorithm>
 
 namespace vitrine::ui {
@@ -199,6 +200,8 @@ QVariant FlatTreeModel::data(const QModelIndex& index, int role) const {
         return cell.delta ? QVariant(*cell.delta) : QVariant();
     case EmphasisRole:
         return at->emphasis;
+    case MarksRole:
+        return cell.marks.empty() ? QVariant() : QVariant(QVariantList(cell.marks.begin(), cell.marks.end()));
     case Qt::UserRole:
         return cell.muted;
     default:

@@ -18,12 +18,13 @@ namespace vitrine::ui {
 /// Extra roles of all models in this folder.
 enum FlatRole {
     SortRole = Qt::UserRole + 1, ///< number or text that sorting uses
-    ShareRole,                   ///< double 0..1 for ShareBarDelegate
+    ShareRole,                   ///< double 0..1 for ShareBarDelegate, -1..1 for DeltaBarDelegate
     CategoryRole,                ///< int of base::MemoryCategory for swatches; absent: no swatch
     RawRole,                     ///< what copy gives: the raw integer as text
     KeyRole,                     ///< quint64: the node's key (allocation id, scope id, run id)
     DeltaRole,                   ///< int -1 better, 0 equal, +1 worse, 2 unknown direction, for DeltaDelegate
     EmphasisRole,                ///< bool: DemiBold text
+    MarksRole,                   ///< list of numbers for NoiseDelegate; absent: no picture
 };
 
 struct FlatCell {
@@ -33,7 +34,8 @@ struct FlatCell {
     QString tip;
     std::optional<double> share;
     std::optional<int> delta;
-    bool muted = false; ///< text2 instead of text1
+    std::vector<double> marks; ///< what NoiseDelegate paints
+    bool muted = false;        ///< text2 instead of text1
 
     FlatCell() = default;
     explicit FlatCell(QString shown) : text(std::move(shown)) {}

@@ -5,9 +5,11 @@
 #include <QObject>
 #include <QStringList>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
@@ -33,11 +35,23 @@ bool isBytes(std::string_view metric) {
     return field != nullptr && field->unit == engine::ResultUnit::Bytes;
 }
 
-FlatCell metricCell(const std::string& name, std::optional<double> value) {
+/// "2.41 s to 2.44 s in 3 runs"; empty for one run.
+QString repeatsText(const std::string& name, const std::vector<double>& repeats) {
+    if (repeats.size() < 2) {
+        return {};
+    }
+    const auto [low, high] = std::ranges::minmax(repeats);
+    return QObject::tr("%1 to %2 in %3 runs").arg(metricText(name, low), metricText(name, high)).arg(repeats.size());
+}
+
+FlatCell metricCell(const std::string& name, std::optional<double> value, const std::vector<double>& repeats = {}) {
     FlatCell cell(metricText(name, value), QVariant(value.value_or(-1)),
                   value ? QString::number(*value, 'g', 17) : QString());
     if (value && isBytes(name) && *value >= 0 && *value < 9e18) {
         cell.tip = exactBytesText(static_cast<std::uint64_t>(*value));
+    }
+    if (const QString spread = repeatsText(name, repeats); !spread.isEmpty()) {
+        cell.tip += (cell.tip.isEmpty() ? QString() : QStringLiteral("; ")) + spread;
     }
     return cell;
 }
@@ -72,18 +86,57 @@ groupsAtPeak(const profiler::RunTimeline* timeline, profiler::GroupBy groupBy, s
     return groups;
 }
 
-/// B − A of two sizes.
-FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
+/// Sizes of one table, all in the unit that its head names.
+struct SizeScale {
+    explicit SizeScale(std::uint64_t largest) {
+        constexpr std::uint64_t kReadable = 8; // of a unit; below it the next smaller one says more
+        static constexpr std::array kUnits{std::pair{1ULL << 20, "MiB"}, std::pair{1ULL << 10, "KiB"}};
+        for (const auto& [bytes, word] : kUnits) {
+            if (largest >= kReadable * bytes) {
+                unit = bytes;
+                name = word;
+                break;
+            }
+        }
+        decimals = unit == 1 ? 0 : largest < 100 * unit ? 2 : largest < 1000 * unit ? 1 : 0;
+    }
+
+    QString text(std::uint64_t bytes) const {
+        const double value = static_cast<double>(bytes) / static_cast<double>(unit);
+        return decimals == 0 ? countText(std::llround(value)) : QString::number(value, 'f', decimals);
+    }
+    /// The change, in its own unit where it would read as nothing.
+    QString changeText(std::uint64_t bytes) const {
+        const double least = 0.5 * std::pow(10.0, -decimals);
+        return static_cast<double>(bytes) / static_cast<double>(unit) < least ? bytesText(bytes) : text(bytes);
+    }
+
+    std::uint64_t unit = 1;
+    const char* name = "B";
+    int decimals = 0;
+};
+
+FlatCell sizeCell(std::uint64_t bytes, const SizeScale& scale) {
+    FlatCell cell(scale.text(bytes), QVariant::fromValue<qulonglong>(bytes), QString::number(bytes));
+    cell.tip = exactBytesText(bytes);
+    return cell;
+}
+
+/// B − A of two sizes. `largest` is the largest such change, the length of a whole bar.
+FlatCell bytesDelta(std::uint64_t a, std::uint64_t b, const SizeScale& scale, double largest) {
     FlatCell cell;
     const double change = static_cast<double>(b) - static_cast<double>(a);
     cell.sort = std::abs(change);
     cell.raw = QString::number(static_cast<qint64>(b) - static_cast<qint64>(a));
+    cell.share = largest > 0 ? change / largest : 0;
     if (a == b) {
         cell.text = QStringLiteral("=");
         cell.delta = 0;
     } else {
-        cell.text = (change < 0 ? QStringLiteral("▼ −") : QStringLiteral("▲ +")) + bytesText(a < b ? b - a : a - b);
+        const std::uint64_t size = a < b ? b - a : a - b;
+        cell.text = (change < 0 ? QStringLiteral("▼ −") : QStringLiteral("▲ +")) + scale.changeText(size);
         cell.delta = change < 0 ? -1 : 1;
+        cell.tip = (change < 0 ? QStringLiteral("−") : QStringLiteral("+")) + exactBytesText(size);
     }
     return cell;
 }
@@ -123,6 +176,11 @@ FlatCell noiseCell(const engine::ResultChange& row) {
                       : QObject::tr("no repeats"),
                   QVariant(noise));
     cell.muted = true;
+    if (row.judgement->fromRepeats) {
+        const auto [lowA, highA] = std::ranges::minmax(row.repeatsA);
+        const auto [lowB, highB] = std::ranges::minmax(row.repeatsB);
+        cell.marks = {lowA, *row.a, highA, lowB, *row.b, highB, noise};
+    }
     cell.tip = row.judgement->fromRepeats ? QObject::tr("Spread of %1 runs of A and %2 of B; a change inside it is =")
                                                 .arg(row.repeatsA.size())
                                                 .arg(row.repeatsB.size())
@@ -175,7 +233,7 @@ FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     if (!surroundings.empty()) {
         add(QObject::tr("Measured surroundings, %1 of %2 differ")
                 .arg(surroundings.size())
-                .arg(engine::surroundingsKnown(x, y))
+                .arg(engine::allSurroundings(x, y).size())
                 .toStdString(),
             {}, {}, false);
     }
@@ -216,8 +274,8 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
         FlatNode row;
         row.key = table->nodes.size() + 1;
         row.cells.push_back(FlatCell(textOf(result.words)));
-        row.cells.push_back(metricCell(result.path, result.a));
-        row.cells.push_back(metricCell(result.path, result.b));
+        row.cells.push_back(metricCell(result.path, result.a, result.repeatsA));
+        row.cells.push_back(metricCell(result.path, result.b, result.repeatsB));
         for (const auto& numbers : others) {
             const auto found = numbers.find(result.path);
             row.cells.push_back(
@@ -233,9 +291,6 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
 }
 
 FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimeline* b, profiler::GroupBy groupBy) {
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {
-        {QObject::tr("At the peak")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("B − A"), true}};
     std::vector<std::string> order;
     std::map<std::string, std::optional<base::MemoryCategory>> categories;
     const auto left = groupsAtPeak(a, groupBy, order, categories), right = groupsAtPeak(b, groupBy, order, categories);
@@ -244,33 +299,39 @@ FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimelin
         const auto found = groups.find(name);
         return found == groups.end() ? std::uint64_t{0} : found->second;
     };
-    const auto add = [&](const QString& name, std::uint64_t x, std::uint64_t y) -> FlatNode& {
-        FlatNode row;
-        row.key = table->nodes.size() + 1;
-        row.cells = {FlatCell(name),
-                     {bytesText(x), QVariant::fromValue<qulonglong>(x), QString::number(x)},
-                     {bytesText(y), QVariant::fromValue<qulonglong>(y), QString::number(y)},
-                     bytesDelta(x, y)};
-        row.cells[1].tip = exactBytesText(x);
-        row.cells[2].tip = exactBytesText(y);
-        table->nodes.push_back(std::move(row));
-        return table->nodes.back();
-    };
     const auto change = [&](const std::string& name) {
         return std::abs(static_cast<double>(valueOf(left, name)) - static_cast<double>(valueOf(right, name)));
     };
     std::stable_sort(order.begin(), order.end(), [&](const auto& x, const auto& y) { return change(x) > change(y); });
     for (const std::string& name : order) {
-        const std::uint64_t x = valueOf(left, name), y = valueOf(right, name);
-        totalA += x;
-        totalB += y;
-        FlatNode& row = add(QString::fromStdString(name), x, y);
+        totalA += valueOf(left, name);
+        totalB += valueOf(right, name);
+    }
+    const SizeScale scale(std::max(totalA, totalB));
+    const double largest = order.empty() ? 0 : change(order.front());
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {
+        {QObject::tr("At the peak, %1").arg(QString::fromLatin1(scale.name)), false, QObject::tr("At the peak")},
+        {QObject::tr("A"), true, QObject::tr("A, bytes")},
+        {QObject::tr("B"), true, QObject::tr("B, bytes")},
+        {QObject::tr("B − A"), true, QObject::tr("B − A, bytes")}};
+    const auto add = [&](const QString& name, std::uint64_t x, std::uint64_t y) -> FlatNode& {
+        FlatNode row;
+        row.key = table->nodes.size() + 1;
+        row.cells = {FlatCell(name), sizeCell(x, scale), sizeCell(y, scale), bytesDelta(x, y, scale, largest)};
+        row.cells[0].tip = name;
+        table->nodes.push_back(std::move(row));
+        return table->nodes.back();
+    };
+    for (const std::string& name : order) {
+        FlatNode& row = add(QString::fromStdString(name), valueOf(left, name), valueOf(right, name));
         if (const auto category = categories[name]) {
             row.category = static_cast<int>(*category);
         }
     }
     if (!order.empty()) {
         FlatNode& total = add(QObject::tr("total"), totalA, totalB);
+        total.cells[3].share.reset(); // it is no part
         total.emphasis = true;
         total.last = true;
     }
@@ -284,7 +345,7 @@ QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo
     }
     const CompareText words = compareText(shown[0], shown[1], all);
     QStringList lines{QStringLiteral("**%1**").arg(words.sentence), QString()};
-    for (const QString& line : {words.cause, words.nothing ? QString() : words.notComparable}) {
+    for (const QString& line : {words.cause, words.answers, words.nothing ? QString() : words.notComparable}) {
         if (!line.isEmpty()) {
             lines << line << QString();
         }

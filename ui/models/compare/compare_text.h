@@ -19,8 +19,11 @@ std::vector<engine::ComparedRun> comparedRuns(const std::vector<sessions::RunInf
 struct CompareText {
     QString sentence;      ///< the largest change
     QString cause;         ///< the largest one in the other direction
+    QString answers;       ///< whether they differ; empty where a run has none
     QString notComparable; ///< one sentence; empty when everything may be compared
     bool nothing = false;  ///< nothing may be compared
+    bool runAgain = false; ///< another run of B, under the conditions of now, would make its times comparable
+    QString surroundings;  ///< all that are known, a line each: "driver version: 550 and 560"
 };
 /// `all` are the session's runs, among which repeats give the noise.
 CompareText compareText(const sessions::RunInfo& a, const sessions::RunInfo& b,

@@ -69,7 +69,8 @@ FlatNode changeRow(const QString& name, const QString& why, const KvGeometry& ch
     const auto end = endOf(changed, room, &byModel);
     row.cells = {FlatCell(name), kvBytesCell(bytes), difference,
                  end ? FlatCell(countText(*end), QVariant::fromValue<qlonglong>(*end), QString::number(*end))
-                     : FlatCell(unknownText(), QVariant(-1.0))};
+                     : FlatCell(unknownText(), QVariant(-1.0)),
+                 FlatCell()};
     row.cells[0].tip = why;
     row.cells[3].tip = byModel ? QObject::tr("The model's context ends there, before memory does")
                                : QObject::tr("What is left of the budget is full there");
@@ -135,42 +136,57 @@ std::int64_t kvTokensWithin(const KvGeometry& geometry, std::uint64_t bytes) {
     return fits;
 }
 
-FlatTreePtr kvChangeTable(const KvSummary& facts, const std::optional<KvRoom>& room, std::int64_t tokens) {
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("A change buys")},
-                      {QObject::tr("Bytes"), true},
-                      {QObject::tr("Change"), true},
-                      {QObject::tr("Ends at"), true}};
+std::vector<KvChange> kvChanges(const KvSummary& facts) {
+    std::vector<KvChange> changes;
     if (!facts.geometry || facts.empty()) {
-        return table;
+        return changes;
     }
     const KvGeometry& now = *facts.geometry;
-    const auto add = [&](const QString& name, const QString& why, const KvGeometry& changed) {
-        table->nodes.push_back(changeRow(name, why, changed, now, room, tokens));
-        table->nodes.back().key = table->nodes.size();
-    };
-    add(QObject::tr("As it is"), QObject::tr("%1, tokens until memory or the model ends").arg(typeName(now.dtype)),
-        now);
-    table->nodes.back().emphasis = true;
+    changes.push_back({QObject::tr("As it is"),
+                       QObject::tr("%1, tokens until memory or the model ends").arg(typeName(now.dtype)),
+                       now,
+                       nullptr,
+                       {}});
     for (const char* dtype : {"bfloat16", "fp8", "int8"}) {
         const QString name = QString::fromLatin1(dtype);
         const auto changed = kvInType(now, name);
         if (changed && name != now.dtype && rowBytes(name, now.headDim) < rowBytes(now.dtype, now.headDim)) {
-            add(QObject::tr("%1 cache").arg(typeName(name)),
-                QObject::tr("%1 B for a row of a head. How close its answers are is not known: score a run with it.")
-                    .arg(QString::number(rowBytes(name, now.headDim))),
-                *changed);
+            changes.push_back(
+                {QObject::tr("%1 cache").arg(typeName(name)),
+                 QObject::tr("%1 B for a row of a head. How close its answers are is not known: score a run with it.")
+                     .arg(QString::number(rowBytes(name, now.headDim))),
+                 *changed, "kv_dtype", std::string(dtype)});
         }
     }
     const auto paged = std::ranges::find_if(now.groups, [](const auto& g) { return !g.sliding() && g.pageTokens > 0; });
     for (const std::int64_t page : {16, 256}) {
         if (paged != now.groups.end() && paged->pageTokens != page) {
-            add(QObject::tr("Pages of %1").arg(page), QObject::tr("The option is --page-size."),
-                kvWithPages(now, page));
+            changes.push_back({QObject::tr("Pages of %1").arg(page), QObject::tr("The option is --page-size."),
+                               kvWithPages(now, page), "page_size", page});
         }
     }
     if (now.window() > 0) {
-        add(QObject::tr("No windows"), QObject::tr("Another model, or --sliding-cache false"), kvWithWindow(now, 0));
+        changes.push_back({QObject::tr("No windows"), QObject::tr("Another model, or --sliding-cache false"),
+                           kvWithWindow(now, 0), "sliding_cache", false});
+    }
+    return changes;
+}
+
+FlatTreePtr kvChangeTable(const KvSummary& facts, const std::optional<KvRoom>& room, std::int64_t tokens) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("A change buys")},
+                      {QObject::tr("Bytes"), true},
+                      {QObject::tr("Change"), true},
+                      {QObject::tr("Ends at"), true},
+                      {QString(), false}}; // a button that tries it
+    const std::vector<KvChange> changes = kvChanges(facts);
+    for (const KvChange& change : changes) {
+        table->nodes.push_back(
+            changeRow(change.name, change.why, change.geometry, changes.front().geometry, room, tokens));
+        table->nodes.back().key = table->nodes.size();
+    }
+    if (!table->nodes.empty()) {
+        table->nodes.front().emphasis = true;
     }
     return table;
 }

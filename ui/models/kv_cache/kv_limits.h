@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/workload/experiment/experiment.h"
 #include "ui/models/kv_cache/kv_pool.h"
 #include "ui/models/kv_cache/kv_summary.h"
 
@@ -37,6 +38,15 @@ KvGeometry kvWithWindow(KvGeometry geometry, std::int64_t window);
 /// Most tokens, of all sequences together, whose pages fit into `bytes`; at most 2^40.
 std::int64_t kvTokensWithin(const KvGeometry& geometry, std::uint64_t bytes);
 
+/// Another cache, and the option of the experiment that makes it.
+struct KvChange {
+    QString name, why;
+    KvGeometry geometry;
+    const char* key = nullptr; ///< "kv_dtype"; null: no option does it
+    engine::OptionValue value{};
+};
+/// The cache as it is, then what could be changed: type, page, window. Empty where the layout is not known.
+std::vector<KvChange> kvChanges(const KvSummary& facts);
 /// Change, bytes at `tokens`, difference, tokens at which memory or the model ends: what another cache would buy.
 FlatTreePtr kvChangeTable(const KvSummary& facts, const std::optional<KvRoom>& room, std::int64_t tokens);
 

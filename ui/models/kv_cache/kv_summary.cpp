@@ -8,11 +8,14 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/trace.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "profiler/analysis/kv_curve.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
 
@@ -175,9 +178,44 @@ std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     return geometry.groups.empty() ? std::nullopt : std::optional(geometry);
 }
 
+namespace {
+
+std::optional<KvTurn> turnOf(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
+    const Json metrics = Json::parse(run.metricsJson, nullptr, false);
+    KvTurn turn;
+    turn.promptTokens = wholeOf(metrics, engine::result::kPromptTokens, kMostTokens);
+    turn.answerTokens = wholeOf(metrics, engine::result::kGeneratedTokens, kMostTokens);
+    if (turn.promptTokens <= 0) {
+        return std::nullopt;
+    }
+    base::TimeNs begin = -1, promptEnd = -1, end = -1;
+    if (timeline != nullptr) {
+        for (const profiler::ScopeRow& phase : timeline->scopes().phases()) {
+            const std::string_view name = timeline->text(phase.name);
+            if (name == "prefill") { // of a run that repeats itself the last one counts, as for its samples
+                begin = phase.begin;
+                promptEnd = end = phase.end;
+            } else if (name == "decode") {
+                end = phase.end;
+            }
+        }
+    }
+    if (begin >= 0 && promptEnd > begin && end >= promptEnd) {
+        turn.begin = begin;
+        turn.promptEnd = promptEnd;
+        turn.end = end;
+    }
+    return turn;
+}
+
+} // namespace
+
 KvSummary kvSummary(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
     KvSummary facts;
     facts.geometry = kvGeometry(run);
+    if (facts.geometry && facts.geometry->sequences == 1) {
+        facts.turn = turnOf(run, timeline);
+    }
     facts.planned = runSummary(run).virtualTime;
     if (timeline == nullptr) {
         return facts;

@@ -60,9 +60,16 @@ struct KvSample {
     std::uint64_t total() const { return full + sliding; }
 };
 
+/// A prompt and its answer.
+struct KvTurn {
+    std::int64_t promptTokens = 0, answerTokens = 0;
+    base::TimeNs begin = 0, promptEnd = 0, end = 0; ///< all 0 where the run did not record its phases
+};
+
 struct KvSummary {
     std::optional<KvGeometry> geometry;
     std::vector<KvSample> samples; ///< by tokens, each number once: the last time it was seen
+    std::optional<KvTurn> turn;    ///< of a run of one prompt and one sequence
     bool planned = false;          ///< on Meta: the samples are a plan, nothing was measured
 
     bool empty() const { return samples.empty(); }

@@ -55,6 +55,11 @@ QString searchTitle(const FitChange& change) {
 
 } // namespace
 
+QString fitText(const FitChange& change, std::uint64_t budget) {
+    return change.fits ? QObject::tr("%1 spare").arg(bytesText(budget - std::min(change.peak, budget)))
+                       : QObject::tr("%1 over").arg(bytesText(change.peak - std::min(change.peak, budget)));
+}
+
 FitChanges::FitChanges(const std::string& specJson, std::uint64_t budget) : budget_(budget) {
     const auto experiment = Experiment::read(specJson);
     if (!experiment) {

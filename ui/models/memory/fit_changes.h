@@ -33,6 +33,9 @@ struct FitChange {
     std::optional<engine::FitSearch> search;
 };
 
+/// "5.7 MiB spare", "7.1 MiB over": of a change that has a price.
+QString fitText(const FitChange& change, std::uint64_t budget);
+
 class FitChanges {
 public:
     FitChanges() = default;

@@ -144,6 +144,10 @@ OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure
 }
 
 QString idleText(const OomSummary& facts) {
+    static const QString kOf = QStringLiteral("arena of the "), kStep = QStringLiteral(" step");
+    if (facts.arena.startsWith(kOf) && facts.arena.endsWith(kStep)) { // as short as the column of names is narrow
+        return QObject::tr("%1 arena, idle").arg(facts.arena.sliced(kOf.size()).chopped(kStep.size()));
+    }
     return QObject::tr("idle in the %1").arg(facts.arena.isEmpty() ? QObject::tr("arena") : facts.arena);
 }
 

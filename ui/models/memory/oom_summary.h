@@ -21,7 +21,7 @@ struct OomSummary : profiler::OomReport {
 /// Without a failure of that number: a report of nothing.
 OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure);
 
-/// "idle in the arena of the prefill step"
+/// "prefill arena, idle"
 QString idleText(const OomSummary& facts);
 
 /// Holder, Size, Share, bar: by category, layer or op, two levels. What is reserved and in no tensor has rows too, so

@@ -7,12 +7,14 @@
 #include <QHeaderView>
 #include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTableView>
 
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_text.h"
+#include "ui/models/compare/op_change_table.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
@@ -27,6 +29,13 @@ namespace {
 constexpr int kRoomForTables = 420;
 constexpr int kLongestSetting = 260; ///< px of a column of values
 constexpr int kShortestMetric = 120; ///< px of the names beside the numbers
+
+/// Only numbers with their units are bold; run numbers and settings are not.
+QString withStrongNumbers(const QString& words) {
+    static const QRegularExpression kNumber(
+        QStringLiteral("(?<![#\\w.,])(\\d[\\d,.]*[ \u00A0](?:[KMGT]iB|B|tok/s|tokens|ms|µs|s|%))(?!\\w)"));
+    return words.toHtmlEscaped().replace(kNumber, QStringLiteral("<b>\\1</b>"));
+}
 
 void fitColumns(QTableView* view, int most) {
     view->resizeColumnsToContents();
@@ -290,11 +299,18 @@ QString CompareView::readingText() const {
 /// What of the page is shown: all of it, or where nothing may be compared the settings and what else there is.
 void CompareView::showComparable(const CompareText& words) {
     nothingComparable_ = words.nothing;
-    sentence_->setText(words.sentence);
+    sentence_->setText(withStrongNumbers(words.sentence));
     cause_->setText(words.cause);
     cause_->setVisible(!words.cause.isEmpty());
+    answers_->setText(words.answers);
+    answers_->setVisible(!words.answers.isEmpty());
     notice_->setTone(words.nothing ? ErrorStrip::Tone::Bad : ErrorStrip::Tone::Warn);
-    notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable);
+    notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable,
+                      words.surroundings);
+    const sessions::RunInfo* again = words.runAgain ? runInfo(b_) : nullptr;
+    notice_->setAction(
+        again != nullptr ? tr("Run B again") : QString(),
+        [this, spec = again != nullptr ? again->specJson : std::string()] { emit experimentWanted(textOf(spec)); });
     partnerRun_ = 0;
     const sessions::RunInfo* mine = runInfo(a_);
     for (const sessions::RunInfo& run : document()->runs()) {
@@ -319,6 +335,12 @@ void CompareView::updateDeltas() {
     const auto by = kGroups[std::clamp(groupBy_->currentIndex(), 0, 2)];
     const FlatTreePtr table = peakTable(a.get(), b.get(), by);
     deltas_->setTable(table, QStringLiteral(" AB "));
+    const std::vector<sessions::RunInfo> runs = comparedRuns();
+    const FlatTreePtr ops = two && runs.size() >= 2 ? prefillOpTable(runs[0], a.get(), runs[1], b.get()) : nullptr;
+    opTimes_->setVisible(ops && !ops->nodes.empty());
+    if (opTimes_->isVisibleTo(panel_)) {
+        opTimes_->setTable(ops, QStringLiteral(" AB "));
+    }
     twinModel()->setTree(table);
     fitColumns(twin(), kLongestSetting);
 }

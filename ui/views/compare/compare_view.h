@@ -36,9 +36,11 @@ public:
 
     TextLabel* sentence() const { return sentence_; }
     TextLabel* cause() const { return cause_; }
+    TextLabel* answers() const { return answers_; }
     FlatTreeModel* specModel() const { return specModel_; }
     FlatTreeModel* metricModel() const { return metricModel_; }
     FactTable* deltas() const { return deltas_; }
+    FactTable* opTimes() const { return opTimes_; }
     CompareLane* lane() const { return lane_; }
     LaneStack* stack() const { return stack_; }
     ErrorStrip* notice() const { return notice_; }
@@ -85,7 +87,7 @@ private:
     QMenu* moreMenu_ = nullptr;
     SegmentedControl* align_ = nullptr;
     QCheckBox* changedOnly_ = nullptr;
-    TextLabel *sentence_ = nullptr, *cause_ = nullptr, *specTitle_ = nullptr;
+    TextLabel *sentence_ = nullptr, *cause_ = nullptr, *answers_ = nullptr, *specTitle_ = nullptr;
     QWidget* tables_ = nullptr;
     QTableView *specView_ = nullptr, *metricView_ = nullptr;
     FlatTreeModel *specModel_ = nullptr, *metricModel_ = nullptr;
@@ -100,7 +102,7 @@ private:
     sessions::RunId partnerRun_ = 0;
     QWidget* panel_ = nullptr;
     DockHeader* panelHeader_ = nullptr;
-    FactTable* deltas_ = nullptr;
+    FactTable *deltas_ = nullptr, *opTimes_ = nullptr;
 };
 
 } // namespace vitrine::ui

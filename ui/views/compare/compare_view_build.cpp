@@ -14,6 +14,7 @@
 
 #include "ui/views/compare/compare_view.h"
 #include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/compare_delegates.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
 #include "ui/widgets/timeline/compare_ruler.h"
@@ -83,14 +84,20 @@ void CompareView::buildBody() {
     auto* column = new QVBoxLayout(body);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, true, body);
+    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, false, body);
     sentence_->setWordWrap(true);
+    sentence_->setTextFormat(Qt::RichText);
     sentence_->setContentsMargins(12, 12, 12, 2);
     cause_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, body);
     cause_->setWordWrap(true);
-    cause_->setContentsMargins(12, 0, 12, 12);
+    cause_->setContentsMargins(12, 0, 12, 2);
+    answers_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, body);
+    answers_->setWordWrap(true);
+    answers_->setContentsMargins(12, 0, 12, 2);
     column->addWidget(sentence_);
     column->addWidget(cause_);
+    column->addWidget(answers_);
+    column->addSpacing(10);
     notice_ = new ErrorStrip(body, ErrorStrip::Tone::Warn);
     column->addWidget(notice_);
     anyway_ = new QWidget(body);
@@ -120,8 +127,9 @@ void CompareView::buildBody() {
     }
     specTitle_ = new TextLabel(tr("Set differently"), TypeRole::Table, TextColor::Text1, true, splitter);
     splitter->addWidget(titled(specTitle_, specView_, splitter));
-    metricBox_ = titled(new TextLabel(tr("Results, B − A; a change inside the noise is ="), TypeRole::Table,
-                                      TextColor::Text1, true, splitter),
+    metricView_->setItemDelegate(new NoiseDelegate(metricView_));
+    metricBox_ = titled(new TextLabel(tr("Results, B − A; hatched: the noise around A, inside it the change is ="),
+                                      TypeRole::Table, TextColor::Text1, true, splitter),
                         metricView_, splitter);
     splitter->addWidget(metricBox_);
     splitter->setStretchFactor(0, 2);
@@ -154,8 +162,14 @@ void CompareView::buildInspector() {
     auto* column = new QVBoxLayout(content);
     column->setContentsMargins(0, 0, 0, 0);
     deltas_ = new FactTable(tr("Bytes at the peak"), content);
-    deltas_->setNumberWidth(87);
-    column->addWidget(deltas_);
+    opTimes_ = new FactTable(tr("Time of prefill by op"), content);
+    for (FactTable* table : {deltas_, opTimes_}) {
+        table->setNumberWidths({58, 58, 128});
+        table->view()->setItemDelegateForColumn(3, new DeltaBarDelegate(table->view()));
+        column->addWidget(table);
+    }
+    column->setSpacing(8);
+    opTimes_->hide();
     column->addStretch(1);
     area->setWidget(content);
     panel_ = area;

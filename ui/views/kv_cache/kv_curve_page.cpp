@@ -5,16 +5,20 @@
 #include <QHBoxLayout>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "ui/models/common/format.h"
+#include "ui/views/kv_cache/kv_strips.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/step_strip.h"
 
 namespace vitrine::ui {
 
 namespace {
 
-constexpr int kTitleHeight = 23, kMargin = 12;
+constexpr int kTitleHeight = 23, kMargin = 12, kRoundingHeight = 42, kPressureHeight = 92;
+constexpr int kRoomForLimits = 430, kRoomForRounding = 560, kRoomForPressure = 680;
 
 void setChart(Chart* chart, KvCurveChart curve) {
     chart->setAxes(std::move(curve.x), std::move(curve.y));
@@ -41,14 +45,22 @@ QWidget* titled(TextLabel* title, TextLabel* note, QWidget* content, QWidget* pa
     auto* row = new QHBoxLayout(head);
     row->setContentsMargins(kMargin, 0, kMargin, 0);
     row->addWidget(title);
-    row->addStretch(1);
     if (note != nullptr) {
-        row->addWidget(note);
+        row->addWidget(note, 1);
+    } else {
+        row->addStretch(1);
     }
     column->addWidget(head);
     content->setParent(box);
     column->addWidget(content, 1);
     return box;
+}
+
+TextLabel* noteLabel(QWidget* parent) {
+    auto* label = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, parent);
+    label->setElide(true);
+    label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    return label;
 }
 
 TextLabel* titleLabel(QWidget* parent) {
@@ -72,6 +84,33 @@ KvCurvePage::KvCurvePage(QWidget* parent) : Surface(Fill::Canvas, None, parent) 
     column->addWidget(second_);
     legend_ = new LegendStrip(this);
     column->addWidget(legend_);
+    column->addWidget(makeCurves(), 3);
+    limits_ = new Chart(tr("How far the KV cache could grow"), this);
+    TextLabel* limitTitle = titleLabel(this);
+    limitTitle->setText(tr("How far it could go"));
+    limitNote_ = noteLabel(this);
+    limitBox_ = titled(limitTitle, limitNote_, limits_, this);
+    column->addWidget(limitBox_, 2);
+    pressure_ = new StepStrip(tr("Pages taken over time"), this);
+    pressure_->setFixedHeight(kPressureHeight);
+    TextLabel* pressureTitle = titleLabel(this);
+    pressureTitle->setText(tr("Page pressure"));
+    pressureNote_ = noteLabel(this);
+    pressureBox_ = titled(pressureTitle, pressureNote_, pressure_, this);
+    column->addWidget(pressureBox_);
+    for (QWidget* box : {lensBox_, limitBox_, roundingBox_, lensRoundingBox_, pressureBox_}) {
+        box->hide();
+    }
+    turnBand_->hide();
+    for (StepStrip* strip : {turnBand_, rounding_, lensRounding_, pressure_}) {
+        connect(strip, &PlotWidget::readoutChanged, this, &KvCurvePage::readoutChanged);
+    }
+    for (Chart* chart : {lens_, whole_, limits_}) {
+        connect(chart, &PlotWidget::readoutChanged, this, &KvCurvePage::readoutChanged);
+    }
+}
+
+QWidget* KvCurvePage::makeCurves() {
     auto* first = new QWidget(this);
     auto* row = new QHBoxLayout(first);
     row->setContentsMargins(0, 0, 0, 0);
@@ -80,23 +119,65 @@ KvCurvePage::KvCurvePage(QWidget* parent) : Surface(Fill::Canvas, None, parent) 
     whole_ = new Chart(tr("KV cache, bytes against tokens"), first);
     lensTitle_ = titleLabel(this);
     wholeTitle_ = titleLabel(this);
-    lensBox_ =
-        titled(lensTitle_, new TextLabel(tr("pages by the layout"), TypeRole::Table, TextColor::Text2, false, this),
-               lens_, first);
-    row->addWidget(lensBox_, 1);
-    row->addWidget(titled(wholeTitle_, nullptr, whole_, first), 2);
-    column->addWidget(first, 3);
-    limits_ = new Chart(tr("How far the KV cache could grow"), this);
-    TextLabel* limitTitle = titleLabel(this);
-    limitTitle->setText(tr("How far it could go"));
-    limitNote_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
-    limitBox_ = titled(limitTitle, limitNote_, limits_, this);
-    column->addWidget(limitBox_, 2);
-    lensBox_->hide();
-    limitBox_->hide();
-    for (Chart* chart : {lens_, whole_, limits_}) {
-        connect(chart, &PlotWidget::readoutChanged, this, &KvCurvePage::readoutChanged);
+    const auto edgesOf = [](Chart* chart) {
+        return [chart] { return std::pair(chart->plotArea().left(), chart->plotArea().right()); };
+    };
+    turnBand_ = new StepStrip(tr("Prompt and answer"), first, edgesOf(whole_));
+    turnBand_->setFixedHeight(StepStrip::kBandRow);
+    rounding_ = new StepStrip(tr("Page rounding"), first, edgesOf(whole_));
+    lensRounding_ = new StepStrip(tr("Page rounding of the first tokens"), first, edgesOf(lens_));
+    for (StepStrip* strip : {rounding_, lensRounding_}) {
+        strip->setFixedHeight(kRoundingHeight);
     }
+    TextLabel* roundingTitle = titleLabel(this);
+    roundingTitle->setText(tr("Page rounding: room without a token"));
+    roundingNote_ = noteLabel(this);
+    roundingBox_ = titled(roundingTitle, roundingNote_, rounding_, first);
+    TextLabel* lensRoundingTitle = titleLabel(this);
+    lensRoundingTitle->setText(tr("Page rounding"));
+    lensRoundingBox_ = titled(lensRoundingTitle, nullptr, lensRounding_, first);
+    const auto under = [](QWidget* band, Chart* chart, QWidget* strip, QWidget* parent) {
+        auto* box = new QWidget(parent);
+        auto* column = new QVBoxLayout(box);
+        column->setContentsMargins(0, 0, 0, 0);
+        column->setSpacing(0);
+        if (band != nullptr) {
+            column->addWidget(band);
+        }
+        column->addWidget(chart, 1);
+        column->addWidget(strip);
+        return box;
+    };
+    TextLabel* pages = noteLabel(this);
+    pages->setText(tr("pages by the layout"));
+    lensBox_ = titled(lensTitle_, pages, under(nullptr, lens_, lensRoundingBox_, first), first);
+    row->addWidget(lensBox_, 1);
+    row->addWidget(titled(wholeTitle_, nullptr, under(turnBand_, whole_, roundingBox_, first), first), 2);
+    return first;
+}
+
+void KvCurvePage::updateStrips(const KvSummary& facts, const std::optional<KvRoom>& room, double lensEnd) {
+    const double end = whole_->axisEnd();
+    turnBand_->setData(kvTurnBand(facts, 0, end));
+    rounding_->setData(kvRoundingStrip(facts, static_cast<double>(facts.maxTokens()), end));
+    roundingNote_->setText(kvRoundingText(facts));
+    lensRounding_->setData(lensEnd > 0 ? kvRoundingStrip(facts, lensEnd, lens_->axisEnd()) : StepStripData());
+    pressure_->setData(kvPressureStrip(facts, room));
+    pressureNote_->setText(kvPressureText(facts, room));
+    fitHeight();
+}
+
+void KvCurvePage::fitHeight() {
+    limitBox_->setVisible(limitsKnown_ && height() >= kRoomForLimits);
+    turnBand_->setVisible(!turnBand_->data().bands.empty());
+    roundingBox_->setVisible(!rounding_->data().steps.empty() && height() >= kRoomForRounding);
+    lensRoundingBox_->setVisible(!lensRounding_->data().steps.empty() && height() >= kRoomForRounding);
+    pressureBox_->setVisible(!pressure_->data().steps.empty() && height() >= kRoomForPressure);
+}
+
+void KvCurvePage::resizeEvent(QResizeEvent* event) {
+    Surface::resizeEvent(event);
+    fitHeight();
 }
 
 QList<QWidget*> KvCurvePage::stops() const {
@@ -134,11 +215,12 @@ void KvCurvePage::showTokens(const KvSummary& facts, const std::optional<KvRoom>
     const double lensEnd = facts.empty() ? 0 : kvLensEnd(facts);
     lensBox_->setVisible(lensEnd > 0);
     const bool limits = !facts.empty() && facts.geometry && room && room->free() > 0;
-    limitBox_->setVisible(limits);
+    limitsKnown_ = limits;
     if (facts.empty()) {
         for (Chart* chart : {lens_, whole_, limits_}) {
             clear(chart);
         }
+        updateStrips(facts, room, 0);
         return;
     }
     setChart(whole_, kvCurveChart(facts, parts));
@@ -155,15 +237,17 @@ void KvCurvePage::showTokens(const KvSummary& facts, const std::optional<KvRoom>
                                  ? tr("; the model's limit: %1 tokens").arg(countText(facts.geometry->contextLimit))
                                  : QString()));
     }
+    updateStrips(facts, room, lensEnd);
 }
 
 void KvCurvePage::showTime(const KvSummary& facts, const KvPool& pool, KvCurveWidgets parts) {
     say(kvSentences(facts, pool));
     setLegend(facts, parts, false);
     lensBox_->hide();
-    limitBox_->hide();
+    limitsKnown_ = false;
     wholeTitle_->setText(tr("Whole run, all sequences"));
     setChart(whole_, kvCurveChart(pool, parts));
+    updateStrips({}, std::nullopt, 0);
 }
 
 } // namespace vitrine::ui

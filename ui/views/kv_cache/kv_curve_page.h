@@ -15,6 +15,7 @@ namespace vitrine::ui {
 
 class Chart;
 class LegendStrip;
+class StepStrip;
 
 class KvCurvePage final : public Surface {
     Q_OBJECT
@@ -25,6 +26,9 @@ public:
     Chart* chart() const { return whole_; } ///< of the whole run; its owner sets where the cursor may stand
     Chart* lens() const { return lens_; }
     Chart* limits() const { return limits_; }
+    StepStrip* rounding() const { return rounding_; }
+    StepStrip* turnBand() const { return turnBand_; }
+    StepStrip* pressure() const { return pressure_; }
     QString sentence() const { return sentence_->text(); }
     QString secondSentence() const { return second_->text(); }
     QList<QWidget*> stops() const; ///< for the keyboard
@@ -37,14 +41,23 @@ public:
 signals:
     void readoutChanged(const QString& text);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
+    QWidget* makeCurves();
+    void updateStrips(const KvSummary& facts, const std::optional<KvRoom>& room, double lensEnd);
+    /// Strips go first where the page is low.
+    void fitHeight();
     void say(const KvSentences& words);
     void setLegend(const KvSummary& facts, KvCurveWidgets parts, bool dots);
 
-    TextLabel *sentence_, *second_, *wholeTitle_, *lensTitle_, *limitNote_;
+    TextLabel *sentence_, *second_, *wholeTitle_, *lensTitle_, *limitNote_, *roundingNote_, *pressureNote_;
     LegendStrip* legend_;
     Chart *lens_, *whole_, *limits_;
-    QWidget *lensBox_, *limitBox_;
+    StepStrip *turnBand_, *rounding_, *lensRounding_, *pressure_;
+    bool limitsKnown_ = false;
+    QWidget *lensBox_, *limitBox_, *roundingBox_, *lensRoundingBox_, *pressureBox_;
 };
 
 } // namespace vitrine::ui

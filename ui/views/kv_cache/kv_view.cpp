@@ -132,35 +132,6 @@ void KvView::buildTwins() {
     setTable(twins_);
 }
 
-void KvView::buildInspector() {
-    panel_ = new QScrollArea;
-    panel_->setFrameShape(QFrame::NoFrame);
-    panel_->setWidgetResizable(true);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
-    QVBoxLayout* column = columnOf(content);
-    values_ = new FactTable(tr("KV cache at a number of tokens"), content);
-    layout_ = new FactTable(tr("How the KV cache is laid out"), content);
-    changes_ = new FactTable(tr("What a change buys"), content);
-    owners_ = new FactTable(tr("Who holds pages"), content);
-    chosen_ = new FactTable(tr("The chosen request"), content);
-    owners_->hide();
-    chosen_->hide();
-    values_->setNumberWidth(130);
-    layout_->setNumberWidth(190);
-    hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
-    hint_->setWordWrap(true);
-    hint_->setContentsMargins(12, 10, 12, 10);
-    column->addWidget(chosen_);
-    column->addWidget(values_);
-    column->addWidget(layout_);
-    column->addWidget(changes_);
-    column->addWidget(owners_);
-    column->addWidget(hint_);
-    column->addStretch(1);
-    panel_->setWidget(content);
-    panelHeader_ = new DockHeader(tr("KV cache"));
-}
-
 void KvView::connectPool() {
     connect(replay_, &QCheckBox::toggled, poolView_, &KvPoolView::setPlaying);
     connect(poolView_, &KvPoolView::playingChanged, replay_, &QCheckBox::setChecked);
@@ -471,52 +442,6 @@ void KvView::updateLayers() {
         std::move(bars),
         [](const ThemeTokens& t) { return std::vector<CategoryStyle>{kvShade(t, false), kvShade(t, true)}; },
         tr("KV cache of each layer"));
-}
-
-void KvView::updateInspector() {
-    const FlatTreePtr request =
-        pool_ ? kvPoolRequestTable(*pool_, RequestChoice::of(context().time).request(), poolView_->moment()) : nullptr;
-    chosen_->setVisible(request != nullptr);
-    if (request) {
-        chosen_->setTable(request);
-    }
-    if (pool_ && (overTime() || segments_->current() == 1)) {
-        const base::TimeNs at = poolView_->moment();
-        const QString when = context().time->cursor() ? tr("At %1")
-                             : poolView_->live()      ? tr("At %1, now")
-                                                      : tr("At %1, fullest");
-        panelHeader_->setTitle(when.arg(instantText(at)));
-        values_->setTable(kvPoolValues(*pool_, at));
-        values_->setVisible(true);
-        owners_->setTable(kvPoolOwners(*pool_, at));
-        owners_->setVisible(!owners_->model()->tree().nodes.empty());
-        layout_->setTable(kvLayoutTable(facts_));
-        layout_->setVisible(facts_.geometry.has_value());
-        changes_->hide();
-        hint_->setText(pool_->shared().largest() > 0 ? tr("Kept counts the tokens that running requests need, "
-                                                          "each for itself; held counts whole pages, "
-                                                          "shared ones once.")
-                                                     : tr("Kept counts the tokens that running requests need; "
-                                                          "held counts whole pages, padding and all. "
-                                                          "What lies between is page rounding."));
-        return;
-    }
-    owners_->setVisible(false);
-    const std::int64_t tokens = shownTokens();
-    const FlatTreePtr changes = kvChangeTable(facts_, room_, tokens);
-    changes_->setTable(changes);
-    changes_->setVisible(!changes->nodes.empty());
-    panelHeader_->setTitle(facts_.empty() ? tr("KV cache") : tr("At %1 tokens").arg(countText(tokens)));
-    values_->setTable(kvValuesTable(facts_, tokens));
-    values_->setVisible(!facts_.empty());
-    const FlatTreePtr layout = kvLayoutTable(facts_);
-    layout_->setTable(layout);
-    layout_->setVisible(!layout->nodes.empty());
-    hint_->setText(facts_.empty() ? QString()
-                   : !facts_.geometry
-                       ? tr("This run does not say how its cache is laid out, so the tokens kept are not known.")
-                       : tr("Kept counts the tokens in the cache; whole pages hold them. "
-                            "Page rounding is the room in pages and rings that no token uses yet."));
 }
 
 } // namespace vitrine::ui

@@ -11,6 +11,7 @@
 #include "ui/models/kv_cache/kv_summary.h"
 #include "ui/views/common/document_view.h"
 
+class QPushButton;
 class QScrollArea;
 class QStackedWidget;
 class QTableView;
@@ -48,6 +49,8 @@ public:
     const KvPoolPtr& pool() const { return pool_; }
     KvCurvePage* curvePage() const { return curve_; }
     FactTable* changes() const { return changes_; }
+    /// The button of a row of changes(); null where no option makes the change.
+    QPushButton* tryButton(int row) const;
     KvPoolView* poolView() const { return poolView_; }
     FactTable* owners() const { return owners_; }
     FactTable* chosen() const { return chosen_; } ///< of the request that is selected
@@ -78,6 +81,7 @@ private:
     void updateLayers();
     void updateSamples();
     void updateInspector();
+    void updateChanges();
     void updateHeader();
     void sayWhyEmpty();
     std::int64_t shownTokens() const;

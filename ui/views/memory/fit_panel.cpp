@@ -118,12 +118,10 @@ void FitPanel::addHead() {
 }
 
 QString FitPanel::stateText(const FitChange& change) const {
-    const std::uint64_t budget = facts_.event.budget;
     if (!change.priced) {
         return ticket_ == 0 ? tr("not priced") : change.search ? tr("searching") : tr("pricing");
     }
-    return change.fits ? tr("%1 spare").arg(bytesText(budget - change.peak))
-                       : tr("%1 over").arg(bytesText(change.peak - std::min(change.peak, budget)));
+    return fitText(change, facts_.event.budget);
 }
 
 void FitPanel::addRow(int row, const FitChange& change, bool primary) {
@@ -208,6 +206,7 @@ void FitPanel::rebuild() {
     note_->setText(changes_.all().empty() ? QString()
                    : ticket_ != 0         ? tr("pricing the whole run on the Meta backend")
                                           : tr("the whole run, priced on the Meta backend"));
+    emit rowsChanged();
 }
 
 } // namespace vitrine::ui

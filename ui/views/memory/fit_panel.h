@@ -28,10 +28,12 @@ public:
     bool waiting() const { return ticket_ != 0; }
 
     const std::vector<FitChange>& changes() const { return changes_.all(); }
+    std::vector<FitChange> shown() const { return changes_.shown(); }
     QString asText() const; ///< what is shown, a line for each row
 
 signals:
     void tried(const QString& experiment);
+    void rowsChanged(); ///< a price came, or another failure is shown
 
 private:
     void priceNext();

@@ -10,6 +10,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QTableView>
 #include <QTreeView>
 #include <QVBoxLayout>
 
@@ -18,6 +19,7 @@
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
+#include "ui/models/memory/oom_table.h"
 #include "ui/views/memory/fit_panel.h"
 #include "ui/views/memory/phase_plot.h"
 #include "ui/widgets/base/delegates.h"
@@ -25,6 +27,7 @@
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/budget_bar.h"
+#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 
@@ -36,6 +39,8 @@ constexpr int kNarrow = 1180;
 constexpr int kChangesWidth = 306;
 constexpr int kHolderRows = 10;     ///< seen without scrolling at least
 constexpr int kHolderRowsOpen = 12; ///< that a window of usual height shows
+
+constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer, profiler::GroupBy::Op};
 
 QString coloured(const QString& text, const QColor& color, bool strong) {
     return QStringLiteral("<span style=\"color:%1;%2\">%3</span>")
@@ -111,6 +116,11 @@ QWidget* OomPanel::makeHead() {
     auto* copy = new QPushButton(icon(QStringLiteral("copy")), tr("Copy as text"), head);
     setControlHeight(copy, 24);
     row->addWidget(copy);
+    table_ = new QPushButton(tr("Show as table"), head);
+    table_->setCheckable(true);
+    setControlHeight(table_, 24);
+    row->addWidget(table_);
+    connect(table_, &QPushButton::toggled, this, &OomPanel::showTable);
     row->addWidget(new KeyHint(tr("Esc"), head));
     connect(back, &QPushButton::clicked, this, &OomPanel::backWanted);
     connect(copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(asText()); });
@@ -177,11 +187,15 @@ void OomPanel::build() {
     page->setSpacing(0);
     page->addWidget(makeHead());
 
-    auto* area = new QScrollArea(this);
-    area->setFrameShape(QFrame::NoFrame);
-    area->setWidgetResizable(true);
-    area->setFocusPolicy(Qt::NoFocus);
-    auto* content = new Surface(Surface::Fill::Window, Surface::None, area);
+    page_ = new QScrollArea(this);
+    page_->setFrameShape(QFrame::NoFrame);
+    page_->setWidgetResizable(true);
+    page_->setFocusPolicy(Qt::NoFocus);
+    twin_ = new QTableView(this);
+    twinModel_ = new FlatTreeModel(this);
+    setUpTwin(twin_, twinModel_, tr("Why out of memory, as a table"));
+    twin_->hide();
+    auto* content = new Surface(Surface::Fill::Window, Surface::None, page_);
     auto* column = new QVBoxLayout(content);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
@@ -192,10 +206,13 @@ void OomPanel::build() {
     strip_->setFixedHeight(199);
     stripLane_ = new StackLane(tr("The run up to the failure"), stripTime_, strip_);
     stripLane_->setHeader(false);
+    // Held and the budget count what is reserved; the lane shows what tensors take of it.
+    stripLane_->setPeakName(tr("Most in tensors"));
     strip_->addLane(stripLane_);
     column->addWidget(strip_);
-    area->setWidget(content);
-    page->addWidget(area, 1);
+    page_->setWidget(content);
+    page->addWidget(page_, 1);
+    page->addWidget(twin_, 1);
     const auto go = [this](const QModelIndex&) { emit goWanted(facts_.event.time); };
     connect(holders_, &QTreeView::activated, this, [this, go](const QModelIndex& index) {
         const FlatNode* node = holdersModel_->node(index);
@@ -206,6 +223,22 @@ void OomPanel::build() {
     });
     connect(changes_, &QTreeView::activated, this, go);
     connect(fit_, &FitPanel::tried, this, &OomPanel::experimentWanted);
+    connect(fit_, &FitPanel::rowsChanged, this, &OomPanel::updateTwin);
+}
+
+void OomPanel::showTable(bool table) {
+    page_->setVisible(!table);
+    twin_->setVisible(table);
+    table_->setText(table ? tr("Show as page") : tr("Show as table"));
+    updateTwin();
+}
+
+void OomPanel::updateTwin() {
+    if (!table_->isChecked() || !timeline_ || timeline_->memory().outOfMemory().empty()) {
+        return;
+    }
+    twinModel_->setTree(oomTable(*timeline_, facts_, kGroups[group_->current()], fit_->shown()));
+    twin_->resizeColumnsToContents();
 }
 
 void OomPanel::setRun(sessions::RunId run, TimelinePtr timeline) {
@@ -268,8 +301,6 @@ void OomPanel::refresh() {
         parts.push_back({tr("between tensors"), facts_.unused, {t.panel, t.text2, Hatch::BackDiagonal, 10}});
     }
     bar_->set(std::move(parts), facts_.event.budget, facts_.event.requested, facts_.tensor);
-    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
-                                                    profiler::GroupBy::Op};
     holdersModel_->setTree(holdersTree(*timeline_, facts_, kGroups[group_->current()]));
     int rows = holdersModel_->rowCount();
     for (int row = 0; row < holdersModel_->rowCount(); ++row) {
@@ -352,7 +383,7 @@ void OomPanel::fitColumns() {
         }
         view->setColumnWidth(0, std::max(name, left));
     };
-    fit(holders_, 110, {84, 64, 80});
+    fit(holders_, 110, {76, 58, 64});
     fit(changes_, 96, {58, 58, 80});
 }
 

@@ -13,6 +13,8 @@
 
 class QGridLayout;
 class QPushButton;
+class QScrollArea;
+class QTableView;
 class QTreeView;
 
 namespace vitrine::ui {
@@ -36,6 +38,8 @@ public:
     bool waiting() const;
     QTreeView* holders() const { return holders_; }
     QTreeView* changes() const { return changes_; }
+    QTableView* twin() const { return twin_; }
+    QPushButton* tableButton() const { return table_; }
 
 signals:
     void backWanted();
@@ -54,6 +58,8 @@ private:
     QWidget* makeTop(QWidget* parent);
     QWidget* makeMiddle(QWidget* parent);
     void refresh();
+    void showTable(bool table);
+    void updateTwin();
     void fitColumns();
     void arrange();
     ViewServices context_;
@@ -77,6 +83,10 @@ private:
     TextLabel* changesTitle_;
     QWidget* changesColumn_;
     FitPanel* fit_;
+    QPushButton* table_;
+    QScrollArea* page_;
+    QTableView* twin_;
+    FlatTreeModel* twinModel_;
     TimeCursor* stripTime_;
     LaneStack* strip_;
     StackLane* stripLane_;

@@ -192,6 +192,8 @@ void WindowDocks::layOut() {
 
 void WindowDocks::foldInspector(bool folded) {
     folded_ = folded;
+    // A stack wants the height of its tallest page, whichever is shown: below a view the page scrolls instead.
+    inspectors_->setMinimumHeight(narrow_ ? 1 : 0);
     // A hidden content would take the dock's width with it: it stays, without a height.
     inspectors_->setVisible(!folded);
     frame_->setMaximumHeight(folded ? 0 : QWIDGETSIZE_MAX);

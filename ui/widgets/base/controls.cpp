@@ -327,9 +327,18 @@ ErrorStrip::ErrorStrip(QWidget* parent, Tone tone) : QWidget(parent), tone_(tone
     setControlHeight(detailsButton_, 22);
     auto* copy = new QPushButton(tr("Copy"), this);
     setControlHeight(copy, 22);
+    actionButton_ = new QPushButton(this);
+    setControlHeight(actionButton_, 22);
+    actionButton_->hide();
     row->addWidget(detailsButton_);
+    row->addWidget(actionButton_);
     row->addWidget(copy);
     setFixedHeight(32);
+    connect(actionButton_, &QPushButton::clicked, this, [this] {
+        if (act_) {
+            act_();
+        }
+    });
     connect(detailsButton_, &QPushButton::clicked, this,
             [this] { QMessageBox::information(this, tr("Details"), details_); });
     connect(copy, &QPushButton::clicked, this, [this] {
@@ -350,6 +359,12 @@ void ErrorStrip::setError(const QString& sentence, const QString& details) {
     details_ = details;
     detailsButton_->setVisible(!details.isEmpty());
     setVisible(!sentence.isEmpty());
+}
+
+void ErrorStrip::setAction(const QString& text, std::function<void()> act) {
+    actionButton_->setText(text);
+    actionButton_->setVisible(!text.isEmpty());
+    act_ = std::move(act);
 }
 
 QString ErrorStrip::sentence() const {

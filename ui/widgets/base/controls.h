@@ -157,15 +157,20 @@ public:
     explicit ErrorStrip(QWidget* parent = nullptr, Tone tone = Tone::Bad);
     void setTone(Tone tone);
     void setError(const QString& sentence, const QString& details = {});
+    /// A button at the right that answers what the strip says; an empty text takes it away.
+    void setAction(const QString& text, std::function<void()> act = {});
     QString sentence() const;
+    QString details() const { return details_; }
+    QPushButton* actionButton() const { return actionButton_; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
     TextLabel* sentence_;
-    QPushButton* detailsButton_;
+    QPushButton *detailsButton_, *actionButton_;
     QString details_;
+    std::function<void()> act_;
     Tone tone_;
 };
 

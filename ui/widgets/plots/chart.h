@@ -74,6 +74,7 @@ public:
     QRectF plotArea() const;
     QPointF place(const QPointF& value) const; ///< of a value, in the widget
     double valueAt(double x) const;
+    double axisEnd() const { return x_.top; } ///< of the x axis
     std::size_t seriesCount() const;
 
 signals:

@@ -66,8 +66,8 @@ protected:
         double left = kPadding;
         for (std::size_t i = 0; i < columns.size(); ++i) {
             // As the cells below: only the last column keeps away from the edge.
-            const auto following = static_cast<double>(columns.size() - 1 - i);
-            const double right = width() - table_->numberWidth_ * following - (following == 0 ? kPadding : 0);
+            const int following = table_->widthFrom(static_cast<int>(i) + 1);
+            const double right = width() - following - (following == 0 ? kPadding : 0);
             const QChar badge =
                 static_cast<qsizetype>(i) < table_->badges_.size() ? table_->badges_[static_cast<int>(i)] : QChar(' ');
             // A badge says its letter already.
@@ -118,12 +118,30 @@ void FactTable::setNumberWidth(int pixels) {
     fit();
 }
 
+void FactTable::setNumberWidths(std::vector<int> pixels) {
+    numberWidths_ = std::move(pixels);
+    fit();
+}
+
+int FactTable::widthOf(int column) const {
+    const auto at = static_cast<std::size_t>(column - 1);
+    return at < numberWidths_.size() ? numberWidths_[at] : numberWidth_;
+}
+
+int FactTable::widthFrom(int column) const {
+    int sum = 0;
+    for (int i = std::max(1, column); i < model_->columnCount(); ++i) {
+        sum += widthOf(i);
+    }
+    return sum;
+}
+
 void FactTable::fit() {
     view_->setFixedHeight(model_->rowCount() * kFactTableRow);
     setFixedHeight((model_->rowCount() + 1) * kFactTableRow);
     const int columns = model_->columnCount();
     for (int i = 0; i < columns; ++i) {
-        view_->setColumnWidth(i, i == 0 ? std::max(16, width() - numberWidth_ * (columns - 1)) : numberWidth_);
+        view_->setColumnWidth(i, i == 0 ? std::max(16, width() - widthFrom(1)) : widthOf(i));
     }
 }
 
@@ -159,7 +177,13 @@ void FactDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     } else if (index.data(Qt::UserRole).toBool() || (panel && index.column() == 0)) {
         color = t.text2;
     }
-    const int left = panel && index.column() > 0 ? 4 : panel ? kPadding : 8;
+    int left = panel && index.column() > 0 ? 4 : panel ? kPadding : 8;
+    const QVariant category = index.data(CategoryRole);
+    if (panel && index.column() == 0 && category.isValid()) {
+        drawSwatch(*painter, QRectF(option.rect.left() + left, option.rect.center().y() - 5, 12, 12),
+                   t.categories[static_cast<std::size_t>(category.toInt())]);
+        left += 18;
+    }
     const int right = panel && (last || index.column() == 0) ? kPadding : panel ? 0 : 8;
     const QRectF cell = QRectF(option.rect).adjusted(left, 0, -(last || !panel ? right : 0), 0);
     const QFont font = Theme::instance().font(TypeRole::Table, index.data(EmphasisRole).toBool());

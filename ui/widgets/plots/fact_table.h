@@ -8,6 +8,7 @@
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QWidget>
+#include <vector>
 
 #include "ui/models/common/flat_tree.h"
 
@@ -23,6 +24,8 @@ public:
     void setTable(FlatTreePtr table, const QString& badges = {});
     /// Width of the columns after the first, which takes the rest.
     void setNumberWidth(int pixels);
+    /// The same for each column after the first.
+    void setNumberWidths(std::vector<int> pixels);
     FlatTreeModel* model() const { return model_; }
     QTableView* view() const { return view_; }
     QString asText() const; ///< Markdown table
@@ -34,15 +37,19 @@ protected:
 private:
     class Head;
     void fit();
+    int widthOf(int column) const;   ///< of a column after the first
+    int widthFrom(int column) const; ///< of this one and those after it
     FlatTreeModel* model_;
     Head* head_;
     QTableView* view_;
     QString badges_;
     int numberWidth_ = 78;
+    std::vector<int> numberWidths_; ///< empty: all have numberWidth_
 };
 
-/// Cells of fact tables and of table twins: theme colours, right-aligned numbers, deltas with their colour.
-class FactDelegate final : public QStyledItemDelegate {
+/// Cells of fact tables and of table twins: theme colours, right-aligned numbers, deltas with their colour. In fact
+/// tables the swatch of a row's category stands before its name.
+class FactDelegate : public QStyledItemDelegate {
     Q_OBJECT
 
 public:

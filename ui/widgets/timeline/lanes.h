@@ -34,6 +34,8 @@ public:
     void setPlan(TimelinePtr plan);
     void setGuides(std::vector<base::TimeNs> guides);
     void setMarks(bool peakAndFailures); ///< the triangle, the ghost of a failed request
+    /// What the triangle is called where "Peak" could be read as another number of the page.
+    void setPeakName(const QString& name);
     /// One scale for several lanes; 0: its own.
     void setTop(std::uint64_t bytes);
     /// A model that was not made from a timeline (parts of a load); null: by the timeline again.
@@ -62,6 +64,7 @@ private:
     std::set<int> only_;
     std::optional<std::uint64_t> budget_;
     bool reserved_ = false, marks_ = true;
+    QString peakName_;
     std::vector<base::TimeNs> guides_;
     std::uint64_t top_ = 0;
     std::optional<profiler::MemoryColumn> peak_;

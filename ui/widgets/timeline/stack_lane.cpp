@@ -106,6 +106,11 @@ void StackLane::setGuides(std::vector<base::TimeNs> guides) {
     invalidate();
 }
 
+void StackLane::setPeakName(const QString& name) {
+    peakName_ = name;
+    invalidate();
+}
+
 void StackLane::setMarks(bool peakAndFailures) {
     marks_ = peakAndFailures;
     invalidate();
@@ -168,6 +173,7 @@ StackInput StackLane::input(const PlotFrame& frame) {
     }
     if (timeline_ && marks_ && only_.empty()) {
         in.peak = peak_;
+        in.peakName = peakName_;
         in.failures.assign(timeline_->memory().outOfMemory().begin(), timeline_->memory().outOfMemory().end());
     }
     if (plan_ && only_.empty()) {

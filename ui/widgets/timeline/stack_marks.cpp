@@ -109,7 +109,8 @@ void drawPeak(QPainter& painter, const QPolygonF& triangle, const StackInput& in
     path.closeSubpath();
     painter.fillPath(path, theme.text1);
     const QFont font = Theme::instance().font(TypeRole::Table, true);
-    const QString text = QObject::tr("Peak %1").arg(peakText(input.peak->maxTotal, input.peak->incomplete));
+    const QString name = input.peakName.isEmpty() ? QObject::tr("Peak") : input.peakName;
+    const QString text = name + QLatin1Char(' ') + peakText(input.peak->maxTotal, input.peak->incomplete);
     const double width = textWidth(text, font) + 2;
     bool drawn = false;
     for (const double dy : {-34.0, -52.0, -16.0, 6.0}) {

@@ -20,6 +20,7 @@ struct StackInput {
     std::vector<base::OutOfMemoryEvent> failures;
     std::vector<base::TimeNs> guides;                                     ///< vertical lines: borders of phases
     std::optional<profiler::MemoryColumn> peak;                           ///< marked when it lies in the range
+    QString peakName;                                                     ///< what it is called; empty: "Peak"
     std::optional<std::vector<std::pair<base::TimeNs, double>>> reserved; ///< a line of what the allocator reserved
     std::vector<std::optional<std::uint64_t>> plan; ///< predicted totals, one for each column; empty: not shown
     std::uint64_t planPeak = 0;

@@ -75,6 +75,42 @@ TEST(ComparisonWords, SaysThatNothingChanged) {
     EXPECT_EQ(words(a, b).sentence, "#12 and #15 are the same within the noise.");
 }
 
+/// A tiny model loads in a moment: what is compared is how it generates.
+TEST(ComparisonWords, LoadingLeadsNoSentenceOfARunThatGenerates) {
+    const ComparedRun a = generated(1, "", R"({"load_seconds":0.02,"prefill_seconds":0.01,"decode_seconds":0.02,
+        "decode_tokens_per_second":100})");
+    ComparedRun b =
+        generated(2, R"("kv_dtype":"int8")", R"({"load_seconds":0.09,"prefill_seconds":0.01,"decode_seconds":0.018,
+        "decode_tokens_per_second":110})");
+    EXPECT_EQ(words(a, b).sentence, "B decodes 10 tok/s faster.");
+    EXPECT_EQ(words(a, b).other, "It costs: load time 90.0 ms instead of 20.0 ms (4.50x).");
+    b.metrics = R"({"load_seconds":0.09,"prefill_seconds":0.01,"decode_seconds":0.02,"decode_tokens_per_second":100})";
+    EXPECT_EQ(words(a, b).sentence,
+              "Peak and rates are the same within the noise; load time changed from 20.0 ms to 90.0 ms.");
+    const ComparedRun load = generated(3, "", R"({"load_seconds":2})"),
+                      slow = generated(4, "", R"({"load_seconds":9})");
+    EXPECT_EQ(words(load, slow).sentence, "B needs 7.00 s more to load.");
+}
+
+/// A prefill of milliseconds that became twice as long matters less than a tenth of a long decode.
+TEST(ComparisonWords, ATimeLeadsByItsPartOfTheRun) {
+    const ComparedRun a = generated(1, "", R"({"prefill_seconds":0.002,"decode_seconds":10,
+        "decode_tokens_per_second":100})");
+    const ComparedRun b = generated(2, "", R"({"prefill_seconds":0.004,"decode_seconds":9,
+        "decode_tokens_per_second":111})");
+    EXPECT_EQ(words(a, b).sentence, "B decodes 11 tok/s faster.");
+}
+
+/// Of repeats no change has a cause.
+TEST(ComparisonWords, SaysThatTheDifferenceOfRepeatsIsTheirSpread) {
+    const ComparedRun a = generated(4, R"("seed":1)", R"({"prefill_seconds":0.09})");
+    const ComparedRun b = generated(5, R"("seed":1)", R"({"prefill_seconds":0.04})");
+    EXPECT_EQ(words(a, b).other,
+              "Both ran with the same settings, machine and build, so this is how much such runs vary.");
+    const ComparedRun other = generated(5, R"("seed":2)", R"({"prefill_seconds":0.04})");
+    EXPECT_EQ(words(a, other).other, "Nothing else changed beyond the noise.");
+}
+
 TEST(ComparisonWords, NamesTimeOfTheCompilerApart) {
     const ComparedRun a = generated(1, "", R"({"peak_bytes":1,"prefill_seconds":5,"prefill_compile_seconds":4,
         "kernel_compile_seconds":6})");

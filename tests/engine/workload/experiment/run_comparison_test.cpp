@@ -57,7 +57,18 @@ TEST(RunComparison, ShowsOtherSurroundings) {
     EXPECT_EQ(rows[1].words, "driver version");
     EXPECT_EQ(rows[1].a, "550.1");
     EXPECT_EQ(rows[1].b, "560.2");
-    EXPECT_EQ(surroundingsKnown(a, b), 3);
+    EXPECT_EQ(allSurroundings(a, b).size(), 3U);
+}
+
+/// Settings stand among the settings, and where a run was saved changes nothing of it.
+TEST(RunComparison, CommandLinesDifferInWhatNothingElseSays) {
+    const auto started = [](const char* line) {
+        return ComparedRun{1, "{}", std::string(R"({"command_line": ")") + line + "\"}", "{}", true, false};
+    };
+    const ComparedRun a = started("/usr/bin/vitrine generate --model m --session a.vitrine --kv-dtype int8");
+    EXPECT_TRUE(diffSurroundings(a, started("build/vitrine generate --session b.vitrine --json --model=m")).empty());
+    EXPECT_EQ(diffSurroundings(a, started("vitrine generate --model m --later-option 3")).size(), 1U);
+    EXPECT_EQ(allSurroundings(a, a).size(), 1U);
 }
 
 TEST(RunComparison, ChangesInsideTheNoiseOfRepeatsAreNone) {

@@ -9,8 +9,12 @@
 #include <QComboBox>
 #include <QGuiApplication>
 #include <QHeaderView>
+#include <QImage>
+#include <QPainter>
 #include <QPushButton>
 #include <QScrollBar>
+#include <QSignalSpy>
+#include <QStyleOptionViewItem>
 #include <QTableView>
 #include <QTest>
 
@@ -20,6 +24,10 @@
 #include "ui/models/common/format.h"
 #include "ui/models/common/result_values.h"
 #include "ui/models/compare/compare_text.h"
+#include "ui/models/compare/op_change_table.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/theme.h"
+#include "ui/widgets/plots/compare_delegates.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
 #include "ui/widgets/timeline/difference_lane.h"
@@ -175,12 +183,104 @@ private slots:
         const ui::FlatTreePtr table = ui::peakTable(a.get(), b.get(), profiler::GroupBy::Category);
         QCOMPARE(table->nodes.size(), std::size_t(3));
         QCOMPARE(table->nodes[0].cells[0].text, QStringLiteral("weights"));
-        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▲ +24.00\u00A0GiB"));
+        QCOMPARE(table->columns[0].title, QStringLiteral("At the peak, MiB"));
+        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▲ +24,576"));
         QCOMPARE(*table->nodes[0].cells[3].delta, 1);
+        QCOMPARE(*table->nodes[0].cells[3].share, 1.0); // the largest change is a whole bar
         QCOMPARE(table->nodes[1].cells[3].text, QStringLiteral("="));
         QVERIFY(table->nodes[2].emphasis);
         QVERIFY(ui::peakTable(nullptr, nullptr, profiler::GroupBy::Layer)->nodes.empty());
         QVERIFY(!ui::peakTable(a.get(), b.get(), profiler::GroupBy::Op)->nodes.empty());
+    }
+
+    /// The total fits beside its bars, and a change that its unit cannot say has its own.
+    void peaksFitTheInspector() {
+        ui::FactTable table(QStringLiteral("Bytes at the peak"));
+        const ui::TimelinePtr a = timeline(1, 12), b = timeline(2, 36);
+        const ui::FlatTreePtr tree = ui::peakTable(a.get(), b.get(), profiler::GroupBy::Category);
+        const QFont bold = ui::Theme::instance().font(ui::TypeRole::Table, true);
+        for (const auto& [column, width] : {std::pair{1, 58}, std::pair{2, 58}, std::pair{3, 68}}) {
+            const QString& text = tree->nodes.back().cells[static_cast<std::size_t>(column)].text;
+            QVERIFY2(ui::textWidth(text, bold) < width - 4, qPrintable(text));
+        }
+        const ui::TimelinePtr close = timeline(1, 12.0000001);
+        QVERIFY(!ui::peakTable(a.get(), close.get(), profiler::GroupBy::Category)
+                     ->nodes[0]
+                     .cells[3]
+                     .text.contains(QStringLiteral("+0")));
+    }
+
+    /// Repeats are drawn: A's dot stands in its hatched band, B's square right of it.
+    void paintsRepeats() {
+        const std::vector<sessions::RunInfo> all = {run(1, 12, 1, 95, "quantized"), run(2, 12, 1, 105, "quantized"),
+                                                    run(3, 12, 1, 150, "dequantized")};
+        const ui::FlatTreePtr tree = ui::metricTable({all[0], all[2]}, all, true);
+        QCOMPARE(tree->nodes[0].cells[4].marks, (std::vector<double>{95, 95, 105, 150, 150, 150, 10}));
+        ui::FlatTreeModel model;
+        model.setTree(tree);
+        QImage image(140, 24, QImage::Format_ARGB32_Premultiplied);
+        QPainter painter(&image);
+        QStyleOptionViewItem option;
+        option.rect = QRect(0, 0, 140, 24);
+        const ui::NoiseDelegate delegate;
+        delegate.paint(&painter, option, model.index(0, 4));
+        painter.end();
+        const int dot = 12 + static_cast<int>(116 * 10.0 / 65); // 95 on a scale from 85 to 150
+        QCOMPARE(image.pixelColor(dot, 8), ui::themeTokens().compareA);
+        QCOMPARE(image.pixelColor(125, 15), ui::themeTokens().compareB); // the square's edge
+        QVERIFY(tree->nodes[0].cells[1].tip.contains(QStringLiteral("in 2 runs")));
+    }
+
+    /// Ops of prefill stand beside each other where the host timed them, and only there.
+    void timesOfOps() {
+        const auto recorded = [](double matmul) {
+            test::RecordedRun run;
+            const auto phase = run.scope(base::ScopeKind::Phase, "prefill", 0, 1);
+            run.scope(base::ScopeKind::Op, "Matmul", 0.1, 0.1 + matmul, phase);
+            run.scope(base::ScopeKind::Op, "RmsNorm", 0.9, 0.95, phase);
+            return run.timeline();
+        };
+        const ui::TimelinePtr x = recorded(0.2), y = recorded(0.5);
+        auto a = run(1, 12, 1, 95, "quantized"), b = run(2, 36, 1, 90, "dequantized");
+        for (sessions::RunInfo* info : {&a, &b}) {
+            info->specJson.pop_back();
+            info->specJson += R"(, "profile": "full"})";
+            info->environmentJson = R"({"backend": "cpu"})";
+        }
+        const ui::FlatTreePtr table = ui::prefillOpTable(a, x.get(), b, y.get());
+        QCOMPARE(table->nodes.size(), std::size_t(4));
+        QCOMPARE(table->nodes[0].cells[0].text, QStringLiteral("Matmul"));
+        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▲ +300.0"));
+        QCOMPARE(table->nodes[1].cells[3].text, QStringLiteral("="));
+        QCOMPARE(table->nodes[2].cells[0].text, QStringLiteral("other"));
+        QCOMPARE(table->nodes[3].cells[3].text, QStringLiteral("="));
+        b.environmentJson = R"({"backend": "cuda"})";
+        QVERIFY(ui::prefillOpTable(a, x.get(), b, y.get())->nodes.empty());
+    }
+
+    /// Times of other drivers do not compare: the strip says what differs and offers B again.
+    void offersBAgain() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.resize(1020, 780);
+        view.show();
+        auto a = run(1, 12, 1, 95, "quantized"), b = run(2, 36, 1, 90, "dequantized");
+        a.environmentJson = R"({"driver_version": "550", "time_base": "monotonic"})";
+        b.environmentJson = R"({"driver_version": "560", "time_base": "monotonic"})";
+        document.show(QStringLiteral("x.vitrine"), {a, b}, {{1, timeline(1, 12)}, {2, timeline(2, 36)}});
+        document.setRunA(1);
+        document.setRunB(2);
+        QVERIFY2(view.notice()->sentence().contains(QStringLiteral("other driver version")),
+                 qPrintable(view.notice()->sentence()));
+        QCOMPARE(view.notice()->details(), QStringLiteral("driver version: A 550, B 560"));
+        QVERIFY(view.notice()->actionButton()->isVisible());
+        QSignalSpy wanted(&view, &ui::View::experimentWanted);
+        QTest::mouseClick(view.notice()->actionButton(), Qt::LeftButton);
+        QCOMPARE(wanted.size(), 1);
+        QVERIFY(wanted[0][0].toString().contains(QStringLiteral("dequantized")));
+        // The answers of both are the ids 1, 2, 3.
+        QCOMPARE(view.answers()->text(), QStringLiteral("The answers are the same: 3 tokens."));
     }
 
     /// Columns where B is lower are filled in goodFill between the lines; where it is higher, in badFill.
@@ -240,6 +340,7 @@ private slots:
         const QString text = QGuiApplication::clipboard()->text();
         QVERIFY(text.startsWith(QStringLiteral("**B peaks")));
         QVERIFY(text.contains(QStringLiteral("| weights | quantized | dequantized |")));
+        QVERIFY(text.contains(QStringLiteral("The answers are the same: 3 tokens.")));
         QVERIFY(view.perform(QStringLiteral("view.table")));
         QVERIFY(qobject_cast<QTableView*>(view.focusStops().value(0)) != nullptr);
     }

@@ -10,7 +10,9 @@
 #include <QDir>
 #include <QGuiApplication>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSet>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
@@ -244,6 +246,14 @@ private slots:
         QVERIFY(view()->oomShown());
         QVERIFY(view()->oomPage()->sentence().startsWith(QStringLiteral("Step 3 asked for 36.82")));
         QVERIFY(view()->oomPage()->holders()->model()->rowCount() >= 6);
+        view()->oomPage()->tableButton()->click();
+        QVERIFY(view()->oomPage()->twin()->isVisible());
+        const QAbstractItemModel* twin = view()->oomPage()->twin()->model();
+        QCOMPARE(twin->index(0, 1).data().toString(), QStringLiteral("grad_logits"));
+        QVERIFY(twin->index(0, 2).data().toString().startsWith(QStringLiteral("36.82")));
+        QVERIFY(twin->rowCount() > view()->oomPage()->holders()->model()->rowCount() + 4);
+        view()->oomPage()->tableButton()->click();
+        QVERIFY(!view()->oomPage()->twin()->isVisible());
         QTest::keyClick(view()->oomPage(), Qt::Key_Escape);
         QVERIFY(!view()->oomShown());
     }

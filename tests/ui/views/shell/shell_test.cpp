@@ -267,6 +267,19 @@ private slots:
         QTRY_VERIFY(dock->isVisible() && dock->height() > 400);
     }
 
+    /// An inspector below the view takes no more than its share, whichever view has the tallest one.
+    void lowInspectorsLeaveRoomForTheView() {
+        auto* dock = window_->findChild<QDockWidget*>(QStringLiteral("inspector"));
+        for (const char* id : {"compare", "kv-cache", "memory"}) {
+            window_->openView(QString::fromLatin1(id));
+            window_->resize(1024, 768);
+            QTRY_VERIFY2(!dock->isVisible() || dock->height() <= 260,
+                         qPrintable(QStringLiteral("%1: %2").arg(QString::fromLatin1(id)).arg(dock->height())));
+            window_->resize(1440, 900);
+            QTRY_VERIFY(!dock->isVisible() || dock->height() > 400);
+        }
+    }
+
     /// Segments keep their words and the room beside them; what matters less gives way.
     void headersDoNotSqueezeSegments() {
         const auto squeezed = [](const View& view) {
