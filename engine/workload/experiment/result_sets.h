@@ -37,10 +37,11 @@ inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSe
                                                                &kEntries};
 inline constexpr std::array<const ResultField*, 6> kPlanSet{
     &kFits, &kStepSecondsEstimate, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
-inline constexpr std::array<const ResultField*, 14> kAnswerSet{&kPromptTokens,
+inline constexpr std::array<const ResultField*, 15> kAnswerSet{&kPromptTokens,
                                                                &kIds,
                                                                &kText,
                                                                &kFinishReason,
+                                                               &kFinishReasons,
                                                                &kLogprobs,
                                                                &kTopLogprobs,
                                                                &kRequests,

@@ -81,6 +81,9 @@ inline constexpr ResultField kPromptTokens{"prompt_tokens", ResultUnit::Count, "
 inline constexpr ResultField kIds{"ids", ResultUnit::List, "token ids"};
 inline constexpr ResultField kText{"text", ResultUnit::Text, "text"};
 inline constexpr ResultField kFinishReason{"finish_reason", ResultUnit::Text, "why it ended"};
+/// Of several requests: how many ended for each reason.
+inline constexpr ResultField kFinishReasons{"finish_reasons", ResultUnit::Count, "answers by why they ended",
+                                            Better::Neither, true};
 inline constexpr ResultField kLogprobs{"logprobs", ResultUnit::List, "log-probabilities"};
 inline constexpr ResultField kTopLogprobs{"top_logprobs", ResultUnit::List, "likely tokens"};
 /// A number; of a run of several prompts the list of their answers.

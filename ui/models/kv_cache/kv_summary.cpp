@@ -9,7 +9,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "base/trace.h"
+#include "engine/workload/experiment/ending_words.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "profiler/analysis/kv_curve.h"
@@ -179,6 +181,9 @@ KvSummary kvSummary(const sessions::RunInfo& run, const profiler::RunTimeline* t
     KvSummary facts;
     facts.geometry = kvGeometry(run);
     facts.planned = runSummary(run).virtualTime;
+    if (const auto experiment = engine::Experiment::read(run.specJson)) {
+        facts.ending = textOf(engine::endingWords(base::parsedObject(run.metricsJson), *experiment));
+    }
     if (timeline == nullptr) {
         return facts;
     }

@@ -308,6 +308,21 @@ private slots:
         QCOMPARE(view()->live()->valueText(5), QStringLiteral("1.00\u00a0GiB"));
     }
 
+    void aSavedRunSaysWhyItEnded() {
+        sessions::RunInfo run;
+        run.id = 3;
+        run.name = run.workload = "generate";
+        run.status = sessions::RunStatus::Done;
+        run.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:tiny-llama", "tokens": [1],
+                          "max_new_tokens": 64})";
+        run.metricsJson = R"({"generated_tokens": 64, "finish_reason": "length"})";
+        window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
+        QCOMPARE(view()->live()->endingText(), QStringLiteral("The run ended at the limit of 64 new tokens."));
+        run.metricsJson = "{}";
+        window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
+        QCOMPARE(view()->live()->endingText(), QString());
+    }
+
     void aBatchHasATraceInsteadOfAPrompt() {
         fill();
         auto* segments = view()->findChild<ui::SegmentedControl*>();
