@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -351,6 +352,39 @@ std::optional<TracePlace> KernelTrace::placeOfScope(std::uint64_t scope) const {
                                                             : std::nullopt;
 }
 
+namespace {
+
+/// What the steps take. Kernels that end after the last step's launch belong to it; those before the first one load.
+TimeRange workOf(const TraceTrack& scopes, const TraceTrack* kernels) {
+    std::optional<TimeRange> work;
+    const auto take = [&work](const TraceSpan& span) {
+        work = work ? TimeRange{std::min(work->begin, span.begin), std::max(work->end, span.end)}
+                    : TimeRange{span.begin, span.end};
+    };
+    const auto takeAll = [&take](const TraceTrack& track, base::TimeNs from) {
+        for (const TraceRow& row : track.rows) {
+            for (const TraceSpan& span : row.spans) {
+                if (span.begin >= from) {
+                    take(span);
+                }
+            }
+        }
+    };
+    // The rows of the steps stand first, and the first of them alone has their title.
+    const QString step = QObject::tr("Step");
+    for (std::size_t i = 0; i < scopes.rows.size() && (i == 0 ? scopes.rows[i].title == step : scopes.rows[i].title.isEmpty()); ++i) {
+        std::ranges::for_each(scopes.rows[i].spans, take);
+    }
+    if (!work) {
+        takeAll(kernels != nullptr ? *kernels : scopes, std::numeric_limits<base::TimeNs>::min());
+    } else if (kernels != nullptr) {
+        takeAll(*kernels, work->begin);
+    }
+    return work.value_or(TimeRange{});
+}
+
+} // namespace
+
 KernelTracePtr kernelTrace(const RunTimeline& timeline) {
     auto trace = std::make_shared<KernelTrace>();
     trace->tracks.push_back(scopeTrack(timeline, *trace));
@@ -373,6 +407,7 @@ KernelTracePtr kernelTrace(const RunTimeline& timeline) {
         }
         mergeTail(trace->eventBegins, before, std::less());
     }
+    trace->work = workOf(trace->tracks.front(), kernels);
     return trace;
 }
 

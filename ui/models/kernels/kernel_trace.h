@@ -60,6 +60,7 @@ struct TracePlace {
 struct KernelTrace {
     std::vector<TraceTrack> tracks;        ///< scopes, kernels, other lanes of the device, lanes of the host
     std::vector<base::TimeNs> eventBegins; ///< of kernels, else of ops: the axis of events
+    TimeRange work;                        ///< from the first step to the end of the last, or of the events; else empty
     std::uint64_t kernels = 0, graphs = 0, ops = 0;
     std::uint64_t projected = 0; ///< steps of graphs, whose ops stand at the times of their kernels
 
