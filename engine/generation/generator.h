@@ -62,7 +62,8 @@ struct GenerateRequest {
     std::optional<std::uint32_t> samplingNumber;
 };
 
-/// Why a request ended. Length: all new tokens that were asked for; Context: the model's context is full. Cancelled, OutOfMemory and Failed: before its answer was complete.
+/// Why a request ended. Length: all new tokens that were asked for; Context: the model's context is full. Cancelled,
+/// OutOfMemory and Failed: before its answer was complete.
 enum class FinishReason : std::uint8_t { None, Length, Context, StopToken, StopText, Cancelled, OutOfMemory, Failed };
 /// How many requests ended for each reason, by its number.
 using FinishCounts = std::array<std::uint64_t, 8>;

@@ -369,8 +369,8 @@ private:
         return 4 * kernels::computedElements(forward_) * static_cast<double>(in_.q.shape[3]);
     }
 
-    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms. predicted_NAME_ms: what the plan of the kernel
-    /// says; on a CPU, which has no plan, the time without the mask by the share of blocks that are computed.
+    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms. predicted_NAME_ms: what the plan of the
+    /// kernel says; on a CPU, which has no plan, the time without the mask by the share of blocks that are computed.
     void addTimes(const std::string& name, const Direction& times) {
         const double flops = forwardFlops() * (name == "backward" ? 2.5 : 1);
         json& out = run_.metrics;
@@ -381,8 +381,7 @@ private:
         }
         if (times.planned || times.full) {
             const double computed = blocks_ != nullptr ? 1 - blocks_->blockSparsity() : 1;
-            out["predicted_" + name + "_ms"] =
-                1e3 * (times.planned ? *times.planned : *times.full * computed);
+            out["predicted_" + name + "_ms"] = 1e3 * (times.planned ? *times.planned : *times.full * computed);
         }
     }
 

@@ -48,8 +48,8 @@ public:
 
     void add(const BatchResult& result);
     /// Adds requests, finished_requests, refused_requests, cancelled_requests, finish_reasons, generated_tokens
-    /// (the argument `generated`), seconds, tokens_per_second, ttft, tpot and e2e to the metrics. `until` is the time of the last
-    /// generated token, when that is later than the end of every request.
+    /// (the argument `generated`), seconds, tokens_per_second, ttft, tpot and e2e to the metrics. `until` is the time
+    /// of the last generated token, when that is later than the end of every request.
     void addTo(nlohmann::json& metrics, std::int64_t generated, base::TimeNs until = 0) const;
 
     std::int64_t requests() const { return requests_; }

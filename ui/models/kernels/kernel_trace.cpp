@@ -372,7 +372,8 @@ TimeRange workOf(const TraceTrack& scopes, const TraceTrack* kernels) {
     };
     // The rows of the steps stand first, and the first of them alone has their title.
     const QString step = QObject::tr("Step");
-    for (std::size_t i = 0; i < scopes.rows.size() && (i == 0 ? scopes.rows[i].title == step : scopes.rows[i].title.isEmpty()); ++i) {
+    for (std::size_t i = 0;
+         i < scopes.rows.size() && (i == 0 ? scopes.rows[i].title == step : scopes.rows[i].title.isEmpty()); ++i) {
         std::ranges::for_each(scopes.rows[i].spans, take);
     }
     if (!work) {

@@ -16,8 +16,8 @@ struct ScopeFacts {
     QString name;  ///< "layer 11", "ExpertMlp"
     QString place; ///< "step 3, layer 11"; empty: it lies in neither
     TimeRange time;
-    std::uint64_t kernels = 0;       ///< that began while it lasted
-    base::TimeNs kernelTime = 0;     ///< their sum
+    std::uint64_t kernels = 0;          ///< that began while it lasted
+    base::TimeNs kernelTime = 0;        ///< their sum
     std::uint64_t bytes = 0, flops = 0; ///< its own work; 0: not known
 };
 

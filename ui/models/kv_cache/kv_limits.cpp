@@ -235,7 +235,7 @@ KvSentences kvSentences(const KvSummary& facts, const std::optional<KvRoom>& roo
         (words.second.isEmpty() ? QString() : QStringLiteral(" ")) +
         (byModel ? QObject::tr("The model ends first, at %1 tokens%2.").arg(countText(*end), ofSequences(geometry))
                  : QObject::tr("Under the budget of %1 memory ends at %2 tokens%3.")
-                         .arg(budget, countText(*end), ofSequences(geometry)));
+                       .arg(budget, countText(*end), ofSequences(geometry)));
     for (const char* dtype : {"fp8", "int8"}) {
         const auto smaller = kvInType(geometry, QString::fromLatin1(dtype));
         bool otherByModel = false;

@@ -17,8 +17,8 @@ struct RunResult {
     QString errorDetails;                  ///< JSON in lines; empty: there was no error
 };
 
-/// Why an answer ended: "ended at a stop token", "ended: 3 at a stop token, 1 at the limit of new tokens"; empty where that is
-/// not known.
+/// Why an answer ended: "ended at a stop token", "ended: 3 at a stop token, 1 at the limit of new tokens"; empty where
+/// that is not known.
 QString endingText(const std::string& metricsJson, const std::string& experimentJson);
 
 /// Nothing where the text is no JSON object.

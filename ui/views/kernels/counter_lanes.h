@@ -33,7 +33,8 @@ private:
         std::vector<std::string> counters;
         bool folded = false; ///< by foldEmpty
     };
-    void showLane(CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work, double bytesPerSecond);
+    void showLane(CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work,
+                  double bytesPerSecond);
     void foldEmpty(CounterLane& shown, const TimelinePtr& timeline, TimeRange work);
 
     TimeCursor* time_;

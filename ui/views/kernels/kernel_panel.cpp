@@ -198,9 +198,9 @@ FlatTreePtr KernelPanel::timeFacts(const ScopeFacts& scope) const {
         tree->nodes.insert(tree->nodes.begin(), factRow(tr("in"), scope.place));
     }
     if (scope.kernels > 0) {
-        tree->nodes.push_back(factRow(tr("kernels"), tr("%1, %2 together")
-                                                         .arg(countText(static_cast<qint64>(scope.kernels)),
-                                                              durationText(scope.kernelTime))));
+        tree->nodes.push_back(factRow(
+            tr("kernels"),
+            tr("%1, %2 together").arg(countText(static_cast<qint64>(scope.kernels)), durationText(scope.kernelTime))));
     } else {
         tree->nodes.push_back(factRow(tr("kernels"), tr("none recorded")));
     }
@@ -217,8 +217,8 @@ FlatTreePtr KernelPanel::workFacts(const ScopeFacts& scope) const {
     tree->nodes = {factRow(tr("bytes"), bytesText(scope.bytes), exactBytesText(scope.bytes)),
                    factRow(tr("bandwidth"), rateText(rate(scope.bytes))),
                    factRow(tr("arithmetic"), flopRateText(rate(scope.flops)))};
-    if (const auto part = stats_ ? stats_->ceilings.share(scope.bytes, scope.flops, scope.time.length())
-                                 : std::optional<double>()) {
+    if (const auto part =
+            stats_ ? stats_->ceilings.share(scope.bytes, scope.flops, scope.time.length()) : std::optional<double>()) {
         tree->nodes.push_back(factRow(tr("of roofline"), shareText(*part)));
     }
     return tree;

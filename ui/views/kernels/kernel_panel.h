@@ -33,7 +33,7 @@ public:
     void setScope(std::optional<ScopeFacts> scope);
     /// In place of a scope. Empty: the kernel that takes most of the time.
     void setKernel(const QString& name);
-    QString kernel() const; ///< what is shown where no scope is
+    QString kernel() const;                        ///< what is shown where no scope is
     QString name() const { return name_->text(); } ///< of the kernel or scope that is shown
     KernelRoofline* roofline() const { return roofline_; }
     QString asText() const; ///< Markdown

@@ -66,7 +66,8 @@ void KernelsView::followSelection(std::uint64_t scope) {
         const TraceSpan& span = kernelLane_->span(place);
         return span.end - span.begin;
     };
-    const bool shown = std::ranges::any_of(launched, [&](const TracePlace& at) { return nameOf(at) == panel_->kernel(); });
+    const bool shown =
+        std::ranges::any_of(launched, [&](const TracePlace& at) { return nameOf(at) == panel_->kernel(); });
     chooseKernel(shown ? panel_->kernel() : nameOf(*std::ranges::max_element(launched, {}, length)));
 }
 

@@ -49,7 +49,8 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
     std::vector<SpanRow> rows;
     const auto rate = [&](const char* name) {
         const profiler::LoadStage* stage = side.stage(name);
-        return stage != nullptr ? rateText(stage->bytesPerSecond) : QString();
+        const QString text = stage != nullptr ? rateText(stage->bytesPerSecond) : QString();
+        return side.predicted && !text.isEmpty() ? tr("%1 predicted").arg(text) : text;
     };
     const bool filled = side.stage("Fill") != nullptr;
     const QString source = filled ? QStringLiteral("Fill") : QStringLiteral("Read");
@@ -134,7 +135,8 @@ std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& t) {
 }
 
 QString loadTimeText(const LoadSide& side) {
-    return durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9)));
+    const QString text = durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9)));
+    return side.predicted ? tr("%1 predicted").arg(text) : text;
 }
 
 QString sideSummary(const LoadSide& side) {

@@ -46,8 +46,8 @@ public:
 
     /// Reads the layers of a model on a worker; an empty name means that run A names none. `ofRun`: a side that still
     /// shows the example then opens on the first layer with a window, else on the first layer.
-    /// `ofRun`: it is run A's, whose longest sequence has `tokens` tokens (0: not known). The editor then shows a layer of
-    /// it, unless somebody has written a program.
+    /// `ofRun`: it is run A's, whose longest sequence has `tokens` tokens (0: not known). The editor then shows a layer
+    /// of it, unless somebody has written a program.
     void readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun = false,
                    std::int64_t tokens = 0);
     bool showsModel(const std::string& name, const std::map<std::string, std::string>& overrides) const {

@@ -56,9 +56,10 @@ FactRow gainRow(const MaskDirectionTimes& times, double sparsity) {
     row.muted = true;
     row.name = QObject::tr("rate");
     if (const auto saved = times.saved()) {
-        row.name = *saved >= 0 ? QObject::tr("Saves %1, sparsity allows %2").arg(shareText(*saved), shareText(sparsity))
-                               : QObject::tr("Takes %1 longer, sparsity allows %2")
-                                     .arg(shareText(-*saved), shareText(sparsity));
+        row.name =
+            *saved >= 0
+                ? QObject::tr("Saves %1, sparsity allows %2").arg(shareText(*saved), shareText(sparsity))
+                : QObject::tr("Takes %1 longer, sparsity allows %2").arg(shareText(-*saved), shareText(sparsity));
     }
     row.values = {{rate, TextColor::Text1}};
     row.tip = QObject::tr("%1. %2 of FLOPs in blocks that are computed").arg(row.name, rate);
@@ -132,9 +133,9 @@ MaskInspector::MaskInspector(QWidget* parent) : QScrollArea(parent) {
         label->setWordWrap(true);
         label->setContentsMargins(12, 4, 12, 8);
     }
-    for (QWidget* part : std::initializer_list<QWidget*>{pointed_.head, pointedBox_, forward_.head,
-                                                         forward_.rows, timeHint_, backward_.head, backward_.rows,
-                                                         timeNote_, sizes_.head, blocks_, other_.head, against_}) {
+    for (QWidget* part : std::initializer_list<QWidget*>{pointed_.head, pointedBox_, forward_.head, forward_.rows,
+                                                         timeHint_, backward_.head, backward_.rows, timeNote_,
+                                                         sizes_.head, blocks_, other_.head, against_}) {
         column->addWidget(part);
     }
     column->addStretch(1);
@@ -270,7 +271,7 @@ void MaskInspector::fillTimes(const Section& section, const std::optional<MaskDi
                               const MaskPlan* plan, const MaskPlan::Direction& planned,
                               std::optional<double> sparsity) {
     std::vector<FactRow> rows;
-    const double longest = times          ? std::max({times->measured, times->full.value_or(0), times->predicted.value_or(0)})
+    const double longest = times ? std::max({times->measured, times->full.value_or(0), times->predicted.value_or(0)})
                            : plan != nullptr ? std::max(planned.full, planned.masked)
                                              : 0;
     const auto bar = [&](const QString& name, double milliseconds, FactFill fill) {
@@ -292,9 +293,9 @@ void MaskInspector::fillTimes(const Section& section, const std::optional<MaskDi
         bar(tr("measured"), times->measured, FactFill::Full);
         rows.push_back(gainRow(*times, sparsity.value_or(0)));
         if (plan != nullptr) { // another device: not on the scale of the bars
-            rows.push_back(plainRow(tr("%1, predicted").arg(plan->device), millisecondsText(planned.masked),
-                                    tr("By the plan of the kernel in bfloat16, %1 without the mask")
-                                        .arg(millisecondsText(planned.full))));
+            rows.push_back(plainRow(
+                tr("%1, predicted").arg(plan->device), millisecondsText(planned.masked),
+                tr("By the plan of the kernel in bfloat16, %1 without the mask").arg(millisecondsText(planned.full))));
         }
     } else if (plan != nullptr) {
         bar(tr("no mask"), planned.full, FactFill::Neutral);
@@ -311,11 +312,10 @@ void MaskInspector::setTimes(const MaskLab& lab, int side) {
     const std::optional<MaskTimes> times = stale ? std::nullopt : shown.times;
     const bool planShown = shown.plan && (!times || times->cpu);
     const MaskPlan* plan = planShown ? &*shown.plan : nullptr;
-    const QString where = times             ? times->where()
-                          : plan != nullptr ? tr("%1, predicted").arg(plan->device)
-                                            : QString();
-    const QString tip =
-        times || plan == nullptr ? where : tr("%1: by the plan of the kernel in bfloat16, not measured").arg(plan->device);
+    const QString where = times ? times->where() : plan != nullptr ? tr("%1, predicted").arg(plan->device) : QString();
+    const QString tip = times || plan == nullptr
+                            ? where
+                            : tr("%1: by the plan of the kernel in bfloat16, not measured").arg(plan->device);
     forward_.fact->setText(where);
     forward_.fact->setToolTip(tip);
     const std::optional<double> sparsity = times ? times->sparsity : std::nullopt;

@@ -171,8 +171,9 @@ private slots:
 
     /// Nothing below the reasons moves while the pointer goes over the map and away.
     void pointingMovesNothing() {
-        for (const char* program : {"def mask(b, h, q, k):\n    return q >= k\n",
-                                    "def mask(b, h, q, k):\n    return (q >= k) & (q - k < 64) & (q // 8 == k // 8)\n"}) {
+        for (const char* program :
+             {"def mask(b, h, q, k):\n    return q >= k\n",
+              "def mask(b, h, q, k):\n    return (q >= k) & (q - k < 64) & (q // 8 == k // 8)\n"}) {
             write(QString::fromLatin1(program));
             const QRect before = view()->panel()->timeHead()->geometry();
             for (const ui::MapCell cell : {ui::MapCell{0, 0}, ui::MapCell{5, 900}, ui::MapCell{900, 5}}) {
@@ -391,9 +392,11 @@ private slots:
         write(QString::fromStdString(causal) + QStringLiteral("# more\n"));
         QVERIFY(side(0).timesStale(view()->lab()->sizes()));
         const auto& rows = view()->panel()->forward()->rows();
-        QVERIFY(std::ranges::none_of(rows, [](const ui::FactRow& row) { return row.name == QLatin1String("measured"); }));
+        QVERIFY(
+            std::ranges::none_of(rows, [](const ui::FactRow& row) { return row.name == QLatin1String("measured"); }));
         const auto& against = view()->panel()->against()->rows(); // they belong to another program
-        QVERIFY(std::ranges::none_of(against, [](const ui::FactRow& row) { return row.name == QLatin1String("Forward"); }));
+        QVERIFY(
+            std::ranges::none_of(against, [](const ui::FactRow& row) { return row.name == QLatin1String("Forward"); }));
         QVERIFY(!side(1).timesStale(view()->lab()->sizes()));
     }
 
