@@ -333,6 +333,13 @@ std::optional<std::size_t> TraceRow::at(TimeNs time) const {
     return index < spans.size() && spans[index].begin <= time ? std::optional(index) : std::nullopt;
 }
 
+bool TraceTrack::anyIn(TimeRange range) const {
+    return std::ranges::any_of(rows, [&](const TraceRow& row) {
+        const std::size_t at = row.firstEndingAfter(range.begin);
+        return at < row.spans.size() && row.spans[at].begin < range.end;
+    });
+}
+
 const TraceTrack* KernelTrace::track(TraceTrack::Kind kind) const {
     const auto found = std::ranges::find(tracks, kind, &TraceTrack::kind);
     return found == tracks.end() ? nullptr : &*found;

@@ -49,6 +49,8 @@ struct TraceTrack {
     std::vector<TraceRow> rows;
     std::uint64_t count = 0;
     std::uint64_t cut = 0; ///< spans that the last row shows shorter than they were
+
+    bool anyIn(TimeRange range) const;
 };
 
 /// A span's place in a track.

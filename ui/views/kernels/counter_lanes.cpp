@@ -38,30 +38,21 @@ Lane* CounterLanes::first() const {
 }
 
 void CounterLanes::show(const TimelinePtr& timeline, std::optional<TimeRange> work, double bytesPerSecond) {
-    for (CounterLane& lane : lanes_) {
+    for (const CounterLane& lane : lanes_) {
         showLane(lane, timeline, work, bytesPerSecond);
     }
 }
 
-/// Once for a run: what the user opens stays open.
-void CounterLanes::foldEmpty(CounterLane& shown, const TimelinePtr& timeline, TimeRange work) {
-    const bool empty = std::ranges::none_of(shown.counters, [&](const std::string& name) {
-        const auto all = timeline->counters().columns(name, work.begin, std::max(work.begin + 1, work.end), 1);
-        return !all.empty() && all.front().known;
-    });
-    if (empty != shown.folded) {
-        shown.folded = empty;
-        shown.lane->setCollapsed(empty);
-    }
-}
-
-void CounterLanes::showLane(CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work,
+void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work,
                             double bytesPerSecond) {
     TimeRange range = time_->range();
     if (work && work->length() > 0) {
         range = {std::max(range.begin, work->begin), std::min(range.end, work->end)};
         if (timeline) {
-            foldEmpty(shown, timeline, *work);
+            shown.lane->foldWhileEmpty(std::ranges::none_of(shown.counters, [&](const std::string& name) {
+                const auto all = timeline->counters().columns(name, work->begin, work->end, 1);
+                return !all.empty() && all.front().known;
+            }));
         }
     }
     const std::vector<std::string> recorded = timeline ? timeline->counters().names() : std::vector<std::string>();

@@ -31,11 +31,9 @@ private:
     struct CounterLane {
         CurveLane* lane = nullptr;
         std::vector<std::string> counters;
-        bool folded = false; ///< by foldEmpty
     };
-    void showLane(CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work,
+    void showLane(const CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work,
                   double bytesPerSecond);
-    void foldEmpty(CounterLane& shown, const TimelinePtr& timeline, TimeRange work);
 
     TimeCursor* time_;
     std::vector<CounterLane> lanes_;

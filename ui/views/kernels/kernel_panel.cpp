@@ -259,7 +259,8 @@ void KernelPanel::refresh() {
         part->setVisible(row.has_value());
     }
     hint_->setVisible(!row);
-    hint_->setText(stats_ ? tr("This run recorded no kernels.") : QString());
+    hint_->setText(stats_ ? tr("This run recorded no kernels. Choose a step, a layer or an op in the trace.")
+                          : QString());
     if (!row) {
         return;
     }

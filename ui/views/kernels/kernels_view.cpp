@@ -283,6 +283,9 @@ void KernelsView::updateLanes() {
     }
     for (std::size_t i = 0; i < otherLanes_.size(); ++i) {
         show(otherLanes_[i], i < others.size() ? std::optional(others[i]) : std::nullopt);
+        if (i < others.size() && trace_->work.length() > 0) {
+            otherLanes_[i]->foldWhileEmpty(!trace_->tracks[others[i]].anyIn(trace_->work));
+        }
     }
 }
 

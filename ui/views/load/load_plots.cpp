@@ -61,7 +61,7 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
     if (side.stage("Expand") != nullptr) {
         const QString packed = QString::fromStdString(kernels::packedTitles());
         rows.push_back({tr("Expand"), bars(side, QStringLiteral("Expand"),
-                                           tr("%1 to BF16, %2 written").arg(packed, rate("Expand")))});
+                                           tr("%1 to BF16, written at %2").arg(packed, rate("Expand")))});
     } else {
         base::TimeNs begin = side.length;
         for (const profiler::LoadStage& stage : side.stages) {

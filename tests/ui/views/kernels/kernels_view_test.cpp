@@ -215,6 +215,7 @@ private slots:
     void opensOnTheStepsAndCountsNothingElse() {
         test::RecordedRun run;
         run.span("Kernels", "convert", 0.1, 0.2, 0, 0);
+        run.span("Read", "weights", 0.1, 0.2, 0, 0);
         for (int i = 0; i < 10; ++i) {
             run.counter("gpu.sm_active", i, 0);
             run.counter("gpu.tensor_active", i, 0);
@@ -239,6 +240,7 @@ private slots:
         QTRY_VERIFY(lane("SM active")->facts().contains(QStringLiteral("mean 75")));
         QVERIFY(!lane("SM active")->collapsed());
         QVERIFY(lane("Tensor pipe")->collapsed()); // it has no sample of the work
+        QVERIFY(lane("Host")->collapsed());
         QVERIFY(!lane("Tensor pipe")->facts().contains(QStringLiteral("0.0")));
     }
 
