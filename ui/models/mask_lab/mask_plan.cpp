@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/mask_lab/mask_plan.h"
 
+#include <cstddef>
+
 #include "base/error.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/op.h"
