@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/passing_file.h"
 
 namespace vitrine::base {
 
@@ -86,6 +88,45 @@ void requireReplaceable(const std::string& path, const OutputKind& kind) {
     }
     throw BadInput(fmt::format("{}: exists and is not {} that Vitrine wrote; name another file or remove this one",
                                path, kind.name));
+}
+
+void writeOutput(const std::string& path, const std::function<void(std::ostream&)>& write) {
+    std::error_code none;
+    if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
+        std::ofstream out(path, std::ios::binary); // a pipe or a device: nothing can take its name
+        errno = 0;
+        if (out) {
+            write(out);
+            out.close();
+        }
+        if (!out) {
+            failWriting(path, errno);
+        }
+        return;
+    }
+    removeAbandonedFiles(path);
+    const std::string passing = passingName(path);
+    errno = 0;
+    try {
+        std::ofstream out(passing, std::ios::binary | std::ios::trunc);
+        if (!out) {
+            failWriting(path, errno);
+        }
+        write(out);
+        out.close();
+        if (!out) {
+            failWriting(path, errno);
+        }
+        if (std::rename(passing.c_str(), path.c_str()) != 0) {
+            failWriting(path, errno);
+        }
+    } catch (...) {
+        const int reason = errno;
+        // Not there when it could not even be made.
+        std::remove(passing.c_str());
+        errno = reason;
+        throw;
+    }
 }
 
 void failWriting(const std::string& path, int error) {

@@ -6,6 +6,8 @@
 // else. What is there is known by its first bytes, never by its name. Thread-safe.
 
 #include <cstddef>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -34,6 +36,10 @@ inline constexpr unsigned kTablesApplicationId = 0x56545442; ///< "VTTB"
 /// Throws BadInput "PATH: what" when a file of another kind is at `path`, or at the end of the links that it is. Files
 /// that are not there, empty files, folders, pipes and devices pass: those are the business of who opens them.
 void requireReplaceable(const std::string& path, const OutputKind& kind);
+
+/// Writes beside `path` and renames: no reader sees half a file, and what was there stays when writing fails. Throws as
+/// failWriting does, and what `write` throws. Ask requireReplaceable() first.
+void writeOutput(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 /// Throws for a write that failed with `error` (an errno): Internal when the disk is full or broken or a limit of the
 /// file's size is reached, BadInput for a place that cannot be written.

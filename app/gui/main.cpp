@@ -4,7 +4,10 @@
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QRegularExpression>
 #include <QStandardPaths>
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -53,9 +56,46 @@ QStringList wordsOf(int argc, char** argv) {
 }
 
 /// Whether the command line asks for text alone, which needs no display.
-bool asksForText(QCommandLineParser& parser, const Options& options, const QStringList& words) {
-    parser.parse(words);
+bool asksForText(const QCommandLineParser& parser, const Options& options) {
     return parser.isSet(options.help) || parser.isSet(options.version) || parser.isSet(QStringLiteral("help-all"));
+}
+
+/// The words without those that QApplication takes for itself, such as "-platform offscreen".
+QStringList withoutQtWords(const QStringList& words) {
+    static const QStringList withValue{QStringLiteral("platform"),        QStringLiteral("platformpluginpath"),
+                                       QStringLiteral("platformtheme"),   QStringLiteral("plugin"),
+                                       QStringLiteral("style"),           QStringLiteral("stylesheet"),
+                                       QStringLiteral("qwindowgeometry"), QStringLiteral("qwindowicon"),
+                                       QStringLiteral("qwindowtitle"),    QStringLiteral("geometry"),
+                                       QStringLiteral("display"),         QStringLiteral("session")};
+    static const QStringList alone{QStringLiteral("reverse"), QStringLiteral("widgetcount"), QStringLiteral("nograb"),
+                                   QStringLiteral("dograb"), QStringLiteral("sync")};
+    QStringList own;
+    for (qsizetype i = 0; i < words.size(); ++i) {
+        const bool option = words[i].startsWith(QLatin1Char('-'));
+        const QString name = words[i].mid(words[i].startsWith(QLatin1String("--")) ? 2 : 1);
+        if (option && (alone.contains(name) || withValue.contains(name.section(QLatin1Char('='), 0, 0)))) {
+            i += withValue.contains(name) ? 1 : 0;
+        } else {
+            own << words[i];
+        }
+    }
+    return own;
+}
+
+/// Qt ends the program with an abort where it finds no display.
+bool hasDisplay(const QStringList& words) {
+    return std::ranges::any_of(std::array{"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"},
+                               [](const char* name) { return !qgetenv(name).isEmpty(); }) ||
+           std::ranges::any_of(words, [](const QString& word) {
+               return word.startsWith(QLatin1String("-platform")) || word.startsWith(QLatin1String("--platform")) ||
+                      word.startsWith(QLatin1String("-display")) || word.startsWith(QLatin1String("--display"));
+           });
+}
+
+int failUsage(const QString& what) {
+    std::fprintf(stderr, "vitrine-gui: error: %s\n", qPrintable(what));
+    return 2;
 }
 
 int runProgram(int argc, char** argv) {
@@ -63,7 +103,12 @@ int runProgram(int argc, char** argv) {
     QCoreApplication::setApplicationVersion(QStringLiteral(VITRINE_VERSION));
     QCommandLineParser parser;
     const Options options(parser);
-    if (asksForText(parser, options, wordsOf(argc, argv))) {
+    const QStringList words = wordsOf(argc, argv);
+    if (!parser.parse(withoutQtWords(words))) {
+        return failUsage(QObject::tr("%1; `vitrine-gui --help` lists the options")
+                             .arg(parser.errorText().remove(QRegularExpression(QStringLiteral("\\.$")))));
+    }
+    if (asksForText(parser, options)) {
         const QCoreApplication app(argc, argv);
         parser.process(app);
         return 0;
@@ -71,6 +116,10 @@ int runProgram(int argc, char** argv) {
     const bool scaled = qEnvironmentVariableIsSet("QT_SCALE_FACTOR");
     if (asksToRender(argc, argv)) {
         qputenv("QT_QPA_PLATFORM", "offscreen"); // pictures need no display
+    } else if (!hasDisplay(words)) {
+        return failUsage(
+            QObject::tr("no display: DISPLAY and WAYLAND_DISPLAY are not set; start it in a desktop session, "
+                        "or use --render DIR"));
     }
     QApplication app(argc, argv);
     QApplication::setApplicationDisplayName(QStringLiteral("Vitrine"));
@@ -82,9 +131,8 @@ int runProgram(int argc, char** argv) {
     if (parser.isSet(options.render)) {
         const QSize window = vitrine::app::windowSize(parser.value(options.size));
         if (window.isEmpty()) {
-            std::fprintf(stderr, "vitrine-gui: error: --size: %s is no size from 900x600 to 8192x8192\n",
-                         qPrintable(parser.value(options.size)));
-            return 2;
+            return failUsage(
+                QObject::tr("--size: %1 is no size from 900x600 to 8192x8192").arg(parser.value(options.size)));
         }
         vitrine::ui::Theme::instance().install();
         const QStringList wanted = parser.value(options.views).split(QLatin1Char(','), Qt::SkipEmptyParts);

@@ -99,7 +99,7 @@ json chunkChoice(const ReplyHead& head, std::size_t choice, json content, json f
 } // namespace
 
 std::string_view apiFinishReason(engine::FinishReason finish) {
-    return finish == engine::FinishReason::Length ? "length" : "stop";
+    return finish == engine::FinishReason::Length || finish == engine::FinishReason::Context ? "length" : "stop";
 }
 
 json replyObject(const ReplyHead& head, const std::vector<ReplyChoice>& choices, const Usage& usage) {

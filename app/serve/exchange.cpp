@@ -17,11 +17,10 @@ std::optional<ApiError> errorOf(const engine::BatchResult& result) {
     if (!result.refusal.empty()) {
         return ApiError(kBadRequest, result.refusal);
     }
-    switch (result.result.finish) {
-    case engine::FinishReason::Length:
-    case engine::FinishReason::StopToken:
-    case engine::FinishReason::StopText:
+    if (engine::isComplete(result.result.finish)) {
         return std::nullopt;
+    }
+    switch (result.result.finish) {
     case engine::FinishReason::Cancelled:
         return ApiError(kUnavailable, "the server stopped before the answer was complete", {}, "server_stopping");
     case engine::FinishReason::OutOfMemory:

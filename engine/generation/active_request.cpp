@@ -27,10 +27,17 @@ FinishReason finishReasonOf(const base::Error& error) {
     }
 }
 
+bool isComplete(FinishReason reason) {
+    return reason == FinishReason::Length || reason == FinishReason::Context || reason == FinishReason::StopToken ||
+           reason == FinishReason::StopText;
+}
+
 std::string_view finishReasonName(FinishReason reason) {
     switch (reason) {
     case FinishReason::Length:
         return "length";
+    case FinishReason::Context:
+        return "context";
     case FinishReason::StopToken:
         return "stop_token";
     case FinishReason::StopText:
@@ -105,7 +112,7 @@ TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float l
     } else if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
         taken.finish = FinishReason::StopToken;
     } else if (remaining() <= 0) {
-        taken.finish = FinishReason::Length;
+        taken.finish = request_.cutToContext ? FinishReason::Context : FinishReason::Length;
     }
     if (answer_ && taken.finish != FinishReason::None && !answer_->stopped()) {
         const AnswerPiece rest = answer_->finish();

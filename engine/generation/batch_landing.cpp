@@ -77,7 +77,7 @@ void BatchEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
     }
     // The callback may have cancelled it.
     if (taken.finish != FinishReason::None && unended(number) != nullptr) {
-        if (taken.finish != FinishReason::Length) {
+        if (taken.finish != FinishReason::Length && taken.finish != FinishReason::Context) {
             scheduler_->stop(number);
         }
         endRow(row, taken.finish, time, finishReasonName(taken.finish));

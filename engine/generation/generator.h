@@ -11,6 +11,8 @@
 // before the ids of the step before it are read. A stop condition is then seen one step late, and what was computed
 // after it is dropped.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -47,6 +49,7 @@ Sampling fromGenerationConfig(const GenerationConfig& config);
 struct GenerateRequest {
     std::vector<std::int32_t> prompt;
     std::int64_t maxNewTokens = 128;
+    bool cutToContext = false; ///< maxNewTokens is the rest of the model's context, which was less than was asked for
     Sampling sampling;
     std::vector<std::int32_t> stopTokens; ///< ids that end the request; the stop token is the last id of the answer
     std::vector<std::string> stopTexts;   ///< end the request; they need a tokenizer
@@ -59,9 +62,14 @@ struct GenerateRequest {
     std::optional<std::uint32_t> samplingNumber;
 };
 
-/// Why a request ended. Cancelled, OutOfMemory and Failed: before its answer was complete.
-enum class FinishReason : std::uint8_t { None, Length, StopToken, StopText, Cancelled, OutOfMemory, Failed };
-/// "length", "stop_token", "stop_text", "cancelled", "out_of_memory", "failed"; None: "unfinished".
+/// Why a request ended. Length: all new tokens that were asked for; Context: the model's context is full. Cancelled,
+/// OutOfMemory and Failed: before its answer was complete.
+enum class FinishReason : std::uint8_t { None, Length, Context, StopToken, StopText, Cancelled, OutOfMemory, Failed };
+/// How many requests ended for each reason, by its number.
+using FinishCounts = std::array<std::uint64_t, 8>;
+/// Length, Context, StopToken and StopText: the answer is complete.
+bool isComplete(FinishReason reason);
+/// "length", "context", "stop_token", "stop_text", "cancelled", "out_of_memory", "failed"; None: "unfinished".
 std::string_view finishReasonName(FinishReason reason);
 /// The finish reason of requests that had not ended when a run failed with this error.
 FinishReason finishReasonOf(const base::Error& error);

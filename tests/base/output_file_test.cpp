@@ -4,8 +4,11 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <ostream>
 #include <string>
 
 #include "base/error.h"
@@ -36,6 +39,24 @@ std::string sqliteWith(const std::string& application) {
 
 std::string safetensorsWith(const std::string& header) {
     return std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header;
+}
+
+TEST(OutputFile, WhatFailsLeavesWhatWasThere) {
+    const TempFolder folder;
+    const std::string path = folder.file("there");
+    writeOutput(path, [](std::ostream& out) { out << "first"; });
+    EXPECT_THROW(writeOutput(path,
+                             [](std::ostream& out) {
+                                 out << "half";
+                                 throw Internal("no more");
+                             }),
+                 Internal);
+    EXPECT_THROW(writeOutput(path, [](std::ostream& out) { out.setstate(std::ios::badbit); }), Error);
+    std::ifstream in(path);
+    std::string text;
+    in >> text;
+    EXPECT_EQ(text, "first");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()), {}), 1);
 }
 
 TEST(OutputFile, ReplacesItsOwnKindAlone) {

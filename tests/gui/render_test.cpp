@@ -10,22 +10,44 @@
 class RenderTest final : public QObject {
     Q_OBJECT
 
+    static QProcessEnvironment withoutDisplay() {
+        QProcessEnvironment bare = QProcessEnvironment::systemEnvironment();
+        for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) {
+            bare.remove(QString::fromLatin1(name));
+        }
+        return bare;
+    }
+
 private slots:
     /// Neither of them makes a window.
     void answersWithoutADisplay() {
         for (const auto& [option, text] : {std::pair{"--version", "vitrine "}, {"--help", "--render"}}) {
             QProcess program;
-            QProcessEnvironment bare = QProcessEnvironment::systemEnvironment();
-            for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) {
-                bare.remove(QString::fromLatin1(name));
-            }
-            program.setProcessEnvironment(bare);
+            program.setProcessEnvironment(withoutDisplay());
             program.start(QStringLiteral(VITRINE_GUI_PROGRAM), {QString::fromLatin1(option)});
             QVERIFY2(program.waitForFinished(60'000), qPrintable(program.errorString()));
             QCOMPARE(program.exitStatus(), QProcess::NormalExit);
             QCOMPARE(program.exitCode(), 0);
             const QString said = QString::fromUtf8(program.readAllStandardOutput());
             QVERIFY2(said.contains(QString::fromLatin1(text)), qPrintable(said));
+        }
+    }
+
+    /// One line and a wrong usage, not an abort of Qt.
+    void saysWhatIsWrongWithoutADisplay() {
+        for (const auto& [words, wrong] : {std::pair{QStringList{QStringLiteral("--nonsense")}, "nonsense"},
+                                           {QStringList{QStringLiteral("--render")}, "--render"},
+                                           {QStringList{}, "no display"}}) {
+            QProcess program;
+            program.setProcessEnvironment(withoutDisplay());
+            program.start(QStringLiteral(VITRINE_GUI_PROGRAM), words);
+            QVERIFY2(program.waitForFinished(60'000), qPrintable(program.errorString()));
+            QCOMPARE(program.exitStatus(), QProcess::NormalExit);
+            QCOMPARE(program.exitCode(), 2);
+            const QString errors = QString::fromUtf8(program.readAllStandardError());
+            QVERIFY2(errors.startsWith(QStringLiteral("vitrine-gui: error: ")), qPrintable(errors));
+            QVERIFY2(errors.contains(QString::fromLatin1(wrong)), qPrintable(errors));
+            QCOMPARE(errors.count(QLatin1Char('\n')), qsizetype(1));
         }
     }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/experiment/ending_words.h"
 #include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::app {
@@ -73,6 +74,19 @@ private:
     ProgressBar bar_;
 };
 
+/// Beside the answer, which stays as it is for scripts: a line on a terminal, else one for -v.
+void noteEnding(const json& metrics, const engine::Experiment& experiment) {
+    const std::string words = metrics.is_object() ? engine::endingWords(metrics, experiment) : std::string();
+    if (words.empty()) {
+        return;
+    }
+    if (::isatty(STDERR_FILENO) == 1) {
+        std::fprintf(stderr, "(%s)\n", words.c_str());
+    } else {
+        base::logInfo(words);
+    }
+}
+
 } // namespace
 
 int runAndPrint(const engine::Experiment& experiment, const std::string& sessionFile, const GlobalOptions& options) {
@@ -107,6 +121,7 @@ int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment
                                  "timeline has gaps\n",
                                  base::formatGrouped(lost)));
         }
+        noteEnding(metrics, experiment);
         if (outcome.run > 0 && outcome.unsaved.empty()) {
             base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));
         }

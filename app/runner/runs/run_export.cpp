@@ -2,18 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/runs/run_export.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "base/output_file.h"
-#include "base/passing_file.h"
 #include "profiler/export/chrome_trace.h"
 #include "profiler/export/csv.h"
 #include "profiler/timeline/gap_facet.h"
@@ -27,32 +24,6 @@ using nlohmann::json;
 
 /// Pieces of the run in memory.csv.
 constexpr int kTotalsRows = 2000;
-
-void writeFile(const std::string& path, const std::function<void(std::ostream&)>& write) {
-    base::removeAbandonedFiles(path);
-    const std::string passing = base::passingName(path);
-    errno = 0;
-    try {
-        std::ofstream out(passing, std::ios::binary | std::ios::trunc);
-        if (!out) {
-            base::failWriting(path, errno);
-        }
-        write(out);
-        out.close();
-        if (!out) {
-            base::failWriting(path, errno);
-        }
-        if (std::rename(passing.c_str(), path.c_str()) != 0) {
-            base::failWriting(path, errno);
-        }
-    } catch (...) {
-        const int reason = errno;
-        // Not there when it could not even be made.
-        std::remove(passing.c_str());
-        errno = reason;
-        throw;
-    }
-}
 
 base::TimeBase timeBaseOf(const sessions::RunInfo& run) {
     const json environment = json::parse(run.environmentJson, nullptr, false);
@@ -93,7 +64,7 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         base::requireReplaceable(files.back(), base::kTableOutput);
     }
     for (std::size_t i = 0; i < tables.size(); ++i) {
-        writeFile(files[i], tables[i].second);
+        base::writeOutput(files[i], tables[i].second);
     }
     return files;
 }
@@ -107,7 +78,7 @@ void exportChromeTrace(const sessions::SessionFile& session, sessions::RunId run
     options.timeBase = timeBaseOf(info);
     options.allocations = allocations;
     base::requireReplaceable(file, base::kChromeOutput);
-    writeFile(file, [&](std::ostream& out) { profiler::writeChromeTrace(*timeline, options, out); });
+    base::writeOutput(file, [&](std::ostream& out) { profiler::writeChromeTrace(*timeline, options, out); });
 }
 
 } // namespace vitrine::app

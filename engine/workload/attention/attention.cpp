@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/attention/block_mask_cache.h"
 #include "engine/attention/device_blocks.h"
@@ -13,7 +14,10 @@
 #include "engine/language/program_choice.h"
 #include "engine/workload/attention/attention_run.h"
 #include "engine/workload/attention/attention_tensors.h"
+#include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/results.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/core/op.h"
 #include "kernels/ops/attention/flex_attention.h"
 
 namespace vitrine::engine {
@@ -46,6 +50,7 @@ struct Loaded {
 struct Direction {
     double seconds = 0;
     std::optional<double> full;
+    std::optional<double> planned; ///< what the plan of the kernel says; a CPU has none
 };
 
 class AttentionRun {
@@ -65,9 +70,11 @@ public:
         }
         compileKernels(backward);
         forwardTimes_.seconds = medianSeconds(forward_, "Forward");
+        forwardTimes_.planned = plannedSeconds(forward_);
         addTimes("forward", forwardTimes_);
         if (backward) {
             backwardTimes_.seconds = medianSeconds(backward_, "Backward");
+            backwardTimes_.planned = plannedSeconds(backward_);
             addTimes("backward", backwardTimes_);
         }
         if (run_.spec.has("output") && context_.can().computesValues) {
@@ -251,6 +258,16 @@ private:
         }));
     }
 
+    /// The device profile knows what the kernel reaches; a device without one is asked for its rates.
+    template <class Op> std::optional<double> plannedSeconds(const Op& op) {
+        if (context_.can().runsOnHost) {
+            return std::nullopt;
+        }
+        const std::string profile = profileOfDevice(context_.traits().name);
+        const kernels::DeviceTraits traits = profile.empty() ? context_.traits() : kernels::loadDeviceProfile(profile);
+        return kernels::rooflineSeconds(kernels::cost(op, traits), traits);
+    }
+
     /// The same tensors and score without the mask. Its results take the place of the masked ones, which are written by
     /// now.
     void timeFull(bool backward) {
@@ -352,8 +369,8 @@ private:
         return 4 * kernels::computedElements(forward_) * static_cast<double>(in_.q.shape[3]);
     }
 
-    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms, and predicted_NAME_ms: that time by the share
-    /// of blocks that are computed.
+    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms. predicted_NAME_ms: what the plan of the
+    /// kernel says; on a CPU, which has no plan, the time without the mask by the share of blocks that are computed.
     void addTimes(const std::string& name, const Direction& times) {
         const double flops = forwardFlops() * (name == "backward" ? 2.5 : 1);
         json& out = run_.metrics;
@@ -361,8 +378,10 @@ private:
         out[name + "_tflops"] = times.seconds > 0 ? json(flops / times.seconds * 1e-12) : json();
         if (times.full.has_value()) {
             out["full_" + name + "_ms"] = *times.full * 1e3;
-            out["predicted_" + name + "_ms"] =
-                *times.full * 1e3 * (blocks_ != nullptr ? 1 - blocks_->blockSparsity() : 1);
+        }
+        if (times.planned || times.full) {
+            const double computed = blocks_ != nullptr ? 1 - blocks_->blockSparsity() : 1;
+            out["predicted_" + name + "_ms"] = 1e3 * (times.planned ? *times.planned : *times.full * computed);
         }
     }
 

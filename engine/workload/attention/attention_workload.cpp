@@ -119,6 +119,8 @@ std::optional<std::string> words(const Experiment&, const json& report) {
         rows.push_back({name, rate(name + "_ms"), rate(name + "_tflops")});
         if (report.contains("full_" + name + "_ms")) {
             rows.push_back({name + " without the mask", rate("full_" + name + "_ms"), ""});
+        }
+        if (report.contains("predicted_" + name + "_ms")) {
             rows.push_back({name + " predicted", rate("predicted_" + name + "_ms"), ""});
         }
     }

@@ -61,7 +61,8 @@ bool limitRow(ArrivingRequest& item, std::int64_t limit) {
     }
     const std::int64_t wanted =
         std::exchange(item.request.maxNewTokens, std::min(item.request.maxNewTokens, limit - prompt));
-    return wanted > item.request.maxNewTokens;
+    item.request.cutToContext = wanted > item.request.maxNewTokens;
+    return item.request.cutToContext;
 }
 
 /// The tokenizer is there for every row, wherever the first text stands.
@@ -228,8 +229,10 @@ void BatchTally::add(const BatchResult& result) {
     refused_ += result.refusal.empty() ? 0 : 1;
     cancelled_ += finish == FinishReason::Cancelled ? 1 : 0;
     failed_ += finish == FinishReason::OutOfMemory || finish == FinishReason::Failed ? 1 : 0;
-    const bool finished =
-        finish == FinishReason::Length || finish == FinishReason::StopToken || finish == FinishReason::StopText;
+    if (result.refusal.empty()) {
+        ++endings_[static_cast<std::size_t>(finish)];
+    }
+    const bool finished = isComplete(finish);
     finished_ += finished ? 1 : 0;
     if (result.admitted < 0) {
         return;
@@ -257,6 +260,7 @@ void BatchTally::addTo(Json& metrics, std::int64_t generated, base::TimeNs until
     metrics[result::kRefusedRequests.key] = refused_;
     metrics[result::kCancelledRequests.key] = cancelled_;
     metrics[result::kFailedRequests.key] = failed_;
+    metrics[result::kFinishReasons.key] = finishCountsJson(endings_);
     metrics[result::kGeneratedTokens.key] = generated;
     metrics[result::kSeconds.key] = took;
     metrics[result::kTokensPerSecond.key] = took > 0 ? static_cast<double>(generated) / took : 0.0;

@@ -47,9 +47,9 @@ public:
     explicit BatchTally(base::TimeNs from = 0) : begin_(from), end_(from), from_(from) {}
 
     void add(const BatchResult& result);
-    /// Adds requests, finished_requests, refused_requests, cancelled_requests, generated_tokens (the argument
-    /// `generated`), seconds, tokens_per_second, ttft, tpot and e2e to the metrics. `until` is the time of the last
-    /// generated token, when that is later than the end of every request.
+    /// Adds requests, finished_requests, refused_requests, cancelled_requests, finish_reasons, generated_tokens
+    /// (the argument `generated`), seconds, tokens_per_second, ttft, tpot and e2e to the metrics. `until` is the time
+    /// of the last generated token, when that is later than the end of every request.
     void addTo(nlohmann::json& metrics, std::int64_t generated, base::TimeNs until = 0) const;
 
     std::int64_t requests() const { return requests_; }
@@ -62,6 +62,7 @@ private:
     };
     void note(Time time, double seconds);
 
+    FinishCounts endings_{};
     std::int64_t requests_ = 0, finished_ = 0, refused_ = 0, cancelled_ = 0, failed_ = 0;
     std::array<Times, 3> times_;
     base::TimeNs begin_, end_;

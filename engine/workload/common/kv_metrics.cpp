@@ -28,7 +28,7 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
                                               : options.kind == KvCacheKind::Paged ? "paged"
                                                                                    : "dynamic"},
                                      {"head_dim", config.headDim},
-                                     {"context_limit", config.maxPositions},
+                                     {"context_limit", contextLimit(config)},
                                      {"groups", std::move(groups)}};
 }
 

@@ -213,6 +213,7 @@ void limitToContext(const ModelConfig& config, GenerateRequest& request) {
     }
     if (request.maxNewTokens > config.maxPositions - prompt) {
         request.maxNewTokens = config.maxPositions - prompt;
+        request.cutToContext = true;
         base::logWarning(fmt::format("max_new_tokens: cut to {}, the rest of the model's context of {} tokens",
                                      request.maxNewTokens, config.maxPositions));
     }

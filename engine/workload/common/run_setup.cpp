@@ -243,6 +243,16 @@ Json categoryJson(const base::CategoryBytes& bytes) {
     return out;
 }
 
+Json finishCountsJson(const FinishCounts& counts) {
+    Json out = Json::object();
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] > 0) {
+            out[finishReasonName(static_cast<FinishReason>(i))] = counts[i];
+        }
+    }
+    return out;
+}
+
 void addLoadMetrics(Json& metrics, const LoadReport& report) {
     metrics[result::kLoadSeconds.key] = report.seconds;
     metrics[result::kBytesRead.key] = report.bytesRead;

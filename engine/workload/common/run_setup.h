@@ -140,6 +140,8 @@ StreamedToken streamed(const GeneratedToken& token);
 /// Adds model, weights, dtype, backend, time_base, device, threads (CPU) and device_profile (Meta) to run.metrics.
 void addContextMetrics(const Run& run, kernels::Context& context);
 /// Adds load_seconds, bytes_read and resident_bytes, and weights_kept when the weights are those of an earlier run.
+/// The metric finish_reasons: reasons with their counts, without those that none ended for.
+nlohmann::json finishCountsJson(const FinishCounts& counts);
 void addLoadMetrics(nlohmann::json& metrics, const LoadReport& report);
 /// Adds peak_bytes, peak_by_category, max_by_category, current and reserved bytes, and host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);

@@ -37,20 +37,12 @@ inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSe
                                                                &kEntries};
 inline constexpr std::array<const ResultField*, 6> kPlanSet{
     &kFits, &kStepSecondsEstimate, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
-inline constexpr std::array<const ResultField*, 14> kAnswerSet{&kPromptTokens,
-                                                               &kIds,
-                                                               &kText,
-                                                               &kFinishReason,
-                                                               &kLogprobs,
-                                                               &kTopLogprobs,
-                                                               &kRequests,
-                                                               &kMaxNewTokens,
-                                                               &kGeneratedTokens,
-                                                               &kDecodeSteps,
-                                                               &kPrefillSeconds,
-                                                               &kPrefillCompileSeconds,
-                                                               &kDecodeSeconds,
-                                                               &kDecodeTokensPerSecond};
+inline constexpr std::array<const ResultField*, 15> kAnswerSet{
+    &kPromptTokens,          &kIds,           &kText,
+    &kFinishReason,          &kFinishReasons, &kLogprobs,
+    &kTopLogprobs,           &kRequests,      &kMaxNewTokens,
+    &kGeneratedTokens,       &kDecodeSteps,   &kPrefillSeconds,
+    &kPrefillCompileSeconds, &kDecodeSeconds, &kDecodeTokensPerSecond};
 inline constexpr std::array<const ResultField*, 13> kKvSet{
     &kKvBytes,     &kKvPageBytes,    &kKvPageBytesByGroup,  &kKvCache,       &kKvCacheDtype,
     &kKvCacheKind, &kKvCacheHeadDim, &kKvCacheContextLimit, &kKvCacheGroups, &kLayers,

@@ -81,6 +81,9 @@ inline constexpr ResultField kPromptTokens{"prompt_tokens", ResultUnit::Count, "
 inline constexpr ResultField kIds{"ids", ResultUnit::List, "token ids"};
 inline constexpr ResultField kText{"text", ResultUnit::Text, "text"};
 inline constexpr ResultField kFinishReason{"finish_reason", ResultUnit::Text, "why it ended"};
+/// Of several requests: how many ended for each reason.
+inline constexpr ResultField kFinishReasons{"finish_reasons", ResultUnit::Count, "answers by why they ended",
+                                            Better::Neither, true};
 inline constexpr ResultField kLogprobs{"logprobs", ResultUnit::List, "log-probabilities"};
 inline constexpr ResultField kTopLogprobs{"top_logprobs", ResultUnit::List, "likely tokens"};
 /// A number; of a run of several prompts the list of their answers.
@@ -261,14 +264,14 @@ inline constexpr ResultField kForwardTflops{"forward_tflops", ResultUnit::Terafl
 inline constexpr ResultField kFullForwardMs{"full_forward_ms", ResultUnit::Milliseconds, "forward without the mask",
                                             Better::Less};
 inline constexpr ResultField kPredictedForwardMs{"predicted_forward_ms", ResultUnit::Milliseconds,
-                                                 "forward, predicted by the share of blocks"};
+                                                 "forward, predicted"};
 inline constexpr ResultField kBackwardMs{"backward_ms", ResultUnit::Milliseconds, "backward", Better::Less};
 inline constexpr ResultField kBackwardTflops{"backward_tflops", ResultUnit::TeraflopsPerSecond, "backward rate",
                                              Better::More};
 inline constexpr ResultField kFullBackwardMs{"full_backward_ms", ResultUnit::Milliseconds, "backward without the mask",
                                              Better::Less};
 inline constexpr ResultField kPredictedBackwardMs{"predicted_backward_ms", ResultUnit::Milliseconds,
-                                                  "backward, predicted by the share of blocks"};
+                                                  "backward, predicted"};
 inline constexpr ResultField kBlockSize{"block_size", ResultUnit::Count, "block size"};
 inline constexpr ResultField kBlockSparsity{"block_sparsity", ResultUnit::Share, "block sparsity"};
 inline constexpr ResultField kFullShare{"full_share", ResultUnit::Share, "full blocks"};

@@ -61,8 +61,10 @@ Json resultJson(const GenerateResult& result, bool hasText, bool logprobs) {
 void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool logprobs) {
     std::int64_t generated = 0;
     Json requests = Json::array();
+    FinishCounts endings{};
     for (const GenerateResult& result : report.results) {
         generated += static_cast<std::int64_t>(result.ids.size());
+        ++endings[static_cast<std::size_t>(result.finish)];
         requests.push_back(resultJson(result, hasText, logprobs));
     }
     if (!requests.empty()) {
@@ -70,6 +72,7 @@ void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool l
     }
     if (requests.size() > 1) {
         metrics[result::kRequests.key] = std::move(requests);
+        metrics[result::kFinishReasons.key] = finishCountsJson(endings);
     }
     metrics[result::kGeneratedTokens.key] = generated;
     metrics[result::kDecodeSteps.key] = report.decodeSteps;

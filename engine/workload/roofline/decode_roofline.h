@@ -55,9 +55,9 @@ std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateR
 /// metrics["roofline"]: bandwidth (bytes/s) and bandwidth_source, parts {experts, attention (layers of models without
 /// experts), head, kv_cache: bytes per token}, bytes_per_token, floor_seconds_per_token, seconds_per_token, ratio of
 /// the two, sequences, context_tokens, experts_hit and experts_counted. On CUDA the bandwidth is measured once in a
-/// process, in the memory that is free on the device; so call this after the model is destroyed. When the device
-/// profile gives a higher bandwidth, that one is used. On the CPU the bandwidth is measured when the run decoded for a
-/// second or longer.
+/// process, in the memory that is free on the device; so call this after the model is destroyed. A device
+/// with a shipped profile has the bandwidth of that, so that all texts of one machine name one. On the CPU the
+/// bandwidth is measured when the run decoded for a second or longer.
 void addRooflineMetrics(const Run& run, kernels::Context& context, const DecodeRoofline& roofline);
 
 } // namespace vitrine::engine

@@ -142,8 +142,11 @@ Ceilings ceilingsOf(const sessions::RunInfo& run) {
         return ceilings;
     }
     ceilings.device = textOf(base::textAt(*device, "name"));
-    ceilings.bytesPerSecond = base::numberAt(*device, "memory_bandwidth").value_or(0);
-    ceilings.dtype = textOf(engine::textOf(base::parsedObject(run.metricsJson), engine::result::kDtype));
+    // The bandwidth that the decode roofline of the same run names; runs without decoding have the device's.
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
+    ceilings.bytesPerSecond = engine::numberOf(metrics, engine::result::kRooflineBandwidth)
+                                  .value_or(base::numberAt(*device, "memory_bandwidth").value_or(0));
+    ceilings.dtype = textOf(engine::textOf(metrics, engine::result::kDtype));
     // Rates of arithmetic stand in the shipped profile of the same device.
     const QString id = textOf(base::textAt(*device, "id"));
     const auto shipped = kernels::deviceProfileNames();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -310,46 +311,37 @@ std::vector<KernelTrace::Launched> indexByScope(const TraceTrack& track) {
     return places;
 }
 
+/// What the steps take. Kernels that end after the last step's launch belong to it; those before the first one load.
+TimeRange workOf(const TraceTrack& scopes, const TraceTrack* kernels) {
+    std::optional<TimeRange> work;
+    const auto take = [&work](const TraceSpan& span) {
+        work = work ? TimeRange{std::min(work->begin, span.begin), std::max(work->end, span.end)}
+                    : TimeRange{span.begin, span.end};
+    };
+    const auto takeAll = [&take](const TraceTrack& track, base::TimeNs from) {
+        for (const TraceRow& row : track.rows) {
+            for (const TraceSpan& span : row.spans) {
+                if (span.begin >= from) {
+                    take(span);
+                }
+            }
+        }
+    };
+    // The rows of the steps stand first, and the first of them alone has their title.
+    const QString step = QObject::tr("Step");
+    for (std::size_t i = 0;
+         i < scopes.rows.size() && (i == 0 ? scopes.rows[i].title == step : scopes.rows[i].title.isEmpty()); ++i) {
+        std::ranges::for_each(scopes.rows[i].spans, take);
+    }
+    if (!work) {
+        takeAll(kernels != nullptr ? *kernels : scopes, std::numeric_limits<base::TimeNs>::min());
+    } else if (kernels != nullptr) {
+        takeAll(*kernels, work->begin);
+    }
+    return work.value_or(TimeRange{});
+}
+
 } // namespace
-
-std::size_t TraceRow::firstEndingAfter(TimeNs time) const {
-    return static_cast<std::size_t>(std::ranges::upper_bound(spans, time, {}, &TraceSpan::end) - spans.begin());
-}
-
-std::size_t TraceRow::firstEndingAfter(TimeNs time, std::size_t from) const {
-    std::size_t low = from, reach = 1;
-    while (low + reach < spans.size() && spans[low + reach].end <= time) {
-        low += reach;
-        reach *= 2;
-    }
-    const auto begin = spans.begin() + static_cast<std::ptrdiff_t>(std::min(low, spans.size()));
-    const auto end = spans.begin() + static_cast<std::ptrdiff_t>(std::min(low + reach + 1, spans.size()));
-    return static_cast<std::size_t>(std::ranges::upper_bound(begin, end, time, {}, &TraceSpan::end) - spans.begin());
-}
-
-std::optional<std::size_t> TraceRow::at(TimeNs time) const {
-    const std::size_t index = firstEndingAfter(time);
-    return index < spans.size() && spans[index].begin <= time ? std::optional(index) : std::nullopt;
-}
-
-const TraceTrack* KernelTrace::track(TraceTrack::Kind kind) const {
-    const auto found = std::ranges::find(tracks, kind, &TraceTrack::kind);
-    return found == tracks.end() ? nullptr : &*found;
-}
-
-std::vector<TracePlace> KernelTrace::kernelsOf(std::uint64_t scope) const {
-    std::vector<TracePlace> places;
-    for (const Launched& at : std::ranges::equal_range(byScope, scope, {}, &Launched::scope)) {
-        places.push_back({at.row, at.index});
-    }
-    return places;
-}
-
-std::optional<TracePlace> KernelTrace::placeOfScope(std::uint64_t scope) const {
-    const auto found = std::ranges::lower_bound(scopesAt, scope, {}, &Launched::scope);
-    return found != scopesAt.end() && found->scope == scope ? std::optional(TracePlace{found->row, found->index})
-                                                            : std::nullopt;
-}
 
 KernelTracePtr kernelTrace(const RunTimeline& timeline) {
     auto trace = std::make_shared<KernelTrace>();
@@ -373,12 +365,8 @@ KernelTracePtr kernelTrace(const RunTimeline& timeline) {
         }
         mergeTail(trace->eventBegins, before, std::less());
     }
+    trace->work = workOf(trace->tracks.front(), kernels);
     return trace;
-}
-
-QString traceName(const RunTimeline& timeline, const TraceSpan& span) {
-    const QString name = textOf(timeline.text(span.name));
-    return span.number >= 0 ? name + QLatin1Char(' ') + QString::number(span.number) : name;
 }
 
 } // namespace vitrine::ui

@@ -49,6 +49,8 @@ struct TraceTrack {
     std::vector<TraceRow> rows;
     std::uint64_t count = 0;
     std::uint64_t cut = 0; ///< spans that the last row shows shorter than they were
+
+    bool anyIn(TimeRange range) const;
 };
 
 /// A span's place in a track.
@@ -60,6 +62,7 @@ struct TracePlace {
 struct KernelTrace {
     std::vector<TraceTrack> tracks;        ///< scopes, kernels, other lanes of the device, lanes of the host
     std::vector<base::TimeNs> eventBegins; ///< of kernels, else of ops: the axis of events
+    TimeRange work;                        ///< from the first step to the end of the last, or of the events; else empty
     std::uint64_t kernels = 0, graphs = 0, ops = 0;
     std::uint64_t projected = 0; ///< steps of graphs, whose ops stand at the times of their kernels
 

@@ -51,8 +51,9 @@ std::optional<std::int64_t> endOf(const KvGeometry& geometry, const std::optiona
     if (room) {
         end = kvTokensWithin(geometry, room->free());
     }
-    *byModel = geometry.contextLimit > 0 && geometry.sequences == 1 && (!end || *end >= geometry.contextLimit);
-    return *byModel ? std::optional(geometry.contextLimit) : end;
+    const std::int64_t context = geometry.contextTokens();
+    *byModel = context > 0 && (!end || *end >= context);
+    return *byModel ? std::optional(context) : end;
 }
 
 FlatNode changeRow(const QString& name, const QString& why, const KvGeometry& changed, const KvGeometry& now,
@@ -205,6 +206,12 @@ QString bySaved(const KvSummary& facts, std::uint64_t held, std::uint64_t withou
         .arg(layersText(layers), bytesText(saved), where, shareOfCache(share), window);
 }
 
+QString ofSequences(const KvGeometry& geometry) {
+    return geometry.sequences > 1
+               ? QObject::tr(" of %1 sequences together").arg(countText(static_cast<qint64>(geometry.sequences)))
+               : QString();
+}
+
 } // namespace
 
 KvSentences kvSentences(const KvSummary& facts, const std::optional<KvRoom>& room) {
@@ -230,6 +237,10 @@ KvSentences kvSentences(const KvSummary& facts, const std::optional<KvRoom>& roo
         words.first = QObject::tr("Every token takes **%1**; the cache holds %2 %3.")
                           .arg(bytesText(each), bytesText(last.total()), at);
     }
+    if (!facts.ending.isEmpty()) {
+        words.second +=
+            (words.second.isEmpty() ? QString() : QStringLiteral(" ")) + QObject::tr("The run %1.").arg(facts.ending);
+    }
     bool byModel = false;
     const auto end = endOf(geometry, room, &byModel);
     if (!end) {
@@ -238,8 +249,9 @@ KvSentences kvSentences(const KvSummary& facts, const std::optional<KvRoom>& roo
     const QString budget = room ? bytesText(room->budget) : QString();
     words.second +=
         (words.second.isEmpty() ? QString() : QStringLiteral(" ")) +
-        (byModel ? QObject::tr("The model ends first, at %1 tokens.").arg(countText(*end))
-                 : QObject::tr("Under the budget of %1 memory ends at %2 tokens.").arg(budget, countText(*end)));
+        (byModel ? QObject::tr("The model ends first, at %1 tokens%2.").arg(countText(*end), ofSequences(geometry))
+                 : QObject::tr("Under the budget of %1 memory ends at %2 tokens%3.")
+                       .arg(budget, countText(*end), ofSequences(geometry)));
     for (const char* dtype : {"fp8", "int8"}) {
         const auto smaller = kvInType(geometry, QString::fromLatin1(dtype));
         bool otherByModel = false;

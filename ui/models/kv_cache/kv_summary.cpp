@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json_values.h"
 #include "base/trace.h"
+#include "engine/workload/experiment/ending_words.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "profiler/analysis/kv_curve.h"
@@ -217,6 +219,9 @@ KvSummary kvSummary(const sessions::RunInfo& run, const profiler::RunTimeline* t
         facts.turn = turnOf(run, timeline);
     }
     facts.planned = runSummary(run).virtualTime;
+    if (const auto experiment = engine::Experiment::read(run.specJson)) {
+        facts.ending = textOf(engine::endingWords(base::parsedObject(run.metricsJson), *experiment));
+    }
     if (timeline == nullptr) {
         return facts;
     }

@@ -39,7 +39,10 @@ struct KvGeometry {
     QString dtype;
     std::int64_t sequences = 1;    ///< that share the tokens evenly
     std::int64_t headDim = 0;      ///< elements of a head's row; 0: not known
-    std::int64_t contextLimit = 0; ///< tokens that the model can take; 0: not known
+    std::int64_t contextLimit = 0; ///< tokens that the model can take in a sequence; 0: not known
+
+    /// Of all sequences together; 0: not known.
+    std::int64_t contextTokens() const { return contextLimit * sequences; }
 
     std::uint64_t full(double tokens) const; ///< of all sequences together, `tokens` in all
     std::uint64_t sliding(double tokens) const;
@@ -70,6 +73,7 @@ struct KvSummary {
     std::optional<KvGeometry> geometry;
     std::vector<KvSample> samples; ///< by tokens, each number once: the last time it was seen
     std::optional<KvTurn> turn;    ///< of a run of one prompt and one sequence
+    QString ending;                ///< why the run's answers ended, "ended at a stop token"; empty: not known
     bool planned = false;          ///< on Meta: the samples are a plan, nothing was measured
 
     bool empty() const { return samples.empty(); }

@@ -235,6 +235,7 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& tim
                  : side.weights == QLatin1String("dequantized") ? QObject::tr("Dequantized")
                                                                 : QString::fromStdString(run.name);
     side.budget = runSummary(run).budget;
+    side.predicted = runSummary(run).virtualTime || engine::textOf(metrics, engine::result::kTimeBase) == "virtual";
     if (!side.budget) {
         side.budget = engine::countOf(metrics, engine::result::kBudgetBytes);
     }

@@ -57,6 +57,7 @@ struct LoadSide {
     base::TimeNs peakTime = 0;
     std::optional<std::uint64_t> onDisk, bytesRead, pinned, budget;
     int repeats = 1;
+    bool predicted = false; ///< on a virtual clock: times and rates are a plan's
 
     std::uint64_t residentWeights() const; ///< all parts that are weights
     const LoadPoint& at(base::TimeNs time) const;

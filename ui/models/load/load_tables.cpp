@@ -89,6 +89,14 @@ QString shortTitle(const std::optional<LoadSide>& side) {
                                                            : side->title;
 }
 
+QString loadTitle(const LoadPair& pair) {
+    const bool a = pair.a && pair.a->predicted, b = pair.b && pair.b->predicted;
+    return a && (b || !pair.b) ? QObject::tr("Load, predicted")
+           : a                 ? QObject::tr("Load, A predicted")
+           : b                 ? QObject::tr("Load, B predicted")
+                               : QObject::tr("Load");
+}
+
 template <class F> auto of(const std::optional<LoadSide>& side, F field) -> std::optional<decltype(field(*side))> {
     return side ? std::optional(field(*side)) : std::nullopt;
 }
@@ -129,7 +137,7 @@ FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::option
 }
 
 FlatTreePtr loadTable(const LoadPair& pair) {
-    TableMaker table(QObject::tr("Load"), shortTitle(pair.a), shortTitle(pair.b));
+    TableMaker table(loadTitle(pair), shortTitle(pair.a), shortTitle(pair.b));
     const double longest = std::max(pair.a ? pair.a->seconds : 0, pair.b ? pair.b->seconds : 0);
     const bool millis = longest < 0.1;
     const auto time = [&](const LoadSide& side) { return millis ? side.seconds * 1e3 : side.seconds; };
@@ -225,7 +233,10 @@ FlatTreePtr loadTwin(const LoadPair& pair) {
             const auto text = [](OptionalBytes ns) {
                 return ns ? durationText(static_cast<base::TimeNs>(*ns)) : unknownText();
             };
-            add(QObject::tr("%1, busy").arg(QString::fromLatin1(stage)), a, b, text(a), text(b), true);
+            const bool predicted = (pair.a && pair.a->predicted) || (pair.b && pair.b->predicted);
+            add((predicted ? QObject::tr("%1, busy, predicted") : QObject::tr("%1, busy"))
+                    .arg(QString::fromLatin1(stage)),
+                a, b, text(a), text(b), true);
         }
     }
     return table;

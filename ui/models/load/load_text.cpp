@@ -88,15 +88,19 @@ LoadText loadText(const LoadPair& pair, const AfterLoad& after, const AfterLoad&
                 .arg(countText(mine.promptTokens));
     }
     const bool measured = mine.decode && theirs.decode;
-    const QString nothing = mine.priced
+    const bool predicted = mine.priced || theirs.priced || a.predicted || b.predicted;
+    const QString nothing = predicted
                                 ? QObject::tr("These figures are predicted: load both on a device to measure them.")
                                 : QObject::tr("No loss of speed was measured.");
     const QString rest =
-        mine.priced ? QObject::tr("These figures are predicted.") : QObject::tr("No other loss of speed was measured.");
-    words.cost = !costs.isEmpty() ? costs.join(QLatin1Char(' ')) + (measured ? QLatin1Char(' ') + rest : QString())
-                 : measured       ? same + nothing
-                            : QObject::tr("Not measured yet: load again with a prompt, or generate once with each "
-                                          "kind of weights, to see decode and prefill here.");
+        predicted ? QObject::tr("These figures are predicted.") : QObject::tr("No other loss of speed was measured.");
+    words.cost =
+        !costs.isEmpty() ? costs.join(QLatin1Char(' ')) + (measured || predicted ? QLatin1Char(' ') + rest : QString())
+        : measured       ? same + nothing
+        : predicted      ? QObject::tr("Times and rates are predicted. Plan with a prompt to see decode and prefill "
+                                            "here.")
+                         : QObject::tr("Not measured yet: load again with a prompt, or generate once with each "
+                                            "kind of weights, to see decode and prefill here.");
     return words;
 }
 

@@ -165,17 +165,17 @@ QString readableName(const std::string& name) {
     return text;
 }
 
-std::string layerText(const engine::ModelConfig& config, std::int64_t window) {
+std::string layerText(double cap, std::int64_t window) {
     std::string text;
     if (window > 0) {
         text += fmt::format("WINDOW = {}\n\n", window);
     }
-    if (config.attentionSoftCap > 0) {
-        text += fmt::format("CAP = {}\n\n", config.attentionSoftCap);
+    if (cap > 0) {
+        text += fmt::format("CAP = {}\n\n", cap);
     }
     text += "def mask(b, h, q_idx, kv_idx):\n    causal = q_idx >= kv_idx\n";
     text += window > 0 ? "    near = q_idx - kv_idx < WINDOW\n    return causal & near\n" : "    return causal\n";
-    if (config.attentionSoftCap > 0) {
+    if (cap > 0) {
         text += "\ndef score(score, b, h, q_idx, kv_idx):\n    return torch.tanh(score / CAP) * CAP\n";
     }
     return text;
@@ -248,6 +248,24 @@ std::string suggestedCapture(const std::string& name, const MaskSizes& sizes) {
     return engine::documentsText(name, exampleLengths(std::max(sizes.queries, sizes.keys)));
 }
 
+bool isLayerOfAModel(const MaskSource& source) {
+    const auto withoutNumbers = [](std::string text) {
+        std::erase_if(text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; });
+        return text;
+    };
+    const std::string text = withoutNumbers(source.text);
+    const bool own = source.mask.empty() && source.score.empty() && source.parameters.empty() &&
+                     source.captures.empty() && source.tensorsFile.empty();
+    for (const int window : {0, 1}) {
+        for (const int cap : {0, 1}) {
+            if (own && text == withoutNumbers(layerText(cap, window))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 MaskModel maskModel(const std::string& model, const std::map<std::string, std::string>& overrides) {
     const engine::ModelConfig config = engine::openModel(model, overrides).config;
     MaskModel out;
@@ -266,7 +284,7 @@ MaskModel maskModel(const std::string& model, const std::map<std::string, std::s
         layer.title = window > 0 ? QObject::tr("Layer %1, sliding %2").arg(i).arg(countText(window))
                                  : QObject::tr("Layer %1, full attention").arg(i);
         layer.source.name = QStringLiteral("%1 %2").arg(out.name, layer.title).toStdString();
-        layer.source.text = layerText(config, window);
+        layer.source.text = layerText(config.attentionSoftCap, window);
         out.layers.push_back(std::move(layer));
     }
     return out;

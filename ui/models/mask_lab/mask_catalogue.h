@@ -34,6 +34,9 @@ struct MaskLayer {
     QString title; ///< "Layer 3, full attention", "Layer 12, sliding 128"
     MaskSource source;
 };
+/// Whether a source is what maskModel made of some layer, as it was.
+bool isLayerOfAModel(const MaskSource& source);
+
 struct MaskModel {
     QString name;
     MaskSizes heads; ///< heads, kvHeads and headDim of the model; the rest is unset

@@ -161,9 +161,22 @@ void MaskLab::setScores(Scores scores) {
     }
 }
 
+void MaskLab::setPlannedDevice(const std::string& profile) {
+    if (profile == plannedDevice_) {
+        return;
+    }
+    plannedDevice_ = profile;
+    for (int i = 0; i < kSides; ++i) {
+        if (side(i).map) {
+            plan(i);
+        }
+    }
+}
+
 bool MaskLab::settled() const {
     return !timer_.isActive() && std::all_of(work_.begin(), work_.end(), [](const auto& work) {
-        return !work->dirty && !work->build.busy() && !work->density.busy() && !work->blockSizes.busy();
+        return !work->dirty && !work->build.busy() && !work->density.busy() && !work->blockSizes.busy() &&
+               !work->plan.busy();
     });
 }
 
@@ -264,13 +277,30 @@ void MaskLab::takeBuilt(int index, const Built& built) {
         side.map = atPlane(built.map);
         side.density.reset();
         side.blockSizes.clear();
+        side.plan.reset();
     }
     emit studyChanged(index);
     if (built.map) {
         emit mapChanged(index);
         emit numbersChanged(index);
         count(index);
+        plan(index);
     }
+}
+
+void MaskLab::plan(int index) {
+    Work& work = *work_[static_cast<std::size_t>(index)];
+    const MaskMapPtr map = side(index).map;
+    work.plan.start([map, sizes = sizes_, device = plannedDevice_] { return maskPlan(*map, sizes, device); },
+                    [this, key = &work, map](std::optional<MaskPlan> made) {
+                        const int to = sideOf(key);
+                        Side& side = sides_[static_cast<std::size_t>(to)];
+                        if (side.map && side.map->blocks == map->blocks) {
+                            side.plan = std::move(made);
+                            emit timesChanged(to);
+                        }
+                        emit workingChanged();
+                    });
 }
 
 void MaskLab::count(int index) {

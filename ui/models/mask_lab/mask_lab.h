@@ -9,10 +9,13 @@
 #include <QObject>
 #include <QTimer>
 #include <array>
+#include <optional>
+#include <string>
 
 #include "sessions/session_file.h"
 #include "ui/models/common/latest_job.h"
 #include "ui/models/mask_lab/mask_numbers.h"
+#include "ui/models/mask_lab/mask_plan.h"
 #include "ui/models/mask_lab/mask_study.h"
 #include "ui/models/mask_lab/mask_times.h"
 
@@ -35,6 +38,7 @@ public:
         double densitySeconds = 0;             ///< that it took to count
         std::vector<MaskBlockSize> blockSizes; ///< of `map`; empty: not counted yet
         QString error;                         ///< why the newest source has no map beyond its text
+        std::optional<MaskPlan> plan;          ///< of `map`: times of a GPU; empty: not made yet
         std::optional<MaskTimes> times;        ///< measured of this source
         sessions::RunId run = 0;               ///< the run that has them
         MaskSource timedSource;                ///< what was measured
@@ -42,6 +46,8 @@ public:
         bool working = false;
         /// The program or the sizes were changed after it was measured.
         bool timesStale(const MaskSizes& now) const;
+        /// Those that belong to the program and the sizes on the screen.
+        const MaskTimes* timesOf(const MaskSizes& now) const { return times && !timesStale(now) ? &*times : nullptr; }
     };
 
     explicit MaskLab(QObject* parent = nullptr);
@@ -72,6 +78,8 @@ public:
     void setSizes(const MaskSizes& sizes);
     void setPlane(std::int64_t batch, std::int64_t head);
     void setScores(Scores scores);
+    /// The device profile that plans are made for.
+    void setPlannedDevice(const std::string& profile);
 
     /// Nothing is being read, built or counted.
     bool settled() const;
@@ -97,10 +105,11 @@ private:
         bool stopped = false;
     };
     struct Work {
-        explicit Work(QObject* owner) : build(owner), density(owner), blockSizes(owner) {}
+        explicit Work(QObject* owner) : build(owner), density(owner), blockSizes(owner), plan(owner) {}
         LatestJob<Built> build;
         LatestJob<std::pair<double, double>> density; ///< and the seconds that it took
         LatestJob<std::vector<MaskBlockSize>> blockSizes;
+        LatestJob<std::optional<MaskPlan>> plan;
         base::StopSource stopBuild, stopCount;
         bool dirty = false;
     };
@@ -109,6 +118,7 @@ private:
     void start(int side);
     void takeBuilt(int side, const Built& built);
     void count(int side);
+    void plan(int side);
     void rebuildAll(int delayMs);
     /// The side that this work belongs to now: sides may have changed places.
     int sideOf(const Work* work) const { return work == work_[0].get() ? 0 : 1; }
@@ -120,6 +130,7 @@ private:
     MaskSizes sizes_;
     std::int64_t batch_ = 0, head_ = 0;
     Scores scores_ = Scores::Zero;
+    std::string plannedDevice_ = kPlannedDevice;
     QTimer timer_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/json_values.h"
 #include "base/trace.h"
+#include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -56,6 +57,24 @@ MaskRuns::MaskRuns(MaskLab* lab, SessionDocument* document, RunController* runs,
     if (runs_ != nullptr) {
         connectController();
     }
+    if (devices_ != nullptr) {
+        connect(devices_, &DeviceFeed::devicesChanged, this, &MaskRuns::planForDevice);
+        connect(devices_, &DeviceFeed::choiceChanged, this, &MaskRuns::planForDevice);
+    }
+    planForDevice();
+}
+
+/// The chosen GPU, else the first one that has a profile.
+void MaskRuns::planForDevice() {
+    std::string profile;
+    const std::vector<DeviceEntry> devices = devices_ != nullptr ? devices_->devices() : std::vector<DeviceEntry>();
+    const int chosen = devices_ != nullptr ? devices_->chosen() : -1;
+    for (int i = 0; i < static_cast<int>(devices.size()); ++i) {
+        const DeviceEntry& device = devices[static_cast<std::size_t>(i)];
+        const std::string found = device.gpu() ? engine::profileOfDevice(device.name.toStdString()) : std::string();
+        profile = !found.empty() && (profile.empty() || i == chosen) ? found : profile;
+    }
+    lab_->setPlannedDevice(profile.empty() ? kPlannedDevice : profile);
 }
 
 void MaskRuns::connectController() {
@@ -143,7 +162,9 @@ void MaskRuns::nameModel() {
     const RunInfo* run = document_->run(document_->runA());
     const auto experiment = run != nullptr ? engine::Experiment::read(run->specJson) : std::nullopt;
     if (experiment && !experiment->text("model").empty()) {
-        emit modelNamed(experiment->text("model"), experiment->pairs("set"));
+        const std::vector<std::int64_t> lengths = lengthsOfRun(run->id);
+        emit modelNamed(experiment->text("model"), experiment->pairs("set"),
+                        lengths.empty() ? 0 : *std::ranges::max_element(lengths));
     }
 }
 

@@ -46,8 +46,8 @@ public:
 signals:
     void sidesSwapped();
     /// The model that run A names, after each change of the runs. The overrides are the settings of the model's
-    /// configuration.
-    void modelNamed(const std::string& name, const std::map<std::string, std::string>& overrides);
+    /// configuration; `tokens` is the length of the run's longest sequence, 0: not known.
+    void modelNamed(const std::string& name, const std::map<std::string, std::string>& overrides, qint64 tokens);
     void measuringChanged();                  ///< a measurement or another run began or ended
     void measuringSaid(const QString& words); ///< how far the measurement is; empty: it has ended
     void failed(const QString& sentence);     ///< empty: what failed before is settled
@@ -69,6 +69,7 @@ private:
     void loadRun(int side, const sessions::RunInfo& run);
     void takeRun(int side, const sessions::RunInfo& run, const std::vector<std::string>& modTexts);
     void nameModel();
+    void planForDevice();
 
     MaskLab* lab_;
     SessionDocument* document_;

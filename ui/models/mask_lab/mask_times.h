@@ -13,9 +13,10 @@
 namespace vitrine::ui {
 
 struct MaskDirectionTimes {
-    double measured = 0;             ///< milliseconds
-    std::optional<double> full;      ///< without the mask
-    std::optional<double> predicted; ///< of the full time by the share of blocks that are computed
+    double measured = 0;        ///< milliseconds
+    std::optional<double> full; ///< without the mask
+    std::optional<double>
+        predicted; ///< by the plan of the kernel; on a CPU of the full time by the share of computed blocks
     std::optional<double> tflops;
     /// 1 - measured / full; none without both.
     std::optional<double> saved() const;

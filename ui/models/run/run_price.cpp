@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/run/run_price.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
@@ -42,6 +43,10 @@ std::optional<RunPrice> runPrice(const std::string& metricsJson) {
             price.peakByCategory[static_cast<std::size_t>(i)] = base::bytesAt(*split, name.c_str()).value_or(0);
         }
     }
+    price.newTokens = engine::countOf(metrics, engine::result::kMaxNewTokens).value_or(0);
+    price.context = engine::countOf(metrics, engine::result::kKvCacheContextLimit).value_or(0);
+    const std::uint64_t asked = engine::countOf(metrics, engine::result::kPromptTokens).value_or(0) + price.newTokens;
+    price.cutTokens = price.context > 0 && asked > price.context ? std::min(asked - price.context, price.newTokens) : 0;
     price.device = textOf(engine::textOf(metrics, engine::result::kDevice));
     return price;
 }

@@ -19,6 +19,8 @@ struct RunPrice {
     std::uint64_t missing = 0; ///< by which the peak exceeds the budget
     bool fits = true;
     base::CategoryBytes peakByCategory{};
+    /// Of the answer; cut: those that the model's context of `context` tokens has no room for.
+    std::uint64_t newTokens = 0, cutTokens = 0, context = 0;
     QString device; ///< empty: not said
 };
 

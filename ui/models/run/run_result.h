@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the Run view says of a run that has just ended, from the fields of `--json`. Pure function.
+// What the Run view says of a run that has ended, from the fields of `--json`. Pure function.
 
 #include <QString>
 #include <cstdint>
@@ -17,8 +17,8 @@ struct RunResult {
     QString errorDetails;                  ///< JSON in lines; empty: there was no error
 };
 
-/// Why an answer ended: "ended at a stop token", "ended at the limit of 64 new tokens"; empty where that is not known
-/// or the answers are many.
+/// Why an answer ended: "ended at a stop token", "ended: 3 at a stop token, 1 at the limit of new tokens"; empty where
+/// that is not known.
 QString endingText(const std::string& metricsJson, const std::string& experimentJson);
 
 /// Nothing where the text is no JSON object.

@@ -3,10 +3,13 @@
 #include "ui/models/session/run_export.h"
 
 #include <QFileInfo>
-#include <fstream>
+#include <cstddef>
 #include <functional>
+#include <iterator>
+#include <ostream>
+#include <utility>
 
-#include "base/error.h"
+#include "base/output_file.h"
 #include "profiler/export/chrome_trace.h"
 #include "profiler/export/csv.h"
 #include "ui/models/session/run_summary.h"
@@ -18,17 +21,6 @@ namespace {
 
 constexpr int kMemoryRows = 2000;
 
-void write(const QString& path, const std::function<void(std::ostream&)>& body) {
-    std::ofstream file(path.toStdString(), std::ios::binary | std::ios::trunc);
-    if (file) {
-        body(file);
-        file.flush();
-    }
-    if (!file) {
-        throw base::BadInput(path.toStdString() + ": not written; choose another folder or free some space");
-    }
-}
-
 } // namespace
 
 QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::RunInfo& run, ExportFormat format,
@@ -37,7 +29,9 @@ QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::Run
         profiler::ChromeTraceOptions options;
         options.runName = QStringLiteral("#%1 %2").arg(run.id).arg(runTitle(run)).toStdString();
         options.timeBase = runSummary(run).virtualTime ? base::TimeBase::Virtual : base::TimeBase::Monotonic;
-        write(path, [&](std::ostream& out) { profiler::writeChromeTrace(timeline, options, out); });
+        base::requireReplaceable(path.toStdString(), base::kChromeOutput);
+        base::writeOutput(path.toStdString(),
+                          [&](std::ostream& out) { profiler::writeChromeTrace(timeline, options, out); });
         return {path};
     }
     const QFileInfo info(path);
@@ -49,9 +43,12 @@ QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::Run
         {"spans", [&](std::ostream& out) { profiler::writeSpansCsv(timeline, out); }},
         {"memory", [&](std::ostream& out) { profiler::writeTotalsCsv(timeline, kMemoryRows, out); }}};
     QStringList files;
-    for (const auto& [name, body] : tables) {
-        files << stem + QLatin1Char('-') + QString::fromLatin1(name) + QStringLiteral(".csv");
-        write(files.last(), body);
+    for (const auto& table : tables) {
+        files << stem + QLatin1Char('-') + QString::fromLatin1(table.first) + QStringLiteral(".csv");
+        base::requireReplaceable(files.last().toStdString(), base::kTableOutput);
+    }
+    for (std::size_t i = 0; i < std::size(tables); ++i) {
+        base::writeOutput(files[static_cast<qsizetype>(i)].toStdString(), tables[i].second);
     }
     return files;
 }

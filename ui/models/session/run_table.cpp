@@ -244,7 +244,7 @@ QVariant RunTable::headerData(int section, Qt::Orientation orientation, int role
 
 Qt::ItemFlags RunTable::flags(const QModelIndex& index) const {
     Qt::ItemFlags flags = QAbstractTableModel::flags(index);
-    if (editable_ && index.isValid() && (index.column() == Name || index.column() == Tags)) {
+    if (index.isValid() && ((renamable_ && index.column() == Name) || index.column() == Tags)) {
         flags |= Qt::ItemIsEditable;
     }
     return flags;

@@ -44,7 +44,8 @@ public:
 
     /// Rows that stay the same keep their places and selection.
     void setRuns(const std::vector<sessions::RunInfo>& runs);
-    void setEditable(bool on) { editable_ = on; }
+    /// Tags can be edited also where names cannot: what a file does not take of them is kept in memory.
+    void setRenamable(bool on) { renamable_ = on; }
     const sessions::RunInfo& run(int row) const { return rows_[static_cast<std::size_t>(row)].run; }
     const RunSummary& facts(int row) const;
     int rowOf(sessions::RunId id) const; ///< -1: none
@@ -73,7 +74,7 @@ private:
     const RunSummary& factsOf(const Row& row) const;
 
     std::vector<Row> rows_;
-    bool editable_ = true;
+    bool renamable_ = true;
 };
 
 class RunTableProxy final : public QSortFilterProxyModel {

@@ -51,6 +51,7 @@ public:
     void close();
     bool isOpen() const { return open_; }
     const QString& path() const { return path_; }
+    /// Runs can be neither added, renamed nor deleted. Notes and tags can be edited: see edit().
     bool readOnly() const { return readOnly_; }
     /// Whether what is shown is on the disk; looked at twice a second.
     SessionKeeping keeping() const;

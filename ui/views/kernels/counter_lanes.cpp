@@ -37,14 +37,24 @@ Lane* CounterLanes::first() const {
     return lanes_.front().lane;
 }
 
-void CounterLanes::show(const TimelinePtr& timeline, double bytesPerSecond) {
+void CounterLanes::show(const TimelinePtr& timeline, std::optional<TimeRange> work, double bytesPerSecond) {
     for (const CounterLane& lane : lanes_) {
-        showLane(lane, timeline, bytesPerSecond);
+        showLane(lane, timeline, work, bytesPerSecond);
     }
 }
 
-void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timeline, double bytesPerSecond) {
-    const TimeRange range = time_->range();
+void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timeline, std::optional<TimeRange> work,
+                            double bytesPerSecond) {
+    TimeRange range = time_->range();
+    if (work && work->length() > 0) {
+        range = {std::max(range.begin, work->begin), std::min(range.end, work->end)};
+        if (timeline) {
+            shown.lane->foldWhileEmpty(std::ranges::none_of(shown.counters, [&](const std::string& name) {
+                const auto all = timeline->counters().columns(name, work->begin, work->end, 1);
+                return !all.empty() && all.front().known;
+            }));
+        }
+    }
     const std::vector<std::string> recorded = timeline ? timeline->counters().names() : std::vector<std::string>();
     const bool rate = shown.counters.size() > 1;
     const double unit = rate ? 1e9 : 0.01;
@@ -53,8 +63,7 @@ void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timelin
     QStringList facts;
     for (std::size_t i = 0; timeline && i < shown.counters.size(); ++i) {
         const std::string& name = shown.counters[i];
-        const auto whole = timeline->counters().columns(name, range.begin, std::max(range.begin + 1, range.end), 1);
-        if (whole.empty() || !whole.front().known) {
+        if (std::ranges::find(recorded, name) == recorded.end()) {
             continue;
         }
         Curve curve;
@@ -77,6 +86,13 @@ void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timelin
             return QString::number(value / unit, 'f', rate || value / unit >= 10 ? 0 : 1) + QStringLiteral("\u00A0") +
                    unitName;
         };
+        if (range.end <= range.begin) {
+            continue; // nothing of the work is in view
+        }
+        const auto whole = timeline->counters().columns(name, range.begin, range.end, 1);
+        if (whole.empty() || !whole.front().known) {
+            continue;
+        }
         facts << QObject::tr("%1mean %2, most %3")
                      .arg(rate ? curves.back().name + QLatin1Char(' ') : QString(), words(whole.front().mean),
                           words(whole.front().largest));
@@ -85,7 +101,8 @@ void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timelin
     shown.lane->setVisible(std::ranges::find(recorded, shown.counters.front()) != recorded.end());
     const double top = rate ? (bytesPerSecond > 0 ? bytesPerSecond : 5e12) / unit : 100;
     shown.lane->setTopText(rate ? rateText(top * unit) : QStringLiteral("100\u00A0%"));
-    shown.lane->setFacts(facts.join(QStringLiteral("   ")));
+    shown.lane->setFacts(facts.empty() ? QObject::tr("no samples of the work in view")
+                                       : facts.join(QStringLiteral("   ")));
     shown.lane->setCurves(std::move(curves), top, false);
 }
 

@@ -89,9 +89,17 @@ void KernelPanel::setShapes(std::map<std::string, LaunchShape> shapes) {
     refresh();
 }
 
+void KernelPanel::setScope(std::optional<ScopeFacts> scope) {
+    if (scope || scope_) {
+        scope_ = std::move(scope);
+        refresh();
+    }
+}
+
 void KernelPanel::setKernel(const QString& name) {
-    if (wanted_ != name) {
+    if (wanted_ != name || scope_) {
         wanted_ = name;
+        scope_.reset();
         refresh();
     }
 }
@@ -182,7 +190,66 @@ FlatTreePtr KernelPanel::launchFacts(const std::string& name, const UsedVariant*
     return tree;
 }
 
+FlatTreePtr KernelPanel::timeFacts(const ScopeFacts& scope) const {
+    auto tree = factTree(tr("Time"));
+    tree->nodes = {factRow(tr("from"), instantText(scope.time.begin)),
+                   factRow(tr("duration"), durationText(scope.time.length()))};
+    if (!scope.place.isEmpty()) {
+        tree->nodes.insert(tree->nodes.begin(), factRow(tr("in"), scope.place));
+    }
+    if (scope.kernels > 0) {
+        tree->nodes.push_back(factRow(
+            tr("kernels"),
+            tr("%1, %2 together").arg(countText(static_cast<qint64>(scope.kernels)), durationText(scope.kernelTime))));
+    } else {
+        tree->nodes.push_back(factRow(tr("kernels"), tr("none recorded")));
+    }
+    return tree;
+}
+
+FlatTreePtr KernelPanel::workFacts(const ScopeFacts& scope) const {
+    auto tree = factTree(tr("Work"));
+    if (scope.bytes == 0 && scope.flops == 0) {
+        return tree;
+    }
+    const double seconds = static_cast<double>(scope.time.length()) * 1e-9;
+    const auto rate = [&](std::uint64_t amount) { return seconds > 0 ? static_cast<double>(amount) / seconds : 0; };
+    tree->nodes = {factRow(tr("bytes"), bytesText(scope.bytes), exactBytesText(scope.bytes)),
+                   factRow(tr("bandwidth"), rateText(rate(scope.bytes))),
+                   factRow(tr("arithmetic"), flopRateText(rate(scope.flops)))};
+    if (const auto part =
+            stats_ ? stats_->ceilings.share(scope.bytes, scope.flops, scope.time.length()) : std::optional<double>()) {
+        tree->nodes.push_back(factRow(tr("of roofline"), shareText(*part)));
+    }
+    return tree;
+}
+
+void KernelPanel::showScope(const ScopeFacts& scope) {
+    header_->setTitle(tr("Scope"));
+    name_->setText(scope.name);
+    name_->setToolTip(scope.name);
+    time_->setTable(timeFacts(scope));
+    const FlatTreePtr work = workFacts(scope);
+    work_->setTable(work);
+    const bool dots = stats_ && !stats_->dots.empty();
+    for (QWidget* part : std::initializer_list<QWidget*>{name_, time_}) {
+        part->show();
+    }
+    for (QWidget* part : std::initializer_list<QWidget*>{variant_, launch_, hint_}) {
+        part->hide();
+    }
+    work_->setVisible(!work->nodes.empty());
+    rooflineHead_->setVisible(dots);
+    roofline_->setVisible(dots);
+    roofline_->setChosen(scope.name);
+}
+
 void KernelPanel::refresh() {
+    if (scope_) {
+        showScope(*scope_);
+        return;
+    }
+    header_->setTitle(tr("Kernel"));
     const QString name = kernel();
     const auto row = stats_ ? kernelNamed(stats_->table, name.toStdString()) : std::nullopt;
     name_->setText(name);
@@ -192,7 +259,8 @@ void KernelPanel::refresh() {
         part->setVisible(row.has_value());
     }
     hint_->setVisible(!row);
-    hint_->setText(stats_ ? tr("This run recorded no kernels.") : QString());
+    hint_->setText(stats_ ? tr("This run recorded no kernels. Choose a step, a layer or an op in the trace.")
+                          : QString());
     if (!row) {
         return;
     }
@@ -209,7 +277,7 @@ void KernelPanel::refresh() {
 }
 
 QString KernelPanel::asText() const {
-    QStringList parts{kernel()};
+    QStringList parts{name()};
     for (const FactTable* table : {variant_, time_, work_, launch_}) {
         if (table->isVisibleTo(this)) {
             parts << table->asText();

@@ -7,9 +7,11 @@
 
 #include <QScrollArea>
 #include <map>
+#include <optional>
 
 #include "ui/models/kernels/kernel_variants.h"
 #include "ui/models/kernels/launch_shapes.h"
+#include "ui/models/kernels/scope_facts.h"
 #include "ui/widgets/base/controls.h"
 
 namespace vitrine::ui {
@@ -27,9 +29,12 @@ public:
     void setStats(KernelStatsPtr stats);
     void setVariants(VariantListPtr variants);
     void setShapes(std::map<std::string, LaunchShape> shapes);
-    /// Empty: the kernel that takes most of the time.
+    /// A step, a layer or an op in place of a kernel; nothing: the kernel again.
+    void setScope(std::optional<ScopeFacts> scope);
+    /// In place of a scope. Empty: the kernel that takes most of the time.
     void setKernel(const QString& name);
-    QString kernel() const; ///< what is shown
+    QString kernel() const;                        ///< what is shown where no scope is
+    QString name() const { return name_->text(); } ///< of the kernel or scope that is shown
     KernelRoofline* roofline() const { return roofline_; }
     QString asText() const; ///< Markdown
 
@@ -39,6 +44,9 @@ signals:
 
 private:
     void refresh();
+    void showScope(const ScopeFacts& scope);
+    FlatTreePtr timeFacts(const ScopeFacts& scope) const;
+    FlatTreePtr workFacts(const ScopeFacts& scope) const;
     FlatTreePtr variantFacts(const UsedVariant* variant) const;
     FlatTreePtr timeFacts(const profiler::KernelRow& row) const;
     FlatTreePtr workFacts(const profiler::KernelRow& row) const;
@@ -53,6 +61,7 @@ private:
     VariantListPtr variants_;
     std::map<std::string, LaunchShape> shapes_;
     QString wanted_;
+    std::optional<ScopeFacts> scope_;
 };
 
 } // namespace vitrine::ui

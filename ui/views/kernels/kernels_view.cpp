@@ -62,6 +62,7 @@ void KernelsView::onSelection() {
         flameTree_.reset();
         flame_->setFlame(nullptr);
         panel_->setKernel({});
+        followedScope_ = 0;
         panel_->setShapes({});
         walkedAt_ = -1;
     }
@@ -152,6 +153,7 @@ void KernelsView::takeTrace(KernelTracePtr trace) {
     lanes_->setEventTimes(trace_ ? std::shared_ptr<const std::vector<base::TimeNs>>(trace_, &trace_->eventBegins)
                                  : nullptr);
     updateLanes();
+    updateCounters();
     arrows_->setTrace(trace_);
     updateLit();
     updateEmpty();
@@ -168,7 +170,7 @@ void KernelsView::openOnTheWork() {
     }
     openedOn_ = run_;
     const TimeRange all = time->extent();
-    const TimeRange work{trace_->eventBegins.front(), trace_->eventBegins.back() + 1};
+    const TimeRange work = trace_->work;
     const auto idle = static_cast<double>((work.begin - all.begin) + (all.end - work.end));
     if (time->showsAll() && idle > kIdleShare * static_cast<double>(all.end - all.begin)) {
         time->setRange(work);
@@ -281,12 +283,20 @@ void KernelsView::updateLanes() {
     }
     for (std::size_t i = 0; i < otherLanes_.size(); ++i) {
         show(otherLanes_[i], i < others.size() ? std::optional(others[i]) : std::nullopt);
+        if (i < others.size() && trace_->work.length() > 0) {
+            otherLanes_[i]->foldWhileEmpty(!trace_->tracks[others[i]].anyIn(trace_->work));
+        }
     }
 }
 
-void KernelsView::updateRange() {
+void KernelsView::updateCounters() {
     const RunInfo* run = runInfo(run_);
-    counters_->show(timeline_, run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0);
+    counters_->show(timeline_, trace_ ? std::optional(trace_->work) : std::nullopt,
+                    run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0);
+}
+
+void KernelsView::updateRange() {
+    updateCounters();
     updateTable();
     updateFlame();
 }

@@ -80,6 +80,7 @@ private:
     void updateEmpty();
     void updateNote();
     void updateLanes();
+    void updateCounters();
     void updateRange();
     void updateTable();
     void updateFlame();
@@ -87,6 +88,7 @@ private:
     void updateVariants();
     void updateLit();
     void updateReadout();
+    void followSelection(std::uint64_t scope);
     void chooseKernel(const QString& name);
     void walkKernels(int direction);
     void takeChosen(TraceLane* lane);
@@ -123,6 +125,7 @@ private:
 
     int walkedAt_ = -1; ///< of the kernels of the lit op
     std::uint64_t walkedScope_ = 0;
+    std::uint64_t followedScope_ = 0; ///< the inspector shows it, or what was chosen after it
     TraceSearch search_;
 
     LatestJob<KernelTracePtr> traceJob_;

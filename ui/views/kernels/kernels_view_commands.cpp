@@ -9,6 +9,7 @@
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
+#include "ui/models/kernels/scope_facts.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kernels/variants_panel.h"
@@ -41,8 +42,33 @@ void KernelsView::updateLit() {
         walkedScope_ = scope;
         walkedAt_ = -1;
     }
+    if (scope != followedScope_) {
+        followSelection(scope);
+    }
     updateReadout();
     emit availabilityChanged();
+}
+
+/// The inspector shows the heaviest kernel that the scope launched itself, unless it shows one of these already; of a
+/// step, a layer or an op without recorded kernels its own facts.
+void KernelsView::followSelection(std::uint64_t scope) {
+    if (!trace_ || !timeline_) {
+        return; // it follows when they come
+    }
+    followedScope_ = scope;
+    const auto launched = trace_->kernelsOf(scope);
+    if (scope == 0 || launched.empty()) {
+        panel_->setScope(scope == 0 ? std::nullopt : scopeFacts(*timeline_, *trace_, scope));
+        return;
+    }
+    const auto nameOf = [this](const TracePlace& place) { return traceName(*timeline_, kernelLane_->span(place)); };
+    const auto length = [this](const TracePlace& place) {
+        const TraceSpan& span = kernelLane_->span(place);
+        return span.end - span.begin;
+    };
+    const bool shown =
+        std::ranges::any_of(launched, [&](const TracePlace& at) { return nameOf(at) == panel_->kernel(); });
+    chooseKernel(shown ? panel_->kernel() : nameOf(*std::ranges::max_element(launched, {}, length)));
 }
 
 void KernelsView::takeChosen(TraceLane* lane) {
@@ -58,8 +84,8 @@ void KernelsView::takeChosen(TraceLane* lane) {
             const auto chain = trace_->kernelsOf(span.scope);
             const auto at = std::ranges::find(chain, *lane->chosen());
             walkedAt_ = at == chain.end() ? -1 : static_cast<int>(at - chain.begin());
-        } else if (const auto launched = trace_->kernelsOf(span.scope); lane == scopeLane_ && !launched.empty()) {
-            chooseKernel(traceName(*timeline_, kernelLane_->span(launched.front())));
+        } else {
+            followSelection(span.scope);
         }
     }
     updateReadout();

@@ -348,7 +348,7 @@ KvCurveChart kvLimitChart(const KvSummary& facts, const KvRoom& room) {
         small && small->kept(most) < geometry.kept(most)) {
         lines.push_back({tr("FP8 and INT8"), *small, true, text1});
     }
-    const auto limit = static_cast<double>(geometry.contextLimit);
+    const auto limit = static_cast<double>(geometry.contextTokens());
     double end = limit;
     if (limit <= 0) {
         end = std::max(most * 2, static_cast<double>(kvTokensWithin(geometry, room.free())) * 1.5);

@@ -233,8 +233,8 @@ void KvCurvePage::showTokens(const KvSummary& facts, const std::optional<KvRoom>
         setChart(limits_, kvLimitChart(facts, *room));
         limitNote_->setText(tr("free for the cache: %1 budget \u2212 %2 other = %3")
                                 .arg(bytesText(room->budget), bytesText(room->other), bytesText(room->free())) +
-                            (facts.geometry->contextLimit > 0
-                                 ? tr("; the model's limit: %1 tokens").arg(countText(facts.geometry->contextLimit))
+                            (facts.geometry->contextTokens() > 0
+                                 ? tr("; the model's limit: %1 tokens").arg(countText(facts.geometry->contextTokens()))
                                  : QString()));
     }
     updateStrips(facts, room, lensEnd);

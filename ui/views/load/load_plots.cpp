@@ -49,7 +49,8 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
     std::vector<SpanRow> rows;
     const auto rate = [&](const char* name) {
         const profiler::LoadStage* stage = side.stage(name);
-        return stage != nullptr ? rateText(stage->bytesPerSecond) : QString();
+        const QString text = stage != nullptr ? rateText(stage->bytesPerSecond) : QString();
+        return side.predicted && !text.isEmpty() ? tr("%1 predicted").arg(text) : text;
     };
     const bool filled = side.stage("Fill") != nullptr;
     const QString source = filled ? QStringLiteral("Fill") : QStringLiteral("Read");
@@ -60,7 +61,7 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
     if (side.stage("Expand") != nullptr) {
         const QString packed = QString::fromStdString(kernels::packedTitles());
         rows.push_back({tr("Expand"), bars(side, QStringLiteral("Expand"),
-                                           tr("%1 to BF16, %2 written").arg(packed, rate("Expand")))});
+                                           tr("%1 to BF16, written at %2").arg(packed, rate("Expand")))});
     } else {
         base::TimeNs begin = side.length;
         for (const profiler::LoadStage& stage : side.stages) {
@@ -134,7 +135,8 @@ std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& t) {
 }
 
 QString loadTimeText(const LoadSide& side) {
-    return durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9)));
+    const QString text = durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9)));
+    return side.predicted ? tr("%1 predicted").arg(text) : text;
 }
 
 QString sideSummary(const LoadSide& side) {

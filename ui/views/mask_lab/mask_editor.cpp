@@ -172,8 +172,10 @@ void MaskEditor::takeExpressions(const QString& mask, const QString& score) {
     }
 }
 
-void MaskEditor::readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun) {
+void MaskEditor::readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun,
+                           std::int64_t tokens) {
     modelName_ = name;
+    modelOverrides_ = overrides;
     if (name.empty()) {
         program_->setModel(std::nullopt, tr("Run A names no model"));
         return;
@@ -186,11 +188,17 @@ void MaskEditor::readModel(const std::string& name, const std::map<std::string, 
                 return {std::nullopt, QString::fromUtf8(error.what())};
             }
         },
-        [this, ofRun](std::pair<std::optional<MaskModel>, QString> found) {
+        [this, ofRun, tokens](std::pair<std::optional<MaskModel>, QString> found) {
             model_ = found.first;
             program_->setModel(std::move(found.first), found.second);
-            const bool untouched = lab_->side(side_).source == exampleSource(lab_->sizes().keys);
+            const MaskSource& shown = lab_->side(side_).source;
+            const bool untouched = shown == exampleSource(lab_->sizes().keys) || isLayerOfAModel(shown);
             if (ofRun && untouched && model_) {
+                if (tokens > 0) {
+                    MaskSizes sizes = lab_->sizes();
+                    sizes.queries = sizes.keys = tokens;
+                    lab_->setSizes(sizes);
+                }
                 const auto slides = std::ranges::find_if(model_->layers, [](const MaskLayer& layer) {
                     return layer.title.contains(QLatin1String("sliding"));
                 });

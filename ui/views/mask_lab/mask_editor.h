@@ -46,8 +46,13 @@ public:
 
     /// Reads the layers of a model on a worker; an empty name means that run A names none. `ofRun`: a side that still
     /// shows the example then opens on the first layer with a window, else on the first layer.
-    void readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun = false);
-    const std::string& modelName() const { return modelName_; }
+    /// `ofRun`: it is run A's, whose longest sequence has `tokens` tokens (0: not known). The editor then shows a layer
+    /// of it, unless somebody has written a program.
+    void readModel(const std::string& name, const std::map<std::string, std::string>& overrides, bool ofRun = false,
+                   std::int64_t tokens = 0);
+    bool showsModel(const std::string& name, const std::map<std::string, std::string>& overrides) const {
+        return name == modelName_ && overrides == modelOverrides_;
+    }
     /// Takes the program of a layer of the model; false: there is no such layer.
     bool chooseLayer(std::int64_t layer);
     bool busy() const { return modelJob_.busy(); }
@@ -81,6 +86,7 @@ private:
     CapturePanel* captures_ = nullptr;
     HeadsPanel* heads_ = nullptr;
     std::string modelName_;
+    std::map<std::string, std::string> modelOverrides_;
     std::optional<MaskModel> model_;
     LatestJob<std::pair<std::optional<MaskModel>, QString>> modelJob_;
 };

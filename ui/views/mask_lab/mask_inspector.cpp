@@ -16,6 +16,8 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr int kLeastPointed = 48; ///< two lines of the hint
+
 /// Sparsity has two decimals.
 QString sparsityText(double part) {
     return QLocale::c().toString(part * 100, 'f', 2) + QChar(0x00a0) + QLatin1Char('%');
@@ -45,6 +47,23 @@ FactValue deltaOf(double mine, double theirs) {
     const double part = mine / theirs - 1;
     return {(part < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + shareText(std::fabs(part)),
             part < 0 ? TextColor::Good : TextColor::Bad};
+}
+
+/// What the mask gains beside what its sparsity allows, and the rate.
+FactRow gainRow(const MaskDirectionTimes& times, double sparsity) {
+    const QString rate = times.tflops ? flopRateText(*times.tflops * 1e12) : QString();
+    FactRow row;
+    row.muted = true;
+    row.name = QObject::tr("rate");
+    if (const auto saved = times.saved()) {
+        row.name =
+            *saved >= 0
+                ? QObject::tr("Saves %1, sparsity allows %2").arg(shareText(*saved), shareText(sparsity))
+                : QObject::tr("Takes %1 longer, sparsity allows %2").arg(shareText(-*saved), shareText(sparsity));
+    }
+    row.values = {{rate, TextColor::Text1}};
+    row.tip = QObject::tr("%1. %2 of FLOPs in blocks that are computed").arg(row.name, rate);
+    return row;
 }
 
 FactRow againstRow(const QString& name, const QString& mine, const QString& theirs, FactValue delta) {
@@ -91,8 +110,16 @@ MaskInspector::MaskInspector(QWidget* parent) : QScrollArea(parent) {
 
     pointed_ = section(tr("Under the pointer"), content);
     reasons_ = pointed_.rows;
+    pointedBox_ = new QWidget(content);
+    auto* box = new QVBoxLayout(pointedBox_);
+    box->setContentsMargins(0, 0, 0, 0);
+    box->setSpacing(0);
     pointedHint_ = new TextLabel(tr("Point at an element, or move the cell with the arrow keys."), TypeRole::Table,
-                                 TextColor::Text3, false, content);
+                                 TextColor::Text3, false, pointedBox_);
+    box->addWidget(reasons_);
+    box->addWidget(pointedHint_);
+    box->addStretch(1);
+    pointedBox_->setFixedHeight(kLeastPointed);
     forward_ = section(tr("Time, forward"), content);
     timeHint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
     backward_ = section(tr("Time, backward"), content);
@@ -106,9 +133,9 @@ MaskInspector::MaskInspector(QWidget* parent) : QScrollArea(parent) {
         label->setWordWrap(true);
         label->setContentsMargins(12, 4, 12, 8);
     }
-    for (QWidget* part : std::initializer_list<QWidget*>{pointed_.head, reasons_, pointedHint_, forward_.head,
-                                                         forward_.rows, timeHint_, backward_.head, backward_.rows,
-                                                         timeNote_, sizes_.head, blocks_, other_.head, against_}) {
+    for (QWidget* part : std::initializer_list<QWidget*>{pointed_.head, pointedBox_, forward_.head, forward_.rows,
+                                                         timeHint_, backward_.head, backward_.rows, timeNote_,
+                                                         sizes_.head, blocks_, other_.head, against_}) {
         column->addWidget(part);
     }
     column->addStretch(1);
@@ -194,8 +221,20 @@ void MaskInspector::setLab(const MaskLab& lab, int side) {
     sizes_.head->setVisible(!rows.empty());
     blocks_->setVisible(!rows.empty());
     blocks_->setRows(std::move(rows), {62, 68}, 34);
+    reserveReasons(shown);
     setTimes(lab, side);
     setAgainst(lab, side);
+}
+
+void MaskInspector::reserveReasons(const MaskLab::Side& shown) {
+    if (shown.mapStudy == reserved_) {
+        return;
+    }
+    reserved_ = shown.mapStudy;
+    const MaskReasons any =
+        reserved_ ? maskReasons(reserved_->mask.get(), reserved_->score.get(), {0, 0, 0}, 0) : MaskReasons();
+    const int rows = static_cast<int>(any.reasons.size()) + (any.score.isEmpty() ? 0 : 1);
+    pointedBox_->setFixedHeight(std::max(kLeastPointed, rows * FactRows::kRow));
 }
 
 void MaskInspector::setReasons(const std::optional<MaskReasons>& reasons) {
@@ -228,9 +267,13 @@ void MaskInspector::setMeasuring(const QString& text) {
     timeHint_->setVisible(!timeHint_->text().isEmpty());
 }
 
-void MaskInspector::fillTimes(const Section& section, const std::optional<MaskDirectionTimes>& times, double longest,
+void MaskInspector::fillTimes(const Section& section, const std::optional<MaskDirectionTimes>& times,
+                              const MaskPlan* plan, const MaskPlan::Direction& planned,
                               std::optional<double> sparsity) {
     std::vector<FactRow> rows;
+    const double longest = times ? std::max({times->measured, times->full.value_or(0), times->predicted.value_or(0)})
+                           : plan != nullptr ? std::max(planned.full, planned.masked)
+                                             : 0;
     const auto bar = [&](const QString& name, double milliseconds, FactFill fill) {
         FactRow row;
         row.name = name;
@@ -248,20 +291,15 @@ void MaskInspector::fillTimes(const Section& section, const std::optional<MaskDi
             bar(tr("predicted"), *times->predicted, FactFill::Partial);
         }
         bar(tr("measured"), times->measured, FactFill::Full);
-        const QString rate = times->tflops ? flopRateText(*times->tflops * 1e12) : QString();
-        FactRow last;
-        last.muted = true;
-        if (const auto saved = times->saved()) {
-            last.name = *saved >= 0
-                            ? tr("Saves %1, sparsity allows %2").arg(shareText(*saved), shareText(sparsity.value_or(0)))
-                            : tr("Takes %1 longer, sparsity allows %2")
-                                  .arg(shareText(-*saved), shareText(sparsity.value_or(0)));
-        } else {
-            last.name = tr("rate");
+        rows.push_back(gainRow(*times, sparsity.value_or(0)));
+        if (plan != nullptr) { // another device: not on the scale of the bars
+            rows.push_back(plainRow(
+                tr("%1, predicted").arg(plan->device), millisecondsText(planned.masked),
+                tr("By the plan of the kernel in bfloat16, %1 without the mask").arg(millisecondsText(planned.full))));
         }
-        last.values = {{rate, TextColor::Text1}};
-        last.tip = tr("%1. %2 of FLOPs in blocks that are computed").arg(last.name, rate);
-        rows.push_back(std::move(last));
+    } else if (plan != nullptr) {
+        bar(tr("no mask"), planned.full, FactFill::Neutral);
+        bar(tr("predicted"), planned.masked, FactFill::Partial);
     }
     section.rows->setVisible(!rows.empty());
     section.rows->setRows(std::move(rows), {84}, 76);
@@ -272,16 +310,21 @@ void MaskInspector::setTimes(const MaskLab& lab, int side) {
     // Times of another program or other sizes would stand beside numbers that they do not belong to.
     const bool stale = shown.timesStale(lab.sizes());
     const std::optional<MaskTimes> times = stale ? std::nullopt : shown.times;
-    forward_.fact->setText(times ? times->where() : QString());
-    forward_.fact->setToolTip(times ? times->where() : QString());
-    const auto longest = [](const std::optional<MaskDirectionTimes>& one) {
-        return one ? std::max({one->measured, one->full.value_or(0), one->predicted.value_or(0)}) : 0.0;
-    };
-    fillTimes(forward_, times ? times->forward : std::nullopt, longest(times ? times->forward : std::nullopt),
-              times ? times->sparsity : std::nullopt);
-    fillTimes(backward_, times ? times->backward : std::nullopt, longest(times ? times->backward : std::nullopt),
-              times ? times->sparsity : std::nullopt);
-    backward_.head->setVisible(times && times->backward);
+    const bool planShown = shown.plan && (!times || times->cpu);
+    const MaskPlan* plan = planShown ? &*shown.plan : nullptr;
+    const QString where = times ? times->where() : plan != nullptr ? tr("%1, predicted").arg(plan->device) : QString();
+    const QString tip = times || plan == nullptr
+                            ? where
+                            : tr("%1: by the plan of the kernel in bfloat16, not measured").arg(plan->device);
+    forward_.fact->setText(where);
+    forward_.fact->setToolTip(tip);
+    const std::optional<double> sparsity = times ? times->sparsity : std::nullopt;
+    fillTimes(forward_, times ? times->forward : std::nullopt, plan,
+              plan != nullptr ? plan->forward : MaskPlan::Direction(), sparsity);
+    const bool backward = times ? times->backward.has_value() : plan != nullptr;
+    fillTimes(backward_, times ? times->backward : std::nullopt, backward ? plan : nullptr,
+              plan != nullptr ? plan->backward : MaskPlan::Direction(), sparsity);
+    backward_.head->setVisible(backward);
     timeWords_ = times   ? QString()
                  : stale ? tr("The program or the sizes were changed since it was measured. Measure it again.")
                          : tr("Measure times forward and backward with the mask and without, and keeps the run.");
@@ -329,8 +372,9 @@ void MaskInspector::setAgainst(const MaskLab& lab, int side) {
                                   deltaOf(*mine.density, *other.density)));
     }
     const auto time = [&](const QString& name, std::optional<MaskDirectionTimes> MaskTimes::* which) {
-        if (mine.times && other.times && (*mine.times).*which && (*other.times).*which) {
-            const double a = ((*mine.times).*which)->measured, b = ((*other.times).*which)->measured;
+        const MaskTimes *ours = mine.timesOf(lab.sizes()), *theirs = other.timesOf(lab.sizes());
+        if (ours != nullptr && theirs != nullptr && (*ours).*which && (*theirs).*which) {
+            const double a = ((*ours).*which)->measured, b = ((*theirs).*which)->measured;
             rows.push_back(againstRow(name, millisecondsText(a), millisecondsText(b), deltaOf(a, b)));
         }
     };

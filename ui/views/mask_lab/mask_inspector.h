@@ -31,6 +31,7 @@ public:
 
     FactRows* facts() const { return facts_; }
     FactRows* reasons() const { return reasons_; }
+    QWidget* timeHead() const { return forward_.head; }
     FactRows* blockSizes() const { return blocks_; }
     FactRows* against() const { return against_; }
     FactRows* forward() const { return forward_.rows; }
@@ -50,16 +51,20 @@ private:
         FactRows* rows = nullptr;
     };
     Section section(const QString& title, QWidget* content);
+    /// So that pointing changes no height: the room for the conditions of a program is there before.
+    void reserveReasons(const MaskLab::Side& shown);
     void setTimes(const MaskLab& lab, int side);
-    void fillTimes(const Section& section, const std::optional<MaskDirectionTimes>& times, double longest,
-                   std::optional<double> sparsity);
+    void fillTimes(const Section& section, const std::optional<MaskDirectionTimes>& times, const MaskPlan* plan,
+                   const MaskPlan::Direction& planned, std::optional<double> sparsity);
     void setAgainst(const MaskLab& lab, int side);
 
     DockHeader* header_;
     std::array<TextLabel*, 3> numbers_{};
     FactRows *facts_, *reasons_, *blocks_, *against_;
     Section pointed_, forward_, backward_, sizes_, other_;
+    QWidget* pointedBox_;
     TextLabel *pointedHint_, *timeHint_, *timeNote_;
+    MaskStudyPtr reserved_; ///< whose conditions the box has room for
     std::vector<std::int64_t> blockSizes_;
     QString measuring_, timeWords_;
 };

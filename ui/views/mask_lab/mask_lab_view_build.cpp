@@ -145,9 +145,9 @@ void MaskLabView::connectParts() {
 void MaskLabView::connectRuns() {
     connect(runs_, &MaskRuns::sidesSwapped, this, &MaskLabView::updateStudy);
     connect(runs_, &MaskRuns::modelNamed, this,
-            [this](const std::string& name, const std::map<std::string, std::string>& overrides) {
-                if (name != editor_->modelName()) {
-                    editor_->readModel(name, overrides, true);
+            [this](const std::string& name, const std::map<std::string, std::string>& overrides, qint64 tokens) {
+                if (!editor_->showsModel(name, overrides)) {
+                    editor_->readModel(name, overrides, true, tokens);
                 }
             });
     connect(runs_, &MaskRuns::measuringChanged, this, &MaskLabView::updateMeasure);

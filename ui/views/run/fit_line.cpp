@@ -31,6 +31,16 @@ QString roughly(std::uint64_t peak, std::uint64_t budget) {
                              : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
 }
 
+/// What a run makes of an answer that the model has no room for. A plan prices the whole of it.
+QString contextText(const RunPrice& price) {
+    const QString context = countText(static_cast<qint64>(price.context));
+    const std::uint64_t room = price.newTokens - price.cutTokens;
+    return room == 0 ? FitLine::tr("the prompt leaves no room in the model's context of %1 tokens").arg(context)
+                     : FitLine::tr("a run ends after %1 of %2 new tokens, at the model's context of %3")
+                           .arg(countText(static_cast<qint64>(room)), countText(static_cast<qint64>(price.newTokens)),
+                                context);
+}
+
 /// A file or a folder with its files, each with its size and when it was written; nothing of what is no path.
 QString stampOf(const QString& path) {
     const QFileInfo file(path);
@@ -152,10 +162,11 @@ void FitLine::showPrice() {
         sayNothing({});
         return;
     }
-    sentence_->setText(price->fits ? tr("fits: %1").arg(roughly(price->peak, price->budget))
-                                   : tr("Will not fit by %1.").arg(bytesText(price->missing)));
-    sentence_->setColor(price->fits ? TextColor::Text2 : TextColor::Warn);
-    sentence_->setToolTip(exactBytesText(price->peak));
+    const QString memory = price->fits ? tr("fits: %1").arg(roughly(price->peak, price->budget))
+                                       : tr("Will not fit by %1.").arg(bytesText(price->missing));
+    sentence_->setText(price->cutTokens > 0 ? tr("%1; %2").arg(memory, contextText(*price)) : memory);
+    sentence_->setColor(price->fits && price->cutTokens == 0 ? TextColor::Text2 : TextColor::Warn);
+    sentence_->setToolTip(price->cutTokens > 0 ? contextText(*price) : exactBytesText(price->peak));
     std::vector<BudgetShare> parts;
     QStringList lines;
     for (int i = 0; i < base::kCategoryCount; ++i) {
@@ -167,8 +178,11 @@ void FitLine::showPrice() {
     }
     bar_->set(std::move(parts), price->budget, price->missing, tr("missing"));
     parts_->setText(
-        tr("At the peak: %1. Priced for %2.")
-            .arg(lines.join(QStringLiteral(", ")), price->device.isEmpty() ? tr("the device") : price->device));
+        tr("At the peak: %1. Priced for %2%3.")
+            .arg(lines.join(QStringLiteral(", ")), price->device.isEmpty() ? tr("the device") : price->device,
+                 price->newTokens > 0 ? tr(" and all %1 new tokens; a stop token would end the answer earlier")
+                                            .arg(countText(static_cast<qint64>(price->newTokens)))
+                                      : QString()));
     priced_ = true;
     showDetails();
 }

@@ -115,6 +115,11 @@ QWidget* LivePanel::buildNumbers() {
         rows->addRow(label, values_[i]);
     }
     column->addLayout(rows);
+    ending_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, block);
+    ending_->setWordWrap(true);
+    ending_->setContentsMargins(12, 0, 12, 10);
+    ending_->hide();
+    column->addWidget(ending_);
     column->addStretch(1);
     return block;
 }
@@ -195,6 +200,8 @@ void LivePanel::setNumbers(const QString& title, const LiveNumbers& numbers) {
                                                : countText(static_cast<qint64>(*numbers.tokens)));
     values_[4]->setText(bytesText(numbers.kvBytes));
     values_[5]->setText(bytesText(numbers.peakBytes));
+    ending_->setText(numbers.ending.isEmpty() ? QString() : tr("The run %1.").arg(numbers.ending));
+    ending_->setVisible(!numbers.ending.isEmpty());
 }
 
 void LivePanel::setTimeline(TimelinePtr timeline) {

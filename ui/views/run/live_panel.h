@@ -44,6 +44,7 @@ struct LiveNumbers {
     std::optional<double> tokensPerSecond, firstTokenSeconds;
     std::optional<std::uint64_t> tokens, wantedTokens, kvBytes, peakBytes;
     QString state;
+    QString ending; ///< why the answers ended; empty: not known
 };
 
 class LivePanel final : public QWidget {
@@ -59,6 +60,7 @@ public:
     void setRuns(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown);
     QString valueText(int row) const { return values_[static_cast<std::size_t>(row)]->text(); }
     RooflinePlot* roofline() const { return roofline_; }
+    QString endingText() const { return ending_->text(); }
     QString rooflineText() const { return rooflineSentence_->text(); }
 
 signals:
@@ -79,6 +81,7 @@ private:
     TextLabel* rooflineSentence_ = nullptr;
     RooflinePlot* roofline_ = nullptr;
     std::array<TextLabel*, 6> values_{};
+    TextLabel* ending_ = nullptr;
     MemoryStrip* strip_ = nullptr;
     QTreeView* runs_ = nullptr;
     FlatTreeModel* model_ = nullptr;

@@ -196,6 +196,7 @@ void RunView::onEnded(const QString& status, const QString& error, const QString
     } else {
         const sessions::RunInfo* run = runInfo(liveRun_);
         const QString ending = run != nullptr ? endingText(metricsJson.toStdString(), run->specJson) : QString();
+        numbers_.ending = ending;
         const QString saved = liveRun_ == 0                        ? tr("The run has ended")
                               : document()->keeping().endangered() ? tr("Run %1 is not saved").arg(liveRun_)
                                                                    : tr("Run %1 is saved").arg(liveRun_);

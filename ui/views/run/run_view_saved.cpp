@@ -9,6 +9,7 @@
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_rows.h"
+#include "ui/models/run/run_result.h"
 #include "ui/models/session/run_filter.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/models/session/saved_tokens.h"
@@ -134,6 +135,7 @@ void RunView::updateNumbers() {
     }
     LiveNumbers saved;
     saved.state = statusText(run->status);
+    saved.ending = endingText(run->metricsJson, run->specJson);
     saved.tokensPerSecond = runTokensPerSecond(*run);
     saved.firstTokenSeconds = runMetric(*run, isBatchRun(*run) ? "ttft.p50" : "prefill_seconds");
     saved.peakBytes = runSummary(*run).peak;

@@ -97,10 +97,10 @@ RunPanel::RunPanel(QWidget* parent) : QWidget(parent) {
             emit tagsEdited(run_, splitTags(tags_->text()));
         }
     });
-    setRun(nullptr, 0, false);
+    setRun(nullptr, 0);
 }
 
-void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
+void RunPanel::setRun(const sessions::RunInfo* run, int chosen) {
     const bool other = run == nullptr || run->id != run_;
     if (other) {
         commitNote();
@@ -129,8 +129,6 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
         text += tr(", took %1").arg(durationText(static_cast<base::TimeNs>(*seconds * 1e9)));
     }
     when_->setText(text);
-    tags_->setReadOnly(!editable);
-    note_->setReadOnly(!editable);
     if (other || !tags_->hasFocus()) {
         tags_->setText(tagList(*run).join(QStringLiteral(", ")));
     }
@@ -151,7 +149,7 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
 }
 
 void RunPanel::commitNote() {
-    if (run_ != 0 && !note_->isReadOnly() && note_->toPlainText() != writtenNote_) {
+    if (run_ != 0 && note_->toPlainText() != writtenNote_) {
         writtenNote_ = note_->toPlainText();
         emit noteEdited(run_, writtenNote_);
     }

@@ -24,7 +24,7 @@ public:
 
     DockHeader* header() const { return header_; }
     /// Null: nothing is chosen; `chosen` says how many are.
-    void setRun(const sessions::RunInfo* run, int chosen, bool editable);
+    void setRun(const sessions::RunInfo* run, int chosen);
     QLineEdit* tags() const { return tags_; }
     QPlainTextEdit* note() const { return note_; }
     QTreeView* tree() const { return tree_; }

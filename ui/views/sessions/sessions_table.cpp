@@ -127,9 +127,8 @@ void SessionsView::contextMenu(const QPoint& position) {
     add(tr("Run again…"), one, [this] { runAgain(); });
     menu.addSeparator();
     add(tr("Rename"), one && writable, [this] { perform(QStringLiteral("edit.rename")); });
-    add(tr("Edit tags"), one && writable,
-        [this] { table_->edit(proxy_->index(table_->currentIndex().row(), RunTable::Tags)); });
-    add(tr("Edit note"), one && writable, [this] { panel_->note()->setFocus(); });
+    add(tr("Edit tags"), one, [this] { table_->edit(proxy_->index(table_->currentIndex().row(), RunTable::Tags)); });
+    add(tr("Edit note"), one, [this] { panel_->note()->setFocus(); });
     menu.addSeparator();
     add(tr("Export tables as CSV…"), one, [this] { exportRun(ExportFormat::Csv); });
     add(tr("Export Chrome trace…"), one, [this] { exportRun(ExportFormat::ChromeTrace); });

@@ -103,7 +103,7 @@ void SessionsView::onEvents(sessions::RunId) {
 
 void SessionsView::refresh() {
     const bool none = model_->rowCount() == 0;
-    model_->setEditable(!context().document->readOnly());
+    model_->setRenamable(!context().document->readOnly());
     model_->setRuns(context().document->runs());
     import_->setEnabled(context().document->isOpen() && !context().document->readOnly());
     if (none && chosen().empty()) {
@@ -151,7 +151,7 @@ void SessionsView::onChosen() {
     export_->setEnabled(runs.size() == 1);
     export_->setToolTip(runs.size() == 1 ? tr("Write the run for other programs") : tr("Choose one run"));
     const sessions::RunInfo* run = runs.size() == 1 ? context().document->run(runs.front()) : nullptr;
-    panel_->setRun(run, static_cast<int>(runs.size()), !context().document->readOnly());
+    panel_->setRun(run, static_cast<int>(runs.size()));
 }
 
 std::vector<sessions::RunId> SessionsView::chosen() const {

@@ -183,8 +183,7 @@ void MainWindow::updateAvailability() {
     const bool marked = timed && timeCommands_->marked().has_value();
     const QString nothing = timed ? tr("Click a plot or drag over it first") : tr("This view has no axis of time");
     set("mark.set", marked, nothing);
-    set("mark.keep", marked && !document_->readOnly() && run != nullptr,
-        document_->readOnly() ? tr("The file is read only") : nothing);
+    set("mark.keep", marked && run != nullptr, nothing);
     set("mark.remove", marked, nothing);
     const bool oom = run != nullptr && (run->status == sessions::RunStatus::OutOfMemory ||
                                         (document_->timeline(run->id).timeline &&

@@ -114,6 +114,13 @@ void Lane::setBadge(QChar letter) {
     header_->setBadge(letter);
 }
 
+void Lane::foldWhileEmpty(bool empty) {
+    if (empty != empty_) {
+        empty_ = empty;
+        setCollapsed(empty);
+    }
+}
+
 void Lane::setCollapsed(bool collapsed) {
     if (collapsed_ != collapsed && hasHeader()) {
         collapsed_ = collapsed;

@@ -32,6 +32,9 @@ public:
 
     bool collapsed() const { return collapsed_; }
     void setCollapsed(bool collapsed);
+    /// Folds the lane while it has nothing to show. Only a change does something: a lane that the user opened stays
+    /// open.
+    void foldWhileEmpty(bool empty);
     bool pinned() const { return pinned_; }
     void setPinned(bool pinned);
     /// Height of the plot: fixed when `stretch` is 0, else its share of what is left, at least `height`.
@@ -74,7 +77,7 @@ private:
 
     Header* header_ = nullptr;
     bool headerHidden_ = false;
-    bool collapsed_ = false, pinned_ = false;
+    bool collapsed_ = false, pinned_ = false, empty_ = false;
     int plotHeight_ = 96, stretch_ = 1, mostPlotHeight_ = QWIDGETSIZE_MAX / 2;
     std::vector<base::GapEvent> gaps_;
     QImage cache_;

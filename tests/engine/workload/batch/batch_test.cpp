@@ -95,6 +95,12 @@ TEST_F(WorkloadBatch, AnswersAreThoseOfGenerateUnderBothModes) {
         }
         EXPECT_EQ(out["generated_tokens"], generated);
         EXPECT_EQ(out["finished_requests"], 7);
+        std::uint64_t ended = 0;
+        for (const auto& [reason, count] : out["finish_reasons"].items()) {
+            EXPECT_TRUE(reason == "length" || reason == "stop_token") << reason;
+            ended += count.get<std::uint64_t>();
+        }
+        EXPECT_EQ(ended, 7U);
         EXPECT_GT(out["tokens_per_second"].get<double>(), 0);
         EXPECT_DOUBLE_EQ(out["slot_utilization"].get<double>(),
                          static_cast<double>(generated) / (3 * out["decode_steps"].get<double>()));

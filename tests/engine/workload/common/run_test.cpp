@@ -68,6 +68,26 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     EXPECT_EQ(out["kv_bytes"], 2 * 2 * 16 * 4 * (2 * 14 + 2 * 7));
 }
 
+TEST_F(WorkloadRun, GenerateSaysThatTheModelsContextEndedIt) {
+    const Json cut = run({{"workload", "generate"},
+                          {"model", "synthetic:tiny-llama"},
+                          {"set", {{"max_position_embeddings", 8}}},
+                          {"tokens", {4, 5, 6}},
+                          {"ignore_eos", true},
+                          {"max_new_tokens", 12}});
+    EXPECT_EQ(cut["finish_reason"], "context");
+    EXPECT_EQ(cut["generated_tokens"], 5);
+    EXPECT_EQ(cut["kv_cache"]["context_limit"], 8);
+    EXPECT_FALSE(cut.contains("finish_reasons"));
+    const Json both = run({{"workload", "generate"},
+                           {"model", "synthetic:tiny-llama"},
+                           {"tokens", {4, 5, 6}},
+                           {"ignore_eos", true},
+                           {"batch", 2},
+                           {"max_new_tokens", 3}});
+    EXPECT_EQ(both["finish_reasons"], Json({{"length", 2}}));
+}
+
 TEST_F(WorkloadRun, GenerateSaysWhatATokenReadsByPart) {
     const Json out = run({{"workload", "generate"},
                           {"model", "synthetic:gpt-oss-20b"},

@@ -76,6 +76,16 @@ private slots:
         QVERIFY(ui::kvSentences({}, room).first.isEmpty());
     }
 
+    void sequencesShareTheModelsContext() {
+        ui::KvSummary facts = gptOss(20461);
+        facts.geometry->sequences = 4;
+        facts.ending = QStringLiteral("ended: 4 at a stop token");
+        const QString second = ui::kvSentences(facts, ui::KvRoom{163840 * kMiB, 14725 * kMiB}).second;
+        QVERIFY2(second.contains(QStringLiteral("The run ended: 4 at a stop token. The model ends first, at 524,288 "
+                                                "tokens of 4 sequences together.")),
+                 qPrintable(second));
+    }
+
     void plansAreNotMeasured() {
         const ui::KvSentences words = ui::kvSentences(gptOss(5000, true), std::nullopt);
         QVERIFY(words.second.startsWith(QStringLiteral("Planned pages:")));

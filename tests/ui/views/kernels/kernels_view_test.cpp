@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/scope_facet.h"
 #include "tests/fixture_paths.h"
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/kernels/kernel_run.h"
@@ -189,6 +190,58 @@ private slots:
         time()->setRange({ns(2.9), ns(3)});
         view()->scopeLane()->grab();
         QVERIFY(view()->trace()->placeOfScope(row.scope).has_value());
+    }
+
+    /// Whoever selects it, in this view or in another one.
+    void theInspectorFollowsTheSelection() {
+        const auto timeline = window_->document()->timeline(1).timeline;
+        const ui::TraceLane* lane = view()->kernelLane();
+        const std::uint64_t qkv = lane->span(kernelNamed(QStringLiteral("qkv_project"))).scope;
+        time()->select({0, qkv});
+        QCOMPARE(view()->panel()->name(), QStringLiteral("qkv_project"));
+        const std::uint64_t layer = timeline->scopes().row(qkv)->parent;
+        time()->select({0, layer});
+        QCOMPARE(view()->panel()->name(), QStringLiteral("layer 0"));
+        QVERIFY(view()->panel()->asText().contains(QStringLiteral("3, 21"))); // kernels, 21 ms of them
+        const profiler::AllocationRow row = timeline->memory().allocations()[0];
+        time()->select({row.id, 0});
+        QCOMPARE(view()->panel()->name(), QStringLiteral("LmHead"));
+        QVERIFY(view()->panel()->asText().contains(QStringLiteral("none recorded")));
+        time()->select({});
+        QVERIFY(view()->panel()->asText().contains(QStringLiteral("share of all kernels")));
+    }
+
+    /// A load with a kernel of its own, ten idle seconds, then two steps.
+    void opensOnTheStepsAndCountsNothingElse() {
+        test::RecordedRun run;
+        run.span("Kernels", "convert", 0.1, 0.2, 0, 0);
+        run.span("Read", "weights", 0.1, 0.2, 0, 0);
+        for (int i = 0; i < 10; ++i) {
+            run.counter("gpu.sm_active", i, 0);
+            run.counter("gpu.tensor_active", i, 0);
+        }
+        for (int i = 0; i < 2; ++i) {
+            const double at = 10 + 0.5 * i;
+            const auto step = run.scope(base::ScopeKind::Step, "decode", at, at + 0.5, 0, i);
+            const auto op = run.scope(base::ScopeKind::Op, "LmHead", at, at + 0.4, step);
+            run.span("Kernels", "gemv", at + 0.1, at + 0.4, 0, op);
+            run.counter("gpu.sm_active", at + 0.2, 0.75);
+        }
+        run.counter("gpu.sm_active", 12, 0);
+        show({test::kernelRunInfo(5, "hopper")}, {{5, run.timeline()}});
+        QTRY_COMPARE(time()->range().begin, ns(10));
+        QCOMPARE(time()->range().end, ns(11));
+        const auto lane = [this](const char* title) -> ui::Lane* {
+            const auto& lanes = view()->stack()->lanes();
+            const auto found = std::ranges::find(lanes, QLatin1String(title), &ui::Lane::title);
+            return found == lanes.end() ? nullptr : *found;
+        };
+        time()->jumpTo(time()->extent());
+        QTRY_VERIFY(lane("SM active")->facts().contains(QStringLiteral("mean 75")));
+        QVERIFY(!lane("SM active")->collapsed());
+        QVERIFY(lane("Tensor pipe")->collapsed()); // it has no sample of the work
+        QVERIFY(lane("Host")->collapsed());
+        QVERIFY(!lane("Tensor pipe")->facts().contains(QStringLiteral("0.0")));
     }
 
     void keysWalkAndAreSpoken() {

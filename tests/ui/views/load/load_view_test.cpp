@@ -13,6 +13,7 @@
 #include "tests/ui/models/session/recorded_run.h"
 #include "ui/models/common/format.h"
 #include "ui/models/load/load_tables.h"
+#include "ui/views/load/load_plots.h"
 #include "ui/widgets/plots/bar_plot.h"
 
 using namespace vitrine;
@@ -182,6 +183,9 @@ private slots:
         QVERIFY2(cost.contains(QStringLiteral("figures are predicted")), qPrintable(cost));
         QVERIFY2(!cost.contains(QStringLiteral("measured")), qPrintable(cost));
         QCOMPARE(after->columns[0].title, QStringLiteral("After the load, predicted"));
+        QCOMPARE(ui::loadTable(pair)->columns[0].title, QStringLiteral("Load, predicted"));
+        QVERIFY(ui::sideSummary(*pair.a).contains(QStringLiteral("predicted")));
+        QVERIFY(ui::loadText(pair, {}, {}).cost.contains(QStringLiteral("predicted")));
         const ui::FlatTreePtr unknown = ui::unknownAgreement();
         QCOMPARE(unknown->nodes[0].cells[1].text, QStringLiteral("not known"));
         QVERIFY(unknown->nodes[0].cells[1].tip.contains(QStringLiteral("on a device")));

@@ -169,6 +169,37 @@ private slots:
         view()->perform(QStringLiteral("select.clear"));
     }
 
+    /// Nothing below the reasons moves while the pointer goes over the map and away.
+    void pointingMovesNothing() {
+        for (const char* program :
+             {"def mask(b, h, q, k):\n    return q >= k\n",
+              "def mask(b, h, q, k):\n    return (q >= k) & (q - k < 64) & (q // 8 == k // 8)\n"}) {
+            write(QString::fromLatin1(program));
+            const QRect before = view()->panel()->timeHead()->geometry();
+            for (const ui::MapCell cell : {ui::MapCell{0, 0}, ui::MapCell{5, 900}, ui::MapCell{900, 5}}) {
+                view()->map()->goTo(cell, true);
+                QCoreApplication::sendPostedEvents();
+                QCOMPARE(view()->panel()->timeHead()->geometry(), before);
+            }
+            view()->perform(QStringLiteral("select.clear"));
+            QCOMPARE(view()->panel()->timeHead()->geometry(), before);
+        }
+    }
+
+    /// Without a measurement the plan of the kernel says what a GPU would need, and it follows the program.
+    void theKernelsPlanPredicts() {
+        write(QStringLiteral("def mask(b, h, q, k):\n    return q >= k\n"));
+        QVERIFY(side(0).plan.has_value());
+        const double causal = side(0).plan->forward.masked;
+        QVERIFY(causal > 0.45 * side(0).plan->forward.full && causal < 0.55 * side(0).plan->forward.full);
+        QVERIFY(side(0).plan->backward.masked > 2 * causal);
+        const auto& rows = view()->panel()->forward()->rows();
+        QCOMPARE(rows.size(), std::size_t(2));
+        QCOMPARE(rows[1].name, QStringLiteral("predicted"));
+        write(QStringLiteral("def mask(b, h, q, k):\n    return (q >= k) & (q - k < 128)\n"));
+        QVERIFY(side(0).plan->forward.masked < causal / 4);
+    }
+
     void searchGoesToACell() {
         QCOMPARE(view()->find(QStringLiteral("100, 50"), 1), QString());
         QCOMPARE(view()->find(QStringLiteral("100 50"), 0), QStringLiteral("Enter goes"));
@@ -322,6 +353,7 @@ private slots:
         window_->document()->show(QStringLiteral("s.vitrine"),
                                   {test::runInfo(1, "generate", sessions::RunStatus::Done)}, {});
         settle();
+        QVERIFY(editor()->text().starts_with("WINDOW = 128")); // nobody had written anything: it opens on a layer
         QMenu* menu = view()->editor()->program()->layersButton()->menu();
         emit menu->aboutToShow();
         QAction* layer = nullptr;
@@ -347,9 +379,10 @@ private slots:
         QCOMPARE(view()->lab()->sizes().block, 64);
         QCOMPARE(side(0).study->title(), QStringLiteral("near"));
         QVERIFY(side(0).times.has_value() && side(1).times.has_value());
-        QCOMPARE(view()->panel()->forward()->rows().size(), std::size_t(4));
+        QCOMPARE(view()->panel()->forward()->rows().size(), std::size_t(5)); // the last is a GPU's
+        QVERIFY(view()->panel()->forward()->rows()[4].name.endsWith(QStringLiteral("predicted")));
         QVERIFY(view()->panel()->forward()->rows()[3].name.startsWith(QStringLiteral("Saves 30.0")));
-        QCOMPARE(view()->panel()->backward()->rows().size(), std::size_t(4));
+        QCOMPARE(view()->panel()->backward()->rows().size(), std::size_t(5));
         QVERIFY(view()->panel()->against()->rows().size() >= 4);
         picture(QStringLiteral("mask-lab-measured"));
         window_->document()->swapRuns();
@@ -358,7 +391,12 @@ private slots:
         QCOMPARE(side(1).source.text, near);
         write(QString::fromStdString(causal) + QStringLiteral("# more\n"));
         QVERIFY(side(0).timesStale(view()->lab()->sizes()));
-        QVERIFY(view()->panel()->forward()->rows().empty()); // they belong to another program
+        const auto& rows = view()->panel()->forward()->rows();
+        QVERIFY(
+            std::ranges::none_of(rows, [](const ui::FactRow& row) { return row.name == QLatin1String("measured"); }));
+        const auto& against = view()->panel()->against()->rows(); // they belong to another program
+        QVERIFY(
+            std::ranges::none_of(against, [](const ui::FactRow& row) { return row.name == QLatin1String("Forward"); }));
         QVERIFY(!side(1).timesStale(view()->lab()->sizes()));
     }
 

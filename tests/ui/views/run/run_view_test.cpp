@@ -130,6 +130,22 @@ private slots:
         QVERIFY(view()->fitText().startsWith(QStringLiteral("Will not fit")));
     }
 
+    /// The plan of a whole answer fits; a run of it would end before.
+    void theFitLineKnowsTheModelsContext() {
+        typeLength();
+        QTRY_COMPARE(runs_->prices.size(), std::size_t(1));
+        emit runs_->priced(1, QStringLiteral(R"({"fits": true, "peak_bytes": 18683267482, "budget_bytes": 85899345920,
+            "prompt_tokens": 1000, "max_new_tokens": 4096, "kv_cache": {"context_limit": 4096}})"),
+                           {});
+        QCOMPARE(view()->fitText(),
+                 QStringLiteral("fits: 17.4 of 80.0 GiB; a run ends after 3,096 of 4,096 new tokens, "
+                                "at the model's context of 4,096"));
+        emit runs_->priced(1, QStringLiteral(R"({"fits": true, "peak_bytes": 18683267482, "budget_bytes": 85899345920,
+            "prompt_tokens": 1000, "max_new_tokens": 3096, "kv_cache": {"context_limit": 4096}})"),
+                           {});
+        QCOMPARE(view()->fitText(), QStringLiteral("fits: 17.4 of 80.0 GiB"));
+    }
+
     /// The controller keeps one question that has not begun: the Memory view's may take the place of this one's.
     void asksAgainWhenAnotherQuestionTookItsPlace() {
         typeLength();
@@ -306,6 +322,21 @@ private slots:
         window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
         QVERIFY(view()->text()->toPlainText().contains(QStringLiteral("peak_bytes: 1.00 GiB")));
         QCOMPARE(view()->live()->valueText(5), QStringLiteral("1.00\u00a0GiB"));
+    }
+
+    void aSavedRunSaysWhyItEnded() {
+        sessions::RunInfo run;
+        run.id = 3;
+        run.name = run.workload = "generate";
+        run.status = sessions::RunStatus::Done;
+        run.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:tiny-llama", "tokens": [1],
+                          "max_new_tokens": 64})";
+        run.metricsJson = R"({"generated_tokens": 64, "finish_reason": "length"})";
+        window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
+        QCOMPARE(view()->live()->endingText(), QStringLiteral("The run ended at the limit of 64 new tokens."));
+        run.metricsJson = "{}";
+        window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
+        QCOMPARE(view()->live()->endingText(), QString());
     }
 
     void aBatchHasATraceInsteadOfAPrompt() {

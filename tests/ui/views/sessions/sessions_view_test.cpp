@@ -188,6 +188,23 @@ private slots:
         QTRY_VERIFY(window_->document()->run(1)->tags.empty());
     }
 
+    /// What a read-only file does not take of notes and tags is kept in memory; a name is not.
+    void notesOfAReadOnlyFileAreEdited() {
+        RunTable runs;
+        runs.setRuns({makeRun(1)});
+        runs.setRenamable(false);
+        QVERIFY(!(runs.flags(runs.index(0, RunTable::Name)) & Qt::ItemIsEditable));
+        QVERIFY(runs.flags(runs.index(0, RunTable::Tags)) & Qt::ItemIsEditable);
+        ui::RunPanel panel;
+        const sessions::RunInfo run = makeRun(1);
+        panel.setRun(&run, 1);
+        QVERIFY(!panel.note()->isReadOnly() && !panel.tags()->isReadOnly());
+        const QSignalSpy edited(&panel, &ui::RunPanel::noteEdited);
+        panel.note()->setPlainText(QStringLiteral("typed"));
+        panel.setRun(nullptr, 0);
+        QCOMPARE(edited.size(), 1);
+    }
+
     void comparesTwo() {
         view()->table()->sortByColumn(RunTable::When, Qt::AscendingOrder);
         click(3);
@@ -296,6 +313,9 @@ private slots:
         for (const QString& file : files) {
             QVERIFY(QFileInfo(file).size() > 0);
         }
+        view()->exportTo(ui::ExportFormat::ChromeTrace, path_); // the session itself
+        QTRY_VERIFY(view()->findChild<ui::ErrorStrip*>()->sentence().contains(QStringLiteral("is a session")));
+        QCOMPARE(storedName(1), std::string("run 1"));
         view()->exportTo(ui::ExportFormat::ChromeTrace, QStringLiteral("/nowhere/at/all.json"));
         QTRY_VERIFY(view()->findChild<ui::ErrorStrip*>()->sentence().contains(QStringLiteral("/nowhere/at/all.json")));
     }
