@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/png.h"
 
 namespace vitrine::base {
 
@@ -63,11 +64,11 @@ bool isMadeBy(std::string_view head, std::string_view maker) {
 
 } // namespace
 
-constinit const OutputKind kPictureOutput{"a picture (PNG)", "",
-                                          [](std::string_view head) { return head.starts_with("\x89PNG\r\n\x1a\n"); }};
+constinit const OutputKind kPictureOutput{"a picture (PNG)", "", isEncodedPng};
 constinit const OutputKind kTableOutput{"a table (CSV)", "", isTable};
 constinit const OutputKind kChromeOutput{"a chrome trace", "", [](std::string_view head) {
                                              return head.starts_with('{') &&
+                                                    head.find("\"program\":\"Vitrine\"") != std::string_view::npos &&
                                                     head.find("\"traceEvents\"") != std::string_view::npos;
                                          }};
 constinit const OutputKind kTablesOutput{"an exported database", "",
