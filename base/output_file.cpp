@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/png.h"
@@ -16,6 +17,8 @@
 namespace vitrine::base {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
 constexpr std::size_t kApplicationIdAt = 68;
@@ -36,7 +39,7 @@ bool isSqlite(std::string_view head, unsigned application) {
 /// The first bytes of a regular file; nothing of what is none or cannot be read.
 std::string headOf(const std::string& path) {
     std::error_code none;
-    if (!std::filesystem::is_regular_file(path, none)) {
+    if (!fs::is_regular_file(path, none)) {
         return {};
     }
     std::ifstream file(path, std::ios::binary);
@@ -87,6 +90,23 @@ void requireReplaceable(const std::string& path, const OutputKind& kind) {
     }
     throw BadInput(fmt::format("{}: exists and is not {} that Vitrine wrote; name another file or remove this one",
                                path, kind.name));
+}
+
+bool isWrittenInPlace(const std::string& path) {
+    std::error_code none;
+    const fs::file_status status = fs::status(path, none);
+    if (fs::is_directory(status)) {
+        throw BadInput(path + ": is a folder; name a file");
+    }
+    // /dev/stdout may lead to a file that other programs write to.
+    return fs::exists(status) &&
+           (!fs::is_regular_file(status) || path.starts_with("/dev/") || path.starts_with("/proc/"));
+}
+
+std::string outputTarget(const std::string& path) {
+    std::error_code error;
+    const fs::path target = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path();
+    return error || target.empty() ? path : target.string();
 }
 
 void failWriting(const std::string& path, int error) {

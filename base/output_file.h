@@ -35,6 +35,13 @@ inline constexpr unsigned kTablesApplicationId = 0x56545442; ///< "VTTB"
 /// that are not there, empty files, folders, pipes and devices pass: those are the business of who opens them.
 void requireReplaceable(const std::string& path, const OutputKind& kind);
 
+/// Whether an output goes straight to what is at `path`: a device or a pipe, which a rename would replace by a file,
+/// and what lies below /dev and /proc. Throws BadInput for a folder.
+bool isWrittenInPlace(const std::string& path);
+
+/// The name that an output gets when it is complete: of the file that a link leads to, so that the link stays.
+std::string outputTarget(const std::string& path);
+
 /// Throws for a write that failed with `error` (an errno): Internal when the disk is full or broken or a limit of the
 /// file's size is reached, BadInput for a place that cannot be written.
 [[noreturn]] void failWriting(const std::string& path, int error);

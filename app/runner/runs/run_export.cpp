@@ -29,11 +29,15 @@ using nlohmann::json;
 constexpr int kTotalsRows = 2000;
 
 void writeFile(const std::string& path, const std::function<void(std::ostream&)>& write) {
-    base::removeAbandonedFiles(path);
-    const std::string passing = base::passingName(path);
+    const bool inPlace = base::isWrittenInPlace(path);
+    const std::string target = base::outputTarget(path);
+    if (!inPlace) {
+        base::removeAbandonedFiles(target);
+    }
+    const std::string passing = inPlace ? path : base::passingName(target);
     errno = 0;
     try {
-        std::ofstream out(passing, std::ios::binary | std::ios::trunc);
+        std::ofstream out(passing, std::ios::binary | (inPlace ? std::ios::app : std::ios::trunc));
         if (!out) {
             base::failWriting(path, errno);
         }
@@ -42,13 +46,14 @@ void writeFile(const std::string& path, const std::function<void(std::ostream&)>
         if (!out) {
             base::failWriting(path, errno);
         }
-        if (std::rename(passing.c_str(), path.c_str()) != 0) {
+        if (!inPlace && std::rename(passing.c_str(), target.c_str()) != 0) {
             base::failWriting(path, errno);
         }
     } catch (...) {
         const int reason = errno;
-        // Not there when it could not even be made.
-        std::remove(passing.c_str());
+        if (!inPlace) {
+            std::remove(passing.c_str()); // not there when it could not even be made
+        }
         errno = reason;
         throw;
     }
