@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 
 namespace vitrine::engine {
+
 namespace fs = std::filesystem;
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(base::outputTarget(path)) {
