@@ -10,13 +10,17 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/passing_file.h"
+#include "base/png.h"
 
 namespace vitrine::base {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
 constexpr std::size_t kApplicationIdAt = 68;
@@ -37,7 +41,7 @@ bool isSqlite(std::string_view head, unsigned application) {
 /// The first bytes of a regular file; nothing of what is none or cannot be read.
 std::string headOf(const std::string& path) {
     std::error_code none;
-    if (!std::filesystem::is_regular_file(path, none)) {
+    if (!fs::is_regular_file(path, none)) {
         return {};
     }
     std::ifstream file(path, std::ios::binary);
@@ -65,11 +69,11 @@ bool isMadeBy(std::string_view head, std::string_view maker) {
 
 } // namespace
 
-constinit const OutputKind kPictureOutput{"a picture (PNG)", "",
-                                          [](std::string_view head) { return head.starts_with("\x89PNG\r\n\x1a\n"); }};
+constinit const OutputKind kPictureOutput{"a picture (PNG)", "", isEncodedPng};
 constinit const OutputKind kTableOutput{"a table (CSV)", "", isTable};
 constinit const OutputKind kChromeOutput{"a chrome trace", "", [](std::string_view head) {
                                              return head.starts_with('{') &&
+                                                    head.find("\"program\":\"Vitrine\"") != std::string_view::npos &&
                                                     head.find("\"traceEvents\"") != std::string_view::npos;
                                          }};
 constinit const OutputKind kTablesOutput{"an exported database", "",
@@ -90,25 +94,33 @@ void requireReplaceable(const std::string& path, const OutputKind& kind) {
                                path, kind.name));
 }
 
-void writeOutput(const std::string& path, const std::function<void(std::ostream&)>& write) {
+bool isWrittenInPlace(const std::string& path) {
     std::error_code none;
-    if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
-        std::ofstream out(path, std::ios::binary); // a pipe or a device: nothing can take its name
-        errno = 0;
-        if (out) {
-            write(out);
-            out.close();
-        }
-        if (!out) {
-            failWriting(path, errno);
-        }
-        return;
+    const fs::file_status status = fs::status(path, none);
+    if (fs::is_directory(status)) {
+        throw BadInput(path + ": is a folder; name a file");
     }
-    removeAbandonedFiles(path);
-    const std::string passing = passingName(path);
+    // /dev/stdout may lead to a file that other programs write to.
+    return fs::exists(status) &&
+           (!fs::is_regular_file(status) || path.starts_with("/dev/") || path.starts_with("/proc/"));
+}
+
+std::string outputTarget(const std::string& path) {
+    std::error_code error;
+    const fs::path target = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path();
+    return error || target.empty() ? path : target.string();
+}
+
+void writeOutput(const std::string& path, const std::function<void(std::ostream&)>& write) {
+    const bool inPlace = isWrittenInPlace(path);
+    const std::string target = outputTarget(path);
+    if (!inPlace) {
+        removeAbandonedFiles(target);
+    }
+    const std::string passing = inPlace ? path : passingName(target);
     errno = 0;
     try {
-        std::ofstream out(passing, std::ios::binary | std::ios::trunc);
+        std::ofstream out(passing, std::ios::binary | (inPlace ? std::ios::app : std::ios::trunc));
         if (!out) {
             failWriting(path, errno);
         }
@@ -117,13 +129,14 @@ void writeOutput(const std::string& path, const std::function<void(std::ostream&
         if (!out) {
             failWriting(path, errno);
         }
-        if (std::rename(passing.c_str(), path.c_str()) != 0) {
+        if (!inPlace && std::rename(passing.c_str(), target.c_str()) != 0) {
             failWriting(path, errno);
         }
     } catch (...) {
         const int reason = errno;
-        // Not there when it could not even be made.
-        std::remove(passing.c_str());
+        if (!inPlace) {
+            std::remove(passing.c_str()); // not there when it could not even be made
+        }
         errno = reason;
         throw;
     }

@@ -37,8 +37,15 @@ inline constexpr unsigned kTablesApplicationId = 0x56545442; ///< "VTTB"
 /// that are not there, empty files, folders, pipes and devices pass: those are the business of who opens them.
 void requireReplaceable(const std::string& path, const OutputKind& kind);
 
+/// Whether an output goes straight to what is at `path`: a device or a pipe, which a rename would replace by a file,
+/// and what lies below /dev and /proc. Throws BadInput for a folder.
+bool isWrittenInPlace(const std::string& path);
+
+/// The name that an output gets when it is complete: of the file that a link leads to, so that the link stays.
+std::string outputTarget(const std::string& path);
+
 /// Writes beside `path` and renames: no reader sees half a file, and what was there stays when writing fails. Throws as
-/// failWriting does, and what `write` throws. Ask requireReplaceable() first.
+/// failWriting does, and what `write` throws. A device or a pipe is written in place. Ask requireReplaceable() first.
 void writeOutput(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 /// Throws for a write that failed with `error` (an errno): Internal when the disk is full or broken or a limit of the

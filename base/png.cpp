@@ -13,7 +13,9 @@ namespace vitrine::base {
 namespace {
 
 constexpr int kLongestSide = 32768;
-constexpr std::size_t kStoredBlock = 65535; ///< of deflate
+constexpr std::string_view kSignature = "\x89PNG\r\n\x1A\n";
+constexpr std::string_view kProgram("Software\0Vitrine", 16); ///< key and value of a tEXt chunk
+constexpr std::size_t kStoredBlock = 65535;                   ///< of deflate
 
 void append32(std::string& out, std::uint32_t value) {
     for (int shift = 24; shift >= 0; shift -= 8) {
@@ -92,11 +94,20 @@ std::string encodePng(int width, int height, std::span<const std::uint8_t> rgb) 
     append32(header, static_cast<std::uint32_t>(width));
     append32(header, static_cast<std::uint32_t>(height));
     header += std::string_view("\x08\x02\x00\x00\x00", 5); // 8 bits, RGB
-    std::string out = "\x89PNG\r\n\x1A\n";
+    std::string out(kSignature);
     appendChunk(out, "IHDR", header);
+    appendChunk(out, "tEXt", kProgram);
     appendChunk(out, "IDAT", stored(rows));
     appendChunk(out, "IEND", "");
     return out;
+}
+
+bool isEncodedPng(std::string_view head) {
+    constexpr std::size_t kHeaderChunk = 25;
+    std::string program;
+    appendChunk(program, "tEXt", kProgram);
+    return head.starts_with(kSignature) && head.size() > kSignature.size() + kHeaderChunk &&
+           head.substr(kSignature.size() + kHeaderChunk).starts_with(program);
 }
 
 } // namespace vitrine::base

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/passing_file.h"
+#include "sessions/file_name.h"
 #include "sessions/session_file.h"
 #include "sessions/sqlite/database.h"
 #include "sessions/sqlite/file_check.h"
@@ -34,28 +34,12 @@ void flushFile(const std::string& path) {
     }
 }
 
-/// Gives the finished copy its name. A log beside it belongs to what was there before.
-void takeName(const std::string& passing, const std::string& path, bool replace) {
-    for (const char* ending : {"-wal", "-shm", "-journal"}) {
-        ::unlink((path + ending).c_str());
-    }
-    if (!replace && ::link(passing.c_str(), path.c_str()) == 0) {
-        ::unlink(passing.c_str());
-        return;
-    }
-    // Some file systems have no hard links.
-    if ((!replace && errno == EEXIST) || ::rename(passing.c_str(), path.c_str()) != 0) {
-        throw base::Internal(std::strerror(errno));
-    }
-}
-
 } // namespace
 
 void SessionFile::saveCopy(const std::string& path, bool replace) const {
-    struct stat there{};
     const bool exists = sessionFileExists(path);
     if (exists) {
-        if (::stat(path.c_str(), &there) == 0 && there.st_dev == device_ && there.st_ino == inode_) {
+        if (isOpenFile(path)) {
             throw base::BadInput(fmt::format("{}: this is the session itself; give the copy another name", path));
         }
         try {
@@ -76,7 +60,9 @@ void SessionFile::saveCopy(const std::string& path, bool replace) const {
             writeMemoryEdits(*database_, Database(passing, Database::Access::ReadWrite));
         }
         flushFile(passing);
-        takeName(passing, path, exists);
+        if (!takeName(passing, path, exists)) {
+            throw base::Internal(std::strerror(EEXIST));
+        }
     } catch (const std::exception& error) {
         ::unlink(passing.c_str());
         throw base::Internal(

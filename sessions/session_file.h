@@ -49,6 +49,8 @@ public:
     bool writable() const { return writable_; }
     /// Compares device and inode of the path with those of the open file: one call of the system.
     FilePlace place() const;
+    /// Where the open file lies when it was moved from its path; empty where it was not, or was deleted.
+    std::string movedTo() const;
     /// Writes all that is seen of the session here, also of a file that is gone and edits in memory, to a new session
     /// at `path`. Throws BadInput where `path` is this session, anything that is no session, or a session and `replace`
     /// is false; Internal when it cannot be written. What was at `path` stays then.
@@ -113,6 +115,7 @@ private:
     void noteEdit(RunId run) const; ///< before an edit
     void noteEditOf(std::int64_t timelineNote) const;
     void leaveWal(FilePlace place) const;
+    bool isOpenFile(const std::string& path) const;
     void requireChange(RunId run) const; ///< after an UPDATE of one run: throws BadInput when it met none
     RunId insertRun(const RunInfo& info, bool owned);
     void insertTags(RunId run, const std::vector<std::string>& tags);
@@ -121,7 +124,7 @@ private:
     std::unique_ptr<Database> database_;
     bool writable_;
     bool editsInMemory_ = false;
-    std::uint64_t device_ = 0, inode_ = 0; ///< of the open file
+    int file_ = -1; ///< stays the open file's, whatever name it has; for nothing else
     std::unique_ptr<Statement> insertChunk_;
     std::unique_ptr<Statement> beat_;
     mutable std::unique_ptr<Statement> dataVersion_;

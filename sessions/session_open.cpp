@@ -7,8 +7,10 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <string>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/passing_file.h"
+#include "sessions/file_name.h"
 #include "sessions/session_file.h"
 #include "sessions/sqlite/database.h"
 #include "sessions/sqlite/file_check.h"
@@ -33,21 +36,6 @@ constexpr std::uint64_t kFullCheckBytes = std::uint64_t{32} << 20;
 std::string resolved(const std::string& path) {
     std::array<char, PATH_MAX> buffer{};
     return ::realpath(path.c_str(), buffer.data()) != nullptr ? std::string(buffer.data()) : path;
-}
-
-std::string folderOf(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    if (slash == std::string::npos) {
-        return ".";
-    }
-    return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-/// A log that a deleted session left would be read into the new one.
-void removeLogsOf(const std::string& path) {
-    for (const char* ending : {"-wal", "-shm", "-journal"}) {
-        ::unlink((path + ending).c_str());
-    }
 }
 
 /// Makes a complete empty session under a temporary name and then gives it its real name in one step: no other process
@@ -78,16 +66,13 @@ void createSessionFile(const std::string& path) {
         }
         throw base::Internal(message);
     }
-    removeLogsOf(path);
-    if (::link(passing.c_str(), path.c_str()) == 0 || errno == EEXIST) {
+    try {
+        if (!takeName(passing, path, false)) {
+            discard();
+        }
+    } catch (const base::Internal& error) {
         discard();
-        return;
-    }
-    // Some file systems have no hard links; there the last of two creators wins, before either wrote a run.
-    if (::rename(passing.c_str(), path.c_str()) != 0) {
-        const std::string reason = std::strerror(errno);
-        discard();
-        throw base::BadInput(fmt::format("{}: cannot be created ({}); check the folder", path, reason));
+        throw base::BadInput(fmt::format("{}: cannot be created ({}); check the folder", path, error.message()));
     }
 }
 
@@ -132,7 +117,7 @@ void enterWal(const Database& database) {
                                           database.path()));
             }
             break;
-        } catch (const base::Internal&) {
+        } catch (const Busy&) {
             if (attempt == kTries) {
                 throw;
             }
@@ -208,22 +193,33 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
 
 SessionFile::SessionFile(std::string path, std::unique_ptr<Database> database, bool writable)
     : path_(std::move(path)), database_(std::move(database)), writable_(writable) {
-    struct stat file{};
-    if (::stat(path_.c_str(), &file) == 0) {
-        device_ = file.st_dev;
-        inode_ = file.st_ino;
-    }
+    // O_PATH: closing it does not end SQLite's locks, as closing any other descriptor of the file would.
+    file_ = ::open(path_.c_str(), O_PATH | O_CLOEXEC);
 }
 
 FilePlace SessionFile::place() const {
-    struct stat now{};
-    if (::stat(path_.c_str(), &now) != 0) {
+    if (::access(path_.c_str(), F_OK) != 0) {
         return FilePlace::Gone;
     }
     // SQLite sees what happened between its opening and ours.
     int moved = 0;
     sqlite3_file_control(database_->handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return moved != 0 || now.st_dev != device_ || now.st_ino != inode_ ? FilePlace::Replaced : FilePlace::InPlace;
+    return moved != 0 || !isOpenFile(path_) ? FilePlace::Replaced : FilePlace::InPlace;
+}
+
+bool SessionFile::isOpenFile(const std::string& path) const {
+    struct stat own{};
+    struct stat there{};
+    return ::fstat(file_, &own) == 0 && ::stat(path.c_str(), &there) == 0 && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
+}
+
+std::string SessionFile::movedTo() const {
+    std::array<char, PATH_MAX> buffer{};
+    const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", file_).c_str(), buffer.data(), buffer.size());
+    const std::string name(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    // A deleted file's name ends with " (deleted)", and nothing lies there.
+    return !name.empty() && isOpenFile(name) && place() != FilePlace::InPlace ? name : std::string();
 }
 
 /// A file that was moved gets all of its log; but its log's name may belong to another file by now.
@@ -234,7 +230,7 @@ void SessionFile::leaveWal(FilePlace place) const {
     if (place == FilePlace::InPlace) {
         database_->queryText("PRAGMA journal_mode = DELETE");
     } else if (place == FilePlace::Gone) {
-        removeLogsOf(resolved(path_));
+        removeLogsOfGone(resolved(path_));
     }
 }
 
@@ -242,15 +238,17 @@ SessionFile::~SessionFile() {
     insertChunk_.reset();
     beat_.reset();
     dataVersion_.reset();
-    if (!writable_) {
-        return;
-    }
     try {
-        leaveWal(place());
+        if (writable_) {
+            leaveWal(place());
+        }
     } catch (const base::Error& error) {
         base::logDebug(fmt::format("{}: stays in write-ahead logging, others use it: {}", path_, error.message()));
     } catch (const std::exception& error) {
         base::logWarning(fmt::format("{}: {}", path_, error.what()));
+    }
+    if (file_ >= 0) {
+        ::close(file_);
     }
 }
 

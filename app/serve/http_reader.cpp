@@ -14,6 +14,7 @@ namespace vitrine::app {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::size_t kMostChunkLine = 1024;
 
 [[noreturn]] void malformed(const std::string& what) {
@@ -39,6 +40,11 @@ std::string_view trimmed(std::string_view text) {
     const std::size_t begin = text.find_first_not_of(" \t");
     return begin == std::string_view::npos ? std::string_view()
                                            : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+/// How many bytes of `bytes` surely stand before an ending of so many bytes, which was found at `at` or not yet.
+std::size_t surelyBefore(std::string_view bytes, std::size_t at, std::size_t ending) {
+    return at != std::string_view::npos ? at : bytes.size() - std::min(bytes.size(), ending - 1);
 }
 
 std::optional<std::uint64_t> wholeNumber(std::string_view text, int base) {
@@ -88,6 +94,14 @@ std::string_view HttpRequest::header(std::string_view name) const {
 }
 
 HttpReader::Progress HttpReader::read(std::string& bytes) {
+    std::string_view rest = bytes;
+    const Progress progress = take(rest);
+    // Once for all pieces of a body: a client may send many small ones.
+    bytes.erase(0, bytes.size() - rest.size());
+    return progress;
+}
+
+HttpReader::Progress HttpReader::take(std::string_view& bytes) {
     if (state_ == State::Head) {
         if (!readHead(bytes)) {
             return Progress::NeedsMore;
@@ -111,26 +125,26 @@ HttpReader::Progress HttpReader::read(std::string& bytes) {
 }
 
 /// False where the head is not whole.
-bool HttpReader::readHead(std::string& bytes) {
+bool HttpReader::readHead(std::string_view& bytes) {
     while (bytes.starts_with(kLineEnd)) {
-        bytes.erase(0, kLineEnd.size()); // some clients send one more after a body
+        bytes.remove_prefix(kLineEnd.size()); // some clients send one more after a body
     }
     if (!bytes.empty() && bytes != "\r" && !isTokenCharacter(bytes.front())) {
         malformed("this is no request of HTTP; the server does not speak HTTPS");
     }
-    const std::size_t end = bytes.find("\r\n\r\n", scanned_ > 3 ? scanned_ - 3 : 0);
-    if (std::min(bytes.find(kLineEnd), bytes.size()) > kMostLine) {
+    const std::size_t end = bytes.find(kHeadEnd, scanned_ > 3 ? scanned_ - 3 : 0);
+    if (surelyBefore(bytes, bytes.find(kLineEnd), kLineEnd.size()) > kMostLine) {
         throw ApiError(414, fmt::format("the request line is longer than {} bytes", kMostLine), {}, "uri_too_long");
     }
-    if (std::min(end, bytes.size()) > kMostHead) {
+    if (surelyBefore(bytes, end, kHeadEnd.size()) > kMostHead) {
         throw ApiError(431, fmt::format("the headers are longer than {} bytes", kMostHead), {}, "headers_too_large");
     }
     scanned_ = bytes.size();
-    if (end == std::string::npos) {
+    if (end == std::string_view::npos) {
         return false;
     }
-    parseHead(std::string_view(bytes).substr(0, end + kLineEnd.size()));
-    bytes.erase(0, end + 2 * kLineEnd.size());
+    parseHead(bytes.substr(0, end + kLineEnd.size()));
+    bytes.remove_prefix(end + kHeadEnd.size());
     findBody();
     return true;
 }
@@ -227,7 +241,7 @@ void HttpReader::findBody() {
 }
 
 /// One piece of the body; false where bytes are missing.
-bool HttpReader::readBody(std::string& bytes) {
+bool HttpReader::readBody(std::string_view& bytes) {
     switch (state_) {
     case State::Length:
     case State::Chunk:
@@ -244,7 +258,7 @@ bool HttpReader::readBody(std::string& bytes) {
         if (!bytes.starts_with(kLineEnd)) {
             malformed("a chunk of the body is longer than it says");
         }
-        bytes.erase(0, kLineEnd.size());
+        bytes.remove_prefix(kLineEnd.size());
         state_ = State::ChunkSize;
         return true;
     case State::ChunkSize:
@@ -254,22 +268,22 @@ bool HttpReader::readBody(std::string& bytes) {
     }
 }
 
-void HttpReader::append(std::string& bytes) {
+void HttpReader::append(std::string_view& bytes) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
-    request_.body.append(bytes, 0, count);
-    bytes.erase(0, count);
+    request_.body.append(bytes.substr(0, count));
+    bytes.remove_prefix(count);
     left_ -= count;
 }
 
-bool HttpReader::readChunkSize(std::string& bytes) {
+bool HttpReader::readChunkSize(std::string_view& bytes) {
     const std::size_t end = bytes.find(kLineEnd);
-    if (std::min(end, bytes.size()) > kMostChunkLine) {
+    if (surelyBefore(bytes, end, kLineEnd.size()) > kMostChunkLine) {
         malformed("the size of a chunk has too many digits");
     }
-    if (end == std::string::npos) {
+    if (end == std::string_view::npos) {
         return false;
     }
-    const std::string_view line = std::string_view(bytes).substr(0, end);
+    const std::string_view line = bytes.substr(0, end);
     const std::optional<std::uint64_t> size = wholeNumber(trimmed(line.substr(0, line.find(';'))), 16);
     if (!size) {
         malformed("the size of a chunk is not a number of hexadecimal digits");
@@ -277,24 +291,24 @@ bool HttpReader::readChunkSize(std::string& bytes) {
     if (*size > kMostBodyBytes || request_.body.size() + *size > kMostBodyBytes) {
         throw bodyTooLarge();
     }
-    bytes.erase(0, end + kLineEnd.size());
+    bytes.remove_prefix(end + kLineEnd.size());
     left_ = *size;
     state_ = *size > 0 ? State::Chunk : State::Trailers;
     return true;
 }
 
 /// Lines after the last chunk mean nothing here.
-bool HttpReader::readTrailer(std::string& bytes) {
+bool HttpReader::readTrailer(std::string_view& bytes) {
     const std::size_t end = bytes.find(kLineEnd);
-    if (trailerBytes_ + std::min(end, bytes.size()) > kMostHead) {
+    if (trailerBytes_ + surelyBefore(bytes, end, kLineEnd.size()) > kMostHead) {
         throw ApiError(431, fmt::format("the trailers are longer than {} bytes", kMostHead), {}, "headers_too_large");
     }
-    if (end == std::string::npos) {
+    if (end == std::string_view::npos) {
         return false;
     }
     trailerBytes_ += end;
     state_ = end == 0 ? State::Whole : State::Trailers;
-    bytes.erase(0, end + kLineEnd.size());
+    bytes.remove_prefix(end + kLineEnd.size());
     return true;
 }
 

@@ -52,11 +52,12 @@ public:
 private:
     enum class State : std::uint8_t { Head, Begun, Length, ChunkSize, Chunk, ChunkEnd, Trailers, Whole };
 
-    bool readHead(std::string& bytes);
-    bool readBody(std::string& bytes);
-    bool readChunkSize(std::string& bytes);
-    bool readTrailer(std::string& bytes);
-    void append(std::string& bytes);
+    Progress take(std::string_view& bytes);
+    bool readHead(std::string_view& bytes);
+    bool readBody(std::string_view& bytes);
+    bool readChunkSize(std::string_view& bytes);
+    bool readTrailer(std::string_view& bytes);
+    void append(std::string_view& bytes);
     void parseHead(std::string_view head);
     void parseRequestLine(std::string_view line);
     void parseHeader(std::string_view line);

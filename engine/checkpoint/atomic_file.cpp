@@ -15,32 +15,11 @@
 #include "base/output_file.h"
 
 namespace vitrine::engine {
-namespace {
 
 namespace fs = std::filesystem;
 
-/// A rename would replace a device by a file. And /dev/stdout may lead to a file that other programs write to.
-bool isWrittenInPlace(const std::string& path) {
-    std::error_code none;
-    const fs::file_status status = fs::status(path, none);
-    if (fs::is_directory(status)) {
-        throw base::BadInput(path + ": is a folder; name a file");
-    }
-    return fs::exists(status) &&
-           (!fs::is_regular_file(status) || path.starts_with("/dev/") || path.starts_with("/proc/"));
-}
-
-/// The file that a link leads to, so that the link stays.
-std::string targetOf(const std::string& path) {
-    std::error_code error;
-    const fs::path target = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path();
-    return error || target.empty() ? path : target.string();
-}
-
-} // namespace
-
-AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(targetOf(path)) {
-    if (isWrittenInPlace(path)) {
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(base::outputTarget(path)) {
+    if (base::isWrittenInPlace(path)) {
         fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     } else {
         temporary_ = fmt::format("{}.part-{}", target_, ::getpid());
@@ -106,7 +85,7 @@ void writeTextFile(const std::string& path, std::string_view text) {
 }
 
 void checkWritable(const std::string& path) {
-    if (!isWrittenInPlace(path)) {
+    if (!base::isWrittenInPlace(path)) {
         const AtomicFile trial(path); // its other name goes with it
     } else if (::access(path.c_str(), W_OK) != 0) {
         throw base::BadInput(fmt::format("{}: writing: {}", path, std::strerror(errno)));

@@ -79,8 +79,8 @@ void throwSqliteError(int code, const std::string& path, std::string_view fullDe
         throw base::Internal(fmt::format("{}: the disk is full; free some space", path));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        throw base::Internal(
-            fmt::format("{}: another program has locked the session file; close it or try again", path));
+    case SQLITE_PROTOCOL:
+        throw Busy(fmt::format("{}: another program has locked the session file; close it or try again", path));
     case SQLITE_IOERR:
         throw base::Internal(fmt::format("{}: reading or writing failed ({}); check the disk", path, detail));
     case SQLITE_NOMEM:

@@ -13,14 +13,22 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace vitrine::sessions {
 
+/// Another program holds the file: it may go on when it is tried again.
+class Busy : public base::Internal {
+public:
+    using base::Internal::Internal;
+};
+
 /// The error for a result code of SQLite that is not a success. Damage, a missing file and missing rights become
-/// BadInput. A full disk, a lock that was held too long and failing hardware become Internal (exit code 1: the work
-/// failed).
+/// BadInput. A lock that was held too long becomes Busy, a full disk and failing hardware Internal (exit code 1: the
+/// work failed).
 [[noreturn]] void throwSqliteError(int code, const std::string& path, std::string_view detail);
 
 class Statement;

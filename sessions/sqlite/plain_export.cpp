@@ -169,8 +169,12 @@ void writeAll(const Database& out, const SessionFile& session, std::span<const R
 
 void exportPlainTables(const SessionFile& session, std::span<const RunId> runs, const std::string& path) {
     base::requireReplaceable(path, base::kTablesOutput);
-    base::removeAbandonedFiles(path);
-    const std::string passing = base::passingName(path);
+    if (base::isWrittenInPlace(path)) {
+        throw base::BadInput(fmt::format("{}: a database cannot be written to a device or a pipe; name a file", path));
+    }
+    const std::string target = base::outputTarget(path);
+    base::removeAbandonedFiles(target);
+    const std::string passing = base::passingName(target);
     try {
         const Database out(passing, Database::Access::Create);
         writeAll(out, session, runs);
@@ -179,7 +183,7 @@ void exportPlainTables(const SessionFile& session, std::span<const RunId> runs, 
         std::remove(passing.c_str());
         throw;
     }
-    if (std::rename(passing.c_str(), path.c_str()) != 0) {
+    if (std::rename(passing.c_str(), target.c_str()) != 0) {
         const int reason = errno;
         std::remove(passing.c_str());
         base::failWriting(path, reason);

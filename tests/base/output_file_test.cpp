@@ -10,8 +10,10 @@
 #include <iterator>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "base/png.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::base {
@@ -67,12 +69,14 @@ TEST(OutputFile, ReplacesItsOwnKindAlone) {
         const OutputKind* own;
     };
     const Case cases[] = {
-        {"\x89PNG\r\n\x1a\n....", &kPictureOutput},
+        {encodePng(1, 1, std::vector<std::uint8_t>(3)), &kPictureOutput},
         {"step,loss\n1,2\n", &kTableOutput},
-        {R"({"otherData":{},"traceEvents":[)", &kChromeOutput},
+        {R"({"otherData":{"program":"Vitrine"},"traceEvents":[)", &kChromeOutput},
         {sqliteWith("VTTB"), &kTablesOutput},
         {safetensorsWith(R"({"__metadata__":{"made_by":"vitrine test"},"a":{}})"), &kOurs},
-        // Nobody's:
+        // Nobody's: pictures and traces of other programs too
+        {"\x89PNG\r\n\x1a\n....", nullptr},
+        {R"({"otherData":{},"traceEvents":[)", nullptr},
         {sqliteWith("VTRN"), nullptr},
         {sqliteWith(std::string(4, '\0')), nullptr},
         {safetensorsWith(R"({"__metadata__":{"format":"pt"},"a":{}})"), nullptr},

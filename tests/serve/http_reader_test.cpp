@@ -98,5 +98,19 @@ TEST(HttpReader, LongHeadsAreRefusedBeforeTheyEnd) {
     EXPECT_EQ(statusOf("GET / HTTP/1.1\r\nHost: h\r\nA: " + std::string(20'000, 'x') + "\r\n\r\n"), 200);
 }
 
+TEST(HttpReader, TheLimitsHoldWhereverTheTextIsCut) {
+    // As long as may be: the ending may come in a later piece and does not count.
+    const std::string start = "GET /";
+    const std::string end = " HTTP/1.1";
+    const std::string line = start + std::string(HttpReader::kMostLine - start.size() - end.size(), 'x') + end;
+    EXPECT_EQ(readAll(line + "\r\nHost: h\r\n\r\n", line.size() + 1).size(), 1U);
+    const std::string head = "GET / HTTP/1.1\r\nHost: h\r\nA: ";
+    const std::string full = head + std::string(HttpReader::kMostHead - head.size(), 'x');
+    for (const std::size_t more : {1U, 2U, 3U}) {
+        EXPECT_EQ(readAll(full + "\r\n\r\n", full.size() + more).size(), 1U) << more;
+    }
+    EXPECT_EQ(statusOf(full + "x\r\n\r\n"), 431);
+}
+
 } // namespace
 } // namespace vitrine::app

@@ -47,8 +47,10 @@ TEST(SessionCopy, SeesThatTheFileIsGoneOrReplaced) {
     const std::string path = folder.file("a.vitrine");
     const auto session = sessionWithRun(path);
     EXPECT_EQ(session->place(), FilePlace::InPlace);
+    EXPECT_EQ(session->movedTo(), "");
     std::filesystem::rename(path, folder.file("b.vitrine"));
     EXPECT_EQ(session->place(), FilePlace::Gone);
+    EXPECT_EQ(session->movedTo(), std::filesystem::canonical(folder.file("b.vitrine")));
     const auto other = sessionWithRun(folder.file("c.vitrine"));
     std::filesystem::rename(folder.file("c.vitrine"), path);
     EXPECT_EQ(session->place(), FilePlace::Replaced);
@@ -60,6 +62,7 @@ TEST(SessionCopy, HoldsWhatADeletedFileHeldAndGot) {
     const std::string path = folder.file("a.vitrine");
     const auto session = sessionWithRun(path);
     std::filesystem::remove(path);
+    EXPECT_EQ(session->movedTo(), "");
     session->setNote(1, "typed after the deletion");
     session->saveCopy(folder.file("copy.vitrine"), false);
     const auto copy = SessionFile::open(folder.file("copy.vitrine"), OpenMode::ReadWrite);

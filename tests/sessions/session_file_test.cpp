@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -323,9 +324,24 @@ TEST(SessionFile, ADamagedHeaderIsBadInput) {
         }
     }
     EXPECT_GT(refused, 60); // of 200: counters and unused bytes may be anything
-    for (std::size_t bytes = 0; bytes < 2 * kHeader; ++bytes) {
+    // Whole headers of files that are cut off: RefusesCutOffFiles. Each of those is looked at again after a while.
+    for (std::size_t bytes = 0; bytes < kHeader; ++bytes) {
         writeAll(path, whole.substr(0, bytes));
         EXPECT_THROW(SessionFile::open(path, OpenMode::ReadOnly), base::BadInput) << bytes;
+    }
+}
+
+TEST(SessionFile, WhatWaitingCannotMendIsNoBusyFile) {
+    // Opening tries again while a file is busy.
+    EXPECT_THROW(throwSqliteError(SQLITE_BUSY, "a", "locked"), Busy);
+    for (const int code : {SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM}) {
+        try {
+            throwSqliteError(code, "a", "what");
+        } catch (const Busy&) {
+            ADD_FAILURE() << code;
+        } catch (const base::Internal& error) {
+            EXPECT_THAT(error.message(), StartsWith("a: "));
+        }
     }
 }
 

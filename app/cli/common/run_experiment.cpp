@@ -11,7 +11,6 @@
 #include "app/runner/host/run_host.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/ending_words.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -116,11 +115,6 @@ int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment
                 : json{{"error", {{"kind", base::errorKindName(outcome.errorKind)}, {"message", outcome.error}}}});
     } else if (done) {
         printOut(engine::resultText(experiment, metrics));
-        if (const auto lost = metrics.is_object() ? metrics.value("lost_records", std::int64_t{0}) : 0; lost > 0) {
-            printOut(fmt::format("lost      {} records: they came faster than the session could keep them, so its "
-                                 "timeline has gaps\n",
-                                 base::formatGrouped(lost)));
-        }
         noteEnding(metrics, experiment);
         if (outcome.run > 0 && outcome.unsaved.empty()) {
             base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));

@@ -31,8 +31,12 @@ using nlohmann::json;
 /// Parts that fit the limit together.
 constexpr std::uint64_t kPartsInLimit = 4;
 
-/// Why nothing that is written there stays.
-std::string missingSentence(const sessions::SessionFile& session) {
+/// Why the run is not saved where it should be.
+std::string missingSentence(const sessions::SessionFile& session, sessions::RunId run) {
+    if (const std::string place = session.movedTo(); !place.empty()) {
+        return fmt::format("{}: the session file was moved during the run, which is saved as run {} of {}",
+                           session.path(), run, place);
+    }
     return fmt::format("{}: the session file was {} during the run, so nothing of the run is saved", session.path(),
                        session.place() == sessions::FilePlace::Replaced ? "replaced by another" : "deleted");
 }
@@ -375,7 +379,7 @@ std::string RunRecording::finish(sessions::RunStatus status, const std::string& 
     }
     // A deleted file takes what is written to it, so writing does not tell.
     if (state.session->place() != sessions::FilePlace::InPlace) {
-        state.unsaved = missingSentence(*state.session);
+        state.unsaved = missingSentence(*state.session, run());
     }
     if (!missing.empty() && status != sessions::RunStatus::Done) {
         base::logWarning(missing); // the run has a failure of its own to tell

@@ -3,11 +3,13 @@
 #include "engine/workload/common/result_text.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
+#include "base/units.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 
@@ -134,6 +136,38 @@ std::string answersText(const json& metrics) {
     return text;
 }
 
+/// What the work itself gave.
+std::string workText(const Experiment& experiment, const json& metrics) {
+    if (const auto own = experiment.workload().resultText; own != nullptr) {
+        if (const std::optional<std::string> text = own(experiment, metrics)) {
+            return *text;
+        }
+    }
+    if (metrics.contains(result::kRows.key) && metrics[result::kRows.key].is_array()) {
+        return rowsText(metrics[result::kRows.key]);
+    }
+    if (metrics.contains(result::kVariants.key) && metrics[result::kVariants.key].is_array()) {
+        return rowsText(metrics[result::kVariants.key]) + categoriesText(metrics[result::kVariants.key]) +
+               answersText(metrics);
+    }
+    json fields = metrics;
+    fields.erase("peak_by_category");
+    fields.erase("max_by_category");
+    fields.erase("techniques");
+    fields.erase(std::string(result::kLostRecords.key));
+    const std::string text = fieldsText(fields) + categoriesText(json::array({metrics}));
+    return metrics.contains(result::kTechniques.key) ? text + "\n" + rowsText(metrics[result::kTechniques.key]) : text;
+}
+
+/// Records that the session does not hold; empty when it holds all.
+std::string lostText(const json& metrics) {
+    const auto lost = metrics.value(result::kLostRecords.key, std::int64_t{0});
+    return lost == 0 ? std::string()
+                     : fmt::format("lost      {} records: they came faster than the session could keep them, so its "
+                                   "timeline has gaps\n",
+                                   base::formatGrouped(lost));
+}
+
 } // namespace
 
 std::string tableText(const std::vector<std::vector<std::string>>& rows) {
@@ -161,27 +195,7 @@ std::string tableText(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string resultText(const Experiment& experiment, const json& metrics) {
-    if (!metrics.is_object()) {
-        return {};
-    }
-    if (const auto own = experiment.workload().resultText; own != nullptr) {
-        if (const std::optional<std::string> text = own(experiment, metrics)) {
-            return *text;
-        }
-    }
-    if (metrics.contains(result::kRows.key) && metrics[result::kRows.key].is_array()) {
-        return rowsText(metrics[result::kRows.key]);
-    }
-    if (metrics.contains(result::kVariants.key) && metrics[result::kVariants.key].is_array()) {
-        return rowsText(metrics[result::kVariants.key]) + categoriesText(metrics[result::kVariants.key]) +
-               answersText(metrics);
-    }
-    json fields = metrics;
-    fields.erase("peak_by_category");
-    fields.erase("max_by_category");
-    fields.erase("techniques");
-    const std::string text = fieldsText(fields) + categoriesText(json::array({metrics}));
-    return metrics.contains(result::kTechniques.key) ? text + "\n" + rowsText(metrics[result::kTechniques.key]) : text;
+    return metrics.is_object() ? workText(experiment, metrics) + lostText(metrics) : std::string();
 }
 
 std::string runWorkload(const Experiment& experiment) {

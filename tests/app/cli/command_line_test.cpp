@@ -11,6 +11,7 @@
 
 #include "tests/app/program.h"
 #include "tests/fixture_paths.h"
+#include "tests/repetitions.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine {
@@ -77,6 +78,9 @@ TEST(CommandLine, RunTakesAnExperimentFromStandardInput) {
 }
 
 TEST(CommandLine, ALimitOnAddressesIsNoSmallCard) {
+    if (test::kSanitized) {
+        GTEST_SKIP() << "a sanitizer reserves more addresses than the limit before the program begins";
+    }
     const auto under = [](int kilobytes) {
         Program shell("/bin/sh",
                       {"-c", "ulimit -v " + std::to_string(kilobytes) + " && exec " + test::vitrineProgram() +

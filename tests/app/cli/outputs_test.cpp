@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
@@ -86,6 +87,15 @@ protected:
     const TempFolder folder_;
 };
 
+/// `vitrine WORDS` in a shell, after and before other words of it.
+ProgramResult inShell(const std::string& before, const Words& words, const std::string& after = "") {
+    std::string line = before + " '" + test::vitrineProgram() + "'";
+    for (const std::string& word : words) {
+        line += " '" + word + "'";
+    }
+    return test::Program("/bin/bash", {"-c", line + " " + after}).wait();
+}
+
 TEST_F(Outputs, OfEveryCommandReplaceTheirOwnKindAlone) {
     const std::string model = path("model");
     const Words mask{"mask", "--mask", "causal", "--q-len", "256", "--kv-len", "256"};
@@ -115,6 +125,28 @@ TEST_F(Outputs, AreNoInputsAndNoOtherOutputs) {
     EXPECT_FALSE(fs::exists(path("new")));
     expectRefused({"session", "export", path("a.vitrine"), "--format", "session", "--output", path("a.vitrine")},
                   "is the session that is exported");
+}
+
+TEST_F(Outputs, ExportsKeepLinksAndPipes) {
+    for (const char* format : {"sqlite", "chrome"}) {
+        const Words exported{"session", "export", path("b.vitrine"), "--format", format, "--output"};
+        test::writeAll(path("target"), "");
+        fs::create_symlink("target", path("ln"));
+        expectDone(exported + Words{path("ln")});
+        EXPECT_TRUE(fs::is_symlink(path("ln")));
+        EXPECT_GT(fs::file_size(path("target")), 0U);
+        expectRefused(exported + Words{path("model")}, "is a folder");
+        fs::remove(path("ln"));
+        fs::remove(path("target"));
+    }
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+    expectRefused({"session", "export", path("b.vitrine"), "--output", path("pipe")}, "cannot be written to a device");
+    const Words chrome{"session", "export", path("b.vitrine"), "--format", "chrome", "--output"};
+    const ProgramResult piped =
+        inShell("cat '" + path("pipe") + "' > '" + path("read") + "' &", chrome + Words{path("pipe")}, "&& wait");
+    EXPECT_EQ(piped.exitCode, 0) << piped.err;
+    EXPECT_TRUE(fs::is_fifo(path("pipe")));
+    EXPECT_THAT(test::readAll(path("read")), HasSubstr("traceEvents"));
 }
 
 TEST_F(Outputs, TablesAreWrittenWhereTheyAllMayBe) {
@@ -149,15 +181,6 @@ TEST_F(Outputs, AFileOfAnInputIsNotReplacedThroughALink) {
                    "--output", path("out"), "--overwrite"},
                   "is a file of model too");
     EXPECT_EQ(test::readAll(path("model/model.safetensors")), before);
-}
-
-/// `vitrine WORDS` in a shell, after and before other words of it.
-ProgramResult inShell(const std::string& before, const Words& words, const std::string& after = "") {
-    std::string line = before + " '" + test::vitrineProgram() + "'";
-    for (const std::string& word : words) {
-        line += " '" + word + "'";
-    }
-    return test::Program("/bin/bash", {"-c", line + " " + after}).wait();
 }
 
 TEST_F(Outputs, AReaderThatGoesAwayEndsTheRunSaved) {

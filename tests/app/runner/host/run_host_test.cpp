@@ -189,5 +189,24 @@ TEST(RunHost, ARunWhoseSessionWasDeletedEndsWithItsResultAndSaysSo) {
     EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
 }
 
+TEST(RunHost, ARunWhoseSessionWasMovedSaysWhereItIsSaved) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const std::string moved = folder.file("moved.vitrine");
+    const auto host = RunHost::inProcess();
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), file, [&](const json& message) {
+        if (message["type"] == "token" && std::filesystem::exists(file)) {
+            std::filesystem::rename(file, moved);
+        }
+    });
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.exitCode, 1);
+    EXPECT_TRUE(outcome.unsaved.ends_with("is saved as run 1 of " + std::filesystem::canonical(moved).string()))
+        << outcome.unsaved;
+    const auto runs = sessions::SessionFile::open(moved, sessions::OpenMode::ReadOnly)->runs();
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(runs[0].status, sessions::RunStatus::Done);
+}
+
 } // namespace
 } // namespace vitrine::app

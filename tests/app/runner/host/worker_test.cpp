@@ -8,11 +8,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "app/runner/host/line_pipe.h"
 #include "app/runner/host/run_host.h"
@@ -34,11 +36,16 @@ using sessions::SessionFile;
 using test::kWorkerProgram;
 using test::workerPid;
 
-/// Starts a long run and returns when its first token has come.
-void startLongRun(RunHost& host, const std::string& file) {
+/// Starts a long run and returns when its first token has come. `more` sees its messages too.
+void startLongRun(RunHost& host, const std::string& file, const std::function<void(const json&)>& more = {}) {
     const auto tokens = std::make_shared<std::atomic<int>>(0);
     host.start(engine::Experiment::parse(test::tinyExperiment(1'000'000), "experiment"), file,
-               [tokens](const json& message) { *tokens += message["type"] == "token" ? 1 : 0; });
+               [tokens, more](const json& message) {
+                   *tokens += message["type"] == "token" ? 1 : 0;
+                   if (more) {
+                       more(message);
+                   }
+               });
     ASSERT_TRUE(test::eventually([&] { return *tokens > 0; }));
 }
 
@@ -76,12 +83,18 @@ TEST(Worker, SaysThatTheSessionWasDeleted) {
     const test::TempFolder folder(test::TempFolder::Place::Memory);
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inWorker(kWorkerProgram);
-    startLongRun(*host, file);
+    std::vector<std::string> notices;
+    startLongRun(*host, file, [&](const json& message) {
+        if (message["type"] == "notice") {
+            notices.push_back(message["text"]);
+        }
+    });
     std::filesystem::remove(file);
     host->stop();
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
     EXPECT_NE(outcome.unsaved.find("runs.vitrine: the session file was deleted"), std::string::npos) << outcome.unsaved;
+    EXPECT_EQ(notices, std::vector{outcome.unsaved});
 }
 
 TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
