@@ -192,7 +192,7 @@ std::optional<KvTurn> turnOf(const sessions::RunInfo& run, const profiler::RunTi
     }
     base::TimeNs begin = -1, promptEnd = -1, end = -1;
     if (timeline != nullptr) {
-        for (const profiler::ScopeRow& phase : timeline->scopes().phases()) {
+        for (const profiler::ScopeRow phase : timeline->scopes().phases()) {
             const std::string_view name = timeline->text(phase.name);
             if (name == "prefill") { // of a run that repeats itself the last one counts, as for its samples
                 begin = phase.begin;

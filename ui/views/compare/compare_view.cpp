@@ -337,8 +337,9 @@ void CompareView::updateDeltas() {
     deltas_->setTable(table, QStringLiteral(" AB "));
     const std::vector<sessions::RunInfo> runs = comparedRuns();
     const FlatTreePtr ops = two && runs.size() >= 2 ? prefillOpTable(runs[0], a.get(), runs[1], b.get()) : nullptr;
-    opTimes_->setVisible(ops && !ops->nodes.empty());
-    if (opTimes_->isVisibleTo(panel_)) {
+    const bool timed = ops && !ops->nodes.empty();
+    opTimes_->setVisible(timed);
+    if (timed) {
         opTimes_->setTable(ops, QStringLiteral(" AB "));
     }
     twinModel()->setTree(table);

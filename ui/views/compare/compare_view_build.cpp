@@ -164,7 +164,7 @@ void CompareView::buildInspector() {
     deltas_ = new FactTable(tr("Bytes at the peak"), content);
     opTimes_ = new FactTable(tr("Time of prefill by op"), content);
     for (FactTable* table : {deltas_, opTimes_}) {
-        table->setNumberWidths({58, 58, 128});
+        table->setNumberWidths({57, 57, 130});
         table->view()->setItemDelegateForColumn(3, new DeltaBarDelegate(table->view()));
         column->addWidget(table);
     }

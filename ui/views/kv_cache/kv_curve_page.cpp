@@ -182,10 +182,12 @@ void KvCurvePage::resizeEvent(QResizeEvent* event) {
 
 QList<QWidget*> KvCurvePage::stops() const {
     QList<QWidget*> all;
-    for (Chart* chart : {lens_, whole_, limits_}) {
-        if (chart == whole_ || !chart->parentWidget()->isHidden()) {
-            all << chart;
-        }
+    if (!lensBox_->isHidden()) {
+        all << lens_;
+    }
+    all << whole_;
+    if (!limitBox_->isHidden()) {
+        all << limits_;
     }
     return all;
 }

@@ -60,7 +60,8 @@ std::optional<Pressure> pressureOf(const KvSummary& facts, const std::optional<K
     }
     Pressure pressure;
     for (const KvSample& sample : facts.samples) {
-        pressure.pages = std::max(pressure.pages, std::llround(static_cast<double>(sample.full) / page));
+        pressure.pages =
+            std::max(pressure.pages, static_cast<std::int64_t>(std::llround(static_cast<double>(sample.full) / page)));
     }
     if (room) {
         std::uint64_t rings = 0; // they are taken whatever the number of tokens is
@@ -78,7 +79,7 @@ QString answerText(const KvTurn& turn) {
                                  : stripText("answer");
 }
 
-double seconds(base::TimeNs time) {
+double secondsOf(base::TimeNs time) {
     return static_cast<double>(time) * 1e-9;
 }
 
@@ -151,22 +152,22 @@ StepStripData kvPressureStrip(const KvSummary& facts, const std::optional<KvRoom
     }
     const KvTurn& turn = *facts.turn;
     const double page = fullPageBytes(*facts.geometry);
-    data.begin = seconds(turn.begin);
-    data.end = std::max(seconds(turn.end), data.begin + 1e-9);
+    data.begin = secondsOf(turn.begin);
+    data.end = std::max(secondsOf(turn.end), data.begin + 1e-9);
     data.stop = data.end;
     std::vector<KvSample> byTime = facts.samples;
     std::ranges::stable_sort(byTime, {}, &KvSample::time);
     for (const KvSample& sample : byTime) {
         const auto pages = static_cast<double>(std::llround(static_cast<double>(sample.full) / page));
-        const double at = seconds(sample.time);
+        const double at = secondsOf(sample.time);
         if (at <= data.end && (data.steps.empty() || data.steps.back().y() != pages)) {
             data.steps.emplace_back(std::max(at, data.begin), pages);
         }
     }
     data.style = [](const ThemeTokens& t) { return kvShade(t, false); };
-    data.bands = {{seconds(turn.begin), seconds(turn.promptEnd),
+    data.bands = {{secondsOf(turn.begin), secondsOf(turn.promptEnd),
                    stripText("prompt, %1").arg(durationText(turn.promptEnd - turn.begin)), true},
-                  {seconds(turn.promptEnd), seconds(turn.end),
+                  {secondsOf(turn.promptEnd), secondsOf(turn.end),
                    answerText(turn) + QStringLiteral(", ") + durationText(turn.end - turn.promptEnd), false}};
     const auto most = static_cast<double>(pressure->pages), limit = static_cast<double>(pressure->limit);
     data.top = most;

