@@ -28,11 +28,6 @@ constexpr PartKind kParts[] = {
     {"kv_cache", "KV cache", base::MemoryCategory::KvCache, 0},
 };
 
-/// "4.23 TB/s": two digits after the point, for a ratio with as many stands beside it.
-std::string bandwidthText(double rate) {
-    return rate < 1e12 ? rateText(rate) : fmt::format("{:.2f}\u00A0TB/s", rate * 1e-12);
-}
-
 std::optional<double> positive(const nlohmann::json& object, const char* key) {
     const auto value = base::numberAt(object, key);
     return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
@@ -79,6 +74,10 @@ std::optional<RooflineSummary> rooflineSummary(const std::string& metricsJson) {
     roofline.floorSeconds = roofline.bytes / roofline.bandwidth;
     roofline.ratio = roofline.floorSeconds / roofline.seconds;
     return roofline;
+}
+
+std::string bandwidthText(double bytesPerSecond) {
+    return bytesPerSecond < 1e12 ? rateText(bytesPerSecond) : fmt::format("{:.2f}\u00A0TB/s", bytesPerSecond * 1e-12);
 }
 
 std::string rooflineSentence(const RooflineSummary& roofline) {

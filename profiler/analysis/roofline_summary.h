@@ -36,6 +36,8 @@ struct RooflineSummary {
 /// Nothing where a run has no roofline, or one with numbers that cannot be.
 std::optional<RooflineSummary> rooflineSummary(const std::string& metricsJson);
 
+/// "4.23 TB/s": what the texts of rooflines call the bandwidth of a machine, with two digits after the point.
+std::string bandwidthText(double bytesPerSecond);
 /// "0.61 of what 4.23 TB/s allow; experts are 34 % of the bytes."
 std::string rooflineSentence(const RooflineSummary& roofline);
 /// How the bandwidth is known, for how many sequences and at what context.

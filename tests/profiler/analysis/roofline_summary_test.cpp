@@ -20,6 +20,7 @@ TEST(RooflineSummary, ReadsPartsAndWhatFollowsFromThem) {
     EXPECT_DOUBLE_EQ(roofline->floorSeconds, 1e-3);
     EXPECT_DOUBLE_EQ(roofline->ratio, 0.8);
     EXPECT_DOUBLE_EQ(roofline->parts[0].share, 0.3);
+    EXPECT_EQ(bandwidthText(4.25e12), "4.25\u00A0TB/s");
     EXPECT_EQ(rooflineSentence(*roofline), "0.80 of what 4.00\u00A0TB/s allow; experts: 30 % of the bytes.");
     EXPECT_EQ(rooflineFootnote(*roofline), "Bandwidth: copy on the device, mean context 1,032 tokens");
 }

@@ -5,6 +5,7 @@
 #include <QObject>
 #include <algorithm>
 
+#include "profiler/analysis/roofline_summary.h"
 #include "profiler/timeline/counter_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
@@ -100,7 +101,7 @@ void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timelin
     // Also where this stretch has no sample: a lane that came and went with the zoom would move all others.
     shown.lane->setVisible(std::ranges::find(recorded, shown.counters.front()) != recorded.end());
     const double top = rate ? (bytesPerSecond > 0 ? bytesPerSecond : 5e12) / unit : 100;
-    shown.lane->setTopText(rate ? rateText(top * unit) : QStringLiteral("100\u00A0%"));
+    shown.lane->setTopText(rate ? textOf(profiler::bandwidthText(top * unit)) : QStringLiteral("100\u00A0%"));
     shown.lane->setFacts(facts.empty() ? QObject::tr("no samples of the work in view")
                                        : facts.join(QStringLiteral("   ")));
     shown.lane->setCurves(std::move(curves), top, false);

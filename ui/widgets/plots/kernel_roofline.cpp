@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/roofline_summary.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/paint.h"
 
@@ -126,8 +127,8 @@ QImage KernelRoofline::picture(const QSizeF& size, double dpr) const {
         painter.drawLine(place(low, ceilings_.flopsAt(low), size), top);
         painter.drawLine(top, place(high, ceilings_.flopsPerSecond, size));
         painter.setClipping(false);
-        const QString words =
-            tr("%1, %2").arg(rateText(ceilings_.bytesPerSecond), flopRateText(ceilings_.flopsPerSecond));
+        const QString words = tr("%1, %2").arg(textOf(profiler::bandwidthText(ceilings_.bytesPerSecond)),
+                                               flopRateText(ceilings_.flopsPerSecond));
         drawText(painter, QRectF(plot.left() + 40, 0, plot.width() - 40, 15), Qt::AlignRight | Qt::AlignVCenter, words,
                  t.text2, font);
         painter.setClipping(true);

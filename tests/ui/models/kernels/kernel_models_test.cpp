@@ -155,6 +155,13 @@ private slots:
         QVERIFY(at(step) == (ui::TimeRange{0, ns(1)}));
     }
 
+    /// The decode roofline of a run and its kernels are held against one bandwidth.
+    void ceilingsHaveTheBandwidthOfTheRunsRoofline() {
+        sessions::RunInfo run = test::kernelRunInfo(1, "builtin");
+        run.metricsJson = R"({"dtype": "bfloat16", "roofline": {"bandwidth": 4.4e12}})";
+        QCOMPARE(ui::ceilingsOf(run).bytesPerSecond, 4.4e12);
+    }
+
     void tableFiltersAndSums() {
         const auto timeline = test::makeKernelRun();
         const ui::Ceilings ceilings = ui::ceilingsOf(test::kernelRunInfo(1, "builtin"));
