@@ -50,10 +50,12 @@ std::string nearestPath(const std::string& path, const std::vector<engine::Resul
     return best;
 }
 
+/// A number without a sign: that stands before it.
 double plainNumber(const std::string& text, const std::string& number) {
     double value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(value)) {
+    if (number.starts_with('-') || error != std::errc() || end != number.data() + number.size() ||
+        !std::isfinite(value)) {
         failCondition(text, fmt::format("{} is no number; {}", number.empty() ? "the change" : number, kExample));
     }
     return value;

@@ -64,6 +64,9 @@ TEST(RunConditions, RefusalsSayWhatToWrite) {
     EXPECT_THAT(refusal("peak_bytes>2%"), testing::HasSubstr("needs its sign"));
     EXPECT_THAT(refusal("peak_bytes"), testing::HasSubstr("has no > or <"));
     EXPECT_THAT(refusal("load_seconds>+x"), testing::HasSubstr("x is no number"));
+    for (const char* twice : {"load_seconds>+-2%", "load_seconds<--2", "load_seconds>+-2s"}) {
+        EXPECT_THAT(refusal(twice), testing::HasSubstr("-2 is no number")) << twice;
+    }
     EXPECT_THAT(refusal("peak_bytes>+2parsecs"), testing::HasSubstr("peak_bytes>+2parsecs"));
     EXPECT_THAT(refusal("prefill_seconds>+2%"), testing::HasSubstr("run #1 has no prefill_seconds"));
     EXPECT_THAT(refusal("spill_bytes>+2%"), testing::HasSubstr("is 0 in run #1"));
