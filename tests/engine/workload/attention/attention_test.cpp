@@ -38,6 +38,22 @@ std::string failureOf(const json& spec) {
     return {};
 }
 
+/// What has rates to plan by is predicted by the plan of its kernel: Meta's clock runs by that.
+TEST(WorkloadAttention, ThePlanOfTheKernelPredicts) {
+    const json metrics = runExperiment(Experiment::parse({{"vitrine", 1},
+                                                          {"workload", "attention"},
+                                                          {"backend", "meta"},
+                                                          {"device_profile", "h200"},
+                                                          {"random", "1,8,8,2048,64"},
+                                                          {"mask", "causal_mask"},
+                                                          {"backward", true}},
+                                                         "experiment"),
+                                       {}, {});
+    for (const std::string name : {"forward", "backward"}) {
+        EXPECT_NEAR(metrics["predicted_" + name + "_ms"].get<double>(), metrics[name + "_ms"].get<double>(), 1e-5);
+    }
+}
+
 TEST(WorkloadAttention, TimesWithTheMaskAndWithout) {
     json spec = experiment();
     spec["backward"] = true;

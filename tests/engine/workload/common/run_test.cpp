@@ -71,7 +71,7 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
 TEST_F(WorkloadRun, GenerateSaysThatTheModelsContextEndedIt) {
     const Json cut = run({{"workload", "generate"},
                           {"model", "synthetic:tiny-llama"},
-                          {"set", {{"max_position_embeddings", 8}}},
+                          {"set", {{"max_position_embeddings", "8"}}},
                           {"tokens", {4, 5, 6}},
                           {"ignore_eos", true},
                           {"max_new_tokens", 12}});

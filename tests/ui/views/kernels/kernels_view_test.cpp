@@ -12,6 +12,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "profiler/timeline/memory_facet.h"
@@ -231,10 +232,10 @@ private slots:
         show({test::kernelRunInfo(5, "hopper")}, {{5, run.timeline()}});
         QTRY_COMPARE(time()->range().begin, ns(10));
         QCOMPARE(time()->range().end, ns(11));
-        const auto lane = [this](const char* title) -> ui::Lane* {
+        const auto lane = [this](const char* title) {
             const auto& lanes = view()->stack()->lanes();
-            const auto found = std::ranges::find(lanes, QLatin1String(title), &ui::Lane::title);
-            return found == lanes.end() ? nullptr : *found;
+            return *std::ranges::find_if(lanes,
+                                         [&](const ui::Lane* one) { return one->title() == QLatin1String(title); });
         };
         time()->jumpTo(time()->extent());
         QTRY_VERIFY(lane("SM active")->facts().contains(QStringLiteral("mean 75")));

@@ -18,6 +18,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
@@ -175,13 +176,15 @@ private slots:
              {"def mask(b, h, q, k):\n    return q >= k\n",
               "def mask(b, h, q, k):\n    return (q >= k) & (q - k < 64) & (q // 8 == k // 8)\n"}) {
             write(QString::fromLatin1(program));
+            QTest::qWait(10);
             const QRect before = view()->panel()->timeHead()->geometry();
             for (const ui::MapCell cell : {ui::MapCell{0, 0}, ui::MapCell{5, 900}, ui::MapCell{900, 5}}) {
                 view()->map()->goTo(cell, true);
-                QCoreApplication::sendPostedEvents();
+                QTest::qWait(10);
                 QCOMPARE(view()->panel()->timeHead()->geometry(), before);
             }
             view()->perform(QStringLiteral("select.clear"));
+            QTest::qWait(10);
             QCOMPARE(view()->panel()->timeHead()->geometry(), before);
         }
     }
