@@ -178,7 +178,7 @@ private slots:
             write(QString::fromLatin1(program));
             QTest::qWait(10);
             const QRect before = view()->panel()->timeHead()->geometry();
-            for (const ui::MapCell cell : {ui::MapCell{0, 0}, ui::MapCell{5, 900}, ui::MapCell{900, 5}}) {
+            for (const ui::MaskCell cell : {ui::MaskCell{0, 0}, ui::MaskCell{5, 900}, ui::MaskCell{900, 5}}) {
                 view()->map()->goTo(cell, true);
                 QTest::qWait(10);
                 QCOMPARE(view()->panel()->timeHead()->geometry(), before);
