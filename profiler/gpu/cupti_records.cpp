@@ -134,9 +134,11 @@ std::optional<DeviceWork> anyWork(const CUpti_Activity& record) {
 std::optional<DeviceWork> workOf(const CUpti_Activity& record, bool& lostTimes) {
     std::optional<DeviceWork> work = anyWork(record);
     const bool timed = work && work->begin > 0 && work->end >= work->begin;
-    // A graph that was in flight when tracing of graphs went on or off has no time; its step lies outside of the
-    // window.
-    lostTimes = work && !timed && record.kind != CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    // What was in flight when tracing went on or off lies at the border of its window. A graph then has no time, and a
+    // node that is launched again at once has the end of one launch and the begin of the next.
+    const bool ofBorder = record.kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ||
+                          (work && work->node != 0 && work->end > 0 && work->begin > work->end);
+    lostTimes = work && !timed && !ofBorder;
     return timed ? work : std::nullopt;
 }
 

@@ -105,6 +105,20 @@ TEST(CuptiRecords, CopiesFillsWaitsAndGraphs) {
     EXPECT_EQ(laneName(workOfKind(WorkKind::Overhead, overhead).kind), "Profiler overhead");
 }
 
+TEST(CuptiRecords, WhatStandsAtTheBorderOfAWindowIsNotLost) {
+    bool lost = true;
+    auto node = timed<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 1500, 1000);
+    node.graphNodeId = 7;
+    EXPECT_FALSE(workOf(reinterpret_cast<const CUpti_Activity&>(node), lost));
+    EXPECT_FALSE(lost) << "the end of one launch of a graph and the begin of the next";
+    const auto graph = timed<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 0, 0);
+    EXPECT_FALSE(workOf(reinterpret_cast<const CUpti_Activity&>(graph), lost));
+    EXPECT_FALSE(lost);
+    node.graphNodeId = 0;
+    EXPECT_FALSE(workOf(reinterpret_cast<const CUpti_Activity&>(node), lost));
+    EXPECT_TRUE(lost) << "a kernel of its own";
+}
+
 } // namespace
 } // namespace vitrine::profiler
 

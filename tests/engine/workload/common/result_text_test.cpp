@@ -21,7 +21,7 @@ TEST(ResultText, NamesRecordsThatTheSessionDoesNotHold) {
                                  "timeline has gaps\n";
     for (const char* workload : {"generate", "batch", "logits"}) {
         const Experiment experiment = Experiment::parse(
-            json{{"vitrine", 1}, {"workload", workload}, {"model", "synthetic:tiny-llama"}}.dump(), "experiment");
+            {{"vitrine", 1}, {"workload", workload}, {"model", "synthetic:tiny-llama"}}, "experiment");
         json metrics{{"peak_bytes", 1024}};
         EXPECT_THAT(resultText(experiment, metrics), Not(HasSubstr("lost"))) << workload;
         metrics["lost_records"] = 12345;
