@@ -20,6 +20,7 @@
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/fixture_paths.h"
+#include "tests/repetitions.h"
 #include "tests/serve/server_rig.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -116,7 +117,7 @@ TEST(Serve, WithoutATokenizerTextIsRefusedOrBytes) {
 }
 
 TEST(Serve, AThousandStreamsAtOnceAreAllThereAndNoneIsMixedUp) {
-    constexpr int kClients = 1000;
+    constexpr int kClients = test::repetitions(1000);
     constexpr int kTokens = 24;
     ServerRig rig(with({{"slots", 64}}));
     std::vector<std::vector<std::int32_t>> prompts;
