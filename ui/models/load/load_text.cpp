@@ -17,6 +17,31 @@ QString times(double ratio) {
     return QString::number(ratio, 'f', ratio >= 100 ? 0 : 2);
 }
 
+/// What the smaller load costs, and whether that was measured.
+QString costText(const QStringList& costs, const AfterLoad& mine, const AfterLoad& theirs, bool predicted) {
+    QString same;
+    if (costs.isEmpty() && mine.prefill && theirs.prefill && mine.promptTokens == theirs.promptTokens &&
+        std::abs(*mine.prefill - *theirs.prefill) <= 0.005 * std::max(*mine.prefill, *theirs.prefill)) {
+        same =
+            QObject::tr("Prefill of %1 tokens takes the same time: arithmetic bounds its products, and packed weights "
+                        "do not change that. ")
+                .arg(countText(mine.promptTokens));
+    }
+    const bool measured = mine.decode && theirs.decode;
+    const QString nothing = predicted
+                                ? QObject::tr("These figures are predicted: load both on a device to measure them.")
+                                : QObject::tr("No loss of speed was measured.");
+    const QString rest =
+        predicted ? QObject::tr("These figures are predicted.") : QObject::tr("No other loss of speed was measured.");
+    return !costs.isEmpty()
+               ? costs.join(QLatin1Char(' ')) + (measured || predicted ? QLatin1Char(' ') + rest : QString())
+           : measured  ? same + nothing
+           : predicted ? QObject::tr("Times and rates are predicted. Plan with a prompt to see decode and prefill "
+                                     "here.")
+                       : QObject::tr("Not measured yet: load again with a prompt, or generate once with each "
+                                     "kind of weights, to see decode and prefill here.");
+}
+
 } // namespace
 
 LoadText loadText(const LoadPair& pair, const AfterLoad& after, const AfterLoad& afterB) {
@@ -79,28 +104,7 @@ LoadText loadText(const LoadPair& pair, const AfterLoad& after, const AfterLoad&
                                     ? QObject::tr("It also %1.").arg(last)
                                     : QObject::tr("It also %1 and %2.").arg(also.join(QStringLiteral(", ")), last));
     }
-    QString same;
-    if (costs.isEmpty() && mine.prefill && theirs.prefill && mine.promptTokens == theirs.promptTokens &&
-        std::abs(*mine.prefill - *theirs.prefill) <= 0.005 * std::max(*mine.prefill, *theirs.prefill)) {
-        same =
-            QObject::tr("Prefill of %1 tokens takes the same time: arithmetic bounds its products, and packed weights "
-                        "do not change that. ")
-                .arg(countText(mine.promptTokens));
-    }
-    const bool measured = mine.decode && theirs.decode;
-    const bool predicted = mine.priced || theirs.priced || a.predicted || b.predicted;
-    const QString nothing = predicted
-                                ? QObject::tr("These figures are predicted: load both on a device to measure them.")
-                                : QObject::tr("No loss of speed was measured.");
-    const QString rest =
-        predicted ? QObject::tr("These figures are predicted.") : QObject::tr("No other loss of speed was measured.");
-    words.cost =
-        !costs.isEmpty() ? costs.join(QLatin1Char(' ')) + (measured || predicted ? QLatin1Char(' ') + rest : QString())
-        : measured       ? same + nothing
-        : predicted      ? QObject::tr("Times and rates are predicted. Plan with a prompt to see decode and prefill "
-                                            "here.")
-                         : QObject::tr("Not measured yet: load again with a prompt, or generate once with each "
-                                            "kind of weights, to see decode and prefill here.");
+    words.cost = costText(costs, mine, theirs, mine.priced || theirs.priced || a.predicted || b.predicted);
     return words;
 }
 

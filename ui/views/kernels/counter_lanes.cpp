@@ -4,6 +4,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <utility>
 
 #include "profiler/analysis/roofline_summary.h"
 #include "profiler/timeline/counter_facet.h"
@@ -52,7 +53,7 @@ void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timelin
         if (timeline) {
             shown.lane->foldWhileEmpty(std::ranges::none_of(shown.counters, [&](const std::string& name) {
                 const auto all = timeline->counters().columns(name, work->begin, work->end, 1);
-                return !all.empty() && all.front().known;
+                return !all.empty() && all.front().samples > 0;
             }));
         }
     }
@@ -90,7 +91,13 @@ void CounterLanes::showLane(const CounterLane& shown, const TimelinePtr& timelin
         if (range.end <= range.begin) {
             continue; // nothing of the work is in view
         }
-        const auto whole = timeline->counters().columns(name, range.begin, range.end, 1);
+        // From the first sample on: the value before it is one of the idle time.
+        const auto samples = timeline->counters().samples(name);
+        const auto first = std::ranges::lower_bound(samples, range.begin, {}, &std::pair<base::TimeNs, double>::first);
+        if (first == samples.end() || first->first >= range.end) {
+            continue;
+        }
+        const auto whole = timeline->counters().columns(name, first->first, range.end, 1);
         if (whole.empty() || !whole.front().known) {
             continue;
         }
