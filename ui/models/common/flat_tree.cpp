@@ -3,7 +3,6 @@
 #include "ui/models/common/flat_tree.h"
 
 #include <QStringList>
-#include <QVariantList>
 #include <algorithm>
 
 namespace vitrine::ui {
