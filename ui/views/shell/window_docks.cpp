@@ -7,6 +7,7 @@
 #include <QListView>
 #include <QPushButton>
 #include <QStackedWidget>
+#include <QTimer>
 
 #include "ui/models/common/flat_tree.h"
 #include "ui/views/shell/drawer.h"
@@ -203,7 +204,12 @@ void WindowDocks::foldInspector(bool folded) {
     unfold_->setAccessibleName(folded ? tr("Open the inspector") : tr("Fold the inspector"));
     unfold_->setToolTip(unfold_->accessibleName());
     if (!folded && narrow_) {
-        window_->resizeDocks({inspectorDock_}, {kLowDockHeight}, Qt::Vertical);
+        // A dock that has just come into the area below gets its wished height when the window is laid out next.
+        QTimer::singleShot(0, this, [this] {
+            if (!folded_ && narrow_) {
+                window_->resizeDocks({inspectorDock_}, {kLowDockHeight}, Qt::Vertical);
+            }
+        });
     }
 }
 
