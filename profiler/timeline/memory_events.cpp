@@ -9,6 +9,21 @@
 
 namespace vitrine::profiler {
 
+namespace {
+
+/// The first index from `low` on that `isBefore` is false of; `high` when there is none. Doubling steps first: the next
+/// pixel's border is near.
+template <class Before> std::size_t gallop(std::size_t low, std::size_t high, Before isBefore) {
+    std::size_t step = 1;
+    while (low + step <= high && isBefore(low + step - 1)) {
+        low += step;
+        step *= 2;
+    }
+    return *std::ranges::partition_point(std::views::iota(low, std::min(low + step - 1, high)), isBefore);
+}
+
+} // namespace
+
 template <template <class, std::size_t> class Column, class Index>
 base::TimeNs MemoryEventColumns<Column, Index>::timeAt(const EventRun& run, std::size_t at) const {
     if (run.replay == kNoReplay) {
@@ -100,22 +115,32 @@ base::TimeNs MemoryEventColumns<Column, Index>::freed(std::uint32_t row) const {
 }
 
 template <template <class, std::size_t> class Column, class Index>
-std::size_t MemoryEventColumns<Column, Index>::before(base::TimeNs time, std::size_t atLeast) const {
-    // Doubling steps first: the next pixel's border is near.
-    std::size_t low = atLeast;
-    std::size_t step = 1;
-    while (low + step <= size() && this->time(low + step - 1) < time) {
-        low += step;
-        step *= 2;
+template <class Before>
+std::size_t MemoryEventColumns<Column, Index>::countWhile(std::size_t atLeast, Before isBefore) const {
+    if (atLeast >= size()) {
+        return size();
     }
-    const std::size_t high = std::min(low + step - 1, size());
-    return *std::ranges::partition_point(std::views::iota(low, high),
-                                         [&](std::size_t index) { return this->time(index) < time; });
+    // Runs first, then events of one run: few events are looked up by their number.
+    const std::size_t first = runOfEvent(atLeast);
+    const std::size_t run =
+        gallop(first + 1, runs_.size(),
+               [&](std::size_t index) { return isBefore(timeAt(runs_[index], runs_[index].first)); }) -
+        1;
+    const EventRun& around = runs_[run];
+    const std::size_t begin = run == first ? atLeast : around.firstEvent;
+    return gallop(begin, endOf(run), [&](std::size_t event) {
+        return isBefore(timeAt(around, event - around.firstEvent + around.first));
+    });
+}
+
+template <template <class, std::size_t> class Column, class Index>
+std::size_t MemoryEventColumns<Column, Index>::before(base::TimeNs time, std::size_t atLeast) const {
+    return countWhile(atLeast, [time](base::TimeNs event) { return event < time; });
 }
 
 template <template <class, std::size_t> class Column, class Index>
 std::size_t MemoryEventColumns<Column, Index>::upTo(base::TimeNs time) const {
-    return static_cast<std::size_t>(1 + lastNotAbove(size(), time, [this](std::size_t i) { return this->time(i); }));
+    return countWhile(0, [time](base::TimeNs event) { return event <= time; });
 }
 
 template <template <class, std::size_t> class Column, class Index>

@@ -112,6 +112,8 @@ protected:
     std::size_t runOfRow(std::size_t row) const {
         return rows_.runOf(row, runs_.size(), [this](std::size_t run) { return runs_[run].firstRow; });
     }
+    /// Events from the start on that `isBefore(time)` is true of; of the first `atLeast` it is.
+    template <class Before> std::size_t countWhile(std::size_t atLeast, Before isBefore) const;
     MemoryEvent eventAt(const EventRun& run, std::size_t at) const;
     base::TimeNs timeAt(const EventRun& run, std::size_t at) const;
     std::uint32_t rowAt(const EventRun& run, std::size_t at) const;
