@@ -51,7 +51,8 @@ std::uint32_t MemoryEventColumns<Column, Index>::rowAt(const EventRun& run, std:
 template <template <class, std::size_t> class Column, class Index>
 MemoryEvent MemoryEventColumns<Column, Index>::eventAt(const EventRun& run, std::size_t at) const {
     if (run.replay == kNoReplay) {
-        return loose_[at];
+        const LooseEvent& event = loose_[at];
+        return {event.time, looseChanges_[at], event.row, event.order};
     }
     return {timeAt(run, at), templateOf(run).events[at].change, rowAt(run, at), replays_[run.replay].order};
 }
@@ -66,7 +67,7 @@ template <template <class, std::size_t> class Column, class Index>
 MemoryChange MemoryEventColumns<Column, Index>::change(std::size_t index) const {
     const EventRun& run = runs_[runOfEvent(index)];
     const std::size_t at = index - run.firstEvent + run.first;
-    return run.replay == kNoReplay ? loose_[at].change : templateOf(run).events[at].change;
+    return run.replay == kNoReplay ? looseChanges_[at] : templateOf(run).events[at].change;
 }
 
 template <template <class, std::size_t> class Column, class Index>
@@ -179,7 +180,8 @@ const EventRun& MemoryEventsBuilder::openRun(std::uint32_t replay, std::uint32_t
 
 void MemoryEventsBuilder::pushLoose(const MemoryEvent& event) {
     openRun(kNoReplay, static_cast<std::uint32_t>(loose_.size()));
-    loose_.push(event);
+    loose_.push({event.time, event.row, event.order});
+    looseChanges_.push(event.change);
     countEvent();
 }
 
@@ -233,6 +235,7 @@ void MemoryEventsBuilder::takeBack() {
     }
     if (loose) {
         loose_.truncate(loose_.size() - 1);
+        looseChanges_.truncate(looseChanges_.size() - 1);
     }
     events_.popBack();
     if (runs_.back().firstEvent == size()) {
@@ -249,6 +252,7 @@ MemoryEvents MemoryEventsBuilder::view() {
     view.rows_ = rows_.view();
     view.runs_ = runs_.view();
     view.loose_ = loose_.view();
+    view.looseChanges_ = looseChanges_.view();
     view.keptLives_ = keptLives_.view();
     view.keptFreed_ = keptFreed_.view();
     view.replays_ = replays_.view();

@@ -32,6 +32,13 @@ struct EventRun {
     std::uint32_t earlier = kNone; ///< the run before it of the same replay, which another event cut in two
 };
 
+/// A loose event without its change, which sums read alone.
+struct LooseEvent {
+    base::TimeNs time = 0;
+    std::uint32_t row = 0;
+    std::uint32_t order = 0;
+};
+
 struct MemoryEvent {
     base::TimeNs time = 0;
     MemoryChange change;
@@ -61,7 +68,7 @@ public:
         eachRun(first, last, [&](const EventRun& run, std::size_t at, std::size_t end) {
             if (run.replay == kNoReplay) {
                 for (; at < end; ++at) {
-                    take(loose_[at].change);
+                    take(looseChanges_[at]);
                 }
             } else {
                 const std::vector<TemplateEvent>& events = templateOf(run).events;
@@ -124,7 +131,8 @@ protected:
 
     Index events_, rows_;
     Column<EventRun, 256> runs_;
-    Column<MemoryEvent, 256> loose_;
+    Column<LooseEvent, 256> loose_;
+    Column<MemoryChange, 512> looseChanges_;
     Column<AllocationLife, 256> keptLives_;
     Column<base::TimeNs, 256> keptFreed_;
     Column<ReplayInfo, 256> replays_;

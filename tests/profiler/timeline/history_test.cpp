@@ -61,7 +61,7 @@ TEST(MemoryHistory, StepsThatRepeatTakeLittleMemory) {
     history.settle(false);
     const HistoryViews views = history.views();
     ASSERT_EQ(history.events(), 2 * kBlocksOfStep * kReplays);
-    // Of these, 4.5 bytes are nodes of the two pyramids and 4 those of the shapes.
+    // Of these, 4.5 bytes are nodes of the two pyramids and 5 those of the shapes.
     EXPECT_LT(held() - before, history.events() * 12);
     EXPECT_EQ(views.events.row(history.events() - 1), kBlocksOfStep * kReplays - 1);
 }
