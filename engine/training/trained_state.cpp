@@ -67,6 +67,16 @@ std::int64_t TrainedState::elements() const {
     return sum;
 }
 
+TensorView TrainedState::master(std::size_t tensor) const {
+    const TensorView& value = tensors_[tensor].value;
+    if (!isNarrow(value.dtype)) {
+        return {};
+    }
+    TensorView out = part(masters_, offsets_[tensor], value.shape.count());
+    out.shape = value.shape;
+    return out;
+}
+
 void TrainedState::makeState() {
     const bool wide = tensors_.front().value.dtype == DType::F64;
     const DType type = wide ? DType::F64 : DType::F32;

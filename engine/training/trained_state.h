@@ -55,6 +55,8 @@ public:
     const std::vector<TrainedTensor>& tensors() const { return tensors_; }
     const GradientMap& gradients() const { return map_; }
     std::int64_t elements() const; ///< of all tensors, without padding
+    /// The float32 master of a tensor, in its shape; empty where the optimizer changes the value itself.
+    kernels::TensorView master(std::size_t tensor) const;
 
     void zeroGradients();
     /// One step of the optimizer from the gradients; `step` counts from 1. `norm` (1) F32 receives the norm of all

@@ -173,7 +173,40 @@ script_gpu_sanitize() {
 # Its work needs a package of PyPI.
 script_demo_model_make_tokenizer() {
     expect 2 tools/demo-model/make-tokenizer
-    expect 2 tools/demo-model/make-tokenizer one two
+    expect 2 tools/demo-model/make-tokenizer one two three
+}
+
+script_demo_model_make_corpus() {
+    expect 0 tools/demo-model/make-corpus --rows 200 --seed 3 "$scratch/one.jsonl"
+    expect 0 tools/demo-model/make-corpus --rows 200 --seed 3 "$scratch/two.jsonl"
+    cmp -s "$scratch"/{one,two}.jsonl || problem "make-corpus: the same seed gives another file"
+    (($(wc -l <"$scratch/one.jsonl") == 200)) || problem "make-corpus: --rows 200 gives another number of rows"
+    ran --rows
+    expect 0 tools/demo-model/make-corpus --rows 2000 --seed 4 --plain "$scratch/texts.txt"
+    (($(wc -l <"$scratch/texts.txt") == 4000)) || problem "make-corpus: --plain gives no question and answer for each row"
+    ! grep -qxFf tools/demo-model/prompts.txt "$scratch/texts.txt" || problem "make-corpus: asks what prompts.txt asks"
+    expect 2 tools/demo-model/make-corpus
+    expect 2 tools/demo-model/make-corpus --rows 0 "$scratch/one.jsonl"
+    expect 2 tools/demo-model/make-corpus --seed x "$scratch/one.jsonl"
+}
+
+# Training takes minutes on a GPU.
+script_demo_model_train() {
+    expect 2 tools/demo-model/train
+    expect 2 tools/demo-model/train everything "$scratch/work"
+    expect 2 tools/demo-model/train weights "$scratch/work" long
+    expect 1 tools/demo-model/train weights "$scratch/work"
+    says "$err" "corpus.jsonl: is missing" "train without a corpus"
+    ROWS=20 expect 0 tools/demo-model/train corpus "$scratch/work"
+    (($(wc -l <"$scratch/work/corpus.jsonl") == 20)) || problem "train corpus: ROWS=20 gives another number of rows"
+}
+
+script_demo_model_ask() {
+    expect 0 tools/demo-model/ask
+    says "$out" "> What is 38 + 47?" ask
+    says "$out" "--model resources/models/vitrine-demo --backend cpu --temperature 0" ask
+    expect 1 tools/demo-model/ask resources/models/vitrine-demo no-such-file
+    expect 2 tools/demo-model/ask one two three
 }
 
 while read -r script; do

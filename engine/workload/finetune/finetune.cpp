@@ -49,7 +49,7 @@ constexpr std::array kFinetuneOptions = {
     OptionSpec{"dropout", OptionType::Real, "0", "", 0, 0.99, "", "", "Training",
                "Share of the adapter's input that is dropped while it is trained, in other places each step"},
     OptionSpec{"merge_aware", OptionType::Bool, "false", "", 0, 0, "", "", "Training",
-               "Compute with packed weights that have the adapter in them, rounded as the merged model will have them"},
+               "Compute with weights that are rounded as the saved or merged model will have them packed"},
     OptionSpec{"data", OptionType::Path, "", "", 0, 0, "", "", "Training",
                "JSON Lines with text, messages or tokens in each line; loss on the assistant's answers only"},
     OptionSpec{"sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
@@ -147,10 +147,8 @@ void checkAdapterOptions(const Experiment& experiment, const std::string& name) 
             failOption(name, key, "is for adapters; method full has none");
         }
     }
-    for (const char* key : {"rslora", "merge_aware"}) {
-        if (full && experiment.flag(key)) {
-            failOption(name, key, "is for adapters; method full has none");
-        }
+    if (full && experiment.flag("rslora")) {
+        failOption(name, "rslora", "is for adapters; method full has none");
     }
     if (experiment.flag("merge_aware") && experiment.text("merge") == "bf16") {
         failOption(name, "merge_aware",

@@ -52,6 +52,9 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
     if (MergedWeights* merged = model.merged()) {
         trainer_.setPreparation([merged] { merged->refresh(); });
     }
+    if (RoundedWeights* rounded = model.rounded()) {
+        trainer_.setPreparation([rounded] { rounded->refresh(); });
+    }
     Json& metrics = run.metrics;
     metrics[result::kTrainedParameters.key] = model.state().elements();
     metrics[result::kTrainedShare.key] =

@@ -93,13 +93,13 @@ FinetuneModel::FinetuneModel(const Run& run, const ModelSource& source, kernels:
     model_ = std::make_unique<Model>(context, source, finetuneModelOptions(run, context), run.sinks.progress);
     addLoadMetrics(run.metrics, model_->loadReport());
     if (finetuneMethod(run.spec) == FinetuneMethod::Full) {
-        chooseWeights(run);
+        chooseWeights(run, source);
     } else {
         addAdapter(run, source);
     }
 }
 
-void FinetuneModel::chooseWeights(const Run& run) {
+void FinetuneModel::chooseWeights(const Run& run, const ModelSource& source) {
     const ParameterChoice choice(run.spec.has("train") ? run.spec.text("train") : "all", "train");
     if (const std::string packed = packedName(*model_, choice); !packed.empty()) {
         throw base::BadInput(fmt::format("method: full: {} is packed, so it cannot be trained; load with weights "
@@ -114,6 +114,9 @@ void FinetuneModel::chooseWeights(const Run& run) {
     }
     model_->markWeightsChanged();
     state_ = std::make_unique<TrainedState>(model_->context(), std::move(tensors), optimizerOptions(run));
+    if (run.spec.flag("merge_aware")) {
+        rounded_ = std::make_unique<RoundedWeights>(*model_, source.config, *state_);
+    }
 }
 
 void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {

@@ -13,6 +13,7 @@
 #include "engine/training/learning_rate.h"
 #include "engine/training/merged_weights.h"
 #include "engine/training/metric_files.h"
+#include "engine/training/rounded_weights.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
 
@@ -33,15 +34,16 @@ public:
 
     Model& model() { return *model_; }
     TrainedState& state() { return *state_; }
-    Adapter* adapter() const { return adapter_.get(); }     ///< null with full fine-tuning
-    MergedWeights* merged() const { return merged_.get(); } ///< null unless training is merge-aware
+    Adapter* adapter() const { return adapter_.get(); }        ///< null with full fine-tuning
+    MergedWeights* merged() const { return merged_.get(); }    ///< null unless an adapter is trained merge-aware
+    RoundedWeights* rounded() const { return rounded_.get(); } ///< null unless weights are trained merge-aware
     /// What an adapter's files say beside its values.
     const AdapterConfig& adapterConfig() const { return adapterConfig_; }
     /// All parameters, those of the adapter included.
     std::int64_t parameters() const;
 
 private:
-    void chooseWeights(const Run& run);
+    void chooseWeights(const Run& run, const ModelSource& source);
     void addAdapter(const Run& run, const ModelSource& source);
     void refuseDropoutOfExperts() const;
     void refuseMergeOfTiedEmbedding(const Run& run) const;
@@ -51,6 +53,7 @@ private:
     AdapterConfig adapterConfig_;
     std::unique_ptr<MergedWeights> merged_;
     std::unique_ptr<TrainedState> state_;
+    std::unique_ptr<RoundedWeights> rounded_;
 };
 
 /// The loop. Fills run.metrics with losses and rates as steps end.

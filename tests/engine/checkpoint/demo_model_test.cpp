@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include <array>
-#include <bit>
-#include <cstdlib>
-#include <cstring>
+#include <cstdint>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "base/philox.h"
 #include "base/resource_path.h"
-#include "engine/checkpoint/synthesize.h"
-#include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "engine/workload/common/workload.h"
+#include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::engine {
 namespace {
@@ -22,37 +25,10 @@ const std::string& demoFolder() {
     return kFolder;
 }
 
-/// Nearly normal numbers from sums of uniform ones: integers and one product only, so that every machine makes the
-/// same.
-float nearlyNormal(const std::array<std::uint32_t, 4>& bits) {
-    std::int64_t sum = 0;
-    for (const std::uint32_t word : bits) {
-        sum += static_cast<std::int64_t>(word >> 8) - (std::int64_t{1} << 23);
-    }
-    constexpr float kRootOfThree = 1.7320508F; // four uniform numbers in [-1, 1) have the deviation 2 / sqrt(3)
-    return static_cast<float>(sum) * (kRootOfThree / 2 / (1 << 23));
-}
-
-std::uint16_t toBf16(float value) {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-    return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-void fillDemo(const TensorSpec& spec, const RandomRule& rule, std::uint32_t stream, void* data) {
-    const base::PhiloxKey key = base::philoxKey(2026, stream);
-    const std::uint64_t bytes = bytesOf(spec);
-    auto* out = static_cast<std::uint8_t*>(data);
-    if (spec.dtype == kernels::DType::U8 && rule.deviation == 0) {
-        std::memset(out, static_cast<int>(rule.center), bytes);
-        return;
-    }
-    const std::uint64_t step = spec.dtype == kernels::DType::U8 ? 1 : 2;
-    for (std::uint64_t i = 0; i < bytes; i += step) {
-        const auto bits = base::philox4x32(key, i / step, 0);
-        const std::uint16_t value = step == 1 ? static_cast<std::uint16_t>(bits[0] >> 24)
-                                              : toBf16(rule.center + rule.deviation * nearlyNormal(bits));
-        std::memcpy(out + i, &value, step);
-    }
+std::string answerTo(const std::string& prompt) {
+    const nlohmann::json experiment = {{"vitrine", 1},          {"workload", "generate"}, {"backend", "cpu"},
+                                       {"model", demoFolder()}, {"prompt", prompt},       {"max_new_tokens", 120}};
+    return runExperiment(Experiment::parse(experiment, "demo"), {}, {}).at("text").get<std::string>();
 }
 
 TEST(DemoModel, OpensAndIsSmall) {
@@ -64,7 +40,7 @@ TEST(DemoModel, OpensAndIsSmall) {
     EXPECT_EQ(source.config.layers[1].window, 0);
     EXPECT_FALSE(source.tokenizerFile.empty());
     EXPECT_NE(source.chatTemplate.find("<|start|>assistant"), std::string::npos);
-    EXPECT_EQ(source.generation.eosTokens.size(), 3U);
+    EXPECT_EQ(source.generation.eosTokens.size(), 4U) << "it has no thoughts, so <|end|> ends an answer too";
     std::uintmax_t bytes = 0;
     for (const fs::directory_entry& entry : fs::directory_iterator(demoFolder())) {
         bytes += entry.file_size();
@@ -72,19 +48,39 @@ TEST(DemoModel, OpensAndIsSmall) {
     EXPECT_LT(bytes, 8'000'000U);
 }
 
-// VITRINE_WRITE_DEMO_MODEL=1 puts the weights into the source tree instead of comparing.
-TEST(DemoModel, WeightsCanBeMadeAnew) {
-    const test::TempFolder folder;
-    ModelSource source;
-    source.configText = test::readBytes(demoFolder() + "/config.json");
-    const nlohmann::json config = nlohmann::json::parse(source.configText);
-    source.config = parseModelConfig(config, "config.json");
-    synthesizeCheckpoint(source, folder.file("model"), fillDemo, nullptr, {});
-    const std::string shipped = demoFolder() + "/model.safetensors";
-    if (std::getenv("VITRINE_WRITE_DEMO_MODEL") != nullptr) {
-        fs::copy_file(folder.file("model/model.safetensors"), shipped, fs::copy_options::overwrite_existing);
+TEST(DemoModel, DigitsAndBracketsAreTokensOfTheirOwn) {
+    const ModelSource source = openModel(demoFolder());
+    const auto tokenizer = Tokenizer::load(source.tokenizerFile);
+    EXPECT_EQ(tokenizer->encode("4711", true).size(), 4U);
+    EXPECT_EQ(tokenizer->encode("(([]{}", true).size(), 6U);
+    EXPECT_EQ(tokenizer->encode("<|start|>assistant<|channel|>final<|message|>", true).size(), 5U);
+    for (const std::int32_t id : source.generation.eosTokens) {
+        EXPECT_LT(id, source.config.vocab);
     }
-    EXPECT_TRUE(test::readBytes(folder.file("model/model.safetensors")) == test::readBytes(shipped));
+    EXPECT_EQ(tokenizer->idOf("<|return|>"), source.generation.eosTokens.front());
+}
+
+// Sums that are not chosen for the model: each digit and each carry occurs.
+TEST(DemoModel, AddsNumbersOfTwoDigits) {
+    int right = 0;
+    const std::vector<std::pair<int, int>> sums = {{38, 47}, {12, 83}, {99, 99}, {56, 35}, {70, 21}, {64, 58}};
+    for (const auto& [a, b] : sums) {
+        const std::string left = std::to_string(a) + " + " + std::to_string(b);
+        const std::string answer = answerTo("What is " + left + "?");
+        right += answer.find(left + " = " + std::to_string(a + b) + ".") != std::string::npos ? 1 : 0;
+    }
+    EXPECT_GE(right, 5) << "of " << sums.size();
+}
+
+TEST(DemoModel, AnswersTheQuestionsOfTheDemo) {
+    const std::string cache = answerTo("What does a KV cache hold?");
+    EXPECT_NE(cache.find("key"), std::string::npos) << cache;
+    EXPECT_NE(cache.find("value"), std::string::npos) << cache;
+    const std::string sorted = answerTo("Sort 42, 7, 19.");
+    EXPECT_NE(sorted.find("7, 19, 42"), std::string::npos) << sorted;
+    const std::string story = answerTo("Tell me a story about a fox.");
+    EXPECT_NE(story.find("fox"), std::string::npos) << story;
+    EXPECT_EQ(story.back() == '.' || story.back() == '"', true) << story;
 }
 
 } // namespace

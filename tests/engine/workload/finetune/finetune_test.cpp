@@ -228,6 +228,28 @@ TEST_F(Finetune, MergeAwareTrainingHasTheLossOfTheMergedModel) {
     EXPECT_NEAR(run(again)["losses"][0].get<double>(), aware["adapter_loss"].get<double>(), 1e-6);
 }
 
+TEST_F(Finetune, MergeAwareTrainingOfWeightsHasTheLossOfTheSavedModel) {
+    for (const std::string dtype : {"bfloat16", "float32"}) {
+        Json experiment = {{"model", fixture("gpt-oss-mxfp4")},
+                           {"tokens_file", fixture("gpt-oss-full-ft/batch.safetensors")},
+                           {"method", "full"},
+                           {"weights", "dequantized"},
+                           {"dtype", dtype},
+                           {"lr", 0.002},
+                           {"steps", 20},
+                           {"output", at("plain-" + dtype)}};
+        const Json plain = run(experiment);
+        experiment["merge_aware"] = true;
+        experiment["output"] = at("aware-" + dtype);
+        const Json aware = run(experiment);
+        EXPECT_EQ(aware["saved_loss"], aware["trained_loss"]) << dtype;
+        EXPECT_GT(plain["saved_loss"].get<double>(), plain["trained_loss"].get<double>()) << dtype;
+        EXPECT_LT(aware["losses"].back().get<double>(), aware["losses"][0].get<double>()) << dtype;
+    }
+    EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"method", "full"}, {"merge_aware", true}}),
+                 base::BadInput);
+}
+
 TEST_F(Finetune, AResumedMergeAwareRunGoesOnBitForBit) {
     Json experiment = {{"model", fixture("gpt-oss-mxfp4")},
                        {"tokens_file", fixture("gpt-oss-full-ft/batch.safetensors")},
@@ -329,7 +351,7 @@ TEST_F(Finetune, OptionsThatCannotBeHonouredAreErrors) {
     expectRefused({{"prompt_length", 8}, {"method", "full"}, {"alpha", 2}}, "alpha");
     expectRefused({{"prompt_length", 8}, {"method", "full"}, {"dropout", 0.1}}, "dropout");
     expectRefused({{"prompt_length", 8}, {"adapter", "x"}, {"dropout", 0.1}}, "dropout");
-    expectRefused({{"prompt_length", 8}, {"method", "full"}, {"merge_aware", true}}, "merge_aware");
+    expectRefused({{"prompt_length", 8}, {"method", "full"}, {"rslora", true}}, "rslora");
     expectRefused({{"prompt_length", 8}, {"merge_aware", true}, {"merge", "bf16"}, {"output", "x"}}, "merge_aware");
     EXPECT_THROW(run({{"model", fixture("llama")}, {"prompt_length", 8}, {"merge_aware", true}}), base::BadInput);
     expectRefused({{"prompt_length", 8}, {"save_every", 2}}, "output: missing");
