@@ -5,6 +5,7 @@
 
 #include "engine/model/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
