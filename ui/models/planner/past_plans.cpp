@@ -32,15 +32,14 @@ QString deviceOf(const sessions::RunInfo& run) {
 /// The plan of what was run, on the device that it ran on.
 engine::PlanPrice priceOf(engine::PlanPricer& pricer, const PastRun& run) {
     std::optional<engine::Experiment> experiment = engine::Experiment::read(run.experiment);
-    const QString profile = deviceNamed(run.device);
     const bool cpu = experiment && experiment->text("backend") == "cpu";
-    if (!experiment || experiment->workload().plan == nullptr || (profile.isEmpty() && !cpu)) {
+    if (!experiment || experiment->workload().plan == nullptr || (run.device.isEmpty() && !cpu)) {
         return {};
     }
     engine::Experiment planned = experiment->asPlan();
     if (!cpu) {
         planned.set("backend", std::string("meta"));
-        planned.set("device_profile", profile.toStdString());
+        planned.set("device_profile", run.device.toStdString());
     }
     return pricer.price(planned, {});
 }
@@ -62,10 +61,20 @@ std::vector<PastRun> measuredRuns(const std::vector<sessions::RunInfo>& runs) {
         past.run = run.id;
         past.name = textOf(run.name);
         past.model = textOf(experiment->text("model"));
-        past.device = deviceOf(run);
+        past.device = deviceNamed(deviceOf(run));
         past.experiment = run.specJson;
         past.measured = peak;
         out.push_back(std::move(past));
+    }
+    return out;
+}
+
+std::vector<sessions::RunId> doneRuns(const std::vector<sessions::RunInfo>& runs) {
+    std::vector<sessions::RunId> out;
+    for (const sessions::RunInfo& run : runs) {
+        if (run.status == sessions::RunStatus::Done) {
+            out.push_back(run.id);
+        }
     }
     return out;
 }
@@ -89,7 +98,7 @@ ErrorBand errorBand(const std::vector<PastRun>& runs, const QString& model, cons
     for (const PastRun& run : runs) {
         const double error = std::abs(run.error());
         all = std::max(all, error);
-        if (run.model == model && deviceNamed(run.device) == device) {
+        if (run.model == model && run.device == device) {
             own = std::max(own, error);
             ++ownRuns;
         }

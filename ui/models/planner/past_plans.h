@@ -16,7 +16,7 @@ namespace vitrine::ui {
 /// A run whose memory was measured.
 struct PastRun {
     sessions::RunId run = 0;
-    QString name, model, device; ///< the device's name
+    QString name, model, device; ///< the device's profile; empty: none describes it
     std::string experiment;
     std::uint64_t measured = 0;  ///< bytes at the peak
     std::uint64_t predicted = 0; ///< 0: not known
@@ -29,6 +29,8 @@ struct PastRun {
 
 /// The finished runs of a session that were measured on a device, oldest first, without what plans say of them.
 std::vector<PastRun> measuredRuns(const std::vector<sessions::RunInfo>& runs);
+/// Which runs those may be; cheap.
+std::vector<sessions::RunId> doneRuns(const std::vector<sessions::RunInfo>& runs);
 
 /// Prices those runs; what cannot be priced any more is left out. Long: for a worker.
 std::vector<PastRun> predictedRuns(std::vector<PastRun> runs);

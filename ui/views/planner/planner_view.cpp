@@ -62,22 +62,18 @@ void PlannerView::refresh() {
 }
 
 void PlannerView::readPast() {
-    const std::vector<PastRun> measured =
-        document() != nullptr ? measuredRuns(document()->runs()) : std::vector<PastRun>();
-    std::vector<sessions::RunId> ids;
-    for (const PastRun& run : measured) {
-        ids.push_back(run.run);
-    }
-    if (ids == pastIds_) {
-        updatePast();
+    const std::vector<sessions::RunInfo> runs =
+        document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>();
+    const std::vector<sessions::RunId> done = doneRuns(runs);
+    if (pastKnown_ && done == pastIds_) {
         return;
     }
-    pastIds_ = ids;
-    pastJob_.start([measured] { return predictedRuns(measured); },
-                   [this](std::vector<PastRun> runs) {
-                       pastRuns_ = std::move(runs);
+    pastKnown_ = true;
+    pastIds_ = done;
+    pastJob_.start([runs] { return predictedRuns(measuredRuns(runs)); },
+                   [this](std::vector<PastRun> past) {
+                       pastRuns_ = std::move(past);
                        updateAll();
-                       updatePast();
                    });
 }
 
@@ -303,7 +299,7 @@ void PlannerView::updatePast() {
     own.color = [](const ThemeTokens& t) { return t.accent; };
     double right = 0, high = 1;
     for (const PastRun& run : pastRuns_) {
-        const bool mine = run.model == draft_.model() && deviceNamed(run.device) == draft_.device();
+        const bool mine = run.model == draft_.model() && run.device == draft_.device();
         const QPointF point(static_cast<double>(run.predicted) / kGibibyte, run.error() * 100);
         (mine ? own : others).points.push_back(point);
         right = std::max(right, point.x());

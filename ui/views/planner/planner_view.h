@@ -101,7 +101,8 @@ private:
     PlannerJob* job_;
     QTimer delay_, busyDelay_;
     std::vector<PastRun> pastRuns_;
-    std::vector<sessions::RunId> pastIds_;
+    std::vector<sessions::RunId> pastIds_; ///< the finished runs that they are of
+    bool pastKnown_ = false;
     LatestJob<std::vector<PastRun>> pastJob_;
 
     QComboBox *model_, *device_, *workload_;
