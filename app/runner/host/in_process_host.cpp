@@ -18,6 +18,7 @@
 #include "app/runner/recording/run_recording.h"
 #include "base/clock.h"
 #include "base/json_values.h"
+#include "base/log.h"
 #include "base/stop.h"
 #include "base/units.h"
 #include "engine/language/module.h"
@@ -28,6 +29,7 @@
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
+#include "engine/workload/planner/run_prediction.h"
 #include "kernels/cuda/kept_state.h"
 
 namespace vitrine::app {
@@ -149,6 +151,17 @@ RunOutcome withFailure(RunOutcome outcome, const std::string& sentence) {
     outcome.exitCode = base::exitCode(outcome.errorKind);
     outcome.error = sentence;
     return outcome;
+}
+
+/// What a plan says of the run, for the error band of later plans. A run does not fail because its plan does.
+void addPrediction(const engine::Experiment& experiment, const base::StopToken& stop, json& metrics) {
+    try {
+        if (const auto peak = engine::predictedPeak(experiment, stop)) {
+            metrics[engine::result::kPlannedPeakBytes.key] = *peak;
+        }
+    } catch (const std::exception& error) {
+        base::logInfo(fmt::format("the run has no plan to compare it with: {}", error.what()));
+    }
 }
 
 class InProcessHost final : public RunHost {
@@ -355,6 +368,9 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         sink_({{"type", "started"}, {"run", run}});
         json result = execute(experiment, stop, metrics);
         addClockOfWork(experiment, result);
+        if (recording_ != nullptr) {
+            addPrediction(experiment, stop, result);
+        }
         metrics = std::move(result);
         if (sinkFailure_ != nullptr) {
             std::rethrow_exception(sinkFailure_);

@@ -90,32 +90,6 @@ void addAnswering(const Experiment& planned, ChangeList& list) {
     list.divide("max_new_tokens", list.numberOf("max_new_tokens", 1), {2, 8}, true);
 }
 
-/// The smallest shipped device that has more memory than the one planned for, and on which the experiment fits.
-std::optional<PlanChange> largerDevice(PlanPricer& pricer, const Experiment& planned, std::uint64_t budget,
-                                       const base::StopToken& stop) {
-    if (!takesOption(planned, "device_profile") || planned.text("backend") == "cpu") {
-        return std::nullopt;
-    }
-    std::vector<std::pair<std::uint64_t, std::string>> larger;
-    for (const std::string& name : kernels::deviceProfileNames()) {
-        if (const std::uint64_t bytes = kernels::loadDeviceProfile(name).memoryBytes; bytes > budget) {
-            larger.emplace_back(bytes, name);
-        }
-    }
-    std::ranges::sort(larger);
-    for (const auto& [bytes, name] : larger) {
-        PlanChange change{{{"device_profile", name}}, {}, false, true};
-        if (planned.has("vram_budget")) {
-            change.edits.push_back({"vram_budget", bytes});
-        }
-        change.price = pricer.price(edited(planned, change.edits), stop);
-        if (change.price.fits) {
-            return change;
-        }
-    }
-    return std::nullopt;
-}
-
 bool helps(const PlanChange& change, const PlanPrice& before) {
     return change.price.known() && (change.price.fits || change.price.reserved < before.reserved);
 }
@@ -131,25 +105,6 @@ void sortChanges(std::vector<PlanChange>& changes) {
     if (std::distance(tooSmall, changes.end()) > static_cast<std::ptrdiff_t>(kMostTooSmall)) {
         changes.erase(tooSmall + static_cast<std::ptrdiff_t>(kMostTooSmall), changes.end());
     }
-}
-
-/// Two changes that lower the peak and are not enough alone, together. The ones that lower it most are paired.
-std::vector<PlanChange> pairsOf(std::vector<PlanChange> singles) {
-    std::erase_if(singles, [](const PlanChange& change) { return change.price.fits; });
-    std::ranges::stable_sort(singles, {}, [](const PlanChange& change) { return change.price.reserved; });
-    singles.resize(std::min(singles.size(), kMostPaired));
-    std::vector<PlanChange> out;
-    for (std::size_t i = 0; i < singles.size(); ++i) {
-        for (std::size_t j = i + 1; j < singles.size(); ++j) {
-            if (singles[i].edits.front().key != singles[j].edits.front().key) {
-                out.push_back({{singles[i].edits.front(), singles[j].edits.front()},
-                               {},
-                               singles[i].lessWork || singles[j].lessWork,
-                               false});
-            }
-        }
-    }
-    return out;
 }
 
 /// The largest batch that fits below the one asked for.
@@ -194,6 +149,49 @@ std::vector<PlanChange> possibleChanges(const Experiment& planned) {
     return list.take();
 }
 
+std::optional<PlanChange> deviceThatFits(PlanPricer& pricer, const Experiment& planned, std::uint64_t budget,
+                                         const base::StopToken& stop) {
+    if (!takesOption(planned, "device_profile") || planned.text("backend") == "cpu") {
+        return std::nullopt;
+    }
+    std::vector<std::pair<std::uint64_t, std::string>> larger;
+    for (const std::string& name : kernels::deviceProfileNames()) {
+        if (const std::uint64_t bytes = kernels::loadDeviceProfile(name).memoryBytes; bytes > budget) {
+            larger.emplace_back(bytes, name);
+        }
+    }
+    std::ranges::sort(larger);
+    for (const auto& [bytes, name] : larger) {
+        PlanChange change{{{"device_profile", name}}, {}, false, true};
+        if (planned.has("vram_budget")) {
+            change.edits.push_back({"vram_budget", bytes});
+        }
+        change.price = pricer.price(edited(planned, change.edits), stop);
+        if (change.price.fits) {
+            return change;
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<PlanChange> pairsOfChanges(std::vector<PlanChange> changes) {
+    std::erase_if(changes, [](const PlanChange& change) { return change.price.fits; });
+    std::ranges::stable_sort(changes, {}, [](const PlanChange& change) { return change.price.reserved; });
+    changes.resize(std::min(changes.size(), kMostPaired));
+    std::vector<PlanChange> out;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        for (std::size_t j = i + 1; j < changes.size(); ++j) {
+            if (changes[i].edits.front().key != changes[j].edits.front().key) {
+                out.push_back({{changes[i].edits.front(), changes[j].edits.front()},
+                               {},
+                               changes[i].lessWork || changes[j].lessWork,
+                               false});
+            }
+        }
+    }
+    return out;
+}
+
 std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& planned, std::int64_t longest,
                                        const base::StopToken& stop,
                                        const std::function<void(const std::vector<PlanChange>&)>& found) {
@@ -225,8 +223,8 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
     if (auto batch = smallerBatch(pricer, planned, before, stop); batch && helps(*batch, before)) {
         out.push_back(std::move(*batch));
     }
-    tryAll(pairsOf(out));
-    if (auto device = largerDevice(pricer, planned, before.budget, stop)) {
+    tryAll(pairsOfChanges(out));
+    if (auto device = deviceThatFits(pricer, planned, before.budget, stop)) {
         out.push_back(std::move(*device));
     }
     report();

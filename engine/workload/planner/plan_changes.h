@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ struct PlanChange {
 
 /// The changes of one option that may lower the peak, smaller numbers as they are first tried.
 std::vector<PlanChange> possibleChanges(const Experiment& planned);
+
+/// Those that lower the peak and do not fit alone, two by two; the ones that lower it most are paired. The changes are
+/// priced, the pairs are not.
+std::vector<PlanChange> pairsOfChanges(std::vector<PlanChange> changes);
+
+/// The smallest shipped device with more than `budget` bytes of memory on which the experiment fits. Throws Cancelled.
+std::optional<PlanChange> deviceThatFits(PlanPricer& pricer, const Experiment& planned, std::uint64_t budget,
+                                         const base::StopToken& stop);
 
 /// What fits first: changes that keep the work by their step time, then those that do less, then another device. After
 /// them what lowers the peak and is not enough, by what is missing. `longest` tokens are known to fit and are offered

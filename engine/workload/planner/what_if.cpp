@@ -101,6 +101,18 @@ void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const bas
     out.changesKnown = true;
 }
 
+void WhatIfPlanner::addGoal(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
+    const WhatIfSet& set = out.set();
+    if (set.price.contextLimit > 0 && set.price.contextLimit < out.goal.tokens) {
+        return; // the model itself ends before
+    }
+    const Experiment there = withContext(edited(planned, set.spec.edits), out.goal.tokens);
+    out.goal.price = pricer_.price(there, stop);
+    if (out.goal.price.known() && !out.goal.price.fits) {
+        out.goal.device = deviceThatFits(pricer_, there, out.goal.price.budget, stop);
+    }
+}
+
 WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context, const base::StopToken& stop,
                              const Found& found) {
     const Experiment planned = plannedExperiment(experiment, context);
@@ -125,6 +137,7 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     addSwitches(out, planned, stop);
     addLines(out, planned, stop, found);
     addChanges(out, planned, stop, found);
+    addGoal(out, planned, stop);
     out.plans = pricer_.plansMade() - before;
     out.complete = true;
     return out;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct WhatIfSwitch {
     bool priced = false;
 };
 
+/// A context that people ask for, with the chosen set.
+struct WhatIfGoal {
+    std::int64_t tokens = 1'000'000;
+    PlanPrice price;                  ///< without an error and bytes: not known
+    std::optional<PlanChange> device; ///< on which it fits; nothing where it fits already
+};
+
 struct WhatIf {
     std::int64_t context = 0;
     std::vector<WhatIfSet> sets;
@@ -39,6 +47,7 @@ struct WhatIf {
     std::size_t changed = 0;
     std::vector<PlanChange> changes;
     bool changesKnown = false;
+    WhatIfGoal goal;
     bool complete = false;
     std::size_t plans = 0; ///< made for this answer
 
@@ -60,6 +69,7 @@ private:
     const PlanLine& lineOf(const Experiment& planned, const base::StopToken& stop);
     void addSwitches(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
+    void addGoal(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
 
     PlanPricer pricer_;

@@ -23,21 +23,16 @@ using Json = nlohmann::json;
 
 constexpr int kEnoughRuns = 3;
 
-QString deviceOf(const sessions::RunInfo& run) {
-    const Json environment = base::parsedObject(run.environmentJson);
-    const auto device = environment.find("device");
-    return device != environment.end() && device->is_object() ? textOf(base::textAt(*device, "name")) : QString();
-}
-
 /// The plan of what was run, on the device that it ran on.
 engine::PlanPrice priceOf(engine::PlanPricer& pricer, const PastRun& run) {
-    std::optional<engine::Experiment> experiment = engine::Experiment::read(run.experiment);
-    const bool cpu = experiment && experiment->text("backend") == "cpu";
-    if (!experiment || experiment->workload().plan == nullptr || (run.device.isEmpty() && !cpu)) {
+    const std::optional<engine::Experiment> experiment = engine::Experiment::read(run.experiment);
+    if (!experiment || experiment->workload().plan == nullptr || run.device.isEmpty()) {
         return {};
     }
     engine::Experiment planned = experiment->asPlan();
-    if (!cpu) {
+    if (run.device == QLatin1String("cpu")) {
+        planned.set("backend", std::string("cpu"));
+    } else {
         planned.set("backend", std::string("meta"));
         planned.set("device_profile", run.device.toStdString());
     }
@@ -45,6 +40,17 @@ engine::PlanPrice priceOf(engine::PlanPricer& pricer, const PastRun& run) {
 }
 
 } // namespace
+
+QString runDevice(const sessions::RunInfo& run) {
+    const Json metrics = base::parsedObject(run.metricsJson);
+    if (engine::textOf(metrics, engine::result::kBackend) == "cpu") {
+        return QStringLiteral("cpu");
+    }
+    const Json environment = base::parsedObject(run.environmentJson);
+    const auto device = environment.find("device");
+    return device != environment.end() && device->is_object() ? deviceNamed(textOf(base::textAt(*device, "name")))
+                                                              : QString();
+}
 
 std::vector<PastRun> measuredRuns(const std::vector<sessions::RunInfo>& runs) {
     std::vector<PastRun> out;
@@ -61,7 +67,8 @@ std::vector<PastRun> measuredRuns(const std::vector<sessions::RunInfo>& runs) {
         past.run = run.id;
         past.name = textOf(run.name);
         past.model = textOf(experiment->text("model"));
-        past.device = deviceNamed(deviceOf(run));
+        past.device = runDevice(run);
+        past.predicted = engine::countOf(metrics, engine::result::kPlannedPeakBytes).value_or(0);
         past.experiment = run.specJson;
         past.measured = peak;
         out.push_back(std::move(past));

@@ -27,18 +27,22 @@ struct PastRun {
     }
 };
 
-/// The finished runs of a session that were measured on a device, oldest first, without what plans say of them.
+/// The profile of the device that a run ran on, or was planned for; empty: none describes it.
+QString runDevice(const sessions::RunInfo& run);
+
+/// The finished runs of a session that were measured on a device, oldest first, with what plans said of them
+/// where the run has kept it.
 std::vector<PastRun> measuredRuns(const std::vector<sessions::RunInfo>& runs);
 /// Which runs those may be; cheap.
 std::vector<sessions::RunId> doneRuns(const std::vector<sessions::RunInfo>& runs);
 
-/// Prices those runs; what cannot be priced any more is left out. Long: for a worker.
+/// Prices those of the runs that have no prediction; what cannot be priced any more is left out. Long: for a worker.
 std::vector<PastRun> predictedRuns(std::vector<PastRun> runs);
 
 struct ErrorBand {
-    double part = 0.03; ///< of the predicted peak, on either side
-    int runs = 0;       ///< that it comes from; 0: it is assumed
-    bool own = false;   ///< they are of this model and device
+    double share = 0.03; ///< of the predicted peak, on either side
+    int runs = 0;        ///< that it comes from; 0: it is assumed
+    bool own = false;    ///< they are of this model and device
 };
 
 /// The largest error of the runs of this model and device where there are three, else of all runs, else 3 %.

@@ -134,12 +134,12 @@ void PlanDraft::edit(const std::vector<engine::OptionEdit>& edits) {
     for (const engine::OptionEdit& edit : edits) {
         if (edit.key == "device_profile") {
             device_ = textOf(std::get<std::string>(edit.value));
+        } else if (edit.key == "prompt_length" || edit.key == "prompt_tokens") { // both say the context
+            const engine::Experiment changed = engine::edited(experiment_, {edit});
+            context_ = textOf(changed.valueText(edit.key)).toLongLong();
         } else {
             experiment_.set(edit.key, edit.value);
         }
-    }
-    if (!edits.empty() && (edits.front().key == "prompt_length" || edits.front().key == "prompt_tokens")) {
-        context_ = engine::contextOf(experiment_).value_or(context_);
     }
 }
 

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/planner/plan_words.h"
 
+#include <QCoreApplication>
 #include <QObject>
 #include <QStringList>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/trace.h"
@@ -25,7 +28,7 @@ std::uint64_t magnitude(std::int64_t bytes) {
 }
 
 std::uint64_t upperEnd(const engine::PlanPrice& price, const ErrorBand& band) {
-    return static_cast<std::uint64_t>(static_cast<double>(price.reserved) * (1 + band.part));
+    return static_cast<std::uint64_t>(static_cast<double>(price.reserved) * (1 + band.share));
 }
 
 FlatCell bytesCell(std::uint64_t bytes) {
@@ -119,10 +122,10 @@ QString verdictReason(const engine::WhatIfSet& set, const ErrorBand& band) {
     const QString upper = bytesText(upperEnd(price, band));
     const QString from = band.runs == 0 ? QObject::tr("No past runs: the error band of 3 % is assumed.")
                          : band.own     ? QObject::tr("The error band of %1 is that of %2 runs of this model here.")
-                                          .arg(shareText(band.part))
+                                          .arg(shareText(band.share))
                                           .arg(band.runs)
                                     : QObject::tr("The error band of %1 is that of all %2 runs of the session.")
-                                          .arg(shareText(band.part))
+                                          .arg(shareText(band.share))
                                           .arg(band.runs);
     switch (planVerdict(price, band)) {
     case PlanVerdict::Fits:
@@ -154,22 +157,53 @@ QString changeName(const engine::PlanChange& change, const engine::Experiment& e
     QStringList names;
     for (const engine::OptionEdit& edit : change.edits) {
         if (edit.key != "vram_budget") {
-            names << editName(edit, experiment);
+            QString name = editName(edit, experiment);
+            if (!names.isEmpty() && name.size() > 1 && name[1].isLower()) {
+                name[0] = name[0].toLower();
+            }
+            names << name;
         }
     }
     return names.join(QObject::tr(" and "));
+}
+
+QString changeEffect(const engine::PlanChange& change) {
+    static const std::pair<const char*, const char*> kEffects[] = {
+        {"weights", QT_TRANSLATE_NOOP("Planner", "they stay as the checkpoint stores them")},
+        {"dtype", QT_TRANSLATE_NOOP("Planner", "activations and cache take half the bytes")},
+        {"prefill_chunk", QT_TRANSLATE_NOOP("Planner", "the arena of a prefill step is smaller")},
+        {"token_budget", QT_TRANSLATE_NOOP("Planner", "the arena of a step is smaller")},
+        {"kv_dtype", QT_TRANSLATE_NOOP("Planner", "a byte for each element and a scale for each head")},
+        {"sliding_cache", QT_TRANSLATE_NOOP("Planner", "sliding layers keep only their window")},
+        {"slots", QT_TRANSLATE_NOOP("Planner", "fewer requests run together")},
+        {"max_new_tokens", QT_TRANSLATE_NOOP("Planner", "answers end earlier")},
+        {"prompt_length", QT_TRANSLATE_NOOP("Planner", "the longest that fits with nothing else changed")},
+        {"prompt_tokens", QT_TRANSLATE_NOOP("Planner", "the longest that fits with nothing else changed")},
+        {"batch", QT_TRANSLATE_NOOP("Planner", "the largest that fits with nothing else changed")},
+        {"tiled_mlp", QT_TRANSLATE_NOOP("Planner", "the MLP runs in parts of the sequence")},
+        {"checkpoint", QT_TRANSLATE_NOOP("Planner", "the rest is computed again in the backward pass")},
+        {"loss_chunks", QT_TRANSLATE_NOOP("Planner", "logits of one chunk at a time")},
+        {"optimizer", QT_TRANSLATE_NOOP("Planner", "moments take a byte each")},
+        {"train", QT_TRANSLATE_NOOP("Planner", "fewer parameters are trained")},
+        {"rank", QT_TRANSLATE_NOOP("Planner", "the adapter is smaller")},
+        {"method", QT_TRANSLATE_NOOP("Planner", "the weights stay as they are, an adapter is trained")}};
+    const auto found = std::ranges::find(kEffects, change.edits.front().key,
+                                         [](const auto& effect) { return std::string_view(effect.first); });
+    const bool known = change.edits.size() == 1 && found != std::end(kEffects);
+    return known ? QCoreApplication::translate("Planner", found->second) : QString();
 }
 
 QString changeReason(const engine::PlanChange& change) {
     if (change.otherDevice) {
         return bytesText(change.price.budget);
     }
-    const QString place =
-        change.price.place.empty() ? QString() : QObject::tr("peak in %1").arg(placeText(change.price.place));
-    if (change.lessWork) {
-        return QObject::tr("less work, nothing else changed");
+    if (!change.price.fits) {
+        return change.edits.size() == 1 ? QObject::tr("not enough alone") : QObject::tr("not enough together");
     }
-    return change.price.fits ? place : QObject::tr("not enough alone");
+    const QString effect = changeEffect(change);
+    return !effect.isEmpty() || change.price.place.empty()
+               ? effect
+               : QObject::tr("the peak is then in %1").arg(placeText(change.price.place));
 }
 
 QString stepChangeText(double seconds, double before) {
@@ -179,6 +213,31 @@ QString stepChangeText(double seconds, double before) {
     const double change = (seconds / before - 1) * 100;
     const QString sign = change > 0.05 ? QStringLiteral("+") : change < -0.05 ? QStringLiteral("\u2212") : QString();
     return QStringLiteral("%1%2\u00A0%").arg(sign).arg(std::abs(change), 0, 'f', std::abs(change) < 10 ? 1 : 0);
+}
+
+QString goalFacts(const engine::WhatIf& answer) {
+    const engine::PlanPrice& price = answer.goal.price;
+    if (!price.known()) {
+        return {};
+    }
+    const QString bytes = bytesText(magnitude(price.spare()));
+    return (price.fits ? QObject::tr("set %1: %2 spare") : QObject::tr("set %1: %2 over"))
+        .arg(answer.chosen + 1)
+        .arg(bytes);
+}
+
+QString goalText(const engine::WhatIf& answer, const engine::Experiment& experiment) {
+    const engine::WhatIfGoal& goal = answer.goal;
+    if (!goal.price.known()) {
+        return {};
+    }
+    if (goal.price.fits) {
+        return QObject::tr("It fits on this device.");
+    }
+    return goal.device
+               ? QObject::tr("%1 has the room, with %2 to spare.")
+                     .arg(changeName(*goal.device, experiment), bytesText(magnitude(goal.device->price.spare())))
+               : QObject::tr("No device that is known has the room.");
 }
 
 FlatTreePtr planSetTable(const engine::WhatIf& answer) {
@@ -221,7 +280,7 @@ FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
     const engine::PlanPrice& price = answer.set().price;
     auto out = std::make_shared<FlatTree>();
     out->columns = {{QObject::tr("This plan")}, {QObject::tr("set %1").arg(answer.chosen + 1), true}};
-    const auto off = static_cast<std::uint64_t>(static_cast<double>(price.reserved) * band.part);
+    const auto off = static_cast<std::uint64_t>(static_cast<double>(price.reserved) * band.share);
     out->nodes.push_back(fact(QObject::tr("Peak"),
                               QObject::tr("%1 \u00B1%2").arg(gibText(price.reserved), bytesText(off)),
                               QString::number(price.reserved)));

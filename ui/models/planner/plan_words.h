@@ -26,13 +26,19 @@ QString setName(const engine::PlanSetSpec& spec);
 QString switchName(const engine::PlanSwitchSpec& spec);
 /// "Tiled MLP", "Context 589,568", two of them with "and".
 QString changeName(const engine::PlanChange& change, const engine::Experiment& experiment);
-/// Why the change helps, or "not enough alone".
+/// What a change of one option does: "a byte for each element and a scale for each head". Empty of others.
+QString changeEffect(const engine::PlanChange& change);
+/// What the change does or where the peak then is, or "not enough alone".
 QString changeReason(const engine::PlanChange& change);
 /// "+1.2 %" of the step's time; unknown where a time is.
 QString stepChangeText(double seconds, double before);
 
 /// "760,960", or a dash while it is not known.
 QString longestText(const engine::WhatIfSet& set);
+
+/// "set 4: 21.03 GiB over", and which device has the room; both empty where nothing is known.
+QString goalFacts(const engine::WhatIf& answer);
+QString goalText(const engine::WhatIf& answer, const engine::Experiment& experiment);
 
 FlatTreePtr planSetTable(const engine::WhatIf& answer);
 FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band);

@@ -4,6 +4,7 @@
 
 // Changes that would make a set of techniques fit: rows of 40 with a tick or a cross, bytes, the step's time, and Try.
 
+#include <QString>
 #include <QWidget>
 #include <vector>
 

@@ -12,8 +12,6 @@
 
 #include "ui/widgets/plots/item_plot.h"
 
-class QPen;
-
 namespace vitrine::ui {
 
 /// A set of techniques as a line.

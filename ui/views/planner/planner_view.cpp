@@ -52,6 +52,9 @@ void PlannerView::refresh() {
     if (!touched_ && run != nullptr && run->id != filledBy_) {
         if (std::optional<PlanDraft> draft = PlanDraft::of(run->specJson)) {
             filledBy_ = run->id;
+            if (const QString device = runDevice(*run); !device.isEmpty()) {
+                draft->setDevice(device);
+            }
             setDraft(*std::move(draft));
         }
     }
@@ -92,6 +95,13 @@ void PlannerView::takeExperiment(const QString& experimentJson) {
 
 void PlannerView::deactivated() {
     job_->cancel();
+}
+
+void PlannerView::activated() {
+    DocumentView::activated();
+    if (draft_.complete() && (!answer_ || !answer_->complete)) {
+        delay_.start(); // it was cancelled when the view went
+    }
 }
 
 bool PlannerView::settled() const {
@@ -179,6 +189,7 @@ void PlannerView::updateAll() {
     updateTables();
     updateVerdict();
     updateChanges();
+    updateGoal();
     updatePast();
     updateTwin();
 }
@@ -197,11 +208,11 @@ void PlannerView::updateBudget() {
     if (price.reserved > sum) {
         parts.push_back(freeShare(price.reserved - sum));
     }
-    budget_->set(std::move(parts), price.budget, 0, {}, band().part);
+    budget_->set(std::move(parts), price.budget, 0, {}, band().share);
     const QString peak =
         QStringLiteral("%1 \u00B1%2")
             .arg(gibText(price.reserved),
-                 gibText(static_cast<std::uint64_t>(static_cast<double>(price.reserved) * band().part)));
+                 gibText(static_cast<std::uint64_t>(static_cast<double>(price.reserved) * band().share)));
     const QString of = tr("%1 of %2").arg(peak, bytesText(price.budget));
     budgetFacts_->setText(price.place.empty()
                               ? tr("set %1: %2").arg(answer_->chosen + 1).arg(of)
@@ -216,7 +227,7 @@ void PlannerView::updateCurves() {
     picture.device = static_cast<double>(answer_->set().price.budget) / kGibibyte;
     picture.context = answer_->context;
     picture.axisTop = axisTop_;
-    picture.band = band().part;
+    picture.band = band().share;
     bars_->setPicture(picture);
     curves_->setPicture(std::move(picture));
     QStringList facts;
@@ -279,6 +290,14 @@ void PlannerView::updateChanges() {
                                           : tr("No change and no pair of changes fits, on no device that is known."));
 }
 
+void PlannerView::updateGoal() {
+    const QString facts = goalFacts(*answer_);
+    goalHead_->setVisible(!facts.isEmpty());
+    goal_->setVisible(!facts.isEmpty());
+    goalFacts_->setText(facts);
+    goal_->setText(goalText(*answer_, draft_.experiment()));
+}
+
 void PlannerView::updatePast() {
     const ErrorBand error = band();
     if (pastRuns_.empty()) {
@@ -303,7 +322,7 @@ void PlannerView::updatePast() {
         const QPointF point(static_cast<double>(run.predicted) / kGibibyte, run.error() * 100);
         (mine ? own : others).points.push_back(point);
         right = std::max(right, point.x());
-        high = std::max({high, std::abs(point.y()), error.part * 100});
+        high = std::max({high, std::abs(point.y()), error.share * 100});
     }
     high = std::ceil(high);
     std::vector<std::pair<double, QString>> ticks;
@@ -314,8 +333,8 @@ void PlannerView::updatePast() {
     past_->setAxes({tr("predicted peak, GiB"), right * 1.1, std::move(ticks), 0},
                    {tr("%"), high, {{-high, "\u2212" + edge}, {0, "0"}, {high, "+" + edge}}, -high});
     past_->setSeries({std::move(others), std::move(own)});
-    past_->setMarks({{Qt::Horizontal, error.part * 100, tr("band \u00B1%1").arg(shareText(error.part))},
-                     {Qt::Horizontal, -error.part * 100, {}}});
+    past_->setMarks({{Qt::Horizontal, error.share * 100, tr("band \u00B1%1").arg(shareText(error.share))},
+                     {Qt::Horizontal, -error.share * 100, {}}});
     past_->setNotes({});
     pastFacts_->setText(pastRuns_.size() == 1 ? tr("1 run") : tr("%1 runs").arg(pastRuns_.size()));
 }

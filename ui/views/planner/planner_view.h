@@ -42,6 +42,7 @@ public:
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     void takeExperiment(const QString& experimentJson) override;
+    void activated() override;
     void deactivated() override;
 
     const PlanDraft& draft() const { return draft_; }
@@ -82,6 +83,7 @@ private:
     void updateTables();
     void updateVerdict();
     void updateChanges();
+    void updateGoal();
     void updatePast();
     void updateTwin();
     void takeSet(int set);
@@ -119,7 +121,8 @@ private:
     TextLabel *mark_, *sentence_, *reason_, *stops_;
     QPushButton *start_, *copy_;
     FactTable *facts_, *slopes_;
-    TextLabel *changesTitle_, *changesFacts_, *note_;
+    TextLabel *changesTitle_, *changesFacts_, *note_, *goalFacts_, *goal_;
+    QWidget* goalHead_;
     ChangeList* changes_;
 };
 

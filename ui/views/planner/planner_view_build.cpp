@@ -257,6 +257,12 @@ void PlannerView::buildInspector() {
     column->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, content, &changesTitle_));
     column->addWidget(changes_);
     column->addWidget(note_);
+    goalHead_ = sectionHead(tr("For %1 tokens").arg(countText(engine::WhatIfGoal().tokens)), goalFacts_, content);
+    goal_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
+    goal_->setWordWrap(true);
+    goal_->setContentsMargins(12, 8, 12, 10);
+    column->addWidget(goalHead_);
+    column->addWidget(goal_);
     column->addStretch(1);
     panel_->setWidget(content);
     panelHeader_ = new DockHeader(tr("Verdict"));

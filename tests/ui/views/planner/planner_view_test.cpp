@@ -180,12 +180,12 @@ private slots:
             return run;
         };
         const QString mine = QStringLiteral("a"), other = QStringLiteral("b"), device = QStringLiteral("l4");
-        QCOMPARE(ui::errorBand({past(0.01, mine)}, mine, device).part, 0.03);
+        QCOMPARE(ui::errorBand({past(0.01, mine)}, mine, device).share, 0.03);
         const ui::ErrorBand all = ui::errorBand({past(0.01, mine), past(-0.02, other), past(0, other)}, mine, device);
-        QVERIFY(!all.own && std::abs(all.part - 0.02) < 1e-6);
+        QVERIFY(!all.own && std::abs(all.share - 0.02) < 1e-6);
         const ui::ErrorBand own =
             ui::errorBand({past(0.01, mine), past(-0.005, mine), past(0, mine), past(0.5, other)}, mine, device);
-        QVERIFY(own.own && std::abs(own.part - 0.01) < 1e-6 && own.runs == 3);
+        QVERIFY(own.own && std::abs(own.share - 0.01) < 1e-6 && own.runs == 3);
     }
 };
 
