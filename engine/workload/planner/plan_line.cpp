@@ -13,7 +13,10 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::int64_t kLongestUnits = (std::int64_t{1} << 22) / kContextUnit;
-constexpr std::int64_t kFirstUnits = 64; ///< small models have a knee here: below it the line is not yet steep
+constexpr std::int64_t kFirstUnits = 64; ///< where no context is given
+/// A try is at most so many times as long as what fits: below its knee a line says too little of what lies above, and
+/// the longest plans take longest.
+constexpr std::int64_t kLargestStride = 8;
 
 void insert(PlanLine& line, const PlanPoint& point) {
     const auto at = std::ranges::lower_bound(line.points, point.tokens, {}, &PlanPoint::tokens);
@@ -88,19 +91,22 @@ PlanLine planLine(PlanPricer& pricer, const Experiment& planned, const base::Sto
     insert(line, {kContextUnit, first.reserved, first.byCategory});
     const std::int64_t limit =
         first.contextLimit > 0 ? std::max<std::int64_t>(first.contextLimit / kContextUnit, 1) : kLongestUnits;
-    FitSearch search(std::min(kFirstUnits, limit), limit);
+    const std::int64_t asked = contextOf(planned).value_or(kFirstUnits * kContextUnit) / kContextUnit;
+    FitSearch search(std::clamp<std::int64_t>(asked, 1, limit), limit);
+    std::optional<std::int64_t> units = search.next(); // before the try of 1, which would choose another
     search.tried(1, first.fits, first.reserved, first.budget);
-    if (!first.fits) {
-        return line;
-    }
-    for (std::optional<std::int64_t> next = std::min(kFirstUnits, limit); next; next = search.next()) {
-        const PlanPrice& price = priceOf(*next);
+    while (first.fits && units && search.next()) {
+        const PlanPrice& price = priceOf(*units);
         if (!price.known()) {
             line.error = price.error;
             break;
         }
-        insert(line, {*next * kContextUnit, price.reserved, price.byCategory});
-        search.tried(*next, price.fits, price.reserved, price.budget);
+        insert(line, {*units * kContextUnit, price.reserved, price.byCategory});
+        search.tried(*units, price.fits, price.reserved, price.budget);
+        units = search.next();
+        if (units) {
+            units = std::min(*units, search.found() * kLargestStride);
+        }
     }
     line.longest = search.found() * kContextUnit;
     line.byModel = search.found() == limit;

@@ -39,7 +39,8 @@ struct PlanLine {
     double at(double tokens) const;
 };
 
-/// Searches the longest context of a planned experiment with the prices that it takes. Throws Cancelled.
+/// Searches the longest context of a planned experiment with the prices that it takes; its own context is tried first.
+/// Throws Cancelled.
 PlanLine planLine(PlanPricer& pricer, const Experiment& planned, const base::StopToken& stop);
 /// Adds a point to the line.
 void addPoint(PlanLine& line, PlanPricer& pricer, const Experiment& planned, std::int64_t tokens,

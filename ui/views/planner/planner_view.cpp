@@ -6,6 +6,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSignalBlocker>
+#include <QTableView>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -303,7 +304,9 @@ void PlannerView::updatePast() {
     if (pastRuns_.empty()) {
         past_->setSeries({});
         past_->setMarks({});
-        past_->setAxes({tr("predicted peak, GiB"), 1, {}, 0}, {tr("%"), 4, {{-4, "\u22124"}, {0, "0"}, {4, "+4"}}, -4});
+        past_->setAxes(
+            {tr("predicted peak, GiB"), 1, {}, 0},
+            {tr("%"), 4, {{-4, QStringLiteral("\u22124")}, {0, QStringLiteral("0")}, {4, QStringLiteral("+4")}}, -4});
         past_->setNotes(
             {{{0.5, 0}, tr("No runs of this session to compare with. The band is 3 %."), {}, false, false}});
         pastFacts_->setText(tr("no past runs"));
@@ -330,8 +333,12 @@ void PlannerView::updatePast() {
         ticks.emplace_back(tick, QString::number(tick, 'g', 3));
     }
     const QString edge = QString::number(high);
-    past_->setAxes({tr("predicted peak, GiB"), right * 1.1, std::move(ticks), 0},
-                   {tr("%"), high, {{-high, "\u2212" + edge}, {0, "0"}, {high, "+" + edge}}, -high});
+    past_->setAxes(
+        {tr("predicted peak, GiB"), right * 1.1, std::move(ticks), 0},
+        {tr("%"),
+         high,
+         {{-high, QStringLiteral("\u2212") + edge}, {0, QStringLiteral("0")}, {high, QLatin1Char('+') + edge}},
+         -high});
     past_->setSeries({std::move(others), std::move(own)});
     past_->setMarks({{Qt::Horizontal, error.share * 100, tr("band \u00B1%1").arg(shareText(error.share))},
                      {Qt::Horizontal, -error.share * 100, {}}});
