@@ -14,6 +14,7 @@
 #include "app/runner/host/run_host.h"
 #include "app/runner/machine/environment.h"
 #include "app/runner/recording/gpu_profiling.h"
+#include "app/runner/recording/run_prediction.h"
 #include "app/runner/recording/run_profiles.h"
 #include "app/runner/recording/run_recording.h"
 #include "base/clock.h"
@@ -29,7 +30,6 @@
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
-#include "engine/workload/planner/run_prediction.h"
 #include "kernels/cuda/kept_state.h"
 
 namespace vitrine::app {
@@ -156,7 +156,7 @@ RunOutcome withFailure(RunOutcome outcome, const std::string& sentence) {
 /// What a plan says of the run, for the error band of later plans. A run does not fail because its plan does.
 void addPrediction(const engine::Experiment& experiment, const base::StopToken& stop, json& metrics) {
     try {
-        if (const auto peak = engine::predictedPeak(experiment, stop)) {
+        if (const auto peak = predictedPeak(experiment, stop)) {
             metrics[engine::result::kPlannedPeakBytes.key] = *peak;
         }
     } catch (const std::exception& error) {

@@ -135,7 +135,7 @@ std::optional<PlanChange> smallerBatch(PlanPricer& pricer, const Experiment& pla
 
 std::vector<PlanChange> possibleChanges(const Experiment& planned) {
     ChangeList list(planned);
-    if (takesOption(planned, "weights") && planned.text("weights") != "nf4") {
+    if (const std::string weights = planned.text("weights"); weights == "dequantized" || weights == "both") {
         list.choose("weights", "quantized");
     }
     if (planned.text("dtype") == "float32") {
@@ -223,7 +223,11 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
     if (auto batch = smallerBatch(pricer, planned, before, stop); batch && helps(*batch, before)) {
         out.push_back(std::move(*batch));
     }
-    tryAll(pairsOfChanges(out));
+    const bool enough = std::ranges::any_of(
+        out, [](const PlanChange& change) { return change.price.fits && !change.lessWork && !change.otherDevice; });
+    if (!enough) { // where one change keeps the work and fits, two cost more
+        tryAll(pairsOfChanges(out));
+    }
     if (auto device = deviceThatFits(pricer, planned, before.budget, stop)) {
         out.push_back(std::move(*device));
     }

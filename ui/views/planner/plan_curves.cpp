@@ -115,7 +115,8 @@ void PlanCurves::drawGrid(QPainter& painter, const Place& place) const {
             plumbline(painter, std::floor(x), plot.top(), plot.bottom(), t.line0);
         }
         const double width = textWidth(shortCount(tokens), font) + 2;
-        if (x - width / 2 > taken && x + width / 2 < plot.right() - 40) {
+        const bool free = std::abs(x - place.x.xOf(static_cast<double>(picture_.context))) > 48; // beside the tag
+        if (free && x - width / 2 > taken && x + width / 2 < plot.right() - 40) {
             drawText(painter, QRectF(x - width / 2, place.bottom + 3, width, 14), Qt::AlignCenter, shortCount(tokens),
                      t.text3, font);
             taken = x + width / 2 + 6;

@@ -37,7 +37,12 @@ BudgetShare freeShare(std::uint64_t bytes) {
 PlanCurve curveOf(const engine::WhatIfSet& set, bool chosen) {
     PlanCurve curve;
     curve.name = setName(set.spec);
+    std::int64_t last = 0;
     for (const engine::PlanPoint& point : set.line.points) {
+        if (point.tokens < last + last / 8 && point.tokens != set.line.points.back().tokens) {
+            continue; // the tries of a search lie close together, where an allocator near its end shows
+        }
+        last = point.tokens;
         curve.points.emplace_back(static_cast<double>(point.tokens), static_cast<double>(point.reserved) / kGibibyte);
     }
     curve.slope = set.line.slope().reserved / kGibibyte;
@@ -307,8 +312,7 @@ void PlannerView::updatePast() {
         past_->setAxes(
             {tr("predicted peak, GiB"), 1, {}, 0},
             {tr("%"), 4, {{-4, QStringLiteral("\u22124")}, {0, QStringLiteral("0")}, {4, QStringLiteral("+4")}}, -4});
-        past_->setNotes(
-            {{{0.5, 0}, tr("No runs of this session to compare with. The band is 3 %."), {}, false, false}});
+        past_->setNotes({{{0.05, 0}, tr("No past runs. The band is 3 %."), {}, false, true}});
         pastFacts_->setText(tr("no past runs"));
         return;
     }

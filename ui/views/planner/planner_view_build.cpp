@@ -89,6 +89,7 @@ PlannerView::PlannerView(const ViewServices& context, QWidget* parent)
             }
         });
     }
+    connect(&Theme::instance(), &Theme::changed, this, &PlannerView::updateAll); // the bar keeps its colours
     fillChoices();
     followDocument();
 }
@@ -194,7 +195,7 @@ QWidget* PlannerView::buildTable(QWidget* parent) {
     leftColumn->addWidget(sectionHead(tr("Sets"), tableFacts, left, &setsTitle_));
     tableFacts->setText(tr("a set that does not fit is priced as if the device were larger"));
     sets_ = new FactTable(tr("Sets of techniques at this context"), left);
-    sets_->setNumberWidths({70, 78, 170, 84, 74, 74, 72});
+    sets_->setNumberWidths({66, 76, 140, 78, 62, 66, 70});
     leftColumn->addWidget(sets_);
     leftColumn->addStretch(1);
     auto* right = new Surface(Surface::Fill::Canvas, Surface::None, lower);

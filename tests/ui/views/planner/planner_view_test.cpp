@@ -118,8 +118,11 @@ private slots:
         ui::TimeCursor time;
         ui::PlannerView view({&document, &time, nullptr, nullptr});
         view.show();
-        view.takeExperiment(training(QStringLiteral(R"(, "vram_budget": "10GiB")")));
+        view.takeExperiment(training());
         QTRY_VERIFY(view.answer() && view.answer()->complete);
+        const quint64 less = view.answer()->set().price.reserved - (quint64(128) << 20);
+        view.takeExperiment(training(QStringLiteral(R"(, "vram_budget": %1)").arg(less)));
+        QTRY_VERIFY(view.answer()->complete && view.answer()->set().price.budget == less);
         QVERIFY(!view.answer()->set().price.fits);
         QVERIFY(view.verdict().contains(QStringLiteral("too much")));
         const std::int64_t longest = view.answer()->set().line.longest;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // What a plan says of a run against what the run then takes.
-#include "engine/workload/planner/run_prediction.h"
+#include "app/runner/recording/run_prediction.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -9,16 +9,17 @@
 
 #include "engine/workload/common/workload.h"
 
-namespace vitrine::engine {
+namespace vitrine::app {
 namespace {
 
 using Json = nlohmann::json;
+using engine::Experiment;
 
 void expectPredicted(const Json& spec) {
     const Experiment experiment = Experiment::parse(spec, "test");
     const std::optional<std::uint64_t> predicted = predictedPeak(experiment, {});
     ASSERT_TRUE(predicted.has_value());
-    const auto measured = runExperiment(experiment, WorkloadSinks{}, {})["peak_bytes"].get<double>();
+    const auto measured = engine::runExperiment(experiment, engine::WorkloadSinks{}, {})["peak_bytes"].get<double>();
     EXPECT_NEAR(static_cast<double>(*predicted), measured, 0.01 * measured);
 }
 
@@ -51,4 +52,4 @@ TEST(RunPredictionTest, PlansAndWhatHasNoneAreNotPredicted) {
 }
 
 } // namespace
-} // namespace vitrine::engine
+} // namespace vitrine::app

@@ -10,11 +10,11 @@
 #include "base/stop.h"
 #include "engine/workload/experiment/experiment.h"
 
-namespace vitrine::engine {
+namespace vitrine::app {
 
 /// The bytes of tensors at the peak of a run of this experiment on this machine. Nothing of plans, of workloads without
 /// a plan, of those with many answers (all of their steps would be planned), and of a GPU that no profile describes.
 /// Takes as long as the plan. Throws Cancelled.
-std::optional<std::uint64_t> predictedPeak(const Experiment& experiment, const base::StopToken& stop);
+std::optional<std::uint64_t> predictedPeak(const engine::Experiment& experiment, const base::StopToken& stop);
 
-} // namespace vitrine::engine
+} // namespace vitrine::app

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/workload/planner/run_prediction.h"
+#include "app/runner/recording/run_prediction.h"
 
 #include <string>
 
@@ -11,15 +11,15 @@
 #include "kernels/core/backend.h"
 #include "kernels/cuda/cuda_context.h"
 
-namespace vitrine::engine {
+namespace vitrine::app {
 
 namespace {
 
 /// The profile of the GPU that a run takes; empty: none describes it.
-std::string profileOfRun(const Experiment& experiment) {
+std::string profileOfRun(const engine::Experiment& experiment) {
     for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
         if (device.ordinal == experiment.integer("device")) {
-            return profileOfDevice(device.name);
+            return engine::profileOfDevice(device.name);
         }
     }
     return {};
@@ -27,14 +27,14 @@ std::string profileOfRun(const Experiment& experiment) {
 
 } // namespace
 
-std::optional<std::uint64_t> predictedPeak(const Experiment& experiment, const base::StopToken& stop) {
-    const Workload& workload = experiment.workload();
-    const kernels::Backend backend = backendOf(experiment);
+std::optional<std::uint64_t> predictedPeak(const engine::Experiment& experiment, const base::StopToken& stop) {
+    const engine::Workload& workload = experiment.workload();
+    const kernels::Backend backend = engine::backendOf(experiment);
     if (experiment.isPlan() || workload.plan == nullptr || workload.manyAnswers || workload.servesClients ||
         backend == kernels::Backend::Meta) {
         return std::nullopt;
     }
-    Experiment planned = experiment.asPlan();
+    engine::Experiment planned = experiment.asPlan();
     if (backend == kernels::Backend::Cpu) {
         planned.set("backend", std::string("cpu"));
     } else {
@@ -45,9 +45,9 @@ std::optional<std::uint64_t> predictedPeak(const Experiment& experiment, const b
         planned.set("backend", std::string("meta"));
         planned.set("device_profile", profile);
     }
-    PlanPricer pricer;
-    const PlanPrice& price = pricer.price(planned, stop);
+    engine::PlanPricer pricer;
+    const engine::PlanPrice& price = pricer.price(planned, stop);
     return price.known() ? std::optional(price.peak) : std::nullopt;
 }
 
-} // namespace vitrine::engine
+} // namespace vitrine::app
