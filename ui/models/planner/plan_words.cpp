@@ -369,7 +369,7 @@ std::int64_t contextAxisTop(const engine::WhatIf& answer) {
     for (const engine::WhatIfSet& set : answer.sets) {
         most = std::max(most, set.line.longest);
     }
-    const double wanted = static_cast<double>(most) * 1.05;
+    const double wanted = static_cast<double>(most) * 1.13;
     const double decade = std::pow(10.0, std::floor(std::log10(std::max(wanted, 10.0))));
     return static_cast<std::int64_t>(std::ceil(wanted / (decade / 20)) * (decade / 20));
 }

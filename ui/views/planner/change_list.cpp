@@ -27,6 +27,7 @@ QString spareText(const engine::PlanPrice& price) {
 } // namespace
 
 ChangeList::ChangeList(QWidget* parent) : QWidget(parent) {
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
     grid_ = new QGridLayout(this);
     grid_->setContentsMargins(12, 0, 12, 4);
     grid_->setHorizontalSpacing(8);

@@ -89,7 +89,7 @@ struct PlanCurves::Place {
 
 PlanCurves::PlanCurves(QWidget* parent) : PicturePlot(tr("Peak memory over context"), parent) {
     setMouseTracking(true);
-    setMinimumHeight(180);
+    setMinimumHeight(230);
 }
 
 void PlanCurves::setPicture(PlanPicture picture) {

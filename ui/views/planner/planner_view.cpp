@@ -283,7 +283,7 @@ void PlannerView::updateChanges() {
     if (!any) {
         changes_->clear();
         changesFacts_->setText(answer_->changesKnown ? tr("all sets fit") : tr("searching"));
-        note_->setText({});
+        note_->hide();
         return;
     }
     const engine::WhatIfSet& set = answer_->sets[answer_->changed];
@@ -294,6 +294,7 @@ void PlannerView::updateChanges() {
     note_->setText(!answer_->changesKnown ? tr("pricing single changes, then pairs")
                    : fits                 ? QString()
                                           : tr("No change and no pair of changes fits, on no device that is known."));
+    note_->setVisible(!note_->text().isEmpty());
 }
 
 void PlannerView::updateGoal() {

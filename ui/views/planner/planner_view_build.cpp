@@ -142,7 +142,11 @@ void PlannerView::buildHeader() {
 }
 
 void PlannerView::buildBody() {
-    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
+    auto* scroll = new QScrollArea(this); // a small window shows all of it, part after part
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, scroll);
     QVBoxLayout* column = plainColumn(body);
     form_ = new PlanForm(body);
     curves_ = new PlanCurves(body);
@@ -160,7 +164,8 @@ void PlannerView::buildBody() {
     column->addWidget(sectionHead(tr("Longest context that fits, tokens"), barFacts_, body));
     column->addWidget(bars_);
     column->addWidget(buildTable(body));
-    setBody(body);
+    scroll->setWidget(body);
+    setBody(scroll);
     const auto change = [this](auto what) {
         touched_ = true;
         PlanDraft draft = draft_;

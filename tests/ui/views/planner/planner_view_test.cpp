@@ -118,10 +118,11 @@ private slots:
         ui::TimeCursor time;
         ui::PlannerView view({&document, &time, nullptr, nullptr});
         view.show();
-        view.takeExperiment(training());
+        // A number of chunks of its own: the program's choice would follow the budget.
+        view.takeExperiment(training(QStringLiteral(R"(, "loss_chunks": "16")")));
         QTRY_VERIFY(view.answer() && view.answer()->complete);
         const quint64 less = view.answer()->set().price.reserved - (quint64(128) << 20);
-        view.takeExperiment(training(QStringLiteral(R"(, "vram_budget": %1)").arg(less)));
+        view.takeExperiment(training(QStringLiteral(R"(, "loss_chunks": "16", "vram_budget": %1)").arg(less)));
         QTRY_VERIFY(view.answer()->complete && view.answer()->set().price.budget == less);
         QVERIFY(!view.answer()->set().price.fits);
         QVERIFY(view.verdict().contains(QStringLiteral("too much")));
