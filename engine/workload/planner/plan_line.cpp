@@ -12,7 +12,7 @@ namespace vitrine::engine {
 
 namespace {
 
-constexpr std::int64_t kLongestUnits = (std::int64_t{1} << 22) / kContextUnit;
+constexpr std::int64_t kLongestUnits = (std::int64_t{1} << 21) / kContextUnit;
 constexpr std::int64_t kFirstUnits = 64; ///< where no context is given
 /// A try is at most so many times as long as what fits: below its knee a line says too little of what lies above, and
 /// the longest plans take longest.
@@ -109,7 +109,7 @@ PlanLine planLine(PlanPricer& pricer, const Experiment& planned, const base::Sto
         }
     }
     line.longest = search.found() * kContextUnit;
-    line.byModel = search.found() == limit;
+    line.open = search.found() == limit && first.contextLimit == 0;
     return line;
 }
 

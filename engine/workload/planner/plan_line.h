@@ -30,7 +30,7 @@ struct PlanSlope {
 struct PlanLine {
     std::vector<PlanPoint> points; ///< by tokens, each of them priced
     std::int64_t longest = 0;      ///< that fits, a multiple of kContextUnit; 0: none does
-    bool byModel = false;          ///< the model's own context ends the line, not memory
+    bool open = false;             ///< the search ended, not memory and not the model: longer ones may fit
     std::string error;             ///< why there is no line
 
     /// Bytes a token behind the line's last knee; all 0: not known.

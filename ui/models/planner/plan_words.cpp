@@ -104,6 +104,7 @@ QString verdictText(const engine::WhatIfSet& set, const ErrorBand& band) {
     QString longest;
     if (set.lineKnown) {
         longest = set.line.longest == 0 ? QObject::tr("; no context fits")
+                  : set.line.open       ? QObject::tr("; a context of %1 fits too").arg(longestText(set))
                                         : QObject::tr("; the longest context is %1").arg(longestText(set));
     }
     switch (planVerdict(set.price, band)) {
