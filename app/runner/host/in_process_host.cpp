@@ -14,10 +14,12 @@
 #include "app/runner/host/run_host.h"
 #include "app/runner/machine/environment.h"
 #include "app/runner/recording/gpu_profiling.h"
+#include "app/runner/recording/run_prediction.h"
 #include "app/runner/recording/run_profiles.h"
 #include "app/runner/recording/run_recording.h"
 #include "base/clock.h"
 #include "base/json_values.h"
+#include "base/log.h"
 #include "base/stop.h"
 #include "base/units.h"
 #include "engine/language/module.h"
@@ -149,6 +151,17 @@ RunOutcome withFailure(RunOutcome outcome, const std::string& sentence) {
     outcome.exitCode = base::exitCode(outcome.errorKind);
     outcome.error = sentence;
     return outcome;
+}
+
+/// What a plan says of the run, for the error band of later plans. A run does not fail because its plan does.
+void addPrediction(const engine::Experiment& experiment, const base::StopToken& stop, json& metrics) {
+    try {
+        if (const auto peak = predictedPeak(experiment, stop)) {
+            metrics[engine::result::kPlannedPeakBytes.key] = *peak;
+        }
+    } catch (const std::exception& error) {
+        base::logInfo(fmt::format("the run has no plan to compare it with: {}", error.what()));
+    }
 }
 
 class InProcessHost final : public RunHost {
@@ -355,6 +368,9 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         sink_({{"type", "started"}, {"run", run}});
         json result = execute(experiment, stop, metrics);
         addClockOfWork(experiment, result);
+        if (recording_ != nullptr) {
+            addPrediction(experiment, stop, result);
+        }
         metrics = std::move(result);
         if (sinkFailure_ != nullptr) {
             std::rethrow_exception(sinkFailure_);

@@ -23,6 +23,7 @@ inline constexpr ResultField kWeightsKept{"weights_kept", ResultUnit::Flag, "wei
 
 // Memory
 inline constexpr ResultField kPeakBytes{"peak_bytes", ResultUnit::Bytes, "peak memory", Better::Less};
+inline constexpr ResultField kPlannedPeakBytes{"planned_peak_bytes", ResultUnit::Bytes, "peak memory, planned"};
 inline constexpr ResultField kPeakByCategory{"peak_by_category", ResultUnit::Bytes, "at the peak", Better::Less, true};
 inline constexpr ResultField kMaxByCategory{"max_by_category", ResultUnit::Bytes, "own maximum", Better::Less, true};
 inline constexpr ResultField kPeakReservedBytes{"peak_reserved_bytes", ResultUnit::Bytes, "peak reserved",

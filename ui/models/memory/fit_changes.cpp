@@ -5,8 +5,10 @@
 #include <QObject>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/json_values.h"
@@ -15,6 +17,7 @@
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "ui/models/common/format.h"
+#include "ui/models/planner/plan_words.h"
 
 namespace vitrine::ui {
 
@@ -22,17 +25,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kSmallerChunk = 8; ///< times
+constexpr std::ptrdiff_t kMostTooSmall = 3; ///< changes that are shown though they are not enough
 
 using engine::Experiment;
-using Changes = std::vector<std::pair<const char*, engine::OptionValue>>;
-
-std::string changed(Experiment experiment, const Changes& values) {
-    for (const auto& [key, value] : values) {
-        experiment.set(key, value);
-    }
-    return experiment.jsonText();
-}
 
 bool takes(const Experiment& experiment, std::string_view option) {
     return experiment.workload().plan != nullptr &&
@@ -66,7 +61,7 @@ FitChanges::FitChanges(const std::string& specJson, std::uint64_t budget) : budg
         return;
     }
     add({}, {}, specJson);
-    addTypes(*experiment);
+    addOptions(*experiment);
     addSearches(*experiment);
     if (all_.size() == 1) {
         all_.clear(); // nothing to change
@@ -81,37 +76,39 @@ void FitChanges::add(const QString& title, const QString& why, const std::string
     all_.push_back(std::move(change));
 }
 
-void FitChanges::addTypes(const engine::Experiment& spec) {
-    const auto addOne = [&](const QString& title, const QString& why, const Changes& values) {
-        add(title, why, changed(spec, values));
-    };
-    if (spec.text("weights") == "dequantized" || spec.text("weights") == "both") {
-        addOne(QObject::tr("Quantized weights"), QObject::tr("they stay as the checkpoint stores them"),
-               {{"weights", std::string("quantized")}});
+void FitChanges::addOptions(const engine::Experiment& spec) {
+    for (const engine::PlanChange& one : engine::possibleChanges(spec)) {
+        if (one.edits.front().key != "max_new_tokens") { // a search finds the most that fit
+            add(changeName(one, spec), changeEffect(one), engine::edited(spec, one.edits).jsonText());
+            all_.back().edits = one.edits;
+        }
     }
-    if (spec.text("dtype") == "float32") {
-        addOne(QObject::tr("Compute in bfloat16"), QObject::tr("activations and cache take half the bytes"),
-               {{"dtype", std::string("bfloat16")}});
+    singlesEnd_ = all_.size();
+}
+
+void FitChanges::addPairs() {
+    std::vector<engine::PlanChange> priced;
+    for (const FitChange& change : all_) {
+        if (change.fits && !change.edits.empty()) {
+            return; // one is enough
+        }
+        if (!change.edits.empty() && change.peak > 0 && change.peak < all_.front().peak) {
+            engine::PlanPrice price;
+            price.reserved = change.peak;
+            priced.push_back({change.edits, std::move(price), false, false});
+        }
     }
-    std::int64_t chunk = 0;
-    if (takes(spec, "prefill_chunk")) {
-        chunk = spec.integer("prefill_chunk");
-        chunk = (chunk > 0 ? chunk : spec.text("backend") == "cpu" ? 512 : 8192) / kSmallerChunk;
+    const auto spec = Experiment::read(all_.front().experiment);
+    std::vector<FitChange> pairs;
+    for (const engine::PlanChange& pair : engine::pairsOfChanges(std::move(priced))) {
+        FitChange change;
+        change.title = changeName(pair, *spec);
+        change.why = QObject::tr("the two changes together");
+        change.edits = pair.edits;
+        change.experiment = engine::edited(*spec, pair.edits).jsonText();
+        pairs.push_back(std::move(change));
     }
-    if (chunk > 0) {
-        addOne(QObject::tr("Prefill in steps of %1 tokens").arg(countText(chunk)),
-               QObject::tr("the arena of a prefill step is smaller"), {{"prefill_chunk", chunk}});
-    }
-    const std::string type = spec.text("kv_dtype");
-    if (!takes(spec, "kv_dtype") || type == "fp8" || type == "int8") {
-        return;
-    }
-    addOne(QObject::tr("KV cache in int8"), QObject::tr("a byte for each element and a scale for each head"),
-           {{"kv_dtype", std::string("int8")}});
-    if (chunk > 0) {
-        addOne(QObject::tr("KV cache in int8, prefill in steps of %1").arg(countText(chunk)),
-               QObject::tr("the two changes together"), {{"kv_dtype", std::string("int8")}, {"prefill_chunk", chunk}});
-    }
+    all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(singlesEnd_), pairs.begin(), pairs.end());
 }
 
 void FitChanges::addSearches(const engine::Experiment& spec) {
@@ -137,8 +134,9 @@ std::optional<std::string> FitChanges::question() const {
         return std::nullopt;
     }
     const FitChange& change = all_[next_];
-    return change.search ? changed(*Experiment::read(change.experiment), {{change.key.c_str(), *change.search->next()}})
-                         : change.experiment;
+    return change.search
+               ? engine::edited(*Experiment::read(change.experiment), {{change.key, *change.search->next()}}).jsonText()
+               : change.experiment;
 }
 
 void FitChanges::answer(const std::string& metricsJson, const QString& error) {
@@ -174,6 +172,10 @@ void FitChanges::answer(const std::string& metricsJson, const QString& error) {
         }
     }
     next_ += change.priced ? 1 : 0;
+    if (next_ == singlesEnd_ && all_[next_ - 1].priced && !pairsAdded_) {
+        pairsAdded_ = true;
+        addPairs();
+    }
 }
 
 std::vector<FitChange> FitChanges::shown() const {
@@ -185,8 +187,17 @@ std::vector<FitChange> FitChanges::shown() const {
             out.push_back(change);
         }
     }
-    const auto rank = [](const FitChange& change) { return change.priced ? (change.fits ? 0 : 2) : 1; };
-    std::ranges::stable_sort(out, {}, rank);
+    const auto rank = [](const FitChange& change) {
+        const int group = change.priced ? (change.fits ? 0 : 2) : 1;
+        const double cost = group == 0 ? change.seconds : group == 2 ? static_cast<double>(change.peak) : 0;
+        return std::tuple(group, group == 0 && change.search.has_value(), cost); // a search takes work away
+    };
+    std::ranges::stable_sort(out, [&](const FitChange& a, const FitChange& b) { return rank(a) < rank(b); });
+    const auto tooSmall =
+        std::ranges::find_if(out, [](const FitChange& change) { return change.priced && !change.fits; });
+    if (std::distance(tooSmall, out.end()) > kMostTooSmall) {
+        out.erase(tooSmall + kMostTooSmall, out.end());
+    }
     return out;
 }
 

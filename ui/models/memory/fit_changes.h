@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/planning/largest_fit.h"
+#include "engine/workload/planner/plan_changes.h"
 
 namespace vitrine::engine {
 class Experiment;
@@ -28,8 +29,9 @@ struct FitChange {
     std::uint64_t peak = 0; ///< most bytes of the device that the whole run reserves; 0: not known
     double seconds = 0;     ///< of a step
 
-    std::string key;      ///< of a search: the number of the experiment that is made smaller
-    std::int64_t now = 0; ///< what it was
+    std::vector<engine::OptionEdit> edits; ///< of a change of options; empty: a search, or the experiment as it was
+    std::string key;                       ///< of a search: the number of the experiment that is made smaller
+    std::int64_t now = 0;                  ///< what it was
     std::optional<engine::FitSearch> search;
 };
 
@@ -39,9 +41,9 @@ QString fitText(const FitChange& change, std::uint64_t budget);
 class FitChanges {
 public:
     FitChanges() = default;
-    /// Smaller prefill steps, quantized weights, smaller cache and compute types, two of these together, and the
-    /// largest prompt, batch and answer that fit. The first is the experiment as it was: the others are measured by it.
-    /// Empty where there is nothing to change.
+    /// Every option that holds memory (engine/workload/planner/plan_changes.h), two of them together where none is
+    /// enough alone, and the largest prompt, batch and answer that fit. The first is the experiment as it was: the
+    /// others are measured by it. Empty where there is nothing to change.
     FitChanges(const std::string& specJson, std::uint64_t budget);
 
     /// The experiment to price next; nothing once all is known.
@@ -50,17 +52,20 @@ public:
     void answer(const std::string& metricsJson, const QString& error);
 
     const std::vector<FitChange>& all() const { return all_; }
-    /// In the order to show: what fits, then what is not known yet, then what helps and is not enough. What does not
-    /// lower the peak of the run is left out.
+    /// In the order to show: what fits by the time of a step, then what is not known yet, then what helps and is not
+    /// enough, by what is missing, three of them. What does not lower the peak of the run is left out.
     std::vector<FitChange> shown() const;
 
 private:
     void add(const QString& title, const QString& why, const std::string& experiment);
-    void addTypes(const engine::Experiment& spec);
+    void addOptions(const engine::Experiment& spec);
+    void addPairs();
     void addSearches(const engine::Experiment& spec);
 
     std::uint64_t budget_ = 0;
     std::size_t next_ = 0;
+    bool pairsAdded_ = false;
+    std::size_t singlesEnd_ = 0; ///< of all_: behind the changes of one option
     std::vector<FitChange> all_;
 };
 

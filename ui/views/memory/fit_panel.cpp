@@ -6,12 +6,12 @@
 #include <QPainter>
 #include <QPushButton>
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/json_values.h"
 #include "ui/models/common/format.h"
+#include "ui/models/planner/plan_words.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
@@ -38,13 +38,6 @@ protected:
 private:
     std::optional<bool> fits_;
 };
-
-/// "+5.7 %", "−31 %", "0 %"
-QString stepTimeText(double ratio) {
-    const double change = (ratio - 1) * 100;
-    const QString sign = change > 0.05 ? QStringLiteral("+") : change < -0.05 ? QStringLiteral("\u2212") : QString();
-    return QStringLiteral("%1%2\u00A0%").arg(sign).arg(std::abs(change), 0, 'f', std::abs(change) < 10 ? 1 : 0);
-}
 
 } // namespace
 
@@ -146,7 +139,7 @@ void FitPanel::addRow(int row, const FitChange& change, bool primary) {
     const double before = changes_.all().front().seconds;
     add(2, change.peak > 0 ? bytesText(change.peak) : unknownText(), TextColor::Text1);
     add(3, stateText(change), !change.priced ? TextColor::Text3 : change.fits ? TextColor::Good : TextColor::Bad);
-    add(4, before > 0 && change.seconds > 0 ? stepTimeText(change.seconds / before) : unknownText(), TextColor::Text2);
+    add(4, stepChangeText(change.seconds, before), TextColor::Text2);
     if (change.priced && change.fits) {
         auto* button = new QPushButton(tr("Try"), this);
         setControlHeight(button, 22);

@@ -12,6 +12,7 @@
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/memory/outlook_view.h"
+#include "ui/views/planner/planner_view.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
 
@@ -61,10 +62,7 @@ View* makeFineTune(const ViewServices& context, QWidget* parent) {
 }
 
 View* makePlanner(const ViewServices& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("planner"), words("Planner"),
-                           words("Planner shows whether a run fits on a device and at which context length. "
-                                 "Not in this version: use the backend meta in Run, or vitrine plan."),
-                           context, parent);
+    return new PlannerView(context, parent);
 }
 
 View* makeCompare(const ViewServices& context, QWidget* parent) {

@@ -13,6 +13,7 @@
 
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/controls.h"
+#include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
@@ -22,10 +23,14 @@ namespace {
 constexpr int kSteps = 1000;
 constexpr double kKnob = 6;
 
-/// A thin groove, accent up to a round knob.
+/// A thin groove, accent up to a round knob, hatched above a limit.
 class LevelSlider final : public QSlider {
 public:
     explicit LevelSlider(QWidget* parent) : QSlider(Qt::Horizontal, parent) {}
+    void setLimit(std::optional<double> part) {
+        limit_ = part;
+        update();
+    }
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -41,16 +46,28 @@ protected:
         painter.drawRoundedRect(QRectF(left, middle - 2, right - left, 4), 2, 2);
         painter.setBrush(isEnabled() ? theme.accent : theme.disabled);
         painter.drawRoundedRect(QRectF(left, middle - 2, x - left, 4), 2, 2);
+        if (limit_ && *limit_ < 1) {
+            const double from = left + (right - left) * *limit_;
+            painter.fillRect(QRectF(from, middle - 3, right - from, 6), theme.window);
+            painter.fillRect(QRectF(from, middle - 3, right - from, 6),
+                             hatchBrush(Hatch::ForwardDiagonal, 6, theme.bad, deviceRatio(painter)));
+            painter.fillRect(QRectF(std::floor(from), middle - 8, 1, 16), theme.bad);
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(theme.accent);
+        }
         painter.setPen(QPen(hasFocus() ? theme.accent : theme.line2, hasFocus() ? 2 : 1));
         painter.setBrush(theme.dark ? theme.text1 : theme.raised);
         painter.drawEllipse(QPointF(x, middle), kKnob, kKnob);
     }
+
+private:
+    std::optional<double> limit_; ///< part of the groove
 };
 
 } // namespace
 
 NumberSlider::NumberSlider(const QString& name, bool whole, QWidget* parent)
-    : QWidget(parent), name_(name), whole_(whole) {
+    : QWidget(parent), name_(name), whole_(whole), steps_(kSteps) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 0, 12, 0);
     row->setSpacing(10);
@@ -75,21 +92,54 @@ NumberSlider::NumberSlider(const QString& name, bool whole, QWidget* parent)
     setFixedHeight(30);
     connect(slider_, &QSlider::valueChanged, this, [this](int step) {
         if (!setting_) {
-            const double value = low_ + (high_ - low_) * step / kSteps;
+            const double value = low_ + (high_ - low_) * step / steps_;
             take(whole_ ? std::round(value) : value, true);
         }
     });
     connect(field_, &QLineEdit::editingFinished, this, [this] {
-        bool good = false;
-        QString text = field_->text();
-        text.remove(QLatin1Char(',')).replace(QChar(0x2212), QLatin1Char('-'));
-        const double value = QLocale::c().toDouble(text, &good);
-        if (good && std::isfinite(value) && std::fabs(value) <= 2147483647.0) {
-            take(whole_ ? std::round(value) : value, true);
+        if (const std::optional<double> value = readField()) {
+            take(whole_ ? std::round(*value) : *value, true);
         } else {
             field_->setText(textOfValue());
         }
     });
+}
+
+std::optional<double> NumberSlider::readField() const {
+    bool good = false;
+    QString text = field_->text().trimmed().toLower();
+    text.remove(QLatin1Char(',')).replace(QChar(0x2212), QLatin1Char('-'));
+    const double unit = text.endsWith(QLatin1Char('k')) ? 1e3 : text.endsWith(QLatin1Char('m')) ? 1e6 : 1;
+    const double value = QLocale::c().toDouble(unit > 1 ? text.chopped(1) : text, &good) * unit;
+    return good && std::isfinite(value) && std::fabs(value) <= 2147483647.0 ? std::optional(value) : std::nullopt;
+}
+
+void NumberSlider::setInRow() {
+    layout()->setContentsMargins(0, 0, 0, 0);
+    const auto plain = [this] { label_->setFont(Theme::instance().font(TypeRole::Table)); };
+    plain();
+    connect(&Theme::instance(), &Theme::changed, label_, plain);
+    label_->setMinimumWidth(QFontMetrics(label_->font()).horizontalAdvance(name_) + 2);
+}
+
+void NumberSlider::setSteps(int steps, int arrow, int page) {
+    setting_ = true;
+    steps_ = std::max(steps, 1);
+    slider_->setRange(0, steps_);
+    slider_->setSingleStep(arrow);
+    slider_->setPageStep(page);
+    setting_ = false;
+    take(value_, false);
+}
+
+void NumberSlider::setLimit(std::optional<double> limit) {
+    limit_ = limit;
+    placeLimit();
+}
+
+void NumberSlider::placeLimit() {
+    static_cast<LevelSlider*>(slider_)->setLimit(
+        limit_ && high_ > low_ ? std::optional(std::clamp((*limit_ - low_) / (high_ - low_), 0.0, 1.0)) : std::nullopt);
 }
 
 int NumberSlider::nameHint() const {
@@ -112,7 +162,7 @@ void NumberSlider::take(double value, bool notify) {
     setting_ = true;
     if (!slider_->isSliderDown()) {
         slider_->setValue(high_ > low_ ? static_cast<int>(std::round((std::clamp(value, low_, high_) - low_) /
-                                                                     (high_ - low_) * kSteps))
+                                                                     (high_ - low_) * steps_))
                                        : 0);
     }
     setting_ = false;
@@ -129,6 +179,7 @@ void NumberSlider::setValue(double value, double low, double high) {
         low_ = low;
         high_ = high;
         take(value, false);
+        placeLimit();
     }
 }
 

@@ -53,6 +53,10 @@ TEST(RunHost, TellsItsStoryInOrder) {
     EXPECT_EQ(session->run(1).metricsJson, outcome.metricsJson);
     EXPECT_EQ(json::parse(session->run(1).specJson)["max_new_tokens"], 6);
     EXPECT_FALSE(session->streams(1).empty());
+    // What its plan said stands beside what was measured.
+    const json metrics = json::parse(outcome.metricsJson);
+    const auto measured = metrics["peak_bytes"].get<double>();
+    EXPECT_NEAR(metrics["planned_peak_bytes"].get<double>(), measured, 0.01 * measured);
     // The session keeps the tokens one by one.
     std::vector<int> kept;
     for (const sessions::RunText& text : session->texts(1)) {

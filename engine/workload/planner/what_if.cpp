@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/planner/what_if.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+/// The sets of the workload, and the experiment itself where it is none of them.
+std::vector<WhatIfSet> setsOf(const Experiment& planned, std::size_t& chosen) {
+    std::vector<WhatIfSet> out;
+    for (PlanSetSpec& spec : planSets(planned)) {
+        out.push_back({std::move(spec), {}, {}, false});
+    }
+    const std::vector<PlanSwitchSpec> switches = planSwitches(planned);
+    chosen = out.size();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const Experiment other = edited(planned, out[i].spec.edits);
+        // "auto" is what the set with that technique does.
+        const bool same = std::ranges::all_of(
+            switches, [&](const PlanSwitchSpec& one) { return isOn(planned, one) == isOn(other, one); });
+        const bool sameCache = !takesOption(planned, "kv_dtype") ||
+                               planned.text("kv_dtype") == other.text("kv_dtype") ||
+                               (i == 0 && planned.text("kv_dtype").empty());
+        const bool sameKept = !takesOption(planned, "checkpoint") || planned.text("checkpoint") != "none";
+        if (same && sameCache && sameKept) {
+            chosen = i;
+        }
+    }
+    if (chosen == out.size()) {
+        out.push_back({{"as chosen", {}}, {}, {}, false});
+    }
+    return out;
+}
+
+} // namespace
+
+const PlanLine& WhatIfPlanner::lineOf(const Experiment& planned, const base::StopToken& stop) {
+    const std::string key = withContext(planned, kContextUnit).jsonText();
+    if (const auto known = lines_.find(key); known != lines_.end()) {
+        return known->second;
+    }
+    return lines_.emplace(key, planLine(pricer_, planned, stop)).first->second;
+}
+
+void WhatIfPlanner::addSwitches(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
+    for (WhatIfSwitch& one : out.switches) {
+        const PlanPrice on = pricer_.price(edited(planned, {one.spec.on}), stop);
+        const PlanPrice off = pricer_.price(edited(planned, {one.spec.off}), stop);
+        one.priced = on.known() && off.known();
+        if (one.priced) {
+            one.saves = static_cast<std::int64_t>(off.reserved) - static_cast<std::int64_t>(on.reserved);
+        }
+    }
+}
+
+void WhatIfPlanner::addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found) {
+    for (std::size_t i = out.sets.size(); i-- > 0;) { // the ones that people ask for come first
+        WhatIfSet& set = out.sets[i];
+        const Experiment experiment = edited(planned, set.spec.edits);
+        set.line = lineOf(experiment, stop);
+        addPoint(set.line, pricer_, experiment, out.context, stop);
+        set.lineKnown = true;
+        if (found) {
+            found(out);
+        }
+    }
+}
+
+void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop,
+                               const Found& found) {
+    const auto doesNotFit = [&](std::size_t i) {
+        return i < out.sets.size() && out.sets[i].price.known() && !out.sets[i].price.fits;
+    };
+    out.changed = out.sets.size();
+    if (doesNotFit(out.chosen)) {
+        out.changed = out.chosen;
+    } else {
+        for (std::size_t i = 0; i < out.sets.size(); ++i) {
+            if (doesNotFit(i) &&
+                (out.changed == out.sets.size() || out.sets[i].price.spare() > out.sets[out.changed].price.spare())) {
+                out.changed = i;
+            }
+        }
+    }
+    if (out.changed < out.sets.size()) {
+        const WhatIfSet& set = out.sets[out.changed];
+        out.changes = fittingChanges(pricer_, edited(planned, set.spec.edits), set.line.longest, stop,
+                                     [&](const std::vector<PlanChange>& changes) {
+                                         out.changes = changes;
+                                         if (found) {
+                                             found(out);
+                                         }
+                                     });
+    }
+    out.changesKnown = true;
+}
+
+void WhatIfPlanner::addGoal(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
+    const WhatIfSet& set = out.set();
+    if (set.price.contextLimit > 0 && set.price.contextLimit < out.goal.tokens) {
+        return; // the model itself ends before
+    }
+    const Experiment there = withContext(edited(planned, set.spec.edits), out.goal.tokens);
+    out.goal.price = pricer_.price(there, stop);
+    if (out.goal.price.known() && !out.goal.price.fits) {
+        out.goal.device = deviceThatFits(pricer_, there, out.goal.price.budget, stop);
+    }
+}
+
+WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context, const base::StopToken& stop,
+                             const Found& found) {
+    const Experiment planned = plannedExperiment(experiment, context);
+    const std::size_t before = pricer_.plansMade();
+    WhatIf out;
+    out.context = context;
+    out.sets = setsOf(planned, out.chosen);
+    out.changed = out.sets.size();
+    for (WhatIfSet& set : out.sets) {
+        set.price = pricer_.price(edited(planned, set.spec.edits), stop);
+    }
+    for (PlanSwitchSpec& spec : planSwitches(planned)) {
+        const bool on = isOn(planned, spec);
+        out.switches.push_back({std::move(spec), on, 0, false});
+    }
+    if (!out.set().price.error.empty()) {
+        throw base::BadInput(out.set().price.error);
+    }
+    if (found) {
+        found(out);
+    }
+    addSwitches(out, planned, stop);
+    addLines(out, planned, stop, found);
+    addChanges(out, planned, stop, found);
+    addGoal(out, planned, stop);
+    out.plans = pricer_.plansMade() - before;
+    out.complete = true;
+    return out;
+}
+
+} // namespace vitrine::engine

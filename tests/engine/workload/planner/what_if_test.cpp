@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The planner's answers against plans made one by one: the same numbers, limits that are limits, changes that fit.
+#include "engine/workload/planner/what_if.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/workload/common/workload.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+Experiment training(std::uint64_t budget = 0) {
+    Json spec = {{"vitrine", 1},      {"workload", "finetune"}, {"model", "synthetic:gpt-oss-20b"},
+                 {"method", "qlora"}, {"train", "attention"},   {"checkpoint", "offload"},
+                 {"tiled_mlp", "on"}, {"prompt_length", 4096},  {"device_profile", "h100-80gb"},
+                 {"backend", "meta"}};
+    if (budget > 0) {
+        spec["vram_budget"] = budget;
+    }
+    return Experiment::parse(spec, "test");
+}
+
+Experiment answering(std::int64_t tokens, std::uint64_t budget) {
+    const Json spec = {{"vitrine", 1},
+                       {"workload", "generate"},
+                       {"model", "synthetic:gpt-oss-20b"},
+                       {"prompt_length", tokens},
+                       {"device_profile", "h100-80gb"},
+                       {"backend", "meta"},
+                       {"vram_budget", budget}};
+    return Experiment::parse(spec, "test");
+}
+
+Json planned(const Experiment& experiment, std::int64_t context, const std::vector<OptionEdit>& edits = {}) {
+    return planExperiment(edited(plannedExperiment(experiment, context), edits), WorkloadSinks{}, {});
+}
+
+TEST(WhatIfTest, ItsNumbersAreThoseOfPlan) {
+    WhatIfPlanner planner;
+    const WhatIf answer = planner.answer(training(), 65536, {});
+    ASSERT_EQ(answer.sets.size(), 4U);
+    EXPECT_EQ(answer.chosen, 3U);
+    for (const WhatIfSet& set : answer.sets) {
+        const Json plan = planned(training(), 65536, set.spec.edits);
+        EXPECT_EQ(set.price.reserved, plan["peak_reserved_bytes"].get<std::uint64_t>()) << set.spec.name;
+        EXPECT_EQ(set.price.peak, plan["peak_bytes"].get<std::uint64_t>()) << set.spec.name;
+        EXPECT_EQ(set.price.fits, plan["fits"].get<bool>()) << set.spec.name;
+        EXPECT_DOUBLE_EQ(set.price.seconds, plan["step_seconds_estimate"].get<double>()) << set.spec.name;
+    }
+    EXPECT_TRUE(answer.complete);
+}
+
+TEST(WhatIfTest, TheLongestContextFitsAndTheNextOneDoesNot) {
+    WhatIfPlanner planner;
+    const WhatIf answer = planner.answer(training(), 65536, {});
+    std::int64_t last = 0;
+    for (const WhatIfSet& set : answer.sets) {
+        ASSERT_TRUE(set.lineKnown) << set.spec.name;
+        const std::int64_t longest = set.line.longest;
+        EXPECT_EQ(longest % kContextUnit, 0);
+        EXPECT_GT(longest, last) << set.spec.name << " buys nothing";
+        EXPECT_TRUE(planned(training(), longest, set.spec.edits)["fits"].get<bool>()) << set.spec.name;
+        EXPECT_FALSE(planned(training(), longest + kContextUnit, set.spec.edits)["fits"].get<bool>()) << set.spec.name;
+        last = longest;
+    }
+}
+
+TEST(WhatIfTest, SwitchesSaveWhatPlansWithAndWithoutThemDifferBy) {
+    WhatIfPlanner planner;
+    const WhatIf answer = planner.answer(training(), 65536, {});
+    ASSERT_EQ(answer.switches.size(), 4U);
+    for (const WhatIfSwitch& one : answer.switches) {
+        const auto with = planned(training(), 65536, {one.spec.on})["peak_reserved_bytes"].get<std::int64_t>();
+        const auto without = planned(training(), 65536, {one.spec.off})["peak_reserved_bytes"].get<std::int64_t>();
+        EXPECT_EQ(one.saves, without - with) << one.spec.name;
+    }
+}
+
+void expectChangesFit(const Experiment& experiment, std::int64_t context) {
+    WhatIfPlanner planner;
+    const WhatIf answer = planner.answer(experiment, context, {});
+    ASSERT_EQ(answer.changed, answer.chosen);
+    ASSERT_FALSE(answer.changes.empty());
+    EXPECT_TRUE(answer.changes.front().price.fits);
+    bool fitting = true;
+    for (const PlanChange& change : answer.changes) {
+        std::vector<OptionEdit> edits = answer.set().spec.edits;
+        edits.insert(edits.end(), change.edits.begin(), change.edits.end());
+        const Json plan = planned(experiment, context, edits);
+        EXPECT_EQ(plan["fits"].get<bool>(), change.price.fits) << change.edits.front().key;
+        EXPECT_TRUE(fitting || !change.price.fits) << "what fits comes first";
+        fitting = change.price.fits;
+    }
+}
+
+TEST(WhatIfTest, ChangesOfATrainingReallyFit) {
+    expectChangesFit(training(std::uint64_t{24} << 30), 1 << 18);
+}
+
+TEST(WhatIfTest, ChangesOfAnAnswerReallyFit) {
+    expectChangesFit(answering(100000, std::uint64_t{16} << 30), 100000);
+}
+
+TEST(WhatIfTest, ASliderThatMovesCostsFewPlans) {
+    WhatIfPlanner planner;
+    const std::size_t first = planner.answer(training(), 65536, {}).plans;
+    const std::size_t second = planner.answer(training(), 65536 + 4096, {}).plans;
+    EXPECT_LT(second, first / 2);
+    EXPECT_EQ(planner.answer(training(), 65536, {}).plans, 0U);
+}
+
+TEST(WhatIfTest, AStopEndsIt) {
+    WhatIfPlanner planner;
+    base::StopSource source;
+    std::size_t heard = 0;
+    EXPECT_THROW(planner.answer(training(), 65536, source.get_token(),
+                                [&](const WhatIf&) {
+                                    ++heard;
+                                    source.request_stop();
+                                }),
+                 base::Cancelled);
+    EXPECT_EQ(heard, 1U);
+}
+
+TEST(WhatIfTest, WhatCannotBePlannedSaysWhy) {
+    WhatIfPlanner planner;
+    Experiment experiment = training();
+    experiment.set("model", std::string("synthetic:no-such-model"));
+    EXPECT_THROW(planner.answer(experiment, 4096, {}), base::BadInput);
+}
+
+} // namespace
+} // namespace vitrine::engine

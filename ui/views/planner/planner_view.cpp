@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/planner/planner_view.h"
+
+#include <QComboBox>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSignalBlocker>
+#include <QTableView>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/workload/experiment/experiment.h"
+#include "ui/models/common/format.h"
+#include "ui/models/planner/plan_words.h"
+#include "ui/views/planner/change_list.h"
+#include "ui/views/planner/plan_curves.h"
+#include "ui/views/planner/plan_form.h"
+#include "ui/widgets/base/theme.h"
+#include "ui/widgets/plots/budget_bar.h"
+#include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/fact_table.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kGibibyte = 0x1p30;
+
+/// What lies free between tensors: a part of the bar that has no category.
+BudgetShare freeShare(std::uint64_t bytes) {
+    const ThemeTokens& t = themeTokens();
+    return {PlannerView::tr("free"), bytes, {t.canvas, t.text2, Hatch::BackDiagonal, 10}};
+}
+
+PlanCurve curveOf(const engine::WhatIfSet& set, bool chosen) {
+    PlanCurve curve;
+    curve.name = setName(set.spec);
+    std::int64_t last = 0;
+    for (const engine::PlanPoint& point : set.line.points) {
+        if (point.tokens < last + last / 8 && point.tokens != set.line.points.back().tokens) {
+            continue; // the tries of a search lie close together, where an allocator near its end shows
+        }
+        last = point.tokens;
+        curve.points.emplace_back(static_cast<double>(point.tokens), static_cast<double>(point.reserved) / kGibibyte);
+    }
+    curve.slope = set.line.slope().reserved / kGibibyte;
+    curve.longest = set.line.longest;
+    curve.chosen = chosen;
+    return curve;
+}
+
+} // namespace
+
+void PlannerView::refresh() {
+    const sessions::RunInfo* run = runInfo(runA());
+    if (!touched_ && run != nullptr && run->id != filledBy_) {
+        if (std::optional<PlanDraft> draft = PlanDraft::of(run->specJson)) {
+            filledBy_ = run->id;
+            if (const QString device = runDevice(*run); !device.isEmpty()) {
+                draft->setDevice(device);
+            }
+            setDraft(*std::move(draft));
+        }
+    }
+    readPast();
+    if (!answer_) {
+        sayWhatIsMissing();
+    }
+}
+
+void PlannerView::readPast() {
+    const std::vector<sessions::RunInfo> runs =
+        document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>();
+    const std::vector<sessions::RunId> done = doneRuns(runs);
+    if (pastKnown_ && done == pastIds_) {
+        return;
+    }
+    pastKnown_ = true;
+    pastIds_ = done;
+    pastJob_.start([runs] { return predictedRuns(measuredRuns(runs)); },
+                   [this](std::vector<PastRun> past) {
+                       pastRuns_ = std::move(past);
+                       updateAll();
+                   });
+}
+
+ErrorBand PlannerView::band() const {
+    return errorBand(pastRuns_, draft_.model(), draft_.device());
+}
+
+void PlannerView::takeExperiment(const QString& experimentJson) {
+    if (std::optional<PlanDraft> draft = PlanDraft::of(experimentJson.toStdString())) {
+        touched_ = true;
+        setDraft(*std::move(draft));
+    } else {
+        showError(tr("This workload cannot be planned over a context; plan fine-tuning, generate or batch"));
+    }
+}
+
+void PlannerView::deactivated() {
+    job_->cancel();
+}
+
+void PlannerView::activated() {
+    DocumentView::activated();
+    if (draft_.complete() && (!answer_ || !answer_->complete)) {
+        delay_.start(); // it was cancelled when the view went
+    }
+}
+
+bool PlannerView::settled() const {
+    return !delay_.isActive() && !job_->busy() && !pastJob_.busy() && DocumentView::settled();
+}
+
+bool PlannerView::sayWhatIsMissing() {
+    if (draft_.complete()) {
+        showEmpty({});
+        return false;
+    }
+    showEmpty(tr("Choose a model and a device."), tr("Open the model list"), [this] { model_->showPopup(); });
+    return true;
+}
+
+void PlannerView::fillChoices() {
+    const QSignalBlocker models(model_), devices(device_), workloads(workload_);
+    if (model_->currentText() != draft_.model()) {
+        model_->setCurrentText(draft_.model());
+    }
+    int device = device_->findData(draft_.device());
+    if (device < 0) { // a profile file of the user's own
+        device_->addItem(draft_.device(), draft_.device());
+        device = device_->count() - 1;
+    }
+    device_->setCurrentIndex(device);
+    workload_->setCurrentIndex(workload_->findData(draft_.workload()));
+}
+
+void PlannerView::setDraft(PlanDraft draft) {
+    draft_ = std::move(draft);
+    draftChanged();
+}
+
+void PlannerView::draftChanged() {
+    fillChoices();
+    form_->setDraft(draft_);
+    showError({});
+    if (sayWhatIsMissing()) {
+        job_->cancel();
+        return;
+    }
+    delay_.start();
+}
+
+void PlannerView::ask() {
+    if (draft_.complete()) {
+        job_->ask(draft_.toPlan(), draft_.context());
+    }
+}
+
+void PlannerView::take(const WhatIfPtr& answer, double seconds) {
+    answer_ = answer;
+    if (!form_->held()) { // axes keep their range while a knob is held
+        axisTop_ = contextAxisTop(*answer);
+    }
+    form_->setAnswer(*answer, axisTop_);
+    updateAll();
+    if (answer->complete && isVisible()) {
+        emit priced(tr("%1 sets and %2 limits priced in %3 s")
+                        .arg(answer->sets.size())
+                        .arg(answer->sets.size())
+                        .arg(seconds, 0, 'f', 2));
+    }
+}
+
+void PlannerView::sayFailure(const QString& error) {
+    answer_.reset();
+    showEmpty(tr("There is no plan of this: %1").arg(error));
+}
+
+void PlannerView::updateBusy() {
+    const bool shown = job_->busy() && !busyDelay_.isActive();
+    cancel_->setVisible(shown);
+    header()->setFacts(shown ? tr("pricing") : QString());
+}
+
+void PlannerView::updateAll() {
+    if (!answer_) {
+        return;
+    }
+    showEmpty({});
+    updateBudget();
+    updateCurves();
+    updateTables();
+    updateVerdict();
+    updateChanges();
+    updateGoal();
+    updatePast();
+    updateTwin();
+}
+
+void PlannerView::updateBudget() {
+    const engine::PlanPrice& price = answer_->set().price;
+    std::vector<BudgetShare> parts;
+    std::uint64_t sum = 0;
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        const auto category = static_cast<base::MemoryCategory>(i);
+        if (const std::uint64_t bytes = price.byCategory[static_cast<std::size_t>(i)]; bytes > 0) {
+            parts.push_back({textOf(base::categoryName(category)), bytes, themeTokens().category(category)});
+            sum += bytes;
+        }
+    }
+    if (price.reserved > sum) {
+        parts.push_back(freeShare(price.reserved - sum));
+    }
+    budget_->set(std::move(parts), price.budget, 0, {}, band().share);
+    const QString peak =
+        QStringLiteral("%1 \u00B1%2")
+            .arg(gibText(price.reserved),
+                 gibText(static_cast<std::uint64_t>(static_cast<double>(price.reserved) * band().share)));
+    const QString of = tr("%1 of %2").arg(peak, bytesText(price.budget));
+    budgetFacts_->setText(price.place.empty()
+                              ? tr("set %1: %2").arg(answer_->chosen + 1).arg(of)
+                              : tr("set %1, %2: %3").arg(answer_->chosen + 1).arg(textOf(price.place), of));
+}
+
+void PlannerView::updateCurves() {
+    PlanPicture picture;
+    for (std::size_t i = 0; i < answer_->sets.size(); ++i) {
+        picture.curves.push_back(curveOf(answer_->sets[i], i == answer_->chosen));
+    }
+    picture.device = static_cast<double>(answer_->set().price.budget) / kGibibyte;
+    picture.context = answer_->context;
+    picture.axisTop = axisTop_;
+    picture.band = band().share;
+    bars_->setPicture(picture);
+    curves_->setPicture(std::move(picture));
+    QStringList facts;
+    for (const PlanNumber& number : draft_.numbers()) {
+        facts << tr("%1 %2").arg(number.label.toLower(), countText(number.value));
+    }
+    curveFacts_->setText(tr("%1; circles: the longest context that fits").arg(facts.join(QStringLiteral(", "))));
+    barFacts_->setText(tr("same axis as above; ratio to set 1"));
+}
+
+void PlannerView::updateTables() {
+    setsTitle_->setText(tr("Sets at %1 tokens").arg(countText(answer_->context)));
+    sets_->setTable(planSetTable(*answer_));
+    sets_->view()->selectRow(static_cast<int>(answer_->chosen));
+    facts_->setTable(planFactTable(*answer_, band()));
+    const FlatTreePtr slopes = planSlopeTable(*answer_);
+    slopes_->setTable(slopes);
+    slopes_->setVisible(!slopes->nodes.empty());
+}
+
+QString PlannerView::verdict() const {
+    return answer_ ? verdictText(answer_->set(), band()) : QString();
+}
+
+void PlannerView::updateVerdict() {
+    const engine::PlanPrice& price = answer_->set().price;
+    const PlanVerdict verdict = planVerdict(price, band());
+    mark_->setText(verdict == PlanVerdict::DoesNotFit ? QStringLiteral("\u2715") : QStringLiteral("\u2713"));
+    mark_->setColor(verdict == PlanVerdict::Fits    ? TextColor::Good
+                    : verdict == PlanVerdict::Tight ? TextColor::Warn
+                                                    : TextColor::Bad);
+    sentence_->setText(this->verdict());
+    reason_->setText(verdictReason(answer_->set(), band()));
+    panelHeader_->setTitle(tr("Verdict for %1, %2").arg(device_->currentText(), bytesText(price.budget)));
+    const bool stops = verdict == PlanVerdict::DoesNotFit;
+    stops_->setVisible(stops);
+    stops_->setText(price.place.empty() ? tr("The run will stop when memory runs out.")
+                                        : tr("The run will stop before or in %1.").arg(textOf(price.place)));
+    const RunController* runs = context().runs;
+    start_->setEnabled(runs != nullptr && !runs->running());
+}
+
+void PlannerView::updateChanges() {
+    const bool any = answer_->changed < answer_->sets.size();
+    changesTitle_->setText(any ? tr("What would make set %1 fit").arg(answer_->changed + 1)
+                               : tr("What would make it fit"));
+    if (!any) {
+        changes_->clear();
+        changesFacts_->setText(answer_->changesKnown ? tr("all sets fit") : tr("searching"));
+        note_->hide();
+        return;
+    }
+    const engine::WhatIfSet& set = answer_->sets[answer_->changed];
+    const engine::Experiment experiment = engine::edited(draft_.toPlan(), set.spec.edits);
+    changesFacts_->setText(tr("%1 over").arg(bytesText(static_cast<std::uint64_t>(std::abs(set.price.spare())))));
+    changes_->setChanges(answer_->changes, experiment, set.price);
+    const bool fits = std::ranges::any_of(answer_->changes, [](const auto& change) { return change.price.fits; });
+    note_->setText(!answer_->changesKnown ? tr("pricing single changes, then pairs")
+                   : fits                 ? QString()
+                                          : tr("No change and no pair of changes fits, on no device that is known."));
+    note_->setVisible(!note_->text().isEmpty());
+}
+
+void PlannerView::updateGoal() {
+    const QString facts = goalFacts(*answer_);
+    goalHead_->setVisible(!facts.isEmpty());
+    goal_->setVisible(!facts.isEmpty());
+    goalFacts_->setText(facts);
+    goal_->setText(goalText(*answer_, draft_.experiment()));
+}
+
+void PlannerView::updatePast() {
+    const ErrorBand error = band();
+    if (pastRuns_.empty()) {
+        past_->setSeries({});
+        past_->setMarks({});
+        past_->setAxes(
+            {tr("predicted peak, GiB"), 1, {}, 0},
+            {tr("%"), 4, {{-4, QStringLiteral("\u22124")}, {0, QStringLiteral("0")}, {4, QStringLiteral("+4")}}, -4});
+        past_->setNotes({{{0.05, 0}, tr("No past runs. The band is 3 %."), {}, false, true}});
+        pastFacts_->setText(tr("no past runs"));
+        return;
+    }
+    ChartSeries others, own;
+    others.kind = own.kind = ChartSeries::Kind::Dots;
+    others.width = own.width = 7;
+    others.name = tr("other models and devices");
+    own.name = tr("this model and device");
+    others.color = [](const ThemeTokens& t) { return t.text3; };
+    own.color = [](const ThemeTokens& t) { return t.accent; };
+    double right = 0, high = 1;
+    for (const PastRun& run : pastRuns_) {
+        const bool mine = run.model == draft_.model() && run.device == draft_.device();
+        const QPointF point(static_cast<double>(run.predicted) / kGibibyte, run.error() * 100);
+        (mine ? own : others).points.push_back(point);
+        right = std::max(right, point.x());
+        high = std::max({high, std::abs(point.y()), error.share * 100});
+    }
+    high = std::ceil(high);
+    std::vector<std::pair<double, QString>> ticks;
+    for (const double tick : roundTicks(right * 1.1, 4)) {
+        ticks.emplace_back(tick, QString::number(tick, 'g', 3));
+    }
+    const QString edge = QString::number(high);
+    past_->setAxes(
+        {tr("predicted peak, GiB"), right * 1.1, std::move(ticks), 0},
+        {tr("%"),
+         high,
+         {{-high, QStringLiteral("\u2212") + edge}, {0, QStringLiteral("0")}, {high, QLatin1Char('+') + edge}},
+         -high});
+    past_->setSeries({std::move(others), std::move(own)});
+    past_->setMarks({{Qt::Horizontal, error.share * 100, tr("band \u00B1%1").arg(shareText(error.share))},
+                     {Qt::Horizontal, -error.share * 100, {}}});
+    past_->setNotes({});
+    pastFacts_->setText(pastRuns_.size() == 1 ? tr("1 run") : tr("%1 runs").arg(pastRuns_.size()));
+}
+
+void PlannerView::updateTwin() {
+    if (answer_ && header()->tableShown()) {
+        twinModel()->setTree(planContextTable(*answer_, axisTop_));
+    }
+}
+
+void PlannerView::takeSet(int set) {
+    if (!answer_ || set < 0 || set >= static_cast<int>(answer_->sets.size())) {
+        return;
+    }
+    touched_ = true;
+    PlanDraft draft = draft_;
+    draft.edit(answer_->sets[static_cast<std::size_t>(set)].spec.edits);
+    setDraft(std::move(draft));
+}
+
+void PlannerView::tryChange(int row) {
+    if (!answer_ || row < 0 || row >= static_cast<int>(answer_->changes.size()) ||
+        answer_->changed >= answer_->sets.size()) {
+        return;
+    }
+    touched_ = true;
+    before_ = draft_;
+    PlanDraft draft = draft_;
+    draft.edit(answer_->sets[answer_->changed].spec.edits);
+    draft.edit(answer_->changes[static_cast<std::size_t>(row)].edits);
+    setDraft(std::move(draft));
+    setReadout(tr("X brings back the plan before this change"));
+}
+
+QList<QWidget*> PlannerView::bodyStops() const {
+    return {form_, curves_, bars_, sets_->view(), past_};
+}
+
+QString PlannerView::copyText() const {
+    return header()->tableShown() ? shownText() : answer_ ? verdict() + QLatin1Char('\n') + sets_->asText() : QString();
+}
+
+} // namespace vitrine::ui

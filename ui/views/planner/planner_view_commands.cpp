@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// What the Planner view does with a plan: runs it, hands out its command line, its table and its picture.
+#include <QClipboard>
+#include <QFileDialog>
+#include <QGuiApplication>
+#include <QSaveFile>
+#include <utility>
+
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/workload_table.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/common/format.h"
+#include "ui/models/planner/plan_words.h"
+#include "ui/views/planner/plan_curves.h"
+#include "ui/views/planner/planner_view.h"
+
+namespace vitrine::ui {
+
+bool PlannerView::perform(const QString& action) {
+    if (action == QLatin1String("compare.swap") && before_) {
+        PlanDraft back = std::exchange(before_, draft_).value();
+        setDraft(std::move(back));
+        return true;
+    }
+    if (action == QLatin1String("edit.copy-why")) {
+        if (const QString line = draft_.commandLine(); !line.isEmpty()) {
+            QGuiApplication::clipboard()->setText(line);
+            setReadout(tr("Copied: %1").arg(line));
+        }
+        return true;
+    }
+    return DocumentView::perform(action);
+}
+
+QString PlannerView::whyNot(const QString& action) const {
+    if (action == QLatin1String("edit.copy-why")) {
+        return draft_.complete() ? QString() : tr("no model is chosen");
+    }
+    return DocumentView::whyNot(action);
+}
+
+void PlannerView::start() {
+    const engine::Experiment experiment = draft_.toRun();
+    const QString json = textOf(experiment.jsonText());
+    RunController* runs = context().runs;
+    const bool kept = document() != nullptr && document()->isOpen() && !document()->readOnly();
+    if (runs == nullptr || runs->running() || !kept || !experiment.workload().formView.empty()) {
+        emit experimentWanted(json); // its form starts it, and says where it is kept
+        return;
+    }
+    showError({});
+    runs->start(json.toStdString(), document()->path());
+    if (runs->running()) {
+        setReadout(tr("The run is saved in %1").arg(document()->path()));
+        emit openView(QStringLiteral("memory"));
+    }
+}
+
+void PlannerView::exportTable() {
+    if (!answer_) {
+        return;
+    }
+    const QString path = QFileDialog::getSaveFileName(this, tr("Export the table of sets"), QStringLiteral("plan.csv"),
+                                                      tr("CSV (*.csv)"));
+    if (path.isEmpty()) {
+        return;
+    }
+    QSaveFile file(path);
+    const QByteArray text = asCommaSeparated(*planSetTable(*answer_)).toUtf8();
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
+        showError(tr("%1: %2, choose another place").arg(path, file.errorString()));
+        return;
+    }
+    setReadout(tr("The table is in %1").arg(path));
+}
+
+void PlannerView::exportPicture() {
+    if (!answer_) {
+        return;
+    }
+    const QString path =
+        QFileDialog::getSaveFileName(this, tr("Export the curves"), QStringLiteral("plan.png"), tr("PNG (*.png)"));
+    if (path.isEmpty()) {
+        return;
+    }
+    if (!curves_->picture(curves_->size(), 2).save(path, "PNG")) {
+        showError(tr("%1: the picture cannot be written, choose another place").arg(path));
+        return;
+    }
+    setReadout(tr("The picture is in %1").arg(path));
+}
+
+} // namespace vitrine::ui
