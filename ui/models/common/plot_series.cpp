@@ -106,9 +106,10 @@ int PlotScale::lines() const {
 }
 
 QString PlotScale::text(double value) const {
-    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 6);
-    return decimals == 0 && std::abs(value) < 1e15 ? countText(std::llround(value))
-                                                   : QString::number(value, 'f', decimals);
+    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step / unit) - 1e-9)), 0, 6);
+    const double shown = value / unit;
+    return decimals == 0 && std::abs(shown) < 1e15 ? countText(std::llround(shown))
+                                                   : QString::number(shown, 'f', decimals);
 }
 
 PlotScale plotScale(double least, double largest, int lines) {

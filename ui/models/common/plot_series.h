@@ -56,6 +56,7 @@ private:
 /// `high`, one at or above the largest.
 struct PlotScale {
     double low = 0, high = 1, step = 1;
+    double unit = 1; ///< text() counts these
 
     int lines() const; ///< number of lines, both ends included
     double line(int index) const { return low + step * index; }

@@ -37,7 +37,7 @@ FlatNode factRow(const QString& name, const QString& value) {
 
 std::shared_ptr<FlatTree> factTree() {
     auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{QObject::tr("What")}, {QObject::tr("Value"), true}};
+    tree->columns = {{QString()}, {QString(), true}};
     return tree;
 }
 
@@ -57,7 +57,7 @@ QString trainedPartsText(const engine::Experiment& spec) {
     return !train.isEmpty() ? train : spec.text("method") == "full" ? QObject::tr("all") : QObject::tr("attention");
 }
 
-QString scheduleText(const engine::Experiment& spec) {
+QString scheduleOf(const engine::Experiment& spec) {
     QStringList words{rateOfLearningText(spec.maybeReal("lr").value_or(0))};
     if (const std::int64_t warmup = spec.maybeInteger("warmup_steps").value_or(0); warmup > 0) {
         words << QObject::tr("warm-up %1 steps").arg(countText(warmup));
@@ -126,7 +126,7 @@ std::vector<std::pair<QString, QString>> trainingFacts(const sessions::RunInfo& 
                        spec->text("method") == "full"
                            ? methodText(*spec)
                            : QObject::tr("%1 on %2").arg(methodText(*spec), trainedPartsText(*spec)));
-    facts.emplace_back(QObject::tr("Rate"), scheduleText(*spec));
+    facts.emplace_back(QObject::tr("Rate"), scheduleOf(*spec));
     if (const auto batch = spec->maybeInteger("batch")) {
         facts.emplace_back(QObject::tr("Batch"), countText(*batch));
     }
@@ -208,7 +208,7 @@ FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* traini
         }
         tree->nodes.push_back(factRow(QObject::tr("Parameters"), text));
     }
-    tree->nodes.push_back(factRow(QObject::tr("Learning rate"), scheduleText(*spec)));
+    tree->nodes.push_back(factRow(QObject::tr("Learning rate"), scheduleOf(*spec)));
     tree->nodes.push_back(factRow(QObject::tr("Optimizer"), spec->text("optimizer") == "adamw8bit"
                                                                 ? QObject::tr("AdamW, 8-bit moments")
                                                                 : QObject::tr("AdamW")));
@@ -220,12 +220,12 @@ FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* traini
     return tree;
 }
 
-FlatTreePtr checkpointTable(const TrainingRun& training) {
+FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most) {
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {
-        {QObject::tr("Step"), true}, {QObject::tr("Evaluation loss"), true}, {QObject::tr("Kept because")}};
+        {QObject::tr("Step")}, {QObject::tr("Evaluation loss"), true}, {QObject::tr("Kept because"), true}};
     for (auto checkpoint = training.checkpoints().rbegin(); checkpoint != training.checkpoints().rend(); ++checkpoint) {
-        if (!checkpoint->kept) {
+        if (!checkpoint->kept || (tree->nodes.size() >= most && !checkpoint->best)) {
             continue;
         }
         QStringList why;
@@ -282,7 +282,14 @@ QString lossText(double value) {
 }
 
 QString rateOfLearningText(double value) {
-    return numberText(value, 3);
+    QString text = numberText(value, 3);
+    text.replace(QLatin1String("e-0"), QLatin1String("e-"));
+    return text.replace(QLatin1String("e-"), QStringLiteral("e\u2212"));
+}
+
+QString scheduleText(const sessions::RunInfo& run) {
+    const auto spec = engine::Experiment::read(run.specJson);
+    return spec ? scheduleOf(*spec) : QString();
 }
 
 std::optional<std::string> experimentFrom(const sessions::RunInfo& run, std::int64_t step, bool branch) {

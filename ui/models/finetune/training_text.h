@@ -38,16 +38,18 @@ TrainingTimeText trainingTimeText(const sessions::RunInfo& run, const TrainingRu
 FlatTreePtr trainingTimeTable(const TrainingRun& training);
 /// What is trained and how.
 FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* training);
-/// The checkpoints that are kept, newest first; the key is the step.
-FlatTreePtr checkpointTable(const TrainingRun& training);
+/// The newest `most` checkpoints that are kept, newest first, and the best one; the key is the step.
+FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most = 30);
 /// At most `most` steps, evenly chosen, the last one among them, with their loss, rate, norm and speed.
 FlatTreePtr trainingStepTable(const TrainingRun& training, std::size_t most = 1000);
 
 /// "Step 287: loss 1.336, smoothed 1.312, rate 1.74e-4, norm 0.34, 9,332 tok/s"; an index of training.steps().
 QString trainingStepText(const TrainingRun& training, std::size_t index);
 
-QString lossText(double value); ///< "1.336"; "not a number" where it is none
-QString rateOfLearningText(double value);
+QString lossText(double value);           ///< "1.336"; "not a number" where it is none
+QString rateOfLearningText(double value); ///< "1.74e−4"
+/// "0.0002, warm-up 50 steps, cosine"; empty where the run does not say it.
+QString scheduleText(const sessions::RunInfo& run);
 
 /// The experiment that goes on from a checkpoint of the run: where the run stopped, in its folder (`branch` false), or
 /// with a folder of its own, to be changed first. Nothing where the run has no output folder.

@@ -57,6 +57,8 @@ QWidget* FinetuneForm::buildFields() {
     column->addWidget(fit_->details());
     fields_ = new OptionForm(&form_, {QStringLiteral("max_context"), QStringLiteral("max_batch")}, panel);
     fields_->setChoices(QStringLiteral("model"), knownModels(context_.settingsFile), tr("Folder or synthetic:NAME"));
+    fields_->setFirstGroups({QStringLiteral("Model"), QStringLiteral("Training"), QStringLiteral("Memory"),
+                             QStringLiteral("Run")}); // names of the option table
     column->addWidget(fields_, 1);
     presets_ = new PresetBar(context_.settingsFile, [this] { return textOf(form_.experimentText()); }, panel);
     column->addWidget(presets_);

@@ -5,6 +5,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -56,9 +57,12 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
         shareCursor();
     });
     connect(time_, &TimeCursor::rangeChanged, this, [this] {
-        if (!placing_ && follow_->isChecked() && running()) {
-            follow_->setChecked(false); // somebody looks elsewhere
+        if (placing_) {
+            return;
         }
+        placed_ = false; // somebody looks elsewhere
+        const QSignalBlocker quiet(follow_);
+        follow_->setChecked(false);
     });
     connectRuns();
     showPage(Form);
@@ -78,12 +82,21 @@ void FinetuneView::buildHeader() {
     run_ = new QPushButton(icon(QStringLiteral("run")), tr("Run"), this);
     setPrimary(run_);
     setControlHeight(run_, 24);
-    header()->addRightControl(form_->fit()->sentence());
-    header()->addRightControl(form_->fit()->whyButton());
+    fitBox_ = new QWidget(header());
+    auto* fit = new QHBoxLayout(fitBox_);
+    fit->setContentsMargins(0, 0, 0, 0);
+    fit->setSpacing(8);
+    fit->addWidget(form_->fit()->sentence());
+    fit->addWidget(form_->fit()->whyButton());
+    header()->addRightControl(fitBox_);
     header()->addRightControl(run_);
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(static_cast<Page>(index)); });
     connect(ranges_, &SegmentedControl::currentChanged, this, &FinetuneView::applyRange);
-    connect(follow_, &QCheckBox::toggled, this, &FinetuneView::applyRange);
+    connect(follow_, &QCheckBox::toggled, this, [this](bool on) {
+        if (on) {
+            applyRange();
+        }
+    });
     connect(smoothing_, &QComboBox::currentIndexChanged, this, [this] { refresh(); });
     connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : start(); });
 }
@@ -206,8 +219,7 @@ void FinetuneView::showPage(Page page) {
          {static_cast<QWidget*>(ranges_), static_cast<QWidget*>(follow_), static_cast<QWidget*>(smoothing_)}) {
         control->setVisible(page == Live);
     }
-    form_->fit()->sentence()->setVisible(page == Form);
-    form_->fit()->whyButton()->setVisible(page == Form);
+    fitBox_->setVisible(page == Form);
     header()->setTableButton(page == Live);
     showRunError();
     updateButtons();
@@ -256,6 +268,7 @@ bool FinetuneView::settled() const {
 void FinetuneView::activated() {
     DocumentView::activated();
     updateButtons();
+    page() == Form ? form_->fields()->setFocus() : loss_->setFocus();
 }
 
 bool FinetuneView::perform(const QString& action) {

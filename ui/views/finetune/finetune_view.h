@@ -20,7 +20,6 @@ namespace vitrine::ui {
 class FactStrip;
 class FinetuneForm;
 class FinetunePanel;
-class LegendStrip;
 class MarkStrip;
 class SeriesLane;
 class StackLane;
@@ -89,6 +88,7 @@ private:
     void updateLive();  ///< lanes or the words in their place
     void updateLanes(); ///< series and scales
     void updateMarks(); ///< bands, checkpoints, tags
+    void showRateUnit();
     void updateMemory();
     void updateMinimap();
     void updateExtent();
@@ -107,6 +107,7 @@ private:
     QCheckBox* follow_ = nullptr;
     QComboBox* smoothing_ = nullptr;
     QPushButton* run_ = nullptr;
+    QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
     QStackedWidget *body_ = nullptr, *live_ = nullptr;
     FinetuneForm* form_ = nullptr;
     FactStrip* facts_ = nullptr;
@@ -124,7 +125,8 @@ private:
     sessions::RunId shownRun_ = 0;
     sessions::RunId startedRun_ = 0; ///< becomes A when the session knows it
     bool started_ = false;           ///< this view has asked for the run that begins
-    bool placing_ = false;           ///< the range is set by the segments, not by hand
+    bool placing_ = false;           ///< the range is being set by the segments
+    bool placed_ = true;             ///< it is what they say: nobody has looked elsewhere since
     QString sessionFolder_;
 };
 

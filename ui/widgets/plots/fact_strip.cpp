@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QStringList>
+#include <utility>
 
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"

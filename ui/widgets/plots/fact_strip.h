@@ -5,6 +5,7 @@
 // One line of names and values, 28 px high: what a run was started with. It elides from the right; the tool tip has
 // everything. A link at the right says what can be done with it.
 
+#include <QString>
 #include <QWidget>
 #include <utility>
 #include <vector>

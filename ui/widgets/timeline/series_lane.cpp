@@ -98,7 +98,7 @@ void SeriesLane::paintScale(QPainter& painter, const PlotFrame& frame) const {
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const int lines = scale_.lines();
     // Every line where numbers do not touch, else the ends.
-    const bool roomy = plot.height() / std::max(1, lines - 1) >= 15;
+    const bool roomy = lines < 2 || yOf(scale_.line(0), plot) - yOf(scale_.line(1), plot) >= 15;
     for (int i = 0; i < lines; i += roomy ? 1 : std::max(1, lines - 1)) {
         const double y = std::floor(yOf(scale_.line(i), plot));
         hairline(painter, plot.left(), plot.right(), y, t.line0);

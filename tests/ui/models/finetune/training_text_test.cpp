@@ -80,6 +80,7 @@ private slots:
         QCOMPARE(saved->nodes.size(), std::size_t(3));
         QCOMPARE(saved->nodes[0].key, quint64(60));
         QCOMPARE(saved->nodes[0].cells[2].text, QStringLiteral("best, newest"));
+        QCOMPARE(ui::checkpointTable(*run, 1)->nodes.size(), std::size_t(1));
         const auto steps = ui::trainingStepTable(*run, 7);
         QCOMPARE(steps->nodes.size(), std::size_t(7));
         QCOMPARE(steps->nodes.back().key, quint64(60));
