@@ -213,10 +213,11 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
             if (view.id() == QLatin1String("kernels")) {
                 window.timeCursor()->fitAll();
             }
+            const int before = segments->current();
             segments->setCurrent(page.segment);
             waitForView(window);
             saved = savePicture(window, folder, prefix + QLatin1String(page.stem));
-            segments->setCurrent(0);
+            segments->setCurrent(before);
         }
     }
     return saved;

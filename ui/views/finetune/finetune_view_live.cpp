@@ -29,7 +29,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kFreeShare = 0.04; ///< of the axis, right of the newest value
+constexpr double kFreeShare = 0.05; ///< of the axis, right of the newest value
 constexpr std::int64_t kShownSteps = 100;
 constexpr int kNamedCategories = 5;
 

@@ -182,7 +182,7 @@ void SeriesLane::paintEnd(QPainter& painter, const PlotFrame& frame) const {
     plumbline(painter, plot.left() + x, plot.top(), plot.bottom(), withAlpha(t.text1, 0.45));
     const QFont font = Theme::instance().font(TypeRole::Axis, true);
     const double width = std::min(textWidth(endText_, font) + 2, kMostEndWidth);
-    if (x + 6 + width > plot.width()) {
+    if (x + 4 + width > plot.width() + 1) {
         return;
     }
     double y = plot.center().y() - 7;
@@ -193,7 +193,7 @@ void SeriesLane::paintEnd(QPainter& painter, const PlotFrame& frame) const {
             y = std::isfinite(sample.value) && sample.x <= x + 1 ? yOf(sample.value, plot) - 7 : y;
         }
     }
-    const QRectF box(plot.left() + x + 6, std::clamp(y, plot.top(), std::max(plot.top(), plot.bottom() - 14)), width,
+    const QRectF box(plot.left() + x + 4, std::clamp(y, plot.top(), std::max(plot.top(), plot.bottom() - 14)), width,
                      14);
     painter.fillRect(box, withAlpha(t.canvas, 0.86));
     drawText(painter, box, Qt::AlignVCenter, endText_, endAccent_ ? t.accent : t.text1, font);

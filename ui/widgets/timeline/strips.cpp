@@ -96,7 +96,12 @@ void Ruler::paintEvent(QPaintEvent*) {
                                          ? (countText(tick / counted_) + QLatin1Char(' ') + countedWhat_).trimmed()
                                          : instantText(tick, shown);
                 const double wide = textWidth(text, font);
-                if (x + 6 + wide > width()) {
+                const bool covered = std::ranges::any_of(marks_, [&](const TimeMark& mark) {
+                    const bool filled = mark.kind == TimeMark::Kind::Now || mark.kind == TimeMark::Kind::Cursor;
+                    const double half = filled ? textWidth(mark.text, font) / 2 + 8 : 0;
+                    return xOf(mark.time) + half > x + 4 && xOf(mark.time) - half < x + 4 + wide && filled;
+                });
+                if (covered || x + 6 + wide > width()) {
                     continue; // half a number says another one
                 }
                 drawText(painter, QRectF(x + 4, 0, wide + 2, 16), Qt::AlignVCenter, text, t.text2, font);

@@ -37,7 +37,9 @@ struct Shown {
               const std::string& options = {}) {
         sessions::RunInfo info = script.info(1, options);
         info.status = status;
-        document.show(QStringLiteral("x.vitrine"), {info}, {{1, script.timeline()}});
+        const auto timeline = script.timeline();
+        time.reset({0, timeline->end()});
+        document.show(QStringLiteral("x.vitrine"), {info}, {{1, timeline}});
     }
 
     ui::SessionDocument document;
@@ -80,7 +82,7 @@ private slots:
     void beforeTheFirstStep() {
         Shown shown;
         shown.show({.steps = 0, .total = 50}, sessions::RunStatus::Running);
-        QTRY_VERIFY(shown.view.training() != nullptr && !shown.view.training()->totalSteps().has_value() == false);
+        QTRY_VERIFY(shown.view.training() != nullptr && shown.view.training()->totalSteps());
         QCOMPARE(shown.view.page(), ui::FinetuneView::Live);
         QVERIFY(shown.view.liveText().isEmpty()); // axes that wait
         QVERIFY(shown.view.panel()->howText().contains(QLatin1String("first step")));
