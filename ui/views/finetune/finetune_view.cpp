@@ -34,6 +34,7 @@ constexpr int kUsualSmoothing = 2;
 constexpr int kLossHeight = 73, kLossShare = 106;
 constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
 constexpr int kMemoryHeight = 96, kMemoryShare = 158;
+constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of them are open
 
 } // namespace
 
@@ -145,7 +146,8 @@ void FinetuneView::buildLanes() {
                        static_cast<Lane*>(speed_), static_cast<Lane*>(memory_)}) {
         lanes_->addLane(lane);
     }
-    lanes_->setKeptOpen(5);
+    lanes_->setKeptOpen(5); // which ones are folded depends on the room: see updateRoom()
+    connect(lanes_, &LaneStack::axisChanged, this, &FinetuneView::updateRoom);
     for (SeriesLane* lane : {loss_, rate_, norm_, speed_}) {
         lane->setSpoken([this, lane] {
             const auto step = shownStep();
@@ -157,6 +159,17 @@ void FinetuneView::buildLanes() {
     connect(marks_, &MarkStrip::markClicked, this, [this](int, int mark) {
         panel_->choose(marks_->rows().front().marks[static_cast<std::size_t>(mark)].place / kStepLength);
     });
+}
+
+/// Loss and memory are what one looks for; where not all have room the lanes between them give way.
+void FinetuneView::updateRoom() {
+    const bool low = lanes_->height() < kRoomForAll;
+    if (low != low_ && isVisible()) {
+        low_ = low;
+        for (Lane* lane : {rate_, norm_, speed_}) {
+            lane->setCollapsed(low);
+        }
+    }
 }
 
 void FinetuneView::connectRuns() {
@@ -258,7 +271,9 @@ void FinetuneView::updateButtons() {
     run_->setText(stops ? tr("Stop") : tr("Run"));
     run_->setIcon(icon(stops ? QStringLiteral("stop") : QStringLiteral("run"), themeTokens().onAccent));
     run_->setEnabled(can);
-    run_->setToolTip(!can ? tr("Nothing can be started here") : stops ? tr("Esc") : tr("Ctrl+Return"));
+    run_->setToolTip(!can    ? tr("Nothing can be started here")
+                     : stops ? tr("What was recorded is kept")
+                             : tr("Ctrl+Return"));
 }
 
 bool FinetuneView::settled() const {

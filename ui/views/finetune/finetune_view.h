@@ -79,6 +79,7 @@ private:
     void buildLive();
     void buildLanes();
     void connectRuns();
+    void updateRoom();
     void start();
     void stop();
     void take(Built built);
@@ -127,6 +128,7 @@ private:
     bool started_ = false;           ///< this view has asked for the run that begins
     bool placing_ = false;           ///< the range is being set by the segments
     bool placed_ = true;             ///< it is what they say: nobody has looked elsewhere since
+    bool low_ = false;               ///< not all lanes have room
     QString sessionFolder_;
 };
 

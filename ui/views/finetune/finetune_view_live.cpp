@@ -251,9 +251,9 @@ void FinetuneView::updateFacts() {
             : losses.join(QStringLiteral(", ")),
         run.notFinite() ? TextColor::Bad : TextColor::Text2);
     const sessions::RunInfo* info = runInfo(shownRun_);
-    rate_->setFacts(
-        tr("%1;  at most %2")
-            .arg(rateOfLearningText(run.rate().value(*step)), info != nullptr ? scheduleText(*info) : QString()));
+    const QString rate = rateOfLearningText(run.rate().value(*step));
+    const QString schedule = info != nullptr ? scheduleText(*info) : QString();
+    rate_->setFacts(schedule == rate ? rate : tr("%1;  at most %2").arg(rate, schedule));
     norm_->setFacts(run.clipNorm()
                         ? tr("%1 of %2 steps clipped at %3")
                               .arg(countText(run.clippedSteps()), countText(static_cast<qint64>(run.steps().size())))

@@ -200,6 +200,19 @@ private slots:
         QTRY_VERIFY(form->configurationError().startsWith(QLatin1String("rnk: ")));
     }
 
+    void lowWindowsKeepLossAndMemoryOpen() {
+        Shown shown;
+        shown.view.resize(900, 440);
+        shown.show({.steps = 5, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        QTRY_VERIFY(shown.view.memoryLane()->geometry().bottom() <= shown.view.memoryLane()->parentWidget()->height());
+        QVERIFY(!shown.view.lossLane()->collapsed() && !shown.view.memoryLane()->collapsed());
+        shown.view.resize(1080, 820);
+        for (const ui::Lane* lane : shown.view.findChildren<ui::SeriesLane*>()) {
+            QTRY_VERIFY(!lane->collapsed());
+        }
+    }
+
     void hundredThousandSteps() {
         Shown shown;
         shown.show({.steps = 100'000, .evalEvery = 1000, .saveEvery = 1000});
