@@ -250,6 +250,34 @@ struct KvPageEvent {
     DeviceRank device = 0;
 };
 
+/// One step of a training run, with everything that was computed before the trained tensors changed.
+struct TrainingStepEvent {
+    TimeNs begin = 0;
+    TimeNs end = 0;
+    std::int64_t step = 0; ///< from 1; the first one of a resumed run is the one after its checkpoint
+    std::int64_t tokens = 0;
+    double loss = 0; ///< mean over the tokens that count, nats; not finite in the step that a run failed at
+    double learningRate = 0;
+    double gradientNorm = 0; ///< before clipping
+};
+
+enum class TrainingMark : std::uint8_t {
+    Evaluated, ///< the value is the loss of the validation rows
+    Saved,     ///< a checkpoint was written
+    Dropped,   ///< the checkpoint of this step was deleted, because only the latest ones are kept
+    Resumed,   ///< the run went on from the checkpoint of this step
+};
+inline constexpr int kTrainingMarkCount = 4;
+
+/// What happened to a training run after one of its steps.
+struct TrainingMarkEvent {
+    TimeNs begin = 0; ///< and end: what it took
+    TimeNs end = 0;
+    std::int64_t step = 0;
+    TrainingMark kind = TrainingMark::Evaluated;
+    double value = 0; ///< 0 where the kind has none
+};
+
 /// Records of the run that were lost between `begin` and `end`, because they came faster than they could be kept.
 /// Recorders make these themselves; a producer that loses records before they come to its sink reports them too.
 struct GapEvent {
@@ -260,9 +288,10 @@ struct GapEvent {
     std::uint64_t memoryRecords = 0;
 };
 
-using TraceEvent = std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent,
-                                TokenEvent, OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent,
-                                SlotSpanEvent, RequestEvent, KvPageEvent, GapEvent>;
+using TraceEvent =
+    std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent, TokenEvent,
+                 OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent, SlotSpanEvent, RequestEvent,
+                 KvPageEvent, TrainingStepEvent, TrainingMarkEvent, GapEvent>;
 
 /// One step's events with times relative to the step's begin and ids relative to 0.
 /// Every allocation inside is freed inside: what outlives a step (KV pages) is reported by events of its own.

@@ -132,7 +132,7 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
         });
         wanted = wanted != 0 ? wanted : newestRun(document, doneBatch);
         b = ui::batchPartner(document.runs(), wanted);
-    } else if (view == QLatin1String("load")) {
+    } else if (view == QLatin1String("load") || view == QLatin1String("fine-tune")) {
         wanted = newestRun(document, done);
     } else if (view == QLatin1String("mask")) {
         wanted = newestRun(document, done);
@@ -201,10 +201,11 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
         int segment;
         const char* stem;
     };
-    static constexpr Page kPages[] = {
-        {"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},    {"kernels", 3, "kernels-variants"},
-        {"kv-cache", 1, "kv-cache-pages"},    {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"},
-        {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},  {"mask", 2, "mask-difference"}};
+    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},
+                                      {"kernels", 3, "kernels-variants"},   {"kv-cache", 1, "kv-cache-pages"},
+                                      {"kv-cache", 2, "kv-cache-layers"},   {"load", 1, "load-overlay"},
+                                      {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},
+                                      {"mask", 2, "mask-difference"},       {"fine-tune", 0, "fine-tune-form"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();
@@ -212,10 +213,11 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
             if (view.id() == QLatin1String("kernels")) {
                 window.timeCursor()->fitAll();
             }
+            const int before = segments->current();
             segments->setCurrent(page.segment);
             waitForView(window);
             saved = savePicture(window, folder, prefix + QLatin1String(page.stem));
-            segments->setCurrent(0);
+            segments->setCurrent(before);
         }
     }
     return saved;

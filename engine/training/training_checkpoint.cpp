@@ -111,13 +111,18 @@ std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step
     return folder.string();
 }
 
-void keepLatestCheckpoints(const std::string& output, std::int64_t count) {
+std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count) {
     std::map<std::int64_t, fs::path> complete = completeCheckpoints(output);
-    std::error_code error;
+    std::vector<std::int64_t> deleted;
     while (static_cast<std::int64_t>(complete.size()) > count) {
+        std::error_code error;
         fs::remove_all(complete.begin()->second, error);
+        if (!error) {
+            deleted.push_back(complete.begin()->first);
+        }
         complete.erase(complete.begin());
     }
+    return deleted;
 }
 
 std::string findTrainingCheckpoint(const std::string& folder) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace vitrine::kernels {
 class Context;
@@ -26,8 +27,9 @@ std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step
                                     const TrainedState& state, const nlohmann::json& progress,
                                     const std::function<void(const std::string& folder)>& more);
 
-/// Deletes all but the `count` latest complete checkpoints of OUTPUT. What cannot be deleted stays.
-void keepLatestCheckpoints(const std::string& output, std::int64_t count);
+/// Deletes all but the `count` latest complete checkpoints of OUTPUT. What cannot be deleted stays. Returns the steps
+/// of those that were deleted, earliest first.
+std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count);
 
 /// The checkpoint that `folder` means: itself, or the latest of its checkpoint-N. Throws BadInput where there is none.
 std::string findTrainingCheckpoint(const std::string& folder);

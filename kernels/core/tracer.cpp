@@ -542,6 +542,18 @@ void Tracer::kvPage(const base::KvPageEvent& event) {
     }
 }
 
+void Tracer::trainingStep(const base::TrainingStepEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
+void Tracer::trainingMark(const base::TrainingMarkEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
 std::string_view Tracer::stepName() const {
     return state_->inStep ? std::string_view(state_->stepName) : std::string_view{};
 }

@@ -75,6 +75,9 @@ public:
     void slotSpan(const base::SlotSpanEvent& event);
     void request(base::RequestEvent event, std::string_view reason);
     void kvPage(const base::KvPageEvent& event);
+    /// Of a training run; times are the caller's.
+    void trainingStep(const base::TrainingStepEvent& event);
+    void trainingMark(const base::TrainingMarkEvent& event);
     /// `arena` may be empty.
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name, std::string_view arena);
     /// Of the step that goes on; empty: none. Belongs to the tracer, until the next step.

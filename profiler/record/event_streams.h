@@ -53,6 +53,22 @@ struct KvPageStream {
     static void read(const ChunkReader& in, std::vector<Event>& events);
 };
 
+/// The steps of a training run.
+struct TrainingStepStream {
+    using Event = base::TrainingStepEvent;
+    static constexpr std::string_view kName = "training.steps";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+/// Its evaluations and checkpoints.
+struct TrainingMarkStream {
+    using Event = base::TrainingMarkEvent;
+    static constexpr std::string_view kName = "training.marks";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
 /// Where records were lost.
 struct GapStream {
     using Event = base::GapEvent;
@@ -70,6 +86,7 @@ template <class... Streams> struct StreamList {
     template <class Take> static void each(Take take) { (take.template operator()<Streams>(), ...); }
 };
 
-using EventStreams = StreamList<BatchStepStream, SlotSpanStream, RequestStream, KvPageStream, GapStream>;
+using EventStreams = StreamList<BatchStepStream, SlotSpanStream, RequestStream, KvPageStream, TrainingStepStream,
+                                TrainingMarkStream, GapStream>;
 
 } // namespace vitrine::profiler

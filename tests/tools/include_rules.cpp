@@ -57,7 +57,7 @@ const std::array<InnerOrder, 11>& innerOrders() {
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
         {"ui/models",
          {"common", "session", "run", "planner", "memory", "kernels", "load", "batching", "kv_cache", "mask_lab",
-          "compare"}},
+          "finetune", "compare"}},
         {"ui/widgets", {"base", "forms", "plots", "block_map", "timeline"}},
         {"ui/views",
          {"common", "memory", "kernels", "kv_cache", "load", "batching", "mask_lab", "run", "finetune", "sessions",

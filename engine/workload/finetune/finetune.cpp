@@ -30,7 +30,7 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 7> kFinetuneSharedKeys = {"tokens_file", "prompt_length", "batch", "output",
                                                                  "adapter",     "chat_format",   "date"};
-constexpr std::array<std::string_view, 2> kFinetuneViews = {"run", "compare"};
+constexpr std::array<std::string_view, 3> kFinetuneViews = {"run", "fine-tune", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kFinetuneOutputs{
     {{"output", nullptr, false, "overwrite", "resume"}, {"save_gradients", &kGradientsOutput}}};

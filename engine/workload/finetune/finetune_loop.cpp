@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/trace.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/training/host_floats.h"
 #include "engine/training/training_checkpoint.h"
@@ -86,7 +88,11 @@ void FinetuneLoop::run() {
 }
 
 void FinetuneLoop::steps() {
-    const kernels::TraceScope phase(model_.model().context().tracer(), base::ScopeKind::Phase, "train");
+    kernels::Tracer& tracer = model_.model().context().tracer();
+    tracer.counter("training_steps", static_cast<double>(steps_));
+    tracer.counter("trained_parameters", static_cast<double>(model_.state().elements()));
+    tracer.counter("model_parameters", static_cast<double>(model_.parameters()));
+    const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
     const std::int64_t evalEvery = run_.spec.integer("eval_every");
     const std::int64_t saveEvery = run_.spec.integer("save_every");
     for (std::int64_t number = first_; number <= steps_; ++number) {
@@ -102,11 +108,29 @@ void FinetuneLoop::steps() {
 
 void FinetuneLoop::step(std::int64_t number) {
     const bool saves = number == 1 && run_.spec.has("save_gradients");
+    const base::TimeNs begin = model_.model().context().tracer().now();
     const TrainingStep done = trainer_.step(data_.batches(number), rate_.at(number - 1), number,
                                             saves ? std::function<void()>([this] { saveGradients(); }) : nullptr);
+    record(done, begin, number);
     requireFinite("loss", done.loss, number);
     requireFinite("gradient norm", done.gradientNorm, number);
     report(done, number);
+}
+
+/// Also of a step whose loss is not finite: where a run failed is seen in its curves.
+void FinetuneLoop::record(const TrainingStep& step, base::TimeNs begin, std::int64_t number) {
+    kernels::Context& context = model_.model().context();
+    if (context.can().computesValues) {
+        context.tracer().trainingStep(
+            {begin, context.tracer().now(), number, step.tokens, step.loss, rate_.at(number - 1), step.gradientNorm});
+    }
+}
+
+void FinetuneLoop::mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value) {
+    kernels::Context& context = model_.model().context();
+    if (context.can().computesValues) {
+        context.tracer().trainingMark({begin, context.tracer().now(), step, kind, value});
+    }
 }
 
 /// The state is spoiled; checkpoints of earlier steps are not.
@@ -160,7 +184,9 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
 }
 
 void FinetuneLoop::evaluate(std::int64_t number) {
+    const base::TimeNs begin = model_.model().context().tracer().now();
     evalLosses_.push_back(trainer_.loss(data_.validation()));
+    mark(base::TrainingMark::Evaluated, begin, number, evalLosses_.back());
     requireFinite("validation loss", evalLosses_.back(), number);
     evalSteps_.push_back(number);
     if (board_ != nullptr) {
@@ -171,13 +197,17 @@ void FinetuneLoop::evaluate(std::int64_t number) {
 }
 
 void FinetuneLoop::save(std::int64_t number) {
+    const base::TimeNs begin = model_.model().context().tracer().now();
     const Json progress = {{"losses", losses_},         {"grad_norms", norms_},       {"aux_losses", auxLosses_},
                            {"learning_rates", rates_},  {"eval_losses", evalLosses_}, {"eval_steps", evalSteps_},
                            {"spec", run_.spec.toJson()}};
     const std::string output = run_.spec.text("output");
     writeTrainingCheckpoint(output, number, model_.model().context(), model_.state(), progress, {});
+    mark(base::TrainingMark::Saved, begin, number);
     if (const std::int64_t keep = run_.spec.integer("keep_checkpoints"); keep > 0) {
-        keepLatestCheckpoints(output, keep);
+        for (const std::int64_t deleted : keepLatestCheckpoints(output, keep)) {
+            mark(base::TrainingMark::Dropped, model_.model().context().tracer().now(), deleted);
+        }
     }
 }
 
@@ -208,6 +238,7 @@ void FinetuneLoop::resume() {
             fmt::format("resume: {} has {} steps already; ask for more than that with steps", folder, first_ - 1));
     }
     run_.metrics[result::kResumedFromStep.key] = first_ - 1;
+    mark(base::TrainingMark::Resumed, model_.model().context().tracer().now(), first_ - 1);
 }
 
 void FinetuneLoop::saveGradients() const {

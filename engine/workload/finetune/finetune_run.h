@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/trace.h"
 #include "engine/training/adapter.h"
 #include "engine/training/learning_rate.h"
 #include "engine/training/merged_weights.h"
@@ -73,6 +75,8 @@ private:
     void resume();
     void openMetricFiles();
     void requireFinite(std::string_view what, double value, std::int64_t step) const;
+    void record(const TrainingStep& step, base::TimeNs begin, std::int64_t number);
+    void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
     void report(const TrainingStep& step, std::int64_t number);
     void addMetrics();
     void addPeak();

@@ -72,6 +72,8 @@ EventBatch fullBatch() {
                                       {4, 12, base::RequestChange::Admitted, 2, 0, 0, {}, 6}};
     batch.of<base::KvPageEvent>() = {{4, 1, 99, base::PageState::Cached, -1, 0},
                                      {5, 0, 0, base::PageState::Used, 3, 2}};
+    batch.of<base::TrainingStepEvent>() = {{1, 9, 1, 128, 2.5, 1e-4, 0.75}, {9, 12, 2, 64, 2.25, 2e-4, 1e300}};
+    batch.of<base::TrainingMarkEvent>() = {{9, 11, 1, base::TrainingMark::Evaluated, 2.25}};
     batch.of<base::GapEvent>() = {{3, 9, 1000, 400}};
     return batch;
 }
@@ -160,6 +162,14 @@ std::string printed(const EventBatch& batch) {
     for (const auto& e : batch.of<base::RequestEvent>()) {
         out << "request " << e.time << ' ' << e.request << ' ' << static_cast<int>(e.phase) << ' ' << e.slot << ' '
             << e.step << ' ' << e.tokens << ' ' << e.reason.value << ' ' << e.sequence << '\n';
+    }
+    for (const auto& e : batch.of<base::TrainingStepEvent>()) {
+        out << "trained " << e.begin << ' ' << e.end << ' ' << e.step << ' ' << e.tokens << ' ' << e.loss << ' '
+            << e.learningRate << ' ' << e.gradientNorm << '\n';
+    }
+    for (const auto& e : batch.of<base::TrainingMarkEvent>()) {
+        out << "mark " << e.begin << ' ' << e.end << ' ' << e.step << ' ' << static_cast<int>(e.kind) << ' ' << e.value
+            << '\n';
     }
     for (const auto& e : batch.of<base::KvPageEvent>()) {
         out << "page " << e.time << ' ' << e.group << ' ' << e.page << ' ' << static_cast<int>(e.state) << ' '

@@ -13,13 +13,11 @@
 #include "profiler/analysis/slot_holders.h"
 #include "ui/models/batching/batch_curve.h"
 #include "ui/models/batching/batch_summary.h"
+#include "ui/models/common/axis_map.h"
 
 namespace vitrine::ui {
 
 enum class BatchAxis : std::uint8_t { Time, Steps };
-
-/// On the axis of steps each one takes as long as this, so that strips made for time serve it as well.
-inline constexpr base::TimeNs kStepLength = 1000;
 
 /// Neighbouring columns of a slot that show the same.
 struct SlotRun {

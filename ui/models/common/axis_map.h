@@ -19,6 +19,9 @@ namespace vitrine::ui {
 
 enum class AxisKind : std::uint8_t { Time, Events };
 
+/// On an axis of steps each one takes as long as this, so that strips made for time serve it as well.
+inline constexpr base::TimeNs kStepLength = 1000;
+
 class AxisMap {
 public:
     AxisMap() = default;

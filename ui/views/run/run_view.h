@@ -67,7 +67,6 @@ private:
     void stop();
     /// Whether the form has this workload; the others are started elsewhere.
     bool startsHere(const std::string& workload) const;
-    QString sessionFile();
     /// The form holds edits that no run has kept yet.
     bool formTouched() const;
     void onFormReloaded();

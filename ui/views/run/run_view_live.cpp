@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The run that goes on: starting, stopping, tokens and numbers as they come.
-#include <QDateTime>
-#include <QDir>
 #include <QPlainTextEdit>
-#include <QStandardPaths>
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
@@ -12,6 +9,7 @@
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/run/run_result.h"
+#include "ui/views/common/session_place.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/views/run/run_view.h"
 #include "ui/widgets/base/style.h"
@@ -63,18 +61,6 @@ void RunView::connectRuns() {
     connect(runs, &RunController::ended, this, &RunView::onEnded);
 }
 
-QString RunView::sessionFile() {
-    if (document()->isOpen() && !document()->readOnly()) {
-        return document()->path();
-    }
-    QString folder = sessionFolder_;
-    if (folder.isEmpty()) {
-        folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation) + QStringLiteral("/Vitrine");
-    }
-    QDir().mkpath(folder);
-    return folder + QDateTime::currentDateTime().toString(QStringLiteral("'/session-'yyyyMMdd-HHmmss'.vitrine'"));
-}
-
 void RunView::start() {
     RunController* runs = context().runs;
     if (runs == nullptr || runs->running()) {
@@ -96,7 +82,7 @@ void RunView::start() {
         setReadout(tr("%1: %2").arg(ExperimentForm::label(key), wrong));
         return;
     }
-    const QString file = sessionFile();
+    const QString file = fileForRuns(*document(), sessionFolder_);
     const bool fresh = file != document()->path();
     text_->clearText();
     text_->setFollowing(true);

@@ -6,6 +6,7 @@
 
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
+#include "ui/views/finetune/finetune_view.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kv_cache/kv_view.h"
 #include "ui/views/load/load_view.h"
@@ -53,12 +54,7 @@ View* makeLoad(const ViewServices& context, QWidget* parent) {
 }
 
 View* makeFineTune(const ViewServices& context, QWidget* parent) {
-    return new OutlookView(
-        QStringLiteral("fine-tune"), words("Fine-tune"),
-        words("Loss, memory of each step and what every switch saves will be here in a later version. "
-              "\"vitrine finetune --session\" records such runs; Memory and Kernels show their "
-              "steps."),
-        context, parent);
+    return new FinetuneView(context, parent);
 }
 
 View* makePlanner(const ViewServices& context, QWidget* parent) {

@@ -14,6 +14,7 @@
 #include <QPushButton>
 #include <QUndoCommand>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/icons.h"
@@ -72,6 +73,11 @@ OptionForm::OptionForm(ExperimentForm* form, QStringList skip, QWidget* parent)
     rebuild();
 }
 
+void OptionForm::setFirstGroups(const QStringList& groups) {
+    firstGroups_ = groups;
+    rebuild();
+}
+
 void OptionForm::rebuild() {
     rows_.clear();
     auto* page = new Surface(Surface::Fill::Panel, Surface::None);
@@ -85,6 +91,11 @@ void OptionForm::rebuild() {
             groups << textOf(spec->group);
         }
     }
+    const auto place = [this](const QString& group) {
+        const qsizetype at = firstGroups_.indexOf(group);
+        return at < 0 ? firstGroups_.size() : at;
+    };
+    std::ranges::stable_sort(groups, {}, place);
     for (const QString& group : groups) {
         auto* title = new TextLabel(group, TypeRole::Table, TextColor::Text1, true, page);
         title->setContentsMargins(0, group == groups.first() ? 0 : 12, 0, 4);

@@ -23,6 +23,8 @@ public:
 
     /// Texts to choose from in an editable field, which says `hint` while it is empty; "…" beside it asks chooseWanted.
     void setChoices(const QString& key, const QStringList& choices, const QString& hint);
+    /// Groups that stand above the others, in this order.
+    void setFirstGroups(const QStringList& groups);
     QWidget* editor(const QString& key) const; ///< null when the key has no field
     QString errorLine(const QString& key) const;
     bool dotShown(const QString& key) const;
@@ -55,7 +57,7 @@ private:
     void showError(Row& row, const QString& error);
 
     ExperimentForm* form_;
-    QStringList skip_;
+    QStringList skip_, firstGroups_;
     std::map<QString, Choices> choices_;
     std::map<QString, Row> rows_;
     QUndoStack stack_;

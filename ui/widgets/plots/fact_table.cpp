@@ -8,6 +8,7 @@
 #include <QKeyEvent>
 #include <QPainter>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/widgets/base/controls.h"
 #include "ui/widgets/base/paint.h"
@@ -138,7 +139,12 @@ int FactTable::widthFrom(int column) const {
 
 void FactTable::fit() {
     view_->setFixedHeight(model_->rowCount() * kFactTableRow);
-    setFixedHeight((model_->rowCount() + 1) * kFactTableRow);
+    // Names and values explain themselves: a table without titles has no head.
+    const auto titled = [](const FlatColumn& column) { return !column.title.isEmpty(); };
+    const bool headed =
+        badges_.size() > 0 || std::ranges::any_of(model_->tree().columns, titled) || model_->rowCount() == 0;
+    head_->setVisible(headed);
+    setFixedHeight((model_->rowCount() + (headed ? 1 : 0)) * kFactTableRow);
     const int columns = model_->columnCount();
     for (int i = 0; i < columns; ++i) {
         view_->setColumnWidth(i, i == 0 ? std::max(16, width() - widthFrom(1)) : widthOf(i));

@@ -20,7 +20,8 @@ class FactTable final : public QWidget {
 public:
     explicit FactTable(const QString& accessibleName, QWidget* parent = nullptr);
 
-    /// Head texts come from the columns' titles; `badges` gives letters by column, ' ' for none ("  AB"[column]).
+    /// Head texts come from the columns' titles, and without any there is no head; `badges` gives letters by column, '
+    /// ' for none ("  AB"[column]).
     void setTable(FlatTreePtr table, const QString& badges = {});
     /// Width of the columns after the first, which takes the rest.
     void setNumberWidth(int pixels);

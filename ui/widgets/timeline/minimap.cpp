@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QWheelEvent>
 #include <cmath>
+#include <utility>
 
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
@@ -33,6 +34,13 @@ Minimap::Minimap(TimeCursor* time, QWidget* parent) : QWidget(parent), time_(tim
 
 void Minimap::setSource(TimelinePtr timeline) {
     timeline_ = std::move(timeline);
+    cache_ = {};
+    update();
+}
+
+void Minimap::setPicture(std::function<void(QPainter&, const QRectF&)> paint, const QString& span) {
+    picture_ = std::move(paint);
+    span_ = span;
     cache_ = {};
     update();
 }
@@ -67,32 +75,41 @@ Minimap::Grip Minimap::gripAt(double x) const {
     return x > a && x < b ? Grip::Middle : Grip::None;
 }
 
+void Minimap::fillCache(const QRectF& plot, double dpr) {
+    cache_ = PlotFrame{QSizeF(size()), dpr, kGutter}.canvas(themeTokens().window);
+    QPainter on(&cache_);
+    if (picture_) {
+        picture_(on, plot);
+    } else if (timeline_ && time_->extent().length() > 0) {
+        StackInput input;
+        input.axis = AxisMap::ofTime(time_->extent(), plot.width());
+        input.model = categoryStack(*timeline_, input.axis, static_cast<int>(plot.width() * dpr));
+        input.frame = false;
+        paintStackColumns(on, input, plot, stackScale(input, plot.height()), dpr, themeTokens());
+    }
+}
+
+QString Minimap::spanText() const {
+    const TimeRange all = time_->extent();
+    if (picture_ || all.length() <= 0) {
+        return span_;
+    }
+    // Without the room that a failed request gets after the end of the run.
+    const base::TimeNs last = timeline_ ? std::min(all.end, timeline_->end()) : all.end;
+    return (all.begin == 0 ? QStringLiteral("0") : instantText(all.begin)) + QStringLiteral("–") + instantText(last);
+}
+
 void Minimap::paintEvent(QPaintEvent*) {
     const ThemeTokens& t = themeTokens();
     QPainter painter(this);
     const double dpr = deviceRatio(painter);
     const QRectF plot(kGutter, 4, std::max(1.0, width() - kGutter), height() - 6);
     if (cache_.isNull() || std::abs(cache_.devicePixelRatio() - dpr) > 1e-6) {
-        cache_ = PlotFrame{QSizeF(size()), dpr, kGutter}.canvas(t.window);
-        if (timeline_ && time_->extent().length() > 0) {
-            StackInput input;
-            input.axis = AxisMap::ofTime(time_->extent(), plot.width());
-            input.model = categoryStack(*timeline_, input.axis, static_cast<int>(plot.width() * dpr));
-            input.frame = false;
-            QPainter on(&cache_);
-            paintStackColumns(on, input, plot, stackScale(input, plot.height()), dpr, t);
-        }
+        fillCache(plot, dpr);
     }
     painter.drawImage(QPointF(0, 0), cache_);
-    const TimeRange all = time_->extent();
-    if (all.length() > 0) {
-        // Without the room that a failed request gets after the end of the run.
-        const base::TimeNs last = timeline_ ? std::min(all.end, timeline_->end()) : all.end;
-        const QString span = all.begin == 0 ? QStringLiteral("0–") + instantText(last)
-                                            : instantText(all.begin) + QStringLiteral("–") + instantText(last);
-        drawText(painter, QRectF(8, 0, kGutter - 10, height()), Qt::AlignVCenter, span, t.text3,
-                 Theme::instance().font(TypeRole::Axis));
-    }
+    drawText(painter, QRectF(8, 0, kGutter - 10, height()), Qt::AlignVCenter, spanText(), t.text3,
+             Theme::instance().font(TypeRole::Axis));
     const double a = std::floor(xOf(time_->range().begin)),
                  b = std::min(std::ceil(xOf(time_->range().end)), static_cast<double>(width()));
     painter.fillRect(QRectF(kGutter, 0, a - kGutter, height() - 1), withAlpha(t.window, 0.62));

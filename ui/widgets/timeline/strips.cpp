@@ -54,6 +54,11 @@ void Ruler::setCounted(base::TimeNs length, const QString& what) {
     update();
 }
 
+void Ruler::setLead(const QString& lead) {
+    lead_ = lead;
+    update();
+}
+
 void Ruler::doubleClickedAt(QPointF position) {
     for (const auto& [box, note] : noteTags_) {
         if (box.contains(position)) {
@@ -70,6 +75,7 @@ void Ruler::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), t.panel);
     hairline(painter, 0, width(), height() - 1, t.line0);
+    drawText(painter, QRectF(8, 0, gutter() - 10, height() - 1), Qt::AlignVCenter, lead_, t.text3, font);
     painter.setClipRect(plotRect());
     const TimeRange range = axis().range();
     if (range.length() > 0) {
@@ -86,10 +92,16 @@ void Ruler::paintEvent(QPaintEvent*) {
                 if (counted_ > 0 && tick % counted_ != 0) {
                     continue;
                 }
-                const QString text = counted_ > 0 ? countText(tick / counted_) + QLatin1Char(' ') + countedWhat_
-                                                  : instantText(tick, shown);
+                const QString text = counted_ > 0
+                                         ? (countText(tick / counted_) + QLatin1Char(' ') + countedWhat_).trimmed()
+                                         : instantText(tick, shown);
                 const double wide = textWidth(text, font);
-                if (x + 6 + wide > width()) {
+                const bool covered = std::ranges::any_of(marks_, [&](const TimeMark& mark) {
+                    const bool filled = mark.kind == TimeMark::Kind::Now || mark.kind == TimeMark::Kind::Cursor;
+                    const double half = filled ? textWidth(mark.text, font) / 2 + 8 : 0;
+                    return xOf(mark.time) + half > x + 4 && xOf(mark.time) - half < x + 4 + wide && filled;
+                });
+                if (covered || x + 6 + wide > width()) {
                     continue; // half a number says another one
                 }
                 drawText(painter, QRectF(x + 4, 0, wide + 2, 16), Qt::AlignVCenter, text, t.text2, font);
@@ -125,7 +137,12 @@ void Ruler::paintTags(QPainter& painter) {
             continue;
         }
         const bool bad = mark.kind == TimeMark::Kind::Failure;
-        const QColor color = bad ? t.bad : mark.kind == TimeMark::Kind::Loss ? t.warn : t.text2;
+        const bool now = mark.kind == TimeMark::Kind::Now, filled = now || mark.kind == TimeMark::Kind::Cursor;
+        const QColor color = bad                                 ? t.bad
+                             : mark.kind == TimeMark::Kind::Loss ? t.warn
+                             : now                               ? t.accent
+                             : filled                            ? t.text1
+                                                                 : t.text2;
         plumbline(painter, std::min(x, width() - 1.0), 0, height(), color);
         if (mark.end > mark.time) {
             painter.fillRect(QRectF(x, height() - 4, std::min(xOf(mark.end), static_cast<double>(width())) - x, 3),
@@ -139,9 +156,12 @@ void Ruler::paintTags(QPainter& painter) {
                          std::ceil(w), 18);
         if (places.take(box)) {
             painter.setPen(color);
-            painter.setBrush(bad ? t.badFill : mark.kind == TimeMark::Kind::Loss ? t.warnFill : t.raised);
+            painter.setBrush(bad                                 ? t.badFill
+                             : mark.kind == TimeMark::Kind::Loss ? t.warnFill
+                             : filled                            ? color
+                                                                 : t.raised);
             painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
-            drawText(painter, box, Qt::AlignCenter, mark.text, color, strong);
+            drawText(painter, box, Qt::AlignCenter, mark.text, filled ? t.window : color, strong);
             if (mark.note != 0) {
                 noteTags_.emplace_back(box, mark.note);
             }

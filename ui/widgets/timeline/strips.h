@@ -4,6 +4,8 @@
 
 // The strips above the lanes: minimap, ruler, bands of steps and phases, and the legend at the cursor.
 
+#include <functional>
+
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/stack_painter.h"
 #include "ui/widgets/timeline/time_strip.h"
@@ -12,7 +14,8 @@ namespace vitrine::ui {
 
 /// A mark on the ruler and the minimap: out of memory, a note, a find.
 struct TimeMark {
-    enum class Kind : std::uint8_t { Failure, Note, Find, Loss };
+    /// Cursor and Now are filled tags of the ruler: where the cursor stands, where a run is.
+    enum class Kind : std::uint8_t { Failure, Note, Find, Loss, Cursor, Now };
     base::TimeNs time = 0;
     Kind kind = Kind::Note;
     QString text;
@@ -29,6 +32,9 @@ public:
     /// The whole run; `columns` gives the stack for a number of device pixels.
     void setSource(TimelinePtr timeline);
     void setMarks(std::vector<TimeMark> marks);
+    /// What stands there on an axis that is not the time of a run: `paint` draws into the plot (logical pixels), `span`
+    /// is written at the left.
+    void setPicture(std::function<void(QPainter&, const QRectF&)> paint, const QString& span);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -45,7 +51,11 @@ private:
     base::TimeNs timeAt(double x) const;
     Grip gripAt(double x) const;
     TimeCursor* time_;
+    void fillCache(const QRectF& plot, double dpr);
+    QString spanText() const;
     TimelinePtr timeline_;
+    std::function<void(QPainter&, const QRectF&)> picture_;
+    QString span_;
     std::vector<TimeMark> marks_;
     QImage cache_;
     Grip grip_ = Grip::None;
@@ -63,6 +73,7 @@ public:
     void setUnit(int unit); ///< 0 by size, 1 s, 2 ms, 3 µs
     /// Counts things that are each as long as `length`, "0  200  400 steps"; 0: time.
     void setCounted(base::TimeNs length, const QString& what = {});
+    void setLead(const QString& lead); ///< stands in the gutter
 
 signals:
     void noteWanted(qint64 note); ///< its tag was double-clicked
@@ -77,7 +88,7 @@ private:
     std::vector<std::pair<QRectF, std::int64_t>> noteTags_;
     int unit_ = 0;
     base::TimeNs counted_ = 0;
-    QString countedWhat_;
+    QString countedWhat_, lead_;
 };
 
 /// Rows of named stretches, 16 px each: Step and Phase.

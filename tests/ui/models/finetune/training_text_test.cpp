@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/finetune/training_text.h"
+
+#include <QTest>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/ui/models/finetune/training_script.h"
+#include "ui/models/common/format.h"
+
+using namespace vitrine;
+using test::TrainingScript;
+
+namespace {
+
+ui::TrainingRunPtr runOf(const TrainingScript& script) {
+    return ui::TrainingRun::make(script.info(), *script.timeline(), 0.9);
+}
+
+sessions::RunInfo live(const TrainingScript& script) {
+    sessions::RunInfo info = script.info();
+    info.status = sessions::RunStatus::Running;
+    return info;
+}
+
+} // namespace
+
+class TrainingTextTest final : public QObject {
+    Q_OBJECT
+
+private slots:
+    void longTimes() {
+        QCOMPARE(ui::longTimeText(223), QStringLiteral("3 min 43 s"));
+        QCOMPARE(ui::longTimeText(59.9999), ui::durationText(59'999'900'000));
+        QCOMPARE(ui::longTimeText(4200), QStringLiteral("1 h 10 min"));
+        QCOMPARE(ui::longTimeText(3599.8), QStringLiteral("1 h 0 min"));
+        QCOMPARE(ui::longTimeText(180'000), QStringLiteral("2 d 2 h"));
+        QCOMPARE(ui::longTimeText(std::numeric_limits<double>::quiet_NaN()), ui::unknownText());
+        QCOMPARE(ui::longTimeText(-1), ui::unknownText());
+    }
+
+    void timeLeft() {
+        const TrainingScript begun{.steps = 5, .total = 100};
+        ui::TrainingTimeText words = ui::trainingTimeText(live(begun), runOf(begun).get());
+        QCOMPARE(words.number, ui::unknownText());
+        QVERIFY(words.how.contains(QLatin1String("after 20 steps")));
+        const TrainingScript half{.steps = 50, .total = 100};
+        words = ui::trainingTimeText(live(half), runOf(half).get());
+        QCOMPARE(words.title, QStringLiteral("Time left"));
+        QVERIFY2(words.how.startsWith(QLatin1String("50 steps of 90.0")), qPrintable(words.how));
+        words = ui::trainingTimeText(half.info(), runOf(half).get());
+        QCOMPARE(words.title, QStringLiteral("Time"));
+        QCOMPARE(words.how, QStringLiteral("for 50 of 100 steps"));
+        QVERIFY(ui::trainingTimeText(live(begun), nullptr).how.contains(QLatin1String("first step")));
+        QVERIFY(ui::trainingTimeText(begun.info(), nullptr).how.contains(QLatin1String("No step")));
+    }
+
+    void facts() {
+        const auto facts = ui::trainingFacts(TrainingScript{}.info(1, R"(, "sequence_length": 4096, "lr": 0.0002)"));
+        const auto value = [&](const QString& name) {
+            for (const auto& [each, text] : facts) {
+                if (each == name) {
+                    return text;
+                }
+            }
+            return QString();
+        };
+        QCOMPARE(value(QStringLiteral("Model")), QStringLiteral("tiny"));
+        QCOMPARE(value(QStringLiteral("Data")), QStringLiteral("rows.jsonl"));
+        QCOMPARE(value(QStringLiteral("Row")), QStringLiteral("4,096 tokens, packed"));
+        QCOMPARE(value(QStringLiteral("Method")), QStringLiteral("LoRA, rank 8 on attention"));
+        QVERIFY(ui::trainingFacts(test::runInfo(1, "finetune", "{}", "no json")).empty());
+    }
+
+    void tables() {
+        const TrainingScript script{.steps = 60, .evalEvery = 20, .saveEvery = 10, .keep = 3};
+        const auto run = runOf(script);
+        const auto saved = ui::checkpointTable(*run);
+        QCOMPARE(saved->nodes.size(), std::size_t(3));
+        QCOMPARE(saved->nodes[0].key, quint64(60));
+        QCOMPARE(saved->nodes[0].cells[2].text, QStringLiteral("best, newest"));
+        QCOMPARE(ui::checkpointTable(*run, 1)->nodes.size(), std::size_t(1));
+        const auto steps = ui::trainingStepTable(*run, 7);
+        QCOMPARE(steps->nodes.size(), std::size_t(7));
+        QCOMPARE(steps->nodes.back().key, quint64(60));
+        QCOMPARE(ui::trainingStepTable(*run)->nodes.size(), std::size_t(60));
+        QVERIFY(ui::trainingStepTable(*runOf({}))->nodes.empty());
+        const auto trained = ui::trainedTable(script.info(), run.get());
+        QCOMPARE(trained->nodes[0].cells[1].text, QStringLiteral("LoRA, rank 8"));
+        QVERIFY(trained->nodes[2].cells[1].text.contains(QLatin1String("1,000")));
+        QVERIFY(ui::trainingStepText(*run, 59).startsWith(QLatin1String("Step 60: loss 1.250")));
+        QCOMPARE(ui::lossText(std::numeric_limits<double>::infinity()), QStringLiteral("not a number"));
+    }
+
+    void goingOn() {
+        const auto info = TrainingScript{}.info();
+        const auto resumed = nlohmann::json::parse(*ui::experimentFrom(info, 40, false));
+        QCOMPARE(resumed["resume"].get<std::string>(), std::string("out/checkpoint-40"));
+        QCOMPARE(resumed["output"].get<std::string>(), std::string("out"));
+        const auto branch = nlohmann::json::parse(*ui::experimentFrom(info, 40, true));
+        QCOMPARE(branch["output"].get<std::string>(), std::string("out-from-40"));
+        QVERIFY(!ui::experimentFrom(test::runInfo(1, "finetune", "{}", R"({"vitrine": 1, "workload": "finetune"})"), 4,
+                                    true));
+    }
+};
+
+QTEST_GUILESS_MAIN(TrainingTextTest)
+#include "training_text_test.moc"

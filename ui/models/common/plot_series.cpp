@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/common/plot_series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ui/models/common/format.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+/// Collects values into one sample.
+class SampleSum {
+public:
+    void add(double value) {
+        if (std::isfinite(value)) {
+            low_ = std::min(low_, value);
+            high_ = std::max(high_, value);
+            sum_ += value;
+            ++count_;
+        }
+    }
+    PlotSample at(double x) const {
+        const double none = std::numeric_limits<double>::quiet_NaN();
+        return count_ > 0 ? PlotSample{x, sum_ / static_cast<double>(count_), low_, high_}
+                          : PlotSample{x, none, none, none};
+    }
+    std::optional<std::pair<double, double>> span() const {
+        return count_ > 0 ? std::optional(std::pair(low_, high_)) : std::nullopt;
+    }
+
+private:
+    double low_ = std::numeric_limits<double>::infinity(), high_ = -low_, sum_ = 0;
+    std::size_t count_ = 0;
+};
+
+} // namespace
+
+void PlotSeries::add(base::TimeNs place, double value) {
+    places_.push_back(place);
+    values_.push_back(value);
+    if (std::isfinite(value)) {
+        span_ =
+            span_ ? std::pair(std::min(span_->first, value), std::max(span_->second, value)) : std::pair(value, value);
+    }
+}
+
+void PlotSeries::reserve(std::size_t values) {
+    places_.reserve(values);
+    values_.reserve(values);
+}
+
+std::size_t PlotSeries::before(base::TimeNs place) const {
+    return static_cast<std::size_t>(std::lower_bound(places_.begin(), places_.end(), place) - places_.begin());
+}
+
+std::vector<PlotSample> PlotSeries::samples(const AxisMap& axis, int columns) const {
+    std::vector<PlotSample> out;
+    const std::size_t seen = before(axis.range().begin);
+    const std::size_t first = seen > 0 ? seen - 1 : 0;
+    const std::size_t last = std::min(before(axis.range().end) + 1, size());
+    if (columns < 1 || first >= last) {
+        return out;
+    }
+    if (last - first <= static_cast<std::size_t>(columns)) {
+        for (std::size_t i = first; i < last; ++i) {
+            SampleSum one;
+            one.add(values_[i]);
+            out.push_back(one.at(axis.x(places_[i])));
+        }
+        return out;
+    }
+    const double scale = columns / std::max(1.0, axis.width());
+    for (std::size_t i = first; i < last;) {
+        const double column = std::floor(axis.x(places_[i]) * scale);
+        SampleSum all;
+        for (; i < last && std::floor(axis.x(places_[i]) * scale) == column; ++i) {
+            all.add(values_[i]);
+        }
+        out.push_back(all.at((column + 0.5) / scale));
+    }
+    return out;
+}
+
+std::optional<std::pair<double, double>> PlotSeries::span(TimeRange range) const {
+    SampleSum all;
+    for (std::size_t i = before(range.begin); i < size() && places_[i] <= range.end; ++i) {
+        all.add(values_[i]);
+    }
+    return all.span();
+}
+
+std::optional<std::size_t> PlotSeries::nearest(base::TimeNs place) const {
+    if (empty()) {
+        return std::nullopt;
+    }
+    const std::size_t next = std::min(before(place), size() - 1);
+    return next > 0 && place - places_[next - 1] < places_[next] - place ? next - 1 : next;
+}
+
+int PlotScale::lines() const {
+    return static_cast<int>(std::lround((high - low) / step)) + 1;
+}
+
+QString PlotScale::text(double value) const {
+    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step / unit) - 1e-9)), 0, 6);
+    const double shown = value / unit;
+    return decimals == 0 && std::abs(shown) < 1e15 ? countText(std::llround(shown))
+                                                   : QString::number(shown, 'f', decimals);
+}
+
+PlotScale plotScale(double least, double largest, int lines) {
+    if (!std::isfinite(least) || !std::isfinite(largest)) {
+        return {};
+    }
+    if (largest - least < 1e-12 * std::max(1.0, std::abs(largest))) { // a level line lies in the middle
+        const double air = std::max(std::abs(largest) * 0.1, 1e-9);
+        least -= air;
+        largest += air;
+    }
+    double decade = std::pow(10.0, std::floor(std::log10((largest - least) / lines)));
+    for (;; decade *= 10) {
+        for (const double factor : {1.0, 2.0, 5.0}) {
+            const double step = decade * factor;
+            const double low = std::floor(least / step + 1e-9) * step, high = std::ceil(largest / step - 1e-9) * step;
+            if ((high - low) / step <= lines + 1e-9) {
+                return {low, high, step};
+            }
+        }
+    }
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/finetune/finetune_panel.h"
+
+#include <QDateTime>
+#include <QItemSelectionModel>
+#include <QPushButton>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "ui/models/common/format.h"
+#include "ui/models/finetune/training_text.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/fact_table.h"
+
+namespace vitrine::ui {
+
+FinetunePanel::FinetunePanel() : header_(new DockHeader(tr("Time"))) {
+    setFrameShape(QFrame::NoFrame);
+    setWidgetResizable(true);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, this);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    doneAt_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, header_);
+    header_->addControl(doneAt_);
+    number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, content);
+    number_->setContentsMargins(12, 8, 12, 0);
+    how_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
+    how_->setWordWrap(true);
+    how_->setContentsMargins(12, 0, 12, 10);
+    time_ = new FactTable(tr("Time and speed"), content);
+    trained_ = new FactTable(tr("What is trained"), content);
+    for (FactTable* table : {time_, trained_}) {
+        table->setNumberWidth(210);
+    }
+    column->addWidget(number_);
+    column->addWidget(how_);
+    column->addWidget(time_);
+    column->addSpacing(8);
+    column->addWidget(new DockHeader(tr("What is trained")));
+    column->addWidget(trained_);
+    column->addSpacing(8);
+    buildCheckpoints(content);
+    column->addStretch(1);
+    setWidget(content);
+}
+
+void FinetunePanel::buildCheckpoints(QWidget* content) {
+    auto* column = static_cast<QVBoxLayout*>(content->layout());
+    checkpointHeader_ = new DockHeader(tr("Checkpoints"));
+    checkpoints_ = new FactTable(tr("Checkpoints"), content);
+    checkpoints_->setNumberWidths({110, 130});
+    buttons_ = new QWidget(content);
+    auto* row = new QHBoxLayout(buttons_);
+    row->setContentsMargins(12, 8, 12, 0);
+    row->setSpacing(8);
+    branch_ = new QPushButton(tr("Branch from here"), buttons_);
+    branch_->setToolTip(tr("Opens the form with this checkpoint and a new output folder"));
+    resume_ = new QPushButton(tr("Resume"), buttons_);
+    for (QPushButton* button : {branch_, resume_}) {
+        setControlHeight(button, 22);
+        row->addWidget(button);
+    }
+    row->addStretch(1);
+    hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
+    hint_->setWordWrap(true);
+    hint_->setContentsMargins(12, 8, 12, 10);
+    column->addWidget(checkpointHeader_);
+    column->addWidget(checkpoints_);
+    column->addWidget(buttons_);
+    column->addWidget(hint_);
+    connect(checkpoints_->view(), &QTableView::clicked, this, [this](const QModelIndex& index) {
+        if (const FlatNode* node = checkpoints_->model()->node(index)) {
+            choose(static_cast<std::int64_t>(node->key));
+        }
+    });
+    connect(branch_, &QPushButton::clicked, this,
+            [this] { emit continueWanted(chosen_ != 0 ? chosen_ : newest_, true); });
+    connect(resume_, &QPushButton::clicked, this,
+            [this] { emit continueWanted(chosen_ != 0 ? chosen_ : newest_, false); });
+}
+
+void FinetunePanel::setRun(const sessions::RunInfo* info, const TrainingRunPtr& training) {
+    setEnabled(info != nullptr);
+    const TrainingTimeText words = info != nullptr ? trainingTimeText(*info, training.get()) : TrainingTimeText{};
+    header_->setTitle(words.title.isEmpty() ? tr("Time") : words.title);
+    number_->setText(words.number);
+    how_->setText(words.how);
+    live_ = info != nullptr && info->status == sessions::RunStatus::Running;
+    const auto rest = training != nullptr && live_ ? training->rest() : std::nullopt;
+    doneAt_->setText(rest ? tr("done at about %1")
+                                .arg(QDateTime::currentDateTime()
+                                         .addSecs(static_cast<qint64>(rest->seconds))
+                                         .toString(QStringLiteral("HH:mm")))
+                          : QString());
+    const bool steps = training != nullptr && !training->empty();
+    time_->setVisible(steps);
+    if (steps) {
+        time_->setTable(trainingTimeTable(*training));
+    }
+    trained_->setVisible(info != nullptr);
+    if (info != nullptr) {
+        trained_->setTable(trainedTable(*info, training.get()));
+    }
+    const FlatTreePtr saved = training != nullptr ? checkpointTable(*training) : std::make_shared<FlatTree>();
+    checkpoints_->setTable(saved);
+    checkpoints_->setVisible(!saved->nodes.empty());
+    buttons_->setVisible(!saved->nodes.empty());
+    newest_ = saved->nodes.empty() ? 0 : static_cast<std::int64_t>(saved->nodes.front().key);
+    unfinished_ = training != nullptr && training->totalSteps() && training->lastStep() < *training->totalSteps();
+    hasOutput_ = info != nullptr && experimentFrom(*info, 1, false).has_value();
+    if (!checkpoints_->model()->indexOfKey(static_cast<quint64>(chosen_)).isValid()) {
+        chosen_ = 0;
+    }
+    updateButtons();
+}
+
+void FinetunePanel::choose(std::int64_t step) {
+    chosen_ = step;
+    updateButtons();
+}
+
+void FinetunePanel::updateButtons() {
+    const std::int64_t step = chosen_ != 0 ? chosen_ : newest_;
+    const QModelIndex row = checkpoints_->model()->indexOfKey(static_cast<quint64>(step));
+    if (row.isValid() && !checkpoints_->view()->selectionModel()->isRowSelected(row.row())) {
+        checkpoints_->view()->selectionModel()->select(row,
+                                                       QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+    }
+    branch_->setText(tr("Branch from %1").arg(countText(step)));
+    resume_->setText(tr("Resume from %1").arg(countText(step)));
+    resume_->setEnabled(!live_ && unfinished_);
+    hint_->setText(step == 0 && hasOutput_ ? tr("None was saved yet. save_every writes one every so many steps.")
+                   : step == 0
+                       ? tr("None is saved: the run has no output folder. Name one, and save_every, in the form.")
+                   : live_        ? tr("Resume is for a run that has stopped.")
+                   : !unfinished_ ? tr("All steps of the run are done. Branch goes on with more of them.")
+                                  : QString());
+    hint_->setVisible(!hint_->text().isEmpty());
+}
+
+QString FinetunePanel::asText() const {
+    QStringList parts{number_->text() + QLatin1Char(' ') + how_->text(), time_->asText(), trained_->asText()};
+    if (newest_ != 0) {
+        parts << checkpoints_->asText();
+    }
+    return parts.join(QStringLiteral("\n\n"));
+}
+
+} // namespace vitrine::ui

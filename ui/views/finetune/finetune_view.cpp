@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/finetune/finetune_view.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "ui/models/common/format.h"
+#include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/finetune_form.h"
+#include "ui/views/finetune/finetune_panel.h"
+#include "ui/views/run/fit_line.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/option_form.h"
+#include "ui/widgets/plots/fact_strip.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/timeline/mark_strip.h"
+#include "ui/widgets/timeline/series_lane.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kSmoothings[] = {0, 0.6, 0.9, 0.98, 0.998};
+constexpr int kUsualSmoothing = 2;
+// Least heights of the plots; what is left goes to them in these shares.
+constexpr int kLossHeight = 73, kLossShare = 106;
+constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
+constexpr int kMemoryHeight = 96, kMemoryShare = 158;
+constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of them are open
+
+} // namespace
+
+FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
+    : DocumentView(QStringLiteral("fine-tune"), tr("Fine-tune"), context, parent), time_(new TimeCursor(this)),
+      panel_(new FinetunePanel), job_(this) {
+    body_ = new QStackedWidget(this);
+    form_ = new FinetuneForm(context, body_);
+    buildHeader();
+    body_->addWidget(form_);
+    buildLive();
+    setBody(body_);
+    makeTwin(tr("Steps of the run"));
+    connect(form_, &FinetuneForm::failed, this, [this](const QString& sentence) { showError(sentence); });
+    connect(form_, &FinetuneForm::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(panel_, &FinetunePanel::continueWanted, this, &FinetuneView::continueFrom);
+    connect(header(), &ViewHeader::tableToggled, this, &FinetuneView::updateTwin);
+    connect(time_, &TimeCursor::cursorChanged, this, [this] {
+        updateFacts();
+        updateMarks();
+        shareCursor();
+    });
+    connect(time_, &TimeCursor::rangeChanged, this, [this] {
+        if (placing_) {
+            return;
+        }
+        placed_ = false; // somebody looks elsewhere
+        const QSignalBlocker quiet(follow_);
+        follow_->setChecked(false);
+    });
+    connectRuns();
+    showPage(Form);
+    followDocument();
+}
+
+void FinetuneView::buildHeader() {
+    pages_ = header()->addSegments({tr("Form"), tr("Live")}, tr("Page"));
+    ranges_ = header()->addSegments({tr("So far"), tr("Last 100"), tr("All")}, tr("Steps that are shown"));
+    follow_ = header()->addCheck(tr("Follow"), true);
+    follow_->setToolTip(tr("The newest step stays in sight while the run goes on"));
+    smoothing_ = header()->addCombo(tr("Smoothing of the loss"));
+    for (const double share : kSmoothings) {
+        smoothing_->addItem(share > 0 ? tr("Smoothing %1").arg(share) : tr("Not smoothed"), share);
+    }
+    smoothing_->setCurrentIndex(kUsualSmoothing);
+    run_ = new QPushButton(icon(QStringLiteral("run")), tr("Run"), this);
+    setPrimary(run_);
+    setControlHeight(run_, 24);
+    fitBox_ = new QWidget(header());
+    auto* fit = new QHBoxLayout(fitBox_);
+    fit->setContentsMargins(0, 0, 0, 0);
+    fit->setSpacing(8);
+    fit->addWidget(form_->fit()->sentence());
+    fit->addWidget(form_->fit()->whyButton());
+    header()->addRightControl(fitBox_);
+    header()->addRightControl(run_);
+    connect(pages_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(static_cast<Page>(index)); });
+    connect(ranges_, &SegmentedControl::currentChanged, this, &FinetuneView::applyRange);
+    connect(follow_, &QCheckBox::toggled, this, [this](bool on) {
+        if (on) {
+            applyRange();
+        }
+    });
+    connect(smoothing_, &QComboBox::currentIndexChanged, this, [this] { refresh(); });
+    connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : start(); });
+}
+
+void FinetuneView::buildLive() {
+    auto* page = new Surface(Surface::Fill::Canvas, Surface::None, body_);
+    auto* column = new QVBoxLayout(page);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    facts_ = new FactStrip(tr("Form"), tr("Copy to form"), page);
+    connect(facts_->link(), &QPushButton::clicked, this, [this] {
+        if (const sessions::RunInfo* run = runInfo(shownRun_)) {
+            takeExperiment(textOf(run->specJson));
+        }
+    });
+    live_ = new QStackedWidget(page);
+    buildLanes();
+    nothing_ = new EmptyState(live_);
+    live_->addWidget(lanes_);
+    live_->addWidget(nothing_);
+    column->addWidget(facts_);
+    column->addWidget(live_, 1);
+    body_->addWidget(page);
+}
+
+void FinetuneView::buildLanes() {
+    lanes_ = new LaneStack(time_, LaneStack::WithMinimap | LaneStack::WithRuler | LaneStack::WithBands, live_);
+    lanes_->minimap()->setFixedHeight(30);
+    lanes_->ruler()->setCounted(kStepLength);
+    lanes_->ruler()->setLead(tr("Step"));
+    lanes_->bands()->setTitle(tr("Parts of the run"));
+    marks_ = new MarkStrip(tr("Checkpoints"), time_, lanes_);
+    lanes_->addStrip(marks_, false);
+    loss_ = new SeriesLane(tr("Loss"), tr("nats per token"), time_, lanes_);
+    rate_ = new SeriesLane(tr("Learning rate"), {}, time_, lanes_);
+    norm_ = new SeriesLane(tr("Gradient norm"), tr("before clipping"), time_, lanes_);
+    speed_ = new SeriesLane(tr("Speed"), {}, time_, lanes_);
+    memory_ = new StackLane(tr("Memory by category"), time_, lanes_);
+    loss_->setPlotHeight(kLossHeight, kLossShare);
+    rate_->setPlotHeight(kRateHeight, 0);
+    norm_->setPlotHeight(kNormHeight, 0);
+    speed_->setPlotHeight(kSpeedHeight, 0);
+    memory_->setPlotHeight(kMemoryHeight, kMemoryShare);
+    memory_->setMarks(false);
+    for (Lane* lane : {static_cast<Lane*>(loss_), static_cast<Lane*>(rate_), static_cast<Lane*>(norm_),
+                       static_cast<Lane*>(speed_), static_cast<Lane*>(memory_)}) {
+        lanes_->addLane(lane);
+    }
+    lanes_->setKeptOpen(5); // which ones are folded depends on the room: see updateRoom()
+    connect(lanes_, &LaneStack::axisChanged, this, &FinetuneView::updateRoom);
+    for (SeriesLane* lane : {loss_, rate_, norm_, speed_}) {
+        lane->setSpoken([this, lane] {
+            const auto step = shownStep();
+            return step ? lane->title() + QStringLiteral(". ") + trainingStepText(*training_, *step) : lane->facts();
+        });
+    }
+    connect(lanes_, &LaneStack::hovered, this, &FinetuneView::updateFacts);
+    connect(memory_, &StackLane::modelChanged, this, &FinetuneView::updateFacts);
+    connect(marks_, &MarkStrip::markClicked, this, [this](int, int mark) {
+        panel_->choose(marks_->rows().front().marks[static_cast<std::size_t>(mark)].place / kStepLength);
+    });
+}
+
+/// Loss and memory are what one looks for; where not all have room the lanes between them give way.
+void FinetuneView::updateRoom() {
+    const bool low = lanes_->height() < kRoomForAll;
+    if (low != low_ && isVisible()) {
+        low_ = low;
+        for (Lane* lane : {rate_, norm_, speed_}) {
+            lane->setCollapsed(low);
+        }
+    }
+}
+
+void FinetuneView::connectRuns() {
+    RunController* runs = context().runs;
+    if (runs == nullptr) {
+        return;
+    }
+    connect(runs, &RunController::started, this, [this](qint64 run) {
+        startedRun_ = started_ ? run : 0;
+        started_ = false;
+        updateButtons();
+        onRuns();
+    });
+    connect(runs, &RunController::refused, this, [this](const QString& error) {
+        if (started_) {
+            showError(error);
+        }
+        started_ = false;
+        updateButtons();
+    });
+    connect(runs, &RunController::progress, this, [this](const QString& what, quint64, quint64) {
+        if (page() == Live && (training_ == nullptr || training_->empty())) {
+            setReadout(what);
+        }
+    });
+    connect(runs, &RunController::ended, this, [this](const QString&, const QString& error, const QString&) {
+        if (started_) { // it ended before it began
+            showError(error);
+            started_ = false;
+        }
+        updateButtons();
+    });
+}
+
+QWidget* FinetuneView::inspector() {
+    return panel_;
+}
+
+QWidget* FinetuneView::inspectorHeader() {
+    return panel_->header();
+}
+
+QList<LaneStack*> FinetuneView::laneStacks() const {
+    return page() == Live ? QList<LaneStack*>{lanes_} : QList<LaneStack*>();
+}
+
+QList<QWidget*> FinetuneView::bodyStops() const {
+    return page() == Form ? form_->stops() : lanes_->focusStops();
+}
+
+FinetuneView::Page FinetuneView::page() const {
+    return static_cast<Page>(pages_->current());
+}
+
+void FinetuneView::showPage(Page page) {
+    pages_->setCurrent(page);
+    body_->setCurrentIndex(page);
+    header()->setTableShown(false);
+    for (QWidget* control :
+         {static_cast<QWidget*>(ranges_), static_cast<QWidget*>(follow_), static_cast<QWidget*>(smoothing_)}) {
+        control->setVisible(page == Live);
+    }
+    fitBox_->setVisible(page == Form);
+    header()->setTableButton(page == Live);
+    showRunError();
+    updateButtons();
+    updateFacts();
+    emit inspectorWanted();
+    emit availabilityChanged();
+}
+
+bool FinetuneView::running() const {
+    return context().runs != nullptr && context().runs->running();
+}
+
+void FinetuneView::start() {
+    started_ = true;
+    if (!form_->start(sessionFolder_)) {
+        started_ = false;
+        if (page() == Live && !running()) {
+            showPage(Form);
+        }
+        return;
+    }
+    follow_->setChecked(true);
+    showPage(Live);
+}
+
+void FinetuneView::stop() {
+    if (running()) {
+        context().runs->stop();
+        setReadout(tr("Stopping the run"));
+    }
+}
+
+void FinetuneView::updateButtons() {
+    const bool can = context().runs != nullptr, stops = running();
+    run_->setVisible(page() == Form || stops);
+    run_->setText(stops ? tr("Stop") : tr("Run"));
+    run_->setIcon(icon(stops ? QStringLiteral("stop") : QStringLiteral("run"), themeTokens().onAccent));
+    run_->setEnabled(can);
+    run_->setToolTip(!can    ? tr("Nothing can be started here")
+                     : stops ? tr("What was recorded is kept")
+                             : tr("Ctrl+Return"));
+}
+
+bool FinetuneView::settled() const {
+    return !job_.busy() && form_->fit()->settled() && DocumentView::settled();
+}
+
+void FinetuneView::activated() {
+    DocumentView::activated();
+    updateButtons();
+    page() == Form ? form_->fields()->setFocus() : loss_->setFocus();
+}
+
+bool FinetuneView::perform(const QString& action) {
+    if (action == QLatin1String("run.start") && page() == Form) {
+        start();
+        return true;
+    }
+    if (action == QLatin1String("run.stop")) {
+        stop();
+        return true;
+    }
+    const bool undo = action == QLatin1String("edit.undo");
+    if (page() == Form && (undo || action == QLatin1String("edit.redo"))) {
+        undo ? form_->fields()->stack()->undo() : form_->fields()->stack()->redo();
+        return true;
+    }
+    return DocumentView::perform(action);
+}
+
+QString FinetuneView::whyNot(const QString& action) const {
+    if (action == QLatin1String("run.start") && context().runs == nullptr) {
+        return tr("Nothing can be started here");
+    }
+    if (action == QLatin1String("run.start") && page() != Form) {
+        return tr("Open the form first");
+    }
+    if (action == QLatin1String("edit.undo") && (page() != Form || !form_->fields()->stack()->canUndo())) {
+        return tr("Nothing was changed here");
+    }
+    if (action == QLatin1String("edit.redo") && (page() != Form || !form_->fields()->stack()->canRedo())) {
+        return tr("Nothing was undone here");
+    }
+    return DocumentView::whyNot(action);
+}
+
+void FinetuneView::takeExperiment(const QString& experimentJson) {
+    showPage(Form);
+    showError(form_->take(experimentJson, true));
+}
+
+void FinetuneView::takeFolder(const QString& path) {
+    form_->takeFolder(path);
+    showPage(Form);
+}
+
+void FinetuneView::continueFrom(std::int64_t step, bool branch) {
+    const sessions::RunInfo* run = runInfo(shownRun_);
+    if (const auto experiment = run != nullptr ? experimentFrom(*run, step, branch) : std::nullopt) {
+        takeExperiment(textOf(*experiment));
+        setReadout(branch ? tr("A branch from step %1: change what shall differ, then run it").arg(countText(step))
+                          : tr("Goes on from step %1 when it is run").arg(countText(step)));
+    }
+}
+
+QString FinetuneView::whyText() const {
+    return page() == Live ? panel_->asText() : form_->commandText();
+}
+
+} // namespace vitrine::ui

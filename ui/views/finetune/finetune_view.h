@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Fine-tuning: the form of a run, and the run itself as it trains. Loss, learning rate, gradient norm and speed stand
+// over the memory of each step on one axis of steps.
+
+#include <memory>
+#include <optional>
+
+#include "ui/models/common/latest_job.h"
+#include "ui/models/finetune/training_run.h"
+#include "ui/views/common/document_view.h"
+
+class QPushButton;
+class QStackedWidget;
+
+namespace vitrine::ui {
+
+class FactStrip;
+class FinetuneForm;
+class FinetunePanel;
+class MarkStrip;
+class SeriesLane;
+class StackLane;
+
+class FinetuneView final : public DocumentView {
+    Q_OBJECT
+
+public:
+    enum Page : std::uint8_t { Form, Live };
+    enum Range : std::uint8_t { SoFar, Last100, All };
+
+    explicit FinetuneView(const ViewServices& context, QWidget* parent = nullptr);
+
+    QWidget* inspector() override;
+    QWidget* inspectorHeader() override;
+    bool wantsInspector() const override { return page() == Live; }
+    bool settled() const override;
+    bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
+    bool undoesItself() const override { return page() == Form; }
+    void takeExperiment(const QString& experimentJson) override;
+    void takeFolder(const QString& path) override;
+    void activated() override;
+
+    Page page() const;
+    void showPage(Page page);
+    FinetuneForm* form() const { return form_; }
+    FinetunePanel* panel() const { return panel_; }
+    SegmentedControl* ranges() const { return ranges_; }
+    QCheckBox* follow() const { return follow_; }
+    QPushButton* runButton() const { return run_; }
+    const TrainingRunPtr& training() const { return training_; }
+    SeriesLane* lossLane() const { return loss_; }
+    StackLane* memoryLane() const { return memory_; }
+    MarkStrip* marks() const { return marks_; }
+    TimeCursor* axis() const { return time_; }
+    QString liveText() const; ///< what the page says in place of lanes; empty: it shows them
+    /// Where a session file is made when none is open.
+    void setSessionFolder(const QString& folder) { sessionFolder_ = folder; }
+
+protected:
+    void refresh() override;
+    void onRuns() override;
+    TimeCursor* ownAxis() const override { return time_; }
+    QList<LaneStack*> laneStacks() const override;
+    QList<QWidget*> bodyStops() const override;
+    QString copyText() const override { return shownText(); }
+    QString whyText() const override;
+
+private:
+    struct Built {
+        TrainingRunPtr training;
+        TimelinePtr timeline;
+        std::uint64_t peak = 0; ///< of its steps
+    };
+    void buildHeader();
+    void buildLive();
+    void buildLanes();
+    void connectRuns();
+    void updateRoom();
+    void start();
+    void stop();
+    void take(Built built);
+    void clear();
+    void showRunError();
+    double smoothing() const;
+    void updateLive();  ///< lanes or the words in their place
+    void updateLanes(); ///< series and scales
+    void updateMarks(); ///< bands, checkpoints, tags
+    void showRateUnit();
+    void updateMemory();
+    void updateMinimap();
+    void updateExtent();
+    void applyRange();
+    void updateFacts(); ///< header facts of the lanes, readout: at the cursor or at the end
+    void updateTwin();
+    void updateButtons();
+    void updateHeader();
+    void shareCursor();
+    void continueFrom(std::int64_t step, bool branch);
+    QString whyNothing() const;
+    std::optional<std::size_t> shownStep() const; ///< at the cursor, else the last; an index
+    bool running() const;
+
+    SegmentedControl *pages_ = nullptr, *ranges_ = nullptr;
+    QCheckBox* follow_ = nullptr;
+    QComboBox* smoothing_ = nullptr;
+    QPushButton* run_ = nullptr;
+    QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
+    QStackedWidget *body_ = nullptr, *live_ = nullptr;
+    FinetuneForm* form_ = nullptr;
+    FactStrip* facts_ = nullptr;
+    EmptyState* nothing_ = nullptr;
+    TimeCursor* time_;
+    LaneStack* lanes_ = nullptr;
+    MarkStrip* marks_ = nullptr;
+    SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
+    StackLane* memory_ = nullptr;
+    FinetunePanel* panel_;
+    LatestJob<Built> job_; ///< goes through all steps of the run
+    TrainingRunPtr training_;
+    TimelinePtr timeline_;
+    std::uint64_t peak_ = 0;
+    sessions::RunId shownRun_ = 0;
+    sessions::RunId startedRun_ = 0; ///< becomes A when the session knows it
+    bool started_ = false;           ///< this view has asked for the run that begins
+    bool placing_ = false;           ///< the range is being set by the segments
+    bool placed_ = true;             ///< it is what they say: nobody has looked elsewhere since
+    bool low_ = false;               ///< not all lanes have room
+    QString sessionFolder_;
+};
+
+} // namespace vitrine::ui

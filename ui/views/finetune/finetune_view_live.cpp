@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The page Live: from the run's events to lanes, marks and words.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QStackedWidget>
+#include <QTableView>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "ui/models/common/format.h"
+#include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/finetune_form.h"
+#include "ui/views/finetune/finetune_panel.h"
+#include "ui/views/finetune/finetune_view.h"
+#include "ui/widgets/plots/fact_strip.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/timeline/series_lane.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kFreeShare = 0.05; ///< of the axis, right of the newest value
+constexpr std::int64_t kShownSteps = 100;
+constexpr int kNamedCategories = 5;
+
+base::TimeNs withAir(std::int64_t steps) {
+    return static_cast<base::TimeNs>(
+        std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
+}
+
+} // namespace
+
+double FinetuneView::smoothing() const {
+    return smoothing_->currentData().toDouble();
+}
+
+void FinetuneView::onRuns() {
+    if (startedRun_ != 0 && runInfo(startedRun_) != nullptr) {
+        document()->setRunA(std::exchange(startedRun_, 0));
+    }
+    reload();
+}
+
+void FinetuneView::refresh() {
+    const sessions::RunInfo* run = runInfo(runA());
+    const bool trains = run != nullptr && isTrainingRun(*run);
+    const sessions::RunId shown = trains ? run->id : 0;
+    if (shown != shownRun_) {
+        shownRun_ = shown;
+        clear();
+        if (shown != 0 && !form_->touched()) {
+            form_->take(textOf(run->specJson), false);
+        }
+        if (shown != 0 && page() == Form && !form_->touched()) {
+            showPage(Live); // somebody chose the run to look at it
+        }
+    }
+    const TimelineState state = timelineOf(shownRun_);
+    if (page() == Live) {
+        showRunError();
+    }
+    if (!state.timeline) {
+        job_.cancel();
+        updateLive();
+        return;
+    }
+    job_.start(
+        [info = *run, timeline = state.timeline, share = smoothing()] {
+            Built built{TrainingRun::make(info, *timeline, share), timeline, 0};
+            if (const auto all = built.training->timesOf(0, (built.training->lastStep() + 1) * kStepLength)) {
+                built.peak = timeline->memory().peak(all->begin, all->end).maxTotal;
+            }
+            return built;
+        },
+        ifStill(shownRun_, [this](Built built) { take(std::move(built)); }));
+    updateLive();
+}
+
+/// Over the lanes; the form has errors of its own.
+void FinetuneView::showRunError() {
+    const sessions::RunInfo* run = page() == Live ? runInfo(shownRun_) : nullptr;
+    const bool failed = run != nullptr &&
+                        (run->status == sessions::RunStatus::Failed || run->status == sessions::RunStatus::OutOfMemory);
+    const QString unread = run != nullptr ? timelineOf(shownRun_).error : QString();
+    showError(!unread.isEmpty() ? unread : failed ? textOf(run->error) : QString());
+}
+
+void FinetuneView::clear() {
+    training_.reset();
+    timeline_.reset();
+    peak_ = 0;
+    placing_ = true;
+    time_->reset({0, withAir(1)});
+    placing_ = false;
+    placed_ = true;
+    follow_->setChecked(true);
+}
+
+void FinetuneView::take(Built built) {
+    training_ = std::move(built.training);
+    timeline_ = std::move(built.timeline);
+    peak_ = built.peak;
+    updateExtent();
+    if (placed_ && (follow_->isChecked() || !live(shownRun_))) {
+        applyRange();
+    }
+    updateLive();
+}
+
+QString FinetuneView::whyNothing() const {
+    const sessions::RunInfo* run = runInfo(shownRun_);
+    if (run == nullptr) {
+        const bool any = document() != nullptr && std::ranges::any_of(document()->runs(), isTrainingRun);
+        return any ? tr("The chosen run is no fine-tuning run.") : tr("No fine-tuning run in this session.");
+    }
+    if (training_ != nullptr && !training_->empty()) {
+        return {};
+    }
+    if (run->status == sessions::RunStatus::Running) {
+        return timeline_ ? QString() : tr("The run begins."); // axes wait for their values
+    }
+    if (!timelineOf(shownRun_).complete || job_.busy()) {
+        return tr("Reading the events of this run.");
+    }
+    return run->error.empty()
+               ? tr("This run recorded no steps: it was recorded by an earlier version, on Meta, or with "
+                    "the profile off.")
+               : tr("The run ended before its first step: %1").arg(textOf(run->error));
+}
+
+QString FinetuneView::liveText() const {
+    return live_->currentWidget() == nothing_ ? nothing_->text() : QString();
+}
+
+void FinetuneView::updateLive() {
+    const sessions::RunInfo* run = runInfo(shownRun_);
+    const QString nothing = whyNothing();
+    live_->setCurrentIndex(nothing.isEmpty() ? 0 : 1);
+    sessions::RunId other = 0;
+    for (const sessions::RunInfo& each :
+         document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>()) {
+        other = isTrainingRun(each) && each.id != shownRun_ ? each.id : other;
+    }
+    if (run == nullptr && other != 0) {
+        nothing_->set(nothing, tr("Open a fine-tuning run"), [this, other] { document()->setRunA(other); });
+    } else {
+        nothing_->set(nothing, tr("Open the form"), [this] { showPage(Form); });
+    }
+    facts_->setVisible(run != nullptr);
+    if (run != nullptr) {
+        facts_->setFacts(trainingFacts(*run));
+    }
+    panel_->setRun(run, training_);
+    if (nothing.isEmpty()) {
+        updateLanes();
+        updateMemory();
+        updateMinimap();
+        updateMarks();
+    }
+    updateHeader();
+    updateFacts();
+    updateTwin();
+    updateButtons();
+    emit availabilityChanged();
+}
+
+void FinetuneView::updateHeader() {
+    const std::optional<std::int64_t> total = training_ ? training_->totalSteps() : std::nullopt;
+    ranges_->button(All)->setText(total ? tr("All %1").arg(countText(*total)) : tr("All"));
+    ranges_->updateGeometry();
+}
+
+/// From the step before the first one to the last one of the run, if that is known, with room for the newest values.
+void FinetuneView::updateExtent() {
+    if (training_->empty()) {
+        placing_ = true;
+        time_->setExtent({0, withAir(training_->totalSteps().value_or(1))});
+        placing_ = false;
+        return;
+    }
+    const base::TimeNs begin = (training_->firstStep() - 1) * kStepLength;
+    const std::int64_t last = std::max(training_->lastStep(), training_->totalSteps().value_or(0));
+    placing_ = true;
+    time_->setExtent({begin, begin + withAir(last - training_->firstStep() + 1)});
+    placing_ = false;
+}
+
+void FinetuneView::applyRange() {
+    if (training_ == nullptr || training_->empty()) {
+        return;
+    }
+    placing_ = placed_ = true;
+    const std::int64_t first = ranges_->current() == Last100
+                                   ? std::max(training_->firstStep() - 1, training_->lastStep() - kShownSteps)
+                                   : training_->firstStep() - 1;
+    if (ranges_->current() == All) {
+        time_->setRange(time_->extent(), false);
+    } else {
+        time_->setRange({first * kStepLength, first * kStepLength + withAir(training_->lastStep() - first)}, false);
+    }
+    placing_ = false;
+}
+
+std::optional<std::size_t> FinetuneView::shownStep() const {
+    if (training_ == nullptr || training_->empty()) {
+        return std::nullopt;
+    }
+    for (const TimeStrip* strip : {static_cast<const TimeStrip*>(loss_), static_cast<const TimeStrip*>(rate_),
+                                   static_cast<const TimeStrip*>(norm_), static_cast<const TimeStrip*>(speed_),
+                                   static_cast<const TimeStrip*>(memory_)}) {
+        if (strip->hovered()) {
+            return training_->stepAt(*strip->hovered());
+        }
+    }
+    return time_->cursor() ? training_->stepAt(*time_->cursor()) : training_->steps().size() - 1;
+}
+
+void FinetuneView::updateFacts() {
+    const auto step = shownStep();
+    if (!step || page() != Live) {
+        if (page() == Live) {
+            setReadout({});
+        }
+        return;
+    }
+    const TrainingRun& run = *training_;
+    QStringList losses{tr("raw %1").arg(lossText(run.loss().value(*step)))};
+    if (smoothing() > 0) {
+        losses << tr("smoothed %1").arg(lossText(run.smoothed().value(*step)));
+    }
+    const PlotSeries& evaluations = run.evaluations();
+    const base::TimeNs place = run.steps()[*step].step * kStepLength;
+    if (auto nearest = evaluations.nearest(place)) {
+        const std::size_t index = evaluations.place(*nearest) > place && *nearest > 0 ? *nearest - 1 : *nearest;
+        losses << tr("evaluation %1 at %2")
+                      .arg(lossText(evaluations.value(index)), countText(evaluations.place(index) / kStepLength));
+    }
+    loss_->setFacts(
+        run.notFinite()
+            ? tr("not a number at step %1, %2").arg(countText(run.lastStep()), losses.join(QStringLiteral(", ")))
+            : losses.join(QStringLiteral(", ")),
+        run.notFinite() ? TextColor::Bad : TextColor::Text2);
+    const sessions::RunInfo* info = runInfo(shownRun_);
+    const QString rate = rateOfLearningText(run.rate().value(*step));
+    const QString schedule = info != nullptr ? scheduleText(*info) : QString();
+    rate_->setFacts(schedule == rate ? rate : tr("%1;  at most %2").arg(rate, schedule));
+    norm_->setFacts(run.clipNorm()
+                        ? tr("%1 of %2 steps clipped at %3")
+                              .arg(countText(run.clippedSteps()), countText(static_cast<qint64>(run.steps().size())))
+                              .arg(*run.clipNorm())
+                        : QString::number(run.norm().value(*step), 'g', 3));
+    speed_->setFacts(tr("%1 tok/s").arg(countText(std::llround(run.speed().value(*step)))));
+    const auto times = run.timesOf(place, place + 1);
+    QString memory;
+    if (times && timeline_ && peak_ > 0) {
+        const profiler::MemoryColumn peak = timeline_->memory().peak(times->begin, times->end);
+        std::vector<std::pair<std::uint64_t, int>> order;
+        for (int i = 0; i < base::kCategoryCount; ++i) {
+            order.emplace_back(peak.atMax[static_cast<std::size_t>(i)], i);
+        }
+        std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
+        QStringList words;
+        for (int i = 0; i < kNamedCategories && order[static_cast<std::size_t>(i)].first > 0; ++i) {
+            const auto& [bytes, category] = order[static_cast<std::size_t>(i)];
+            words << textOf(base::categoryName(static_cast<base::MemoryCategory>(category))) + QLatin1Char(' ') +
+                         bytesText(bytes);
+        }
+        memory_->setFacts(tr("peak of step %1: %2;  %3")
+                              .arg(countText(run.steps()[*step].step), peakText(peak.maxTotal, peak.incomplete),
+                                   words.join(QStringLiteral(", "))));
+        memory = tr(", peak %1").arg(bytesText(peak.maxTotal));
+    } else {
+        memory_->setFacts(tr("This run recorded no memory events"));
+    }
+    setReadout(trainingStepText(run, *step) + memory);
+}
+
+void FinetuneView::updateTwin() {
+    if (header()->tableShown() && training_ != nullptr) {
+        twinModel()->setTree(trainingStepTable(*training_));
+        twin()->resizeColumnsToContents();
+    }
+}
+
+/// The other views go to the peak of the step, which is what one wants to see of it there.
+void FinetuneView::shareCursor() {
+    const auto step = time_->cursor() && isVisible() ? shownStep() : std::nullopt;
+    if (step && context().time != nullptr && timeline_) {
+        const base::TrainingStepEvent& at = training_->steps()[*step];
+        const profiler::MemoryColumn peak = timeline_->memory().peak(at.begin, std::max(at.begin + 1, at.end));
+        context().time->setCursor(peak.maxTotal > 0 ? peak.maxTime : at.begin);
+    }
+}
+
+} // namespace vitrine::ui
