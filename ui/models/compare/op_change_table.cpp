@@ -113,7 +113,7 @@ FlatTreePtr prefillOpTable(const sessions::RunInfo& runA, const profiler::RunTim
     for (const auto& [name, pair] : rows) {
         largest = std::max(largest, std::abs(static_cast<double>(changeOf(pair))));
     }
-    table->columns = {{clock == "meta" ? QObject::tr("Prefill, planned, %1").arg(QString::fromUtf8(scale.name))
+    table->columns = {{clock == "meta" ? QObject::tr("Prefill plan, %1").arg(QString::fromUtf8(scale.name))
                                        : QObject::tr("Prefill by op, %1").arg(QString::fromUtf8(scale.name)),
                        false, QObject::tr("Op")},
                       {QObject::tr("A"), true, QObject::tr("A, ns")},

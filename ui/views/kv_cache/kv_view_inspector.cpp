@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The inspector of the KV cache view: bytes at the cursor, layout, what a change buys, who holds pages.
+#include <QHBoxLayout>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QTableView>
@@ -42,7 +43,7 @@ void KvView::buildInspector() {
     chosen_->hide();
     values_->setNumberWidth(130);
     layout_->setNumberWidth(190);
-    changes_->setNumberWidths({72, 76, 66, 46});
+    changes_->setNumberWidths({66, 72, 62, 64});
     hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
     hint_->setWordWrap(true);
     hint_->setContentsMargins(12, 10, 12, 10);
@@ -67,7 +68,11 @@ void KvView::updateChanges() {
         if (changes[row].key == nullptr || changes_->view()->indexWidget(cell) != nullptr) {
             continue; // rows of one shape keep their buttons while the cursor moves
         }
-        auto* button = new QPushButton(tr("Try"));
+        auto* place = new QWidget; // keeps the button off the number before it and the edge
+        auto* line = new QHBoxLayout(place);
+        line->setContentsMargins(8, 0, 12, 0);
+        auto* button = new QPushButton(tr("Try"), place);
+        line->addWidget(button);
         setControlHeight(button, 20);
         button->setToolTip(tr("Open the form with this one option changed"));
         button->setAccessibleName(tr("Try: %1").arg(changes[row].name));
@@ -80,12 +85,13 @@ void KvView::updateChanges() {
                 emit experimentWanted(textOf(experiment->jsonText()));
             }
         });
-        changes_->view()->setIndexWidget(cell, button);
+        changes_->view()->setIndexWidget(cell, place);
     }
 }
 
 QPushButton* KvView::tryButton(int row) const {
-    return qobject_cast<QPushButton*>(changes_->view()->indexWidget(changes_->model()->index(row, kTryColumn)));
+    const QWidget* place = changes_->view()->indexWidget(changes_->model()->index(row, kTryColumn));
+    return place == nullptr ? nullptr : place->findChild<QPushButton*>();
 }
 
 void KvView::updateInspector() {
