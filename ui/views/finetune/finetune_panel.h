@@ -20,6 +20,8 @@ public:
     FinetunePanel();
 
     DockHeader* header() const { return header_; }
+    /// Below the view it scrolls: it asks for no more than its share.
+    QSize sizeHint() const override { return {200, 120}; }
     /// Null: nothing was recorded. `info` null: there is no run.
     void setRun(const sessions::RunInfo* info, const TrainingRunPtr& training);
     QString numberText() const { return number_->text(); }
