@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/shell/view_list.h"
 
-#include <QCoreApplication>
 
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
@@ -12,7 +11,6 @@
 #include "ui/views/load/load_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
-#include "ui/views/memory/outlook_view.h"
 #include "ui/views/planner/planner_view.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
@@ -20,10 +18,6 @@
 namespace vitrine::ui {
 
 namespace {
-
-QString words(const char* text) {
-    return QCoreApplication::translate("ViewList", text);
-}
 
 View* makeRun(const ViewServices& context, QWidget* parent) {
     return new RunView(context, parent);
