@@ -38,7 +38,7 @@ struct ShapeCluster {
 };
 
 struct ShapeNode {
-    static constexpr std::size_t kRows = 64; ///< of a lowest node
+    static constexpr std::size_t kRows = 64;  ///< of a lowest node
     static constexpr std::size_t kFanOut = 8; ///< of the others
     static constexpr std::size_t kClusters = 6;
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/shell/view_list.h"
 
-
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
 #include "ui/views/finetune/finetune_view.h"
