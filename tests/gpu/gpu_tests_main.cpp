@@ -25,8 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// They count the memory or the activity of the whole device, so no other process may use it.
-const std::set<std::string_view> kAlone = {"GpuDriverMemory", "GpuKvCache", "GpuKvGrowth",
-                                           "GpuProfile",      "GpuSteps",   "WorkerMemoryGpu"};
+const std::set<std::string_view> kAlone = {"GpuDriverMemory", "GpuGiveBack", "GpuKvCache",     "GpuKvGrowth",
+                                           "GpuProfile",      "GpuSteps",    "WorkerMemoryGpu"};
 /// Their tests take the longest, so they start first, each in a process of its own.
 constexpr std::string_view kLong[] = {"GpuModel",         "GpuBatch",     "GpuKvGrowthOf", "Decode",
                                       "FlexAttentionGpu", "ExpertMlpGpu", "WorkerGpu"};
