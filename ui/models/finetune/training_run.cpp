@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/result_fields.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/timeline/counter_facet.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_events.h"
@@ -21,6 +25,7 @@ namespace {
 
 constexpr std::int64_t kStepsBeforeForecast = 20;
 constexpr std::size_t kForecastSteps = 50;
+constexpr double kMostSteps = 1e9; ///< of a run whose results are believed
 
 base::TimeNs placeOfStep(std::int64_t step) {
     return step * kStepLength;
@@ -47,6 +52,43 @@ std::optional<std::uint64_t> lastCount(const profiler::RunTimeline& timeline, co
     return static_cast<std::uint64_t>(samples.back().second);
 }
 
+/// The numbers of a list; what is no number is not finite.
+std::vector<double> listOf(const nlohmann::json& results, const engine::ResultField& field) {
+    std::vector<double> numbers;
+    if (const auto list = results.find(field.key); list != results.end() && list->is_array()) {
+        for (const nlohmann::json& item : *list) {
+            numbers.push_back(item.is_number() ? item.get<double>() : std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+    return numbers;
+}
+
+std::vector<base::TrainingStepEvent> stepsOfResults(const nlohmann::json& results) {
+    const std::vector<double> losses = listOf(results, engine::result::kLosses);
+    const std::vector<double> rates = listOf(results, engine::result::kLearningRates);
+    const std::vector<double> norms = listOf(results, engine::result::kGradNorms);
+    const std::vector<double> seconds = listOf(results, engine::result::kStepSeconds);
+    const std::size_t count = std::min({losses.size(), rates.size(), norms.size(), seconds.size()});
+    const std::uint64_t all = engine::countOf(results, engine::result::kSteps).value_or(count);
+    const std::uint64_t before = all > count && all < kMostSteps ? all - count : 0; // of the run that it went on from
+    const std::uint64_t tokens =
+        engine::countOf(results, engine::result::kTokens).value_or(0) / std::max<std::uint64_t>(1, count);
+    std::vector<base::TrainingStepEvent> steps(count);
+    base::TimeNs now = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        base::TrainingStepEvent& step = steps[i];
+        step.step = static_cast<std::int64_t>(before + i + 1);
+        step.begin = now;
+        now += static_cast<base::TimeNs>(1e9 * (seconds[i] > 0 && seconds[i] < 1e6 ? seconds[i] : 0));
+        step.end = now;
+        step.tokens = static_cast<decltype(step.tokens)>(tokens);
+        step.loss = losses[i];
+        step.learningRate = rates[i];
+        step.gradientNorm = norms[i];
+    }
+    return steps;
+}
+
 } // namespace
 
 std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& info,
@@ -63,14 +105,28 @@ std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& in
     }
     run->trained_ = lastCount(timeline, "trained_parameters");
     run->parameters_ = lastCount(timeline, "model_parameters");
-    run->takeSteps(timeline, std::clamp(smoothing, 0.0, 0.9999));
+    const std::span<const base::TrainingStepEvent> recorded = profiler::events<base::TrainingStepEvent>(timeline);
+    const nlohmann::json results =
+        recorded.empty() ? nlohmann::json::parse(info.metricsJson, nullptr, false) : nlohmann::json();
+    run->takeSteps(results.is_object() ? stepsOfResults(results)
+                                       : std::vector<base::TrainingStepEvent>(recorded.begin(), recorded.end()),
+                   std::clamp(smoothing, 0.0, 0.9999));
     run->takeMarks(timeline);
+    if (results.is_object() && !run->empty()) {
+        run->total_ = run->lastStep();
+        run->trained_ = engine::countOf(results, engine::result::kTrainedParameters);
+        const std::vector<double> losses = listOf(results, engine::result::kEvalLosses);
+        const std::vector<double> steps = listOf(results, engine::result::kEvalSteps);
+        for (std::size_t i = 0; i < std::min(losses.size(), steps.size()); ++i) {
+            run->evaluations_.add(placeOfStep(static_cast<std::int64_t>(std::clamp(steps[i], 0.0, kMostSteps))),
+                                  losses[i]);
+        }
+    }
     return run;
 }
 
-void TrainingRun::takeSteps(const profiler::RunTimeline& timeline, double smoothing) {
-    const std::span<const base::TrainingStepEvent> events = profiler::events<base::TrainingStepEvent>(timeline);
-    steps_.assign(events.begin(), events.end());
+void TrainingRun::takeSteps(std::vector<base::TrainingStepEvent> steps, double smoothing) {
+    steps_ = std::move(steps);
     std::ranges::stable_sort(steps_, {}, &base::TrainingStepEvent::step);
     const auto [from, to] = std::ranges::unique(steps_, {}, &base::TrainingStepEvent::step);
     steps_.erase(from, to);

@@ -41,7 +41,9 @@ struct TrainingRest {
 
 class TrainingRun {
 public:
-    /// `smoothing`: the share of the smoothed loss that stays from step to step, 0 to below 1.
+    /// `smoothing`: the share of the smoothed loss that stays from step to step, 0 to below 1. The steps come from the
+    /// timeline; of a run without them (profile off, earlier versions), from the lists of its results, where all steps
+    /// have the same number of tokens and follow each other without a pause.
     static std::shared_ptr<const TrainingRun> make(const sessions::RunInfo& run, const profiler::RunTimeline& timeline,
                                                    double smoothing);
 
@@ -83,7 +85,7 @@ public:
     std::optional<base::TimeNs> placeOf(base::TimeNs time) const;
 
 private:
-    void takeSteps(const profiler::RunTimeline& timeline, double smoothing);
+    void takeSteps(std::vector<base::TrainingStepEvent> steps, double smoothing);
     void takeMarks(const profiler::RunTimeline& timeline);
 
     std::vector<base::TrainingStepEvent> steps_;

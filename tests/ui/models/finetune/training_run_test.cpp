@@ -88,6 +88,23 @@ private slots:
         QCOMPARE(*run->stepAt(place(203)), std::size_t(2));
     }
 
+    void stepsOfTheResultsWhereNoneWereRecorded() {
+        const char* results = R"({"steps": 12, "tokens": 300, "trained_parameters": 77, "losses": [3, 2, null],
+            "learning_rates": [0.1, 0.2, 0.3], "grad_norms": [1, 2, 3], "step_seconds": [0.5, 0.25, 0.25],
+            "eval_steps": [11], "eval_losses": [2.5]})";
+        const sessions::RunInfo info =
+            test::runInfo(1, "finetune", results, R"({"vitrine": 1, "workload": "finetune", "model": "m/tiny"})");
+        const auto run = ui::TrainingRun::make(info, *test::RecordedRun().timeline(), 0);
+        QCOMPARE(run->firstStep(), 10); // it went on after step 9
+        QCOMPARE(run->lastStep(), 12);
+        QCOMPARE(run->elapsedSeconds(), 1.0);
+        QCOMPARE(run->speed().value(0), 200.0);
+        QCOMPARE(run->rate().value(1), 0.2);
+        QCOMPARE(run->evaluations().size(), std::size_t(1));
+        QCOMPARE(*run->trainedParameters(), std::uint64_t(77));
+        QVERIFY(run->notFinite());
+    }
+
     void whatIsNoNumber() {
         const TrainingScript script{.steps = 5, .endsInNan = true};
         const auto run = runOf(script);
