@@ -350,9 +350,9 @@ void MemoryHistory::awaitDeath(std::uint64_t id, std::uint32_t row, base::TimeNs
 
 void MemoryHistory::born(const MemoryEvent& event, std::uint64_t id) {
     if (event.row % kLivesRows == 0) {
-        lives_.emplace_back();
+        lives_.push({});
     }
-    HistoryViews::Lives& lives = lives_.back();
+    LivesOfRows& lives = lives_.writable(lives_.size() - 1);
     ++lives.open;
     lives.lowestId = std::min(lives.lowestId, id);
     lives.highestId = std::max(lives.highestId, id);
@@ -361,7 +361,7 @@ void MemoryHistory::born(const MemoryEvent& event, std::uint64_t id) {
 }
 
 void MemoryHistory::died(const MemoryEvent& event) {
-    HistoryViews::Lives& lives = lives_[event.row / kLivesRows];
+    LivesOfRows& lives = lives_.writable(event.row / kLivesRows);
     --lives.open;
     lives.latest = std::max(lives.latest, event.time);
     if (hasAddress(defs_[events_.life(event.row).def])) {
@@ -394,15 +394,15 @@ void MemoryHistory::takeBack(std::vector<Record>& records, std::map<std::uint32_
         if (hasAddress(def)) {
             blockShapes_.removeLast(boxOf(event.row));
         }
-        ++lives_[event.row / kLivesRows].open;
+        ++lives_.writable(event.row / kLivesRows).open;
         if (replay == kNoReplay) {
             alive_.undeath(id, event.row);
         }
     } else {
         alive_.unbirth(id);
-        --lives_.back().open;
+        --lives_.writable(lives_.size() - 1).open;
         if (event.row % kLivesRows == 0) {
-            lives_.pop_back();
+            lives_.truncate(lives_.size() - 1);
         }
     }
     events_.takeBack();
@@ -434,7 +434,7 @@ HistoryViews MemoryHistory::views() {
     views.shapes = shapes_.view();
     views.blockShapes = blockShapes_.view();
     views.addresses = addresses_.view();
-    views.lives = lives_;
+    views.lives = lives_.view();
     return views;
 }
 

@@ -37,6 +37,13 @@ using Dims = std::array<std::int64_t, base::kMaxTraceDimensions>;
 /// Rows are summed up by this many, so that finding the living ones skips the rest.
 inline constexpr std::size_t kLivesRows = 64;
 
+/// Of some rows: how many are alive to the end, the latest death of the others, and between which ids all lie.
+struct LivesOfRows {
+    base::TimeNs latest = std::numeric_limits<base::TimeNs>::min();
+    std::uint64_t lowestId = std::numeric_limits<std::uint64_t>::max(), highestId = 0;
+    std::uint32_t open = 0;
+};
+
 struct HistoryViews {
     MemoryEvents events;
     PyramidView device, host;
@@ -45,13 +52,7 @@ struct HistoryViews {
     ShapeIndexView blockShapes;
     AddressMap addresses;
 
-    /// For each kLivesRows rows: alive to the end, the latest death of the others, and between which ids all lie.
-    struct Lives {
-        std::uint32_t open = 0;
-        base::TimeNs latest = std::numeric_limits<base::TimeNs>::min();
-        std::uint64_t lowestId = std::numeric_limits<std::uint64_t>::max(), highestId = 0;
-    };
-    std::vector<Lives> lives;
+    BlockView<LivesOfRows, 256> lives; ///< for each kLivesRows rows
 };
 
 class MemoryHistory {
@@ -134,7 +135,7 @@ private:
     MemoryEventsBuilder events_;
     PyramidBuilder device_{MemorySide::Device}, host_{MemorySide::Host};
     SegmentedVector<AllocationDef, 512> defs_;
-    std::vector<HistoryViews::Lives> lives_;
+    SegmentedVector<LivesOfRows, 256> lives_;
     SegmentedVector<Dims, 64> shapes_;
     std::unordered_map<std::uint64_t, std::uint32_t> shapeByHash_;
     std::unordered_map<std::uint32_t, std::uint32_t> templateById_;

@@ -60,7 +60,7 @@ std::vector<std::size_t> MemoryFacet::aliveAt(TimeNs time) const {
     std::vector<std::size_t> alive;
     const std::size_t born = history.events.rowsUpTo(time);
     for (std::size_t first = 0; first < born; first += kLivesRows) {
-        const HistoryViews::Lives& lives = history.lives[first / kLivesRows];
+        const LivesOfRows& lives = history.lives[first / kLivesRows];
         if (lives.open == 0 && lives.latest <= time) {
             continue;
         }

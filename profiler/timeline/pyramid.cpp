@@ -147,7 +147,9 @@ void PyramidBuilder::closeLeaf() {
     leaf_.atEnd = state_.bytes;
     levels_[0].push(leaf_);
     leaf_.count = 0;
-    sums_.push(current_);
+    if (keepsSums()) {
+        sums_.push(current_);
+    }
     for (std::size_t level = 0; levels_[level].size() % kFanOut == 0; ++level) {
         PyramidNode parent;
         for (std::size_t child = levels_[level].size() - kFanOut; child < levels_[level].size(); ++child) {
@@ -163,8 +165,10 @@ void PyramidBuilder::closeLeaf() {
 void PyramidBuilder::restoreLeaf(std::uint64_t leaf) {
     size_ = leaf * kLeafEvents;
     state_ = leaf == 0 ? MemoryState{} : stateAfter(levels_[0][leaf - 1]);
-    current_ = leaf == 0 ? LeafSums{} : sums_[leaf - 1];
-    sums_.truncate(leaf);
+    if (keepsSums()) {
+        current_ = leaf == 0 ? LeafSums{} : sums_[leaf - 1];
+        sums_.truncate(leaf);
+    }
     leaf_.count = 0;
     for (std::size_t level = 0; level < levels_.size(); ++level) {
         levels_[level].truncate(std::min<std::size_t>(levels_[level].size(), size_ / spanOf(level)));

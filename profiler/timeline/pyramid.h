@@ -55,7 +55,7 @@ public:
     MemoryColumn extremes(const MemoryEvents& events, std::uint64_t first, std::uint64_t last,
                           std::optional<base::TimeNs> entryTime = std::nullopt) const;
 
-    /// Sums over events [0, last), and `sums` carried on over [first, last).
+    /// Sums over events [0, last), and `sums` carried on over [first, last). Of device memory only.
     LeafSums sumsBefore(const MemoryEvents& events, std::uint64_t last) const;
     void extend(const MemoryEvents& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const;
 
@@ -95,6 +95,7 @@ public:
 private:
     void restoreLeaf(std::uint64_t leaf);
     void closeLeaf();
+    bool keepsSums() const { return side_ == MemorySide::Device; } ///< nobody asks for those of the host
 
     MemorySide side_;
     std::uint64_t size_ = 0;
