@@ -6,6 +6,7 @@
 // make it fit. Nothing is allocated: all numbers are plans on Meta, priced on a thread of their own while the form
 // changes.
 
+#include <QScrollArea>
 #include <QTimer>
 #include <optional>
 #include <vector>
@@ -18,7 +19,6 @@
 
 class QComboBox;
 class QPushButton;
-class QScrollArea;
 
 namespace vitrine::ui {
 
