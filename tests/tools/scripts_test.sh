@@ -193,12 +193,12 @@ script_demo_model_make_corpus() {
 # Training takes minutes on a GPU.
 script_demo_model_train() {
     expect 2 tools/demo-model/train
-    expect 2 tools/demo-model/train everything "$scratch/work"
-    expect 2 tools/demo-model/train weights "$scratch/work" long
-    expect 1 tools/demo-model/train weights "$scratch/work"
+    expect 2 tools/demo-model/train everything "$scratch/made"
+    expect 2 tools/demo-model/train weights "$scratch/made" long
+    expect 1 tools/demo-model/train weights "$scratch/made"
     says "$err" "corpus.jsonl: is missing" "train without a corpus"
-    ROWS=20 expect 0 tools/demo-model/train corpus "$scratch/work"
-    (($(wc -l <"$scratch/work/corpus.jsonl") == 20)) || problem "train corpus: ROWS=20 gives another number of rows"
+    ROWS=20 expect 0 tools/demo-model/train corpus "$scratch/made"
+    (($(wc -l <"$scratch/made/corpus.jsonl") == 20)) || problem "train corpus: ROWS=20 gives another number of rows"
 }
 
 script_demo_model_ask() {
