@@ -33,6 +33,7 @@ struct RunInfo {
     std::uint64_t lostRecords = 0;
     std::vector<std::string> tags;
     std::string note;
+    std::string sweep; ///< the group of runs that it belongs to; empty: none
 };
 
 /// A text that belongs to a run: "prompt", "output", "log".

@@ -75,6 +75,11 @@ public:
     void finishRun(RunId run, RunStatus status, const std::string& metricsJson, const std::string& error);
     void putText(RunId run, const RunText& text); ///< replaces a text of that kind
 
+    /// Puts the run into the group of a sweep; an empty name takes it out.
+    void setSweep(RunId run, const std::string& sweep);
+    /// A text of the session itself, such as "queue"; replaces one of that name. An empty text deletes it.
+    void putSessionText(const std::string& name, const std::string& body);
+
     void renameRun(RunId run, const std::string& name);
     void setNote(RunId run, const std::string& note);
     void setTags(RunId run, const std::vector<std::string>& tags);
@@ -90,6 +95,7 @@ public:
     RunInfo run(RunId run) const;      ///< throws BadInput when there is none
     std::optional<std::string> text(RunId run, std::string_view kind) const;
     std::vector<RunText> texts(RunId run) const;
+    std::optional<std::string> sessionText(std::string_view name) const;
     std::vector<std::string> images(RunId run) const;                         ///< names
     std::optional<std::string> image(RunId run, std::string_view name) const; ///< PNG bytes
     std::vector<TimelineNote> timelineNotes(RunId run) const;
@@ -105,7 +111,7 @@ public:
     RunId copyRunTo(RunId run, SessionFile& target, CopyIds ids = CopyIds::New) const;
 
 private:
-    SessionFile(std::string path, std::unique_ptr<Database> database, bool writable);
+    SessionFile(std::string path, std::unique_ptr<Database> database, bool writable, std::int64_t version);
     void settleAbandonedRuns(); ///< marks the runs as ended whose owner process is gone
     RunInfo readRun(const Statement& row) const;
     void readTagsAndNote(RunInfo& info) const;
@@ -123,6 +129,7 @@ private:
     std::string path_;
     std::unique_ptr<Database> database_;
     bool writable_;
+    std::int64_t version_; ///< of the tables that the file has
     bool editsInMemory_ = false;
     int file_ = -1; ///< stays the open file's, whatever name it has; for nothing else
     std::unique_ptr<Statement> insertChunk_;

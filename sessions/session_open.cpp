@@ -170,12 +170,12 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
     std::unique_ptr<Database> reader = openReadOnly(path, facts);
     checkStructure(*reader, facts);
     if (mode == OpenMode::ReadOnly) {
-        if (facts.version < formatVersion()) {
+        if (facts.version < kOldestReadable) {
             throw base::BadInput(
                 fmt::format("{}: session format {} is older than this program's ({}); open it once for writing", path,
                             facts.version, formatVersion()));
         }
-        return std::unique_ptr<SessionFile>(new SessionFile(path, std::move(reader), false));
+        return std::unique_ptr<SessionFile>(new SessionFile(path, std::move(reader), false, facts.version));
     }
     reader.reset();
     if (::access(path.c_str(), W_OK) != 0) {
@@ -186,13 +186,13 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
     auto database = std::make_unique<Database>(path, Database::Access::ReadWrite);
     enterWal(*database);
     migrate(*database, migrations());
-    std::unique_ptr<SessionFile> session(new SessionFile(path, std::move(database), true));
+    std::unique_ptr<SessionFile> session(new SessionFile(path, std::move(database), true, formatVersion()));
     session->settleAbandonedRuns();
     return session;
 }
 
-SessionFile::SessionFile(std::string path, std::unique_ptr<Database> database, bool writable)
-    : path_(std::move(path)), database_(std::move(database)), writable_(writable) {
+SessionFile::SessionFile(std::string path, std::unique_ptr<Database> database, bool writable, std::int64_t version)
+    : path_(std::move(path)), database_(std::move(database)), writable_(writable), version_(version) {
     // O_PATH: closing it does not end SQLite's locks, as closing any other descriptor of the file would.
     file_ = ::open(path_.c_str(), O_PATH | O_CLOEXEC);
 }

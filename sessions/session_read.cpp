@@ -18,6 +18,9 @@ constexpr const char* kRunColumns = "SELECT id, owner_machine, owner_pid, owner_
                                     "spec, environment, metrics, error, "
                                     "status, started_ms, ended_ms, lost_records FROM runs ";
 
+/// The version that brought the tables of sweeps and of the session's own texts.
+constexpr std::int64_t kSweepsSince = 2;
+
 std::string toText(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -55,6 +58,12 @@ void SessionFile::readTagsAndNote(RunInfo& info) const {
     Statement note(*database_, "SELECT body FROM notes WHERE run = ?");
     if (note.bind(info.id).step()) {
         info.note = note.text(0);
+    }
+    if (version_ >= kSweepsSince) {
+        Statement sweep(*database_, "SELECT sweep FROM sweeps WHERE run = ?");
+        if (sweep.bind(info.id).step()) {
+            info.sweep = sweep.text(0);
+        }
     }
 }
 
@@ -98,6 +107,14 @@ std::vector<RunText> SessionFile::texts(RunId run) const {
         result.push_back({rows.text(0), rows.text(1)});
     }
     return result;
+}
+
+std::optional<std::string> SessionFile::sessionText(std::string_view name) const {
+    if (version_ < kSweepsSince) {
+        return std::nullopt;
+    }
+    Statement rows(*database_, "SELECT body FROM session_texts WHERE name = ?");
+    return rows.bind(name).step() ? std::optional(rows.text(0)) : std::nullopt;
 }
 
 std::vector<std::string> SessionFile::images(RunId run) const {
@@ -198,8 +215,9 @@ RunId SessionFile::copyRunTo(RunId run, SessionFile& target, CopyIds ids) const 
     if (ids == CopyIds::Same && copy != run) {
         // Its tags and note point to the number that it got.
         target.database_->execute("PRAGMA defer_foreign_keys = ON");
-        for (const char* change : {"UPDATE runs SET id = ? WHERE id = ?", "UPDATE tags SET run = ? WHERE run = ?",
-                                   "UPDATE notes SET run = ? WHERE run = ?"}) {
+        for (const char* change :
+             {"UPDATE runs SET id = ? WHERE id = ?", "UPDATE tags SET run = ? WHERE run = ?",
+              "UPDATE notes SET run = ? WHERE run = ?", "UPDATE sweeps SET run = ? WHERE run = ?"}) {
             Statement(*target.database_, change).bind(run, copy).run();
         }
         copy = run;

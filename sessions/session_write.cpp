@@ -100,6 +100,9 @@ RunId SessionFile::insertRun(const RunInfo& info, bool owned) {
     if (!info.note.empty()) {
         Statement(*database_, "INSERT INTO notes (run, body) VALUES (?, ?)").bind(run, info.note).run();
     }
+    if (!info.sweep.empty()) {
+        setSweep(run, info.sweep);
+    }
     return run;
 }
 
@@ -176,6 +179,25 @@ void SessionFile::putText(RunId run, const RunText& text) {
     Statement(*database_, "INSERT OR REPLACE INTO texts (run, kind, body) VALUES (?, ?, ?)")
         .bind(run, text.kind, text.body)
         .run();
+}
+
+void SessionFile::setSweep(RunId run, const std::string& sweep) {
+    requireWritable();
+    requireRun(run);
+    if (sweep.empty()) {
+        Statement(*database_, "DELETE FROM sweeps WHERE run = ?").bind(run).run();
+    } else {
+        Statement(*database_, "INSERT OR REPLACE INTO sweeps (run, sweep) VALUES (?, ?)").bind(run, sweep).run();
+    }
+}
+
+void SessionFile::putSessionText(const std::string& name, const std::string& body) {
+    requireWritable();
+    if (body.empty()) {
+        Statement(*database_, "DELETE FROM session_texts WHERE name = ?").bind(name).run();
+    } else {
+        Statement(*database_, "INSERT OR REPLACE INTO session_texts (name, body) VALUES (?, ?)").bind(name, body).run();
+    }
 }
 
 void SessionFile::renameRun(RunId run, const std::string& name) {

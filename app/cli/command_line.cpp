@@ -77,6 +77,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     app.add_flag("-v,--verbose", line.options.verbosity, "Say more on standard error; -vv: everything");
     addDoctor(app, line);
     addRun(app, line);
+    addSweep(app, line);
     addTokenize(app, line);
     addLogits(app, line);
     addGenerate(app, line);

@@ -73,7 +73,18 @@ CREATE TABLE timeline_notes (
 CREATE INDEX timeline_notes_by_run ON timeline_notes (run, time_begin);
 )sql";
 
-constexpr std::array<Migration, 1> kMigrations{{{1, kVersion1}}};
+constexpr std::string_view kVersion2 = R"sql(
+CREATE TABLE session_texts (
+    name TEXT PRIMARY KEY,
+    body TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE sweeps (
+    run   INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+    sweep TEXT NOT NULL
+);
+)sql";
+
+constexpr std::array<Migration, 2> kMigrations{{{1, kVersion1}, {2, kVersion2}}};
 
 } // namespace
 

@@ -26,6 +26,10 @@ std::span<const Migration> migrations();
 /// What this program writes: the version of the last migration.
 std::int64_t formatVersion();
 
+/// The oldest version that can be read without bringing it forward: it has no table of a later one, and what these hold
+/// is empty.
+inline constexpr std::int64_t kOldestReadable = 1;
+
 /// Applies what is missing, in one transaction; safe when two processes do it at once.
 void migrate(const Database& database, std::span<const Migration> steps);
 

@@ -65,6 +65,31 @@ TEST(Migrations, ASessionOfVersionZeroIsMigratedWhenOpenedForWriting) {
     EXPECT_EQ(SessionFile::open(path, OpenMode::ReadOnly)->run(run).name, "first");
 }
 
+TEST(Migrations, ASessionOfVersionOneIsReadAsItIsAndBroughtForwardForWriting) {
+    const test::TempFolder folder;
+    const std::string path = folder.file("one.vitrine");
+    {
+        const Database old(path, Database::Access::Create);
+        old.execute("PRAGMA application_id = 1448366670");
+        migrate(old, migrations().first(1));
+    }
+    const std::string before = test::readAll(path);
+    {
+        const auto reader = SessionFile::open(path, OpenMode::ReadOnly);
+        EXPECT_TRUE(reader->runs().empty());
+        EXPECT_FALSE(reader->sessionText("queue"));
+    }
+    EXPECT_EQ(test::readAll(path), before);
+    auto session = SessionFile::open(path, OpenMode::ReadWrite);
+    const RunId run = session->createRun({});
+    session->setSweep(run, "rates");
+    session->putSessionText("queue", "{}");
+    session.reset();
+    const auto reader = SessionFile::open(path, OpenMode::ReadOnly);
+    EXPECT_EQ(reader->run(run).sweep, "rates");
+    EXPECT_EQ(reader->sessionText("queue"), "{}");
+}
+
 TEST(Statement, BindsEveryTypeAndGivesItBack) {
     const test::TempFolder folder;
     const Database database(folder.file("a.db"), Database::Access::Create);

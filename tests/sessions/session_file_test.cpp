@@ -424,5 +424,34 @@ TEST(CompareMetrics, FlattensNumbersAndKeepsWhatOnlyOneHas) {
     EXPECT_EQ(compareMetrics(a, b).size(), 3u);
 }
 
+TEST(SessionFile, KeepsTheSweepOfARunAndTakesItOutAgain) {
+    const test::TempFolder folder;
+    auto session = SessionFile::open(folder.file("a.vitrine"), OpenMode::CreateOrOpen);
+    RunInfo info;
+    info.sweep = "rates";
+    const RunId run = session->createRun(info);
+    EXPECT_EQ(session->runs().front().sweep, "rates");
+    auto other = SessionFile::open(folder.file("b.vitrine"), OpenMode::CreateOrOpen);
+    EXPECT_EQ(other->run(session->copyRunTo(run, *other)).sweep, "rates") << "a copy stays in its group";
+    session->setSweep(run, "");
+    EXPECT_EQ(session->run(run).sweep, "");
+    EXPECT_THROW(session->setSweep(run + 1, "rates"), base::BadInput);
+    session->setSweep(run, "more");
+    session->deleteRun(run);
+    EXPECT_EQ(session->createRun({}), run + 1);
+    EXPECT_EQ(session->runs().front().sweep, "");
+}
+
+TEST(SessionFile, KeepsTextsOfItsOwn) {
+    const test::TempFolder folder;
+    auto session = SessionFile::open(folder.file("a.vitrine"), OpenMode::CreateOrOpen);
+    EXPECT_FALSE(session->sessionText("queue"));
+    session->putSessionText("queue", "one");
+    session->putSessionText("queue", "two");
+    EXPECT_EQ(session->sessionText("queue"), "two");
+    session->putSessionText("queue", "");
+    EXPECT_FALSE(session->sessionText("queue"));
+}
+
 } // namespace
 } // namespace vitrine::sessions

@@ -10,6 +10,7 @@ namespace vitrine::app {
 
 void addDoctor(CLI::App& app, CommandLine& line);
 void addRun(CLI::App& app, CommandLine& line);
+void addSweep(CLI::App& app, CommandLine& line);
 void addTokenize(CLI::App& app, CommandLine& line);
 void addLogits(CLI::App& app, CommandLine& line);
 void addGenerate(CLI::App& app, CommandLine& line);

@@ -189,6 +189,10 @@ void FinetuneLoop::evaluate(std::int64_t number) {
     mark(base::TrainingMark::Evaluated, begin, number, evalLosses_.back());
     requireFinite("validation loss", evalLosses_.back(), number);
     evalSteps_.push_back(number);
+    if (run_.sinks.metric) {
+        run_.sinks.metric("eval_step", static_cast<double>(number));
+        run_.sinks.metric("eval_loss", evalLosses_.back());
+    }
     if (board_ != nullptr) {
         const NamedMetric loss{"eval/loss", evalLosses_.back()};
         board_->write(number, std::span(&loss, 1));

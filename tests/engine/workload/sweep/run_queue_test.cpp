@@ -247,7 +247,7 @@ TEST(RunQueue, ItsClockIsTheSumOfPlannedTimesAfterEveryMove) {
 SweepPlan ratePlan() {
     SweepPlan plan;
     plan.name = "rates";
-    plan.base = R"({"vitrine": 1, "workload": "finetune", "model": "synthetic:tiny"})";
+    plan.base = R"({"vitrine": 1, "workload": "finetune", "model": "synthetic:tiny-gpt-oss", "prompt_length": 64})";
     plan.options = {{"lr", {"1e-4", "2e-4", "4e-4"}}};
     plan.rule = StopRule{0.1, 150};
     return plan;

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Runs a sweep to its end on one host: prices its runs, holds back what does not fit, starts one after the other, ends
+// what the rule ends, and keeps the queue in the session after each change, so that another call can go on with it.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "app/runner/host/run_host.h"
+#include "base/stop.h"
+#include "engine/workload/sweep/run_queue.h"
+#include "sessions/session_file.h"
+
+namespace vitrine::app {
+
+/// The text of a session that holds the queue.
+inline constexpr const char* kQueueText = "queue";
+
+/// What happens, for a person who watches. Called on the thread of run() or on that of a run.
+struct SweepListener {
+    std::function<void(const engine::QueuedRun& run)> priced;
+    std::function<void(const engine::QueuedRun& run)> started, ended;
+    std::function<void(const engine::QueuedRun& run)> evaluated;
+    std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)> progress;
+};
+
+class SweepDriver {
+public:
+    /// `sessionFile` empty: nothing is kept. Throws BadInput for a session that cannot be had.
+    SweepDriver(RunHost& host, const std::string& sessionFile, SweepListener listener);
+    SweepDriver(const SweepDriver&) = delete; // the run's thread holds its address
+    SweepDriver& operator=(const SweepDriver&) = delete;
+    ~SweepDriver() = default;
+
+    /// Adds the sweep to the queue of the session; its name there is returned. Throws BadInput.
+    std::string add(engine::SweepPlan plan);
+    /// Takes up the sweep of this name that was interrupted or paused: what has ended stays so. Throws BadInput where
+    /// the session has no such sweep, or one with other values.
+    void resume(const engine::SweepPlan& plan);
+
+    /// Runs what waits of this sweep. Returns when nothing of it can start any more.
+    void run(const std::string& sweep);
+    /// Ends after the run that is going on. Any thread.
+    void stopAfterRun();
+
+    const engine::RunQueue& queue() const { return queue_; } ///< not while run() is going on
+    /// The results of a run of this call, JSON; empty: it has none.
+    const std::string& metrics(std::int64_t number) const;
+
+private:
+    void price(const std::string& sweep);
+    void runOne(std::int64_t number);
+    void take(std::int64_t number, const nlohmann::json& message);
+    void finish(std::int64_t number, const RunOutcome& outcome);
+    void keep();
+    std::optional<std::int64_t> nextOf(const std::string& sweep) const;
+
+    RunHost& host_;
+    std::string file_;
+    SweepListener listener_;
+    std::unique_ptr<sessions::SessionFile> session_; ///< null: none
+    engine::RunQueue queue_;
+    std::map<std::int64_t, std::string> metrics_;
+    std::mutex mutex_; ///< of queue_ while a run is going on
+    std::atomic<bool> stopping_ = false;
+    base::StopSource pricing_;
+    bool endedByRule_ = false; ///< the run that is going on
+};
+
+} // namespace vitrine::app

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/sweep/queue_progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json_values.h"
+#include "engine/workload/common/workload.h"
+#include "engine/workload/experiment/results.h"
+#include "engine/workload/planner/plan_changes.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// Steps that a plan of a training run stands for; 0: not known.
+double plannedSteps(const Experiment& experiment, const Json& metrics) {
+    if (!takesOption(experiment, "steps") || !takesOption(experiment, "epochs")) {
+        return 0;
+    }
+    if (const auto steps = experiment.maybeInteger("steps")) {
+        return static_cast<double>(*steps);
+    }
+    const double sequences = numberOf(metrics, result::kSequences).value_or(0);
+    const auto batch = static_cast<double>(experiment.maybeInteger("batch").value_or(1) *
+                                           std::max<std::int64_t>(experiment.integer("accumulate"), 1));
+    return std::ceil(sequences / std::max(batch, 1.0)) * static_cast<double>(experiment.integer("epochs"));
+}
+
+/// "checkpoint offload and rank 4"
+std::string changeWords(const Experiment& changed, const PlanChange& change) {
+    std::string out;
+    for (const OptionEdit& edit : change.edits) {
+        out += (out.empty() ? "" : " and ") + sweepRunName({{edit.key, changed.valueText(edit.key)}});
+    }
+    return out;
+}
+
+/// The experiment itself with a change that was found for its plan; nothing where it does not take it.
+std::optional<Experiment> withChange(const Experiment& experiment, const PlanChange& change) {
+    try {
+        return Experiment::parse(edited(experiment, change.edits).toJson(), "experiment");
+    } catch (const base::Error&) {
+        return std::nullopt;
+    }
+}
+
+void addNearest(QueuePrice& out, const Experiment& experiment, const Experiment& plan, double before,
+                PlanPricer& pricer, const base::StopToken& stop) {
+    for (const PlanChange& change : fittingChanges(pricer, plan, 0, stop)) {
+        if (!change.price.fits) {
+            continue;
+        }
+        if (change.otherDevice) {
+            if (out.nearest.empty()) {
+                out.nearest =
+                    fmt::format("no change or pair fits; {} does", edited(plan, change.edits).text("device_profile"));
+            }
+            continue;
+        }
+        if (const auto changed = withChange(experiment, change)) {
+            out.nearest = changeWords(*changed, change);
+            out.nearestSpec = changed->jsonText();
+            out.nearestPeak = change.price.reserved;
+            out.nearestTime = before > 0 && change.price.seconds > 0 ? change.price.seconds / before : 0;
+            return;
+        }
+    }
+}
+
+} // namespace
+
+bool takeMetric(QueuedRun& run, std::string_view name, double value) {
+    if (name == "loss") {
+        run.loss = value;
+    } else if (name == "tokens_per_second") {
+        run.tokensPerSecond = value;
+    } else if (name == "eval_step") {
+        run.step = std::max(run.step, static_cast<std::int64_t>(value));
+    } else if (name == "eval_loss") {
+        run.evaluations.push_back({run.step, value});
+        return true;
+    }
+    return false;
+}
+
+void takeProgress(QueuedRun& run, std::string_view what, std::uint64_t done, std::uint64_t total) {
+    if (what.starts_with("Training")) {
+        run.step = static_cast<std::int64_t>(done);
+        run.steps = static_cast<std::int64_t>(total);
+    }
+}
+
+void takeResults(QueuedRun& run, std::string_view metricsJson) {
+    const Json metrics = base::parsedObject(metricsJson);
+    const Json &steps = rowsOf(metrics, result::kEvalSteps), &losses = rowsOf(metrics, result::kEvalLosses);
+    std::vector<QueueEvaluation> evaluations;
+    for (std::size_t i = 0; i < std::min(steps.size(), losses.size()); ++i) {
+        if (steps[i].is_number() && losses[i].is_number()) {
+            evaluations.push_back({steps[i].get<std::int64_t>(), losses[i].get<double>()});
+        }
+    }
+    if (!evaluations.empty()) {
+        run.evaluations = std::move(evaluations);
+    }
+    if (const Json& all = rowsOf(metrics, result::kLosses); !all.empty() && all.back().is_number()) {
+        run.loss = all.back().get<double>();
+        run.step = static_cast<std::int64_t>(all.size());
+    }
+    run.steps =
+        static_cast<std::int64_t>(countOf(metrics, result::kSteps).value_or(static_cast<std::uint64_t>(run.steps)));
+    run.peak = countOf(metrics, result::kPeakReservedBytes).value_or(countOf(metrics, result::kPeakBytes).value_or(0));
+    if (const auto error = metrics.find("error"); run.peak == 0 && error != metrics.end() && error->is_object()) {
+        // What it held when memory did not suffice, and what it asked for.
+        run.peak =
+            base::bytesAt(*error, "held_bytes").value_or(0) + base::bytesAt(*error, "requested_bytes").value_or(0);
+    }
+}
+
+QueuePrice priceQueued(const Experiment& experiment, const Experiment& plan, PlanPricer& pricer,
+                       const base::StopToken& stop) {
+    QueuePrice out;
+    try {
+        const Json metrics = planExperiment(plan, WorkloadSinks{}, stop);
+        const double step = numberOf(metrics, result::kStepSecondsEstimate).value_or(0);
+        out.peak =
+            countOf(metrics, result::kPeakReservedBytes).value_or(countOf(metrics, result::kPeakBytes).value_or(0));
+        out.budget = countOf(metrics, result::kBudgetBytes).value_or(0);
+        out.fits = flagOf(metrics, result::kFits).value_or(true);
+        out.seconds = step * plannedSteps(experiment, metrics);
+        if (!out.fits) {
+            addNearest(out, experiment, plan, step, pricer, stop);
+        }
+    } catch (const base::Cancelled&) {
+        throw;
+    } catch (const std::exception& error) {
+        out.error = error.what();
+    }
+    return out;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a run of the queue reports while it works and when it ends, and what it is planned to take.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/stop.h"
+#include "engine/workload/planner/plan_price.h"
+#include "engine/workload/sweep/run_queue.h"
+
+namespace vitrine::engine {
+
+/// A live value: "loss", "tokens_per_second", "eval_step" and then "eval_loss". True where an evaluation came.
+bool takeMetric(QueuedRun& run, std::string_view name, double value);
+/// "Training, loss ..": steps that were done, of all.
+void takeProgress(QueuedRun& run, std::string_view what, std::uint64_t done, std::uint64_t total);
+/// The results of an ended run, JSON: evaluations, the last loss, steps, the peak, and what failed of memory.
+void takeResults(QueuedRun& run, std::string_view metricsJson);
+
+/// What the planner says of an experiment. `plan` is the same experiment as a plan of the machine that will run it.
+/// Where it does not fit, the nearest change is searched: single changes, then pairs, by time. Throws Cancelled.
+QueuePrice priceQueued(const Experiment& experiment, const Experiment& plan, PlanPricer& pricer,
+                       const base::StopToken& stop);
+
+} // namespace vitrine::engine

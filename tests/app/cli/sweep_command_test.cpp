@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Sweeps by the built program: what stands in the session, what is held back, what a failure leaves alone.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sessions/session_file.h"
+#include "tests/app/program.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using sessions::OpenMode;
+using sessions::SessionFile;
+using test::ProgramResult;
+using test::TempFolder;
+using testing::HasSubstr;
+
+class SweepCommand : public testing::Test {
+protected:
+    std::string spec(const json& more = json::object()) {
+        json out = {{"vitrine", 1},
+                    {"workload", "finetune"},
+                    {"model", "synthetic:tiny-gpt-oss"},
+                    {"backend", "cpu"},
+                    {"prompt_length", 32},
+                    {"steps", 4},
+                    {"rank", 2},
+                    {"seed", 7}};
+        out.update(more);
+        const std::string path = folder_.file("tune.json");
+        std::ofstream(path) << out.dump();
+        return path;
+    }
+    std::string session() const { return folder_.file("runs.vitrine"); }
+    ProgramResult sweep(const std::string& file, std::vector<std::string> more) {
+        std::vector<std::string> words{"sweep", file, "--session", session(), "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        return test::vitrine(words);
+    }
+    static json runsOf(const ProgramResult& result) {
+        return json::parse(result.out, nullptr, false).value("runs", json::array());
+    }
+
+    TempFolder folder_;
+};
+
+TEST_F(SweepCommand, RunsEveryCombinationAsOneGroupOfTheSession) {
+    const ProgramResult result = sweep(spec(), {"--vary", "lr=0.001,0.01", "--vary", "rank=2,4"});
+    ASSERT_EQ(result.exitCode, 0) << result.err;
+    const json runs = runsOf(result);
+    ASSERT_EQ(runs.size(), 4U);
+    double last = 0;
+    for (const json& run : runs) {
+        EXPECT_EQ(run["status"], "finished");
+        EXPECT_GE(run["loss"].get<double>(), last) << "sorted by loss";
+        last = run["loss"];
+        EXPECT_EQ(run["metrics"]["losses"].size(), 4U);
+    }
+    EXPECT_EQ(runs[0]["above_best"], 0);
+    const auto file = SessionFile::open(session(), OpenMode::ReadOnly);
+    ASSERT_EQ(file->runs().size(), 4U);
+    for (const sessions::RunInfo& run : file->runs()) {
+        EXPECT_EQ(run.sweep, "tune");
+    }
+    EXPECT_EQ(file->runs().front().name, "lr 0.001, rank 2");
+}
+
+TEST_F(SweepCommand, GoesOnAfterAFailure) {
+    const ProgramResult result = sweep(spec({{"model", folder_.file("missing")}}),
+                                       {"--vary", "model=" + folder_.file("missing") + ",synthetic:tiny-gpt-oss"});
+    EXPECT_EQ(result.exitCode, 1) << result.err;
+    const json runs = runsOf(result);
+    ASSERT_EQ(runs.size(), 2U);
+    EXPECT_EQ(runs[0]["status"], "finished");
+    EXPECT_EQ(runs[1]["status"], "failed");
+    EXPECT_THAT(runs[1]["reason"].get<std::string>(), HasSubstr("missing"));
+}
+
+TEST_F(SweepCommand, HoldsBackWhatDoesNotFit) {
+    const ProgramResult result = sweep(spec(), {"--vary", "vram_budget=1MiB,8GiB"});
+    EXPECT_EQ(result.exitCode, 1) << result.err;
+    const json runs = runsOf(result);
+    ASSERT_EQ(runs.size(), 2U);
+    EXPECT_EQ(runs[0]["status"], "finished");
+    EXPECT_EQ(runs[1]["status"], "does not fit");
+    EXPECT_GT(runs[1]["needed_bytes"], 1 << 20);
+    EXPECT_FALSE(runs[1].contains("loss")) << "a run that has not run has no value";
+}
+
+TEST_F(SweepCommand, GoesOnAfterItWasKilled) {
+    const std::string file = spec({{"steps", 60}});
+    test::Program killed(std::vector<std::string>{"sweep", file, "--session", session(), "--vary", "rank=2,4,8"});
+    ASSERT_TRUE(killed.waitForOutput("#1 rank 2: finished"));
+    killed.signal(SIGKILL);
+    killed.wait();
+    const ProgramResult again = sweep(file, {"--vary", "rank=2,4,8", "--resume"});
+    EXPECT_EQ(again.exitCode, 0) << again.err;
+    std::size_t finished = 0;
+    for (const json& run : runsOf(again)) {
+        finished += run["status"] == "finished" ? 1 : 0;
+        EXPECT_EQ(run["number"] == 1, run["metrics"].empty()) << "the first run is not made again";
+    }
+    EXPECT_EQ(finished, 3U);
+}
+
+TEST_F(SweepCommand, DoesNotGoOnWithOtherValues) {
+    ASSERT_EQ(sweep(spec(), {"--vary", "rank=2"}).exitCode, 0);
+    const ProgramResult other = sweep(spec(), {"--vary", "rank=8", "--resume"});
+    EXPECT_EQ(other.exitCode, 2);
+    EXPECT_THAT(other.err + other.out, HasSubstr("varies other values"));
+    EXPECT_EQ(sweep(spec(), {"--vary", "rank=2", "--resume", "--name", "nothing"}).exitCode, 2);
+}
+
+TEST_F(SweepCommand, SkipsWhatHasEndedWhenItGoesOn) {
+    ASSERT_EQ(sweep(spec(), {"--vary", "rank=2,4"}).exitCode, 0);
+    const ProgramResult again = sweep(spec(), {"--vary", "rank=2,4", "--resume"});
+    EXPECT_EQ(again.exitCode, 0) << again.err;
+    EXPECT_EQ(SessionFile::open(session(), OpenMode::ReadOnly)->runs().size(), 2U);
+}
+
+TEST_F(SweepCommand, NamesWhatIsWrongBeforeAnythingRuns) {
+    for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"--vary", "rank=x"}, "--vary: rank"},
+             {{"--vary", "rank=2", "--vary", "rank=4"}, "twice"},
+             {{"--vary", "rank=2", "--stop-rule", "0.1"}, "--stop-rule"}}) {
+        const ProgramResult result = sweep(spec(), words);
+        EXPECT_EQ(result.exitCode, 2);
+        EXPECT_THAT(result.err + result.out, HasSubstr(what));
+    }
+    EXPECT_FALSE(std::filesystem::exists(session()));
+}
+
+} // namespace
+} // namespace vitrine
