@@ -144,6 +144,10 @@ void HostRunController::onMessage(const std::string& line) {
     }
 }
 
+std::string HostRunController::asPlan(const std::string& experimentJson) const {
+    return planOf(experimentJson).jsonText();
+}
+
 quint64 HostRunController::price(const std::string& experimentJson) {
     const std::lock_guard lock(mutex_);
     waiting_ = Request{++lastTicket_, experimentJson};

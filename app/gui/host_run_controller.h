@@ -37,6 +37,7 @@ public:
     quint64 keptBytes() const override { return keptBytes_; }
     quint64 price(const std::string& experimentJson) override;
     quint64 rehearse(const std::string& experimentJson) override;
+    std::string asPlan(const std::string& experimentJson) const override;
 
 private:
     void onMessage(const std::string& line);

@@ -57,6 +57,9 @@ public:
     /// priced() carries the ticket that this returned. A run in progress does not hold it up.
     virtual quint64 price(const std::string& experimentJson) = 0;
 
+    /// The experiment as a plan of what would run it, for pricing on another thread. Throws what is wrong with it.
+    virtual std::string asPlan(const std::string& experimentJson) const;
+
     /// Runs an experiment as a plan on the Meta backend, in the background, and hands over its events. A later call
     /// replaces one that has not begun; rehearsed() carries the ticket. 0: this controller cannot.
     virtual quint64 rehearse(const std::string& experimentJson);
@@ -76,6 +79,10 @@ signals:
     /// Null when the plan failed; `error` says why.
     void rehearsed(quint64 ticket, std::shared_ptr<const profiler::RunTimeline> timeline, const QString& error);
 };
+
+inline std::string RunController::asPlan(const std::string& experimentJson) const {
+    return experimentJson;
+}
 
 inline quint64 RunController::rehearse(const std::string&) {
     return 0;

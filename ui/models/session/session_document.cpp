@@ -194,6 +194,21 @@ void SessionDocument::readTexts(RunId id, QObject* context, std::function<void(s
         });
 }
 
+void SessionDocument::readSessionText(const std::string& name, QObject* context,
+                                      std::function<void(std::optional<std::string>)> done) {
+    if (!worker_) {
+        return;
+    }
+    worker_->post(
+        [worker = worker_.get(), name, guard = QPointer<QObject>(context), body = std::move(done)](SessionFile& f) {
+            worker->toGui([text = f.sessionText(name), guard, body](SessionDocument&) mutable {
+                if (guard) {
+                    body(std::move(text));
+                }
+            });
+        });
+}
+
 void SessionDocument::readNotes(RunId id, QObject* context,
                                 std::function<void(std::vector<sessions::TimelineNote>)> done) {
     if (!worker_) {

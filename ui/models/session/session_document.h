@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,9 @@ public:
     void edit(std::function<void(sessions::SessionFile&)> job);
     /// Reads all texts of a run on the worker and hands them to `done` on the GUI thread, unless `context` has gone.
     void readTexts(sessions::RunId id, QObject* context, std::function<void(std::vector<sessions::RunText>)> done);
+    /// A text of the session itself, such as the queue; nothing where it has none.
+    void readSessionText(const std::string& name, QObject* context,
+                         std::function<void(std::optional<std::string>)> done);
     void readNotes(sessions::RunId id, QObject* context, std::function<void(std::vector<sessions::TimelineNote>)> done);
 
     /// For tests and for values that no file holds: shows these runs and timelines as if they had been read.

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The queue of the desktop program: prices what waits, starts the next run when nothing runs, ends what the rule ends,
+// and keeps the queue in the session after each change of state. A queue that comes with a session never starts by
+// itself. Belongs to the GUI thread. A run that is started elsewhere makes the queue wait for its end.
+
+#include <QObject>
+#include <QString>
+#include <optional>
+#include <string>
+
+#include "engine/workload/sweep/run_queue.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/common/run_controller.h"
+#include "ui/models/session/session_document.h"
+
+namespace vitrine::ui {
+
+class QueueRunner final : public QObject {
+    Q_OBJECT
+
+public:
+    /// `runs` may be null: nothing can be started then.
+    QueueRunner(SessionDocument* document, RunController* runs, QObject* parent);
+
+    const engine::RunQueue& queue() const { return queue_; }
+    bool canRun() const { return runs_ != nullptr; }
+    bool pricing() const { return pricing_.busy(); }
+    /// Where runs go when no session is open; empty: they are not kept.
+    void setFile(const QString& file) { file_ = file; }
+
+    // Changes; each is kept in the session.
+    /// Adds an experiment; it starts at once where nothing runs. Returns its number.
+    std::int64_t add(const std::string& experimentJson);
+    /// Adds a sweep. Returns its name; throws base::BadInput.
+    std::string addSweep(const engine::SweepPlan& plan);
+    void remove(std::int64_t number);
+    void move(std::int64_t number, std::size_t place);
+    void hold(std::int64_t number, bool on);
+    /// Takes the nearest change that fits.
+    void useNearest(std::int64_t number);
+    /// Ends the running one, or an interrupted one that is not gone on with.
+    void end(std::int64_t number);
+    void endSweep(const std::string& sweep);
+    void pauseAfterRun(bool on);
+    void resume();
+    void setGoOnAfterFailure(bool on);
+    void setRule(const std::string& sweep, const std::optional<engine::StopRule>& rule);
+
+signals:
+    void changed();  ///< order, states, prices, rules
+    void progress(); ///< the running one has come further
+    void failed(const QString& sentence);
+
+private:
+    void load();
+    void keep();
+    void settle(); ///< after a change: keep, price, start
+    void priceNext();
+    void startNext();
+    void onStarted(qint64 run);
+    void onMetric(const QString& name, double value);
+    void onEnded(const QString& status, const QString& error, const QString& metrics);
+    void finish(engine::QueueState state, const QString& reason);
+    engine::QueuedRun* current();
+
+    SessionDocument* document_;
+    RunController* runs_;
+    engine::RunQueue queue_;
+    LatestJob<engine::QueuePrice> pricing_;
+    QString file_, loadedFrom_;
+    std::int64_t own_ = 0; ///< number of the run that this queue has started; 0: none
+    bool endedByRule_ = false, endedByUser_ = false, loading_ = false;
+};
+
+} // namespace vitrine::ui
