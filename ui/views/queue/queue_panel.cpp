@@ -1,0 +1,496 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/queue/queue_panel.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/workload/experiment/option_table.h"
+#include "engine/workload/experiment/workload_table.h"
+#include "engine/workload/sweep/sweep_table.h"
+#include "ui/models/common/format.h"
+#include "ui/models/queue/queue_words.h"
+#include "ui/models/run/experiment_form.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/chip_row.h"
+#include "ui/widgets/plots/fact_rows.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kSide = 12;
+constexpr std::size_t kFixedShown = 9;
+
+QVBoxLayout* tightColumn(QWidget* parent, int top, int bottom) {
+    auto* column = new QVBoxLayout(parent);
+    column->setContentsMargins(kSide, top, kSide, bottom);
+    column->setSpacing(6);
+    return column;
+}
+
+QStringList textsOf(const std::vector<std::string>& values) {
+    QStringList out;
+    for (const std::string& value : values) {
+        out << QString::fromStdString(value);
+    }
+    return out;
+}
+
+/// The list of chips after a text was typed: checked by the option, without values that are there already.
+QStringList withTyped(const std::string& key, const QStringList& before, const QString& typed) {
+    QStringList out = before;
+    for (const std::string& value : engine::parseSweepValues(key, typed.toStdString())) {
+        const QString text = QString::fromStdString(value);
+        engine::parseSweepValues(
+            key, (out.isEmpty() ? text : out.join(QLatin1Char(',')) + QLatin1Char(',') + text).toStdString());
+        out << text;
+    }
+    return out;
+}
+
+/// Whether an option can vary: it has one value and names no output.
+bool canVary(const engine::OptionSpec& option, const engine::Workload& workload) {
+    using engine::OptionType;
+    const bool list = option.type == OptionType::TokenList || option.type == OptionType::TextList ||
+                      option.type == OptionType::KeyValues;
+    const bool output =
+        std::ranges::find(workload.outputs, option.key, &engine::WorkloadOutput::key) != workload.outputs.end();
+    return !list && !output && option.key != "plan" && engine::optionApplies(option, workload.name, false);
+}
+
+} // namespace
+
+QueuePanel::QueuePanel()
+    : header_(new DockHeader(tr("Sweep"))), copy_(new QPushButton(tr("Copy to a new sweep"), header_)) {
+    setFrameShape(QFrame::NoFrame);
+    setWidgetResizable(true);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    copy_->setFlat(true);
+    setControlHeight(copy_, 22);
+    header_->addControl(copy_);
+    connect(copy_, &QPushButton::clicked, this, &QueuePanel::copyWanted);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, this);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    buildSweep(content);
+    fixedHead_ = new DockHeader(tr("What is fixed"), content);
+    fixed_ = new FactRows(tr("What is fixed"), content);
+    column->addWidget(fixedHead_);
+    column->addWidget(fixed_);
+    buildRule(content);
+    buildAgainst(content);
+    column->addStretch(1);
+    setWidget(content);
+}
+
+void QueuePanel::buildSweep(QWidget* content) {
+    auto* column = static_cast<QVBoxLayout*>(content->layout());
+    sweepBox_ = new QWidget(content);
+    auto* rows = new QVBoxLayout(sweepBox_);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    auto* top = new QWidget(sweepBox_);
+    auto* words = tightColumn(top, 8, 8);
+    words->setSpacing(0);
+    auto* line = new QHBoxLayout;
+    number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, top);
+    shape_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, top);
+    line->addWidget(number_, 0, Qt::AlignBottom);
+    line->addSpacing(6);
+    line->addWidget(shape_, 1, Qt::AlignBottom);
+    words->addLayout(line);
+    times_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, top);
+    times_->setWordWrap(true);
+    words->addWidget(times_);
+    rows->addWidget(top);
+    variesHead_ = new DockHeader(tr("What varies"), sweepBox_);
+    rows->addWidget(variesHead_);
+    auto* varies = new QWidget(sweepBox_);
+    auto* list = tightColumn(varies, 8, 8);
+    chips_ = new QVBoxLayout;
+    chips_->setSpacing(9);
+    list->addLayout(chips_);
+    auto* choice = new QHBoxLayout;
+    choice->addWidget(new TextLabel(tr("Order"), TypeRole::Table, TextColor::Text2, false, varies));
+    order_ = new QComboBox(varies);
+    order_->addItems({tr("as given"), tr("from the middle out")});
+    order_->setAccessibleName(tr("Order of the runs"));
+    another_ = new QComboBox(varies);
+    another_->setAccessibleName(tr("Vary another option"));
+    for (QComboBox* box : {order_, another_}) {
+        setControlHeight(box, 24);
+    }
+    choice->addWidget(order_);
+    choice->addStretch(1);
+    choice->addWidget(another_);
+    list->addLayout(choice);
+    auto* starts = new QHBoxLayout;
+    start_ = new QPushButton(tr("Add the sweep"), varies);
+    setPrimary(start_);
+    cancel_ = new QPushButton(tr("Cancel"), varies);
+    starts->addWidget(start_);
+    starts->addWidget(cancel_);
+    starts->addStretch(1);
+    list->addLayout(starts);
+    rows->addWidget(varies);
+    column->addWidget(sweepBox_);
+    connect(order_, &QComboBox::activated, this, [this] { updateDraft(); });
+    connect(another_, &QComboBox::activated, this, [this](int index) {
+        const std::string key = another_->itemData(index).toString().toStdString();
+        if (draft_ && !key.empty()) {
+            const auto base = engine::Experiment::read(draft_->base);
+            const std::string now = base ? base->valueText(key) : std::string();
+            draft_->options.push_back({key, now.empty() ? std::vector<std::string>() : std::vector{now}});
+            showPlan(*draft_, true);
+            updateDraft();
+            rows_.at(key)->field()->setFocus();
+        }
+    });
+    connect(start_, &QPushButton::clicked, this, [this] {
+        if (draft_) {
+            emit sweepWanted(*draft_);
+        }
+    });
+    connect(cancel_, &QPushButton::clicked, this, [this] {
+        endDraft();
+        emit draftEnded();
+    });
+}
+
+void QueuePanel::buildRule(QWidget* content) {
+    ruleBox_ = new QWidget(content);
+    auto* rows = new QVBoxLayout(ruleBox_);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    ruleHead_ = new DockHeader(tr("Stop rule"), ruleBox_);
+    rows->addWidget(ruleHead_);
+    auto* body = new QWidget(ruleBox_);
+    auto* column = tightColumn(body, 8, 8);
+    rule_ = new QCheckBox(tr("End a run whose evaluation loss is"), body);
+    column->addWidget(rule_);
+    const auto field = [&](QLineEdit*& edit, const QString& value, const QString& before, const QString& after,
+                           const QString& name) {
+        auto* row = new QHBoxLayout;
+        row->setContentsMargins(22, 0, 0, 0);
+        if (!before.isEmpty()) {
+            row->addWidget(new TextLabel(before, TypeRole::Table, TextColor::Text1, false, body));
+        }
+        edit = new QLineEdit(value, body);
+        edit->setFixedWidth(64);
+        edit->setAccessibleName(name);
+        setControlHeight(edit, 24);
+        row->addWidget(edit);
+        if (!after.isEmpty()) {
+            row->addWidget(new TextLabel(after, TypeRole::Table, TextColor::Text1, false, body));
+        }
+        row->addStretch(1);
+        column->addLayout(row);
+        connect(edit, &QLineEdit::editingFinished, this, &QueuePanel::takeRule);
+    };
+    field(above_, QStringLiteral("0.100"), {}, tr("above the best at the same step,"), tr("Loss above the best"));
+    field(from_, QStringLiteral("0"), tr("not before step"), {}, tr("First step of the rule"));
+    connect(rule_, &QCheckBox::clicked, this, &QueuePanel::takeRule);
+    rows->addWidget(body);
+    content->layout()->addWidget(ruleBox_);
+}
+
+void QueuePanel::buildAgainst(QWidget* content) {
+    againstBox_ = new QWidget(content);
+    auto* rows = new QVBoxLayout(againstBox_);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    againstHead_ = new DockHeader({}, againstBox_);
+    against_ = new FactRows(tr("Against the rule"), againstBox_);
+    goesOn_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, againstBox_);
+    goesOn_->setWordWrap(true);
+    goesOn_->setContentsMargins(kSide, 2, kSide, 10);
+    rows->addWidget(againstHead_);
+    rows->addWidget(against_);
+    rows->addWidget(goesOn_);
+    buttons_ = new QWidget(content);
+    auto* row = new QHBoxLayout(buttons_);
+    row->setContentsMargins(kSide, 8, kSide, 8);
+    row->setSpacing(8);
+    live_ = new QPushButton(tr("Open in Live"), buttons_);
+    end_ = new QPushButton(buttons_);
+    endSweep_ = new QPushButton(tr("End the sweep"), buttons_);
+    for (QPushButton* button : {live_, end_, endSweep_}) {
+        setControlHeight(button, 22);
+        row->addWidget(button);
+    }
+    row->addStretch(1);
+    content->layout()->addWidget(againstBox_);
+    content->layout()->addWidget(buttons_);
+    connect(live_, &QPushButton::clicked, this, [this] { emit liveWanted(running_); });
+    connect(end_, &QPushButton::clicked, this, [this] { emit endWanted(running_); });
+    connect(endSweep_, &QPushButton::clicked, this, &QueuePanel::endSweepWanted);
+}
+
+QList<QWidget*> QueuePanel::stops() const {
+    return {order_, fixed_, rule_, against_, live_};
+}
+
+void QueuePanel::beginDraft(engine::SweepPlan plan) {
+    draft_ = std::move(plan);
+    header_->setTitle(tr("New sweep"));
+    copy_->hide();
+    againstBox_->hide();
+    buttons_->hide();
+    for (QWidget* box : {sweepBox_, ruleBox_}) {
+        box->show();
+    }
+    showPlan(*draft_, true);
+    updateDraft();
+}
+
+void QueuePanel::endDraft() {
+    draft_.reset();
+}
+
+void QueuePanel::setQueue(const engine::RunQueue& queue, const std::string& sweep, std::int64_t chosen,
+                          std::int64_t nowMs) {
+    if (draft_) {
+        return;
+    }
+    const auto plan = queue.sweeps().find(sweep);
+    const bool shown = plan != queue.sweeps().end();
+    sweepBox_->setVisible(shown);
+    ruleBox_->setVisible(shown);
+    copy_->setVisible(shown);
+    start_->hide();
+    cancel_->hide();
+    if (shown) {
+        header_->setTitle(tr("Sweep %1").arg(QString::fromStdString(sweep)));
+        showPlan(plan->second, false);
+        showCounts(queue, sweep, nowMs);
+    } else {
+        const engine::QueuedRun* run = queue.find(chosen);
+        header_->setTitle(run != nullptr ? runText(chosen) + QLatin1Char(' ') + QString::fromStdString(run->name)
+                                         : tr("Run"));
+        showFixed(run != nullptr ? run->spec : std::string(), nullptr);
+    }
+    showAgainst(queue, sweep);
+}
+
+void QueuePanel::showPlan(const engine::SweepPlan& plan, bool editable) {
+    filling_ = true;
+    showChips(plan, editable);
+    order_->setCurrentIndex(plan.order == engine::SweepOrder::FromTheMiddleOut ? 1 : 0);
+    order_->setEnabled(editable);
+    another_->setVisible(editable);
+    start_->setVisible(editable);
+    cancel_->setVisible(editable);
+    if (editable) {
+        another_->clear();
+        another_->addItem(tr("Vary another"));
+        const auto base = engine::Experiment::read(plan.base);
+        for (const engine::OptionSpec& option : engine::optionTable()) {
+            const bool varies =
+                std::ranges::find(plan.options, option.key, &engine::SweepOption::key) != plan.options.end();
+            if (base && !varies && canVary(option, base->workload())) {
+                const QString key = textOf(option.key);
+                another_->addItem(ExperimentForm::label(key), key);
+            }
+        }
+    }
+    showFixed(plan.base, &plan);
+    rule_->setChecked(plan.rule.has_value());
+    if (plan.rule) {
+        above_->setText(QString::number(plan.rule->above, 'f', 3));
+        from_->setText(QString::number(plan.rule->from));
+    }
+    filling_ = false;
+}
+
+void QueuePanel::showChips(const engine::SweepPlan& plan, bool editable) {
+    const bool same = rows_.size() == plan.options.size() &&
+                      std::ranges::all_of(plan.options, [&](const auto& option) { return rows_.contains(option.key); });
+    if (!same) {
+        for (const auto& [key, row] : rows_) {
+            row->hide();
+            row->deleteLater(); // one of them may be what called this
+        }
+        rows_.clear();
+        for (const engine::SweepOption& option : plan.options) {
+            auto* row = new ChipRow(
+                ExperimentForm::label(QString::fromStdString(option.key)),
+                [key = option.key](const QStringList& before, const QString& typed) {
+                    return withTyped(key, before, typed);
+                },
+                this);
+            chips_->addWidget(row);
+            rows_[option.key] = row;
+            connect(row, &ChipRow::valuesChanged, this, &QueuePanel::updateDraft);
+        }
+    }
+    for (const engine::SweepOption& option : plan.options) {
+        rows_[option.key]->setValues(textsOf(option.values));
+        rows_[option.key]->setEditable(editable);
+    }
+}
+
+void QueuePanel::showFixed(const std::string& spec, const engine::SweepPlan* plan) {
+    std::vector<FactRow> rows;
+    const auto experiment = engine::Experiment::read(spec);
+    if (experiment) {
+        rows.push_back({.name = tr("Workload"),
+                        .values = {{tr(std::string(experiment->workload().title).c_str())}},
+                        .muted = true});
+        for (const engine::OptionSpec& option : engine::optionTable()) {
+            const std::string key(option.key);
+            const bool varies = plan != nullptr &&
+                                std::ranges::find(plan->options, key, &engine::SweepOption::key) != plan->options.end();
+            const std::string value = experiment->has(key) ? experiment->valueText(key) : std::string();
+            if (varies || value.empty() || value == option.defaultText || rows.size() == kFixedShown) {
+                continue;
+            }
+            QString text = QString::fromStdString(value);
+            if (engine::namesFiles(option)) { // folders before the name are in the tool tip
+                text = text.section(QLatin1Char('/'), -1);
+            }
+            FactRow row{.name = ExperimentForm::label(QString::fromStdString(key)), .values = {{text}}, .muted = true};
+            row.tip = row.name + QStringLiteral(": ") + QString::fromStdString(value);
+            rows.push_back(std::move(row));
+        }
+    }
+    fixedHead_->setVisible(!rows.empty());
+    fixed_->setVisible(!rows.empty());
+    fixed_->setRows(std::move(rows), {});
+}
+
+void QueuePanel::showCounts(const engine::RunQueue& queue, const std::string& sweep, std::int64_t nowMs) {
+    const engine::SweepPlan& plan = queue.sweeps().find(sweep)->second;
+    QStringList shape;
+    for (const engine::SweepOption& option : plan.options) {
+        shape << QString::number(option.values.size());
+    }
+    double planned = 0, used = 0, saved = 0, left = 0;
+    std::size_t byRule = 0;
+    constexpr double kMs = 1000;
+    const std::vector<const engine::QueuedRun*> runs = queue.runsOf(sweep);
+    for (const engine::QueuedRun* run : runs) {
+        const double plannedSeconds = run->price ? run->price->seconds : 0;
+        planned += plannedSeconds;
+        const bool running = run->state == engine::QueueState::Running;
+        const double gone =
+            run->startedMs > 0 ? static_cast<double>((running ? nowMs : run->endedMs) - run->startedMs) / kMs : 0;
+        used += gone;
+        if (run->state == engine::QueueState::EndedByRule) {
+            ++byRule;
+            saved += std::max(plannedSeconds - gone, 0.0);
+        }
+        left += engine::hasEnded(run->state) ? 0 : engine::secondsLeft(*run, nowMs);
+    }
+    number_->setText(runs.size() == 1 ? tr("1 run") : tr("%1 runs").arg(runs.size()));
+    shape_->setText(shape.join(QStringLiteral(" x ")));
+    times_->setText(
+        tr("%1 planned: %2 used, %3 saved by the rule, %4 left.")
+            .arg(planned > 0 ? spanText(planned) : unknownText(), spanText(used), spanText(saved), spanText(left)));
+    ruleHead_->setTitle(byRule == 0   ? tr("Stop rule")
+                        : byRule == 1 ? tr("Stop rule, 1 run ended")
+                                      : tr("Stop rule, %1 runs ended").arg(byRule));
+}
+
+void QueuePanel::showAgainst(const engine::RunQueue& queue, const std::string& sweep) {
+    const engine::QueuedRun* run = queue.running();
+    running_ = run != nullptr ? run->number : 0;
+    buttons_->setVisible(run != nullptr);
+    const auto verdict = run != nullptr ? queue.verdict(run->number) : std::nullopt;
+    againstBox_->setVisible(verdict.has_value());
+    if (run == nullptr) {
+        return;
+    }
+    end_->setText(tr("End %1").arg(runText(run->number)));
+    endSweep_->setVisible(!sweep.empty());
+    if (!verdict) {
+        return;
+    }
+    const auto plan = queue.sweeps().find(run->sweep);
+    const std::optional<engine::StopRule> rule = plan != queue.sweeps().end() ? plan->second.rule : std::nullopt;
+    const auto three = [](double value) { return QString::number(value, 'f', 3); };
+    againstHead_->setTitle(rule ? tr("%1 against the rule").arg(runText(run->number))
+                                : tr("%1 against the best").arg(runText(run->number)));
+    FactRow loss{.name = tr("Evaluation loss"),
+                 .values = {{three(verdict->loss)}, {tr("at step %1").arg(countText(verdict->step)), TextColor::Text3}},
+                 .strong = true,
+                 .muted = true};
+    FactRow best{.name = tr("Best at that step"),
+                 .values = {{three(verdict->best)}, {runText(verdict->bestNumber), TextColor::Text3}},
+                 .muted = true};
+    FactRow above{.name = tr("Above it"),
+                  .values = {{verdict->above > 0 ? QStringLiteral("▲ +") + three(verdict->above) : QStringLiteral("="),
+                              verdict->above > 0 ? TextColor::Bad : TextColor::Good},
+                             {rule ? tr("limit %1").arg(three(rule->above)) : QString(), TextColor::Text3}},
+                  .muted = true};
+    against_->setRows({loss, best, above}, {});
+    goesOn_->setText(verdict->ends ? tr("The rule ends it.")
+                     : rule && verdict->step < rule->from
+                         ? tr("It goes on: the rule begins at step %1.").arg(countText(rule->from))
+                         : tr("It goes on."));
+}
+
+std::optional<engine::StopRule> QueuePanel::ruleOfFields() const {
+    bool good = false, whole = false;
+    const double above = above_->text().toDouble(&good);
+    const qint64 from = from_->text().toLongLong(&whole);
+    const bool right = good && above >= 0 && whole && from >= 0;
+    return right ? std::optional(engine::StopRule{above, from}) : std::nullopt;
+}
+
+void QueuePanel::takeRule() {
+    if (filling_) {
+        return;
+    }
+    const auto rule = ruleOfFields();
+    setAlarming(above_, !rule);
+    setAlarming(from_, !rule);
+    if (!rule) {
+        return;
+    }
+    const std::optional<engine::StopRule> chosen = rule_->isChecked() ? rule : std::nullopt;
+    if (draft_) {
+        draft_->rule = chosen;
+    } else {
+        emit ruleChanged(chosen);
+    }
+}
+
+void QueuePanel::updateDraft() {
+    if (!draft_ || filling_) {
+        return;
+    }
+    std::size_t count = 1;
+    for (engine::SweepOption& option : draft_->options) {
+        option.values.clear();
+        for (const QString& value : rows_.at(option.key)->values()) {
+            option.values.push_back(value.toStdString());
+        }
+        count *= option.values.size();
+    }
+    draft_->order = order_->currentIndex() == 1 ? engine::SweepOrder::FromTheMiddleOut : engine::SweepOrder::AsGiven;
+    QString wrong;
+    try {
+        count = engine::sweepRuns(*draft_).size();
+    } catch (const base::Error& error) {
+        wrong = QString::fromStdString(error.message());
+    }
+    const bool some = !draft_->options.empty() && count > 0;
+    number_->setText(count == 1 ? tr("1 run") : tr("%1 runs").arg(count));
+    shape_->setText({});
+    times_->setText(!wrong.isEmpty()          ? wrong
+                    : draft_->options.empty() ? tr("Choose an option that varies.")
+                    : !some                   ? tr("Give each option a value.")
+                                              : tr("Memory and time are planned when it is added."));
+    start_->setEnabled(some && wrong.isEmpty());
+}
+
+} // namespace vitrine::ui
