@@ -96,6 +96,7 @@ SweepTable sweepTable(const RunQueue& queue, std::string_view sweep) {
     std::ranges::stable_sort(out.rows, [&](const SweepRow& a, const SweepRow& b) { return rank(a) < rank(b); });
     if (!out.rows.empty() && out.rows.front().state == QueueState::Finished && out.rows.front().loss) {
         out.rows.front().best = true;
+        out.rows.front().aboveBest = 0;
     }
     countStates(out);
     return out;

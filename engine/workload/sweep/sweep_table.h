@@ -22,7 +22,7 @@ struct SweepRow {
     /// The newest evaluation; of an ended run without evaluations its last loss. Nothing for a run that has neither.
     std::optional<double> loss;
     std::int64_t lossStep = 0;       ///< of `loss`
-    std::optional<double> aboveBest; ///< 0: it has the best loss at its step; nothing: no other run is comparable
+    std::optional<double> aboveBest; ///< 0: it is the best; nothing: no other run is comparable
     std::int64_t steps = 0;          ///< that were made
     bool best = false;               ///< of the runs that are done
 };

@@ -64,9 +64,13 @@ void RunView::buildHeader() {
     for (const engine::Workload* workload : workloads_) {
         titles << tr(std::string(workload->title).c_str());
     }
+    titles << tr("Queue");
     segments_ = header()->addSegments(titles, tr("Workload"));
     connect(segments_, &SegmentedControl::currentChanged, this, [this](int index) {
-        if (!filling_) {
+        if (index == static_cast<int>(workloads_.size())) {
+            showFormsWorkload(); // the queue is a view of its own, this page keeps its place
+            emit openView(QStringLiteral("queue"));
+        } else if (!filling_) {
             form_.setWorkload(textOf(workloads_[static_cast<std::size_t>(index)]->name));
         }
     });
@@ -159,10 +163,21 @@ bool RunView::startsHere(const std::string& workload) const {
     return std::ranges::find(workloads_, engine::findWorkload(workload)) != workloads_.end();
 }
 
-void RunView::onFormReloaded() {
-    filling_ = true;
+void RunView::showFormsWorkload() {
     const auto workload = std::ranges::find(workloads_, form_.row());
     segments_->setCurrent(workload == workloads_.end() ? 0 : static_cast<int>(workload - workloads_.begin()));
+}
+
+void RunView::showPage(const QString& page) {
+    const auto index = static_cast<std::size_t>(page.toUInt());
+    if (index < workloads_.size() && workloads_[index] != form_.row()) {
+        form_.setWorkload(textOf(workloads_[index]->name));
+    }
+}
+
+void RunView::onFormReloaded() {
+    filling_ = true;
+    showFormsWorkload();
     promptBox_->setVisible(form_.applies(QStringLiteral("prompt")));
     if (prompt_->toPlainText() != form_.text(QStringLiteral("prompt"))) {
         prompt_->setPlainText(form_.text(QStringLiteral("prompt")));

@@ -36,6 +36,7 @@ public:
     bool settled() const override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
+    void showPage(const QString& page) override; ///< the number of a workload
     void activated() override;
 
     ExperimentForm* form() { return &form_; }
@@ -70,6 +71,7 @@ private:
     /// The form holds edits that no run has kept yet.
     bool formTouched() const;
     void onFormReloaded();
+    void showFormsWorkload(); ///< in the header
     void onStarted(qint64 run);
     void onEnded(const QString& status, const QString& error, const QString& metrics);
     void flushTokens();

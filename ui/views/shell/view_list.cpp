@@ -11,6 +11,7 @@
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/planner/planner_view.h"
+#include "ui/views/queue/queue_view.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
 
@@ -20,6 +21,10 @@ namespace {
 
 View* makeRun(const ViewServices& context, QWidget* parent) {
     return new RunView(context, parent);
+}
+
+View* makeQueue(const ViewServices& context, QWidget* parent) {
+    return new QueueView(context, parent);
 }
 
 View* makeMemory(const ViewServices& context, QWidget* parent) {
@@ -67,6 +72,7 @@ View* makeSessions(const ViewServices& context, QWidget* parent) {
 const std::vector<ViewEntry>& viewEntries() {
     static const std::vector<ViewEntry> kEntries = {
         {"run", QT_TRANSLATE_NOOP("ViewList", "Run"), "run", makeRun},
+        {"queue", QT_TRANSLATE_NOOP("ViewList", "Queue"), "run", makeQueue, "run"},
         {"memory", QT_TRANSLATE_NOOP("ViewList", "Memory"), "memory", makeMemory},
         {"kernels", QT_TRANSLATE_NOOP("ViewList", "Kernels"), "kernels", makeKernels},
         {"kv-cache", QT_TRANSLATE_NOOP("ViewList", "KV cache"), "kv-cache", makeKvCache},

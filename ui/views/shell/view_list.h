@@ -15,6 +15,7 @@ struct ViewEntry {
     const char* title; ///< under the icon in the rail
     const char* icon;
     View* (*make)(const ViewServices& context, QWidget* parent);
+    const char* pageOf = nullptr; ///< the view whose button in the rail stands for this one too; null: it has its own
 };
 
 const std::vector<ViewEntry>& viewEntries();

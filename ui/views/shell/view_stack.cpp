@@ -23,7 +23,12 @@ ViewStack::ViewStack(const ViewServices& context, Rail* rail, QWidget* parent)
         QAction* action = actions_->action(QStringLiteral("go.") + id);
         action->setCheckable(true);
         group->addAction(action);
-        rail->addView(action, QCoreApplication::translate("ViewList", entry.title), QString::fromLatin1(entry.icon));
+        if (entry.pageOf != nullptr) {
+            railOf_[id] = QString::fromLatin1(entry.pageOf);
+        } else {
+            rail->addView(action, QCoreApplication::translate("ViewList", entry.title),
+                          QString::fromLatin1(entry.icon));
+        }
         View* made = entry.make(context, this);
         views_.push_back(made);
         byId_[id] = made;
@@ -48,13 +53,22 @@ View* ViewStack::shown() const {
     return qobject_cast<View*>(currentWidget());
 }
 
-void ViewStack::open(const QString& id) {
+QAction* ViewStack::buttonOf(const QString& id) const {
+    const auto page = railOf_.find(id);
+    return actions_->action(QStringLiteral("go.") + (page == railOf_.end() ? id : page->second));
+}
+
+void ViewStack::open(const QString& place) {
+    const QString id = place.section(QLatin1Char('/'), 0, 0), page = place.section(QLatin1Char('/'), 1);
     View* next = view(id);
     if (next == nullptr) {
         return;
     }
+    if (!page.isEmpty()) {
+        next->showPage(page);
+    }
     if (next == shown() && !visited_.empty()) {
-        actions_->action(QStringLiteral("go.") + id)->setChecked(true); // its button was pressed again
+        buttonOf(id)->setChecked(true); // its button was pressed again
         return;
     }
     if (!visited_.empty()) {
@@ -89,7 +103,7 @@ void ViewStack::leave() {
 
 void ViewStack::enter() {
     View* next = visited_[visitedAt_];
-    actions_->action(QStringLiteral("go.") + next->id())->setChecked(true);
+    buttonOf(next->id())->setChecked(true);
     setCurrentWidget(next);
     emit entering(next);
     next->activated();

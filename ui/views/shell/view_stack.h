@@ -28,7 +28,8 @@ public:
     View* view(const QString& id) const; ///< null: there is none
     View* shown() const;
 
-    void open(const QString& id); ///< nothing happens where there is no such view
+    /// "ID" or "ID/PAGE"; nothing happens where there is no such view.
+    void open(const QString& place);
     void back();
     void forward();
 
@@ -42,11 +43,14 @@ private:
     void enter();
     void openExperiment(const QString& experimentJson);
 
+    QAction* buttonOf(const QString& id) const; ///< in the rail
+
     ActionList* actions_;
     std::vector<View*> views_;
     std::map<QString, View*> byId_;
-    std::vector<View*> visited_; ///< in the order in which they were shown
-    std::size_t visitedAt_ = 0;  ///< of them, the one that is shown
+    std::map<QString, QString> railOf_; ///< views that are a page of another one
+    std::vector<View*> visited_;        ///< in the order in which they were shown
+    std::size_t visitedAt_ = 0;         ///< of them, the one that is shown
 };
 
 } // namespace vitrine::ui

@@ -56,6 +56,7 @@ constexpr ActionSpec kActions[] = {
     {"go.peak-previous", "Go to previous peak", "Go", "Shift+P"},
     {"go.oom", "Why out of memory", "Go", "O", "warning"},
     {"go.run", "Run view", "Go", "Ctrl+1", "run"},
+    {"go.queue", "Queue", "Go", "Ctrl+Shift+1", "run"},
     {"go.memory", "Memory view", "Go", "Ctrl+2", "memory"},
     {"go.kernels", "Kernels view", "Go", "Ctrl+3", "kernels"},
     {"go.kv-cache", "KV cache view", "Go", "Ctrl+4", "kv-cache"},

@@ -216,6 +216,8 @@ QString View::find(const QString&, int) {
     return {};
 }
 
+void View::showPage(const QString&) {}
+
 void View::takeExperiment(const QString&) {}
 
 void View::takeFolder(const QString&) {}

@@ -110,6 +110,8 @@ public:
     virtual QList<QWidget*> focusOrder() const { return focusStops(); }
     /// What a picture of the view needs before it is taken offscreen: everything loaded and laid out.
     virtual bool settled() const { return true; }
+    /// Shows a page of the view: what stands behind its id in openView(), "run/2".
+    virtual void showPage(const QString& page);
     /// Shows an experiment in the view's form: what "Try" and "Run again with changes" hand to the Run view.
     virtual void takeExperiment(const QString& experimentJson);
     /// A model folder that was opened or dropped.
@@ -130,7 +132,7 @@ public:
 
 signals:
     void readoutChanged(const QString& text);             ///< left part of the status bar
-    void openView(const QString& id);                     ///< the window switches
+    void openView(const QString& id);                     ///< the window switches; "ID/PAGE" to a page of it
     void inspectorWanted();                               ///< wantsInspector() changed
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
     void availabilityChanged();                           ///< what whyNot() says may have changed

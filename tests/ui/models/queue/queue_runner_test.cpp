@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/queue/queue_runner.h"
+
+#include <QSignalSpy>
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "sessions/session_file.h"
+#include "tests/sessions/temp_folder.h"
+#include "tests/ui/models/common/played_runs.h"
+
+using namespace vitrine;
+using engine::QueueState;
+
+namespace {
+
+const std::string kTune = R"({"vitrine": 1, "workload": "finetune", "model": "synthetic:tiny-gpt-oss",
+                              "prompt_length": 32, "steps": 4, "backend": "cpu"})";
+
+engine::SweepPlan ranks() {
+    engine::SweepPlan plan;
+    plan.name = "ranks";
+    plan.base = kTune;
+    plan.options = {{"rank", {"2", "4", "8"}}};
+    plan.rule = engine::StopRule{0.1, 2};
+    return plan;
+}
+
+} // namespace
+
+class QueueRunnerTest final : public QObject {
+    Q_OBJECT
+
+    test::TempFolder folder_;
+    test::PlayedRuns runs_;
+
+    QueueState stateOf(const ui::QueueRunner& queue, std::int64_t number) { return queue.queue().find(number)->state; }
+
+    /// Ends the run that is going on with evaluations at steps 2 and 4.
+    void endWith(double loss) {
+        runs_.end(
+            QStringLiteral("done"), {},
+            QStringLiteral(R"({"eval_steps": [2, 4], "eval_losses": [%1, %1], "losses": [1, 1, 1, 1], "steps": 4})")
+                .arg(loss));
+    }
+
+private slots:
+    void init() {
+        runs_.busy = false;
+        runs_.stops = 0;
+    }
+
+    void runsOneAfterTheOther() {
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        queue.addSweep(ranks());
+        for (std::int64_t number = 1; number <= 3; ++number) {
+            QTRY_COMPARE(stateOf(queue, number), QueueState::Running);
+            QCOMPARE(runs_.asked["rank"], number == 1 ? 2 : number == 2 ? 4 : 8);
+            endWith(1.5);
+            QCOMPARE(stateOf(queue, number), QueueState::Finished);
+        }
+        QVERIFY(!runs_.busy);
+    }
+
+    void endsWhatTheRuleEnds() {
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        queue.addSweep(ranks());
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
+        endWith(1.5);
+        QTRY_COMPARE(stateOf(queue, 2), QueueState::Running);
+        emit runs_.metric(QStringLiteral("eval_step"), 2);
+        emit runs_.metric(QStringLiteral("eval_loss"), 1.55);
+        QCOMPARE(runs_.stops, 0);
+        emit runs_.metric(QStringLiteral("eval_step"), 4);
+        emit runs_.metric(QStringLiteral("eval_loss"), 1.7);
+        QCOMPARE(runs_.stops, 1);
+        runs_.end(QStringLiteral("cancelled"), QStringLiteral("stopped"), QStringLiteral("{}"));
+        QCOMPARE(stateOf(queue, 2), QueueState::EndedByRule);
+        QVERIFY(!queue.queue().find(2)->reason.empty());
+        QTRY_COMPARE(stateOf(queue, 3), QueueState::Running);
+        runs_.end(QStringLiteral("cancelled"), QStringLiteral("stopped"), QStringLiteral("{}"));
+        QCOMPARE(stateOf(queue, 3), QueueState::EndedByUser);
+    }
+
+    void waitsForARunThatSomebodyElseStarted() {
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        runs_.busy = true;
+        const std::int64_t number = queue.add(kTune);
+        QTRY_VERIFY(queue.queue().find(number)->price.has_value());
+        QTest::qWait(20);
+        QCOMPARE(stateOf(queue, number), QueueState::Waiting);
+        runs_.end(QStringLiteral("done"), {});
+        QTRY_COMPARE(stateOf(queue, number), QueueState::Running);
+        runs_.end(QStringLiteral("failed"), QStringLiteral("it broke"), QStringLiteral("{}"));
+        QCOMPARE(stateOf(queue, number), QueueState::Failed);
+        QCOMPARE(queue.queue().find(number)->reason, std::string("it broke"));
+    }
+
+    void holdsBackWhatDoesNotFitUntilItIsChanged() {
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        nlohmann::json large = nlohmann::json::parse(kTune);
+        large["vram_budget"] = 262144;
+        const std::int64_t number = queue.add(large.dump());
+        QTRY_COMPARE(stateOf(queue, number), QueueState::DoesNotFit);
+        QVERIFY(!runs_.busy);
+    }
+
+    void keepsTheQueueAndStartsNothingWhenItComesBack() {
+        const std::string path = folder_.file("queue.vitrine");
+        sessions::SessionFile::open(path, sessions::OpenMode::CreateOrOpen);
+        const auto opened = [&](ui::SessionDocument& document) {
+            QSignalSpy spy(&document, &ui::SessionDocument::opened);
+            document.open(QString::fromStdString(path));
+            return spy.wait();
+        };
+        {
+            ui::SessionDocument document;
+            ui::QueueRunner queue(&document, &runs_, nullptr);
+            QVERIFY(opened(document));
+            QTest::qWait(50);
+            queue.addSweep(ranks());
+            QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
+            QTest::qWait(50);
+        }
+        runs_.busy = false; // the program ended
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        QVERIFY(opened(document));
+        QTRY_COMPARE(queue.queue().runs().size(), 3U);
+        QCOMPARE(stateOf(queue, 1), QueueState::Paused);
+        QVERIFY(queue.queue().find(1)->interrupted);
+        QTest::qWait(50);
+        QVERIFY(!runs_.busy);
+        queue.resume();
+        QTRY_COMPARE(stateOf(queue, 2), QueueState::Running);
+        runs_.end(QStringLiteral("done"), {});
+    }
+};
+
+QTEST_GUILESS_MAIN(QueueRunnerTest)
+#include "queue_runner_test.moc"
