@@ -214,8 +214,7 @@ FlatTreePtr queueTree(const engine::RunQueue& queue, std::int64_t nowMs) {
             return value > 0 ? FlatCell(bytesText(value), QVariant::fromValue<quint64>(value), QString::number(value))
                              : FlatCell(unknownText());
         };
-        std::optional<double> loss =
-            run.evaluations.empty() ? std::optional<double>() : std::optional(run.evaluations.back().loss);
+        const QString loss = run.evaluations.empty() ? unknownText() : lossText(run.evaluations.back().loss);
         node.cells = {FlatCell(runText(run.number), QVariant::fromValue<qint64>(run.number)),
                       FlatCell(QString::fromStdString(run.name)),
                       FlatCell(QString::fromStdString(run.sweep)),
@@ -223,7 +222,7 @@ FlatTreePtr queueTree(const engine::RunQueue& queue, std::int64_t nowMs) {
                       bytes(run.peak),
                       bytes(run.price ? run.price->peak : 0),
                       FlatCell(seconds > 0 ? spanText(seconds) : unknownText(), QVariant(seconds)),
-                      FlatCell(loss ? lossText(*loss) : unknownText()),
+                      FlatCell(loss),
                       FlatCell(QString::fromStdString(run.reason))};
         out->nodes.push_back(std::move(node));
     }

@@ -287,6 +287,10 @@ void FinetuneView::activated() {
 }
 
 bool FinetuneView::perform(const QString& action) {
+    if (action == QLatin1String("run.queue") && form_->form()->problem().second.isEmpty()) {
+        emit queueWanted(textOf(form_->form()->experimentText()));
+        return true;
+    }
     if (action == QLatin1String("run.start") && page() == Form) {
         start();
         return true;

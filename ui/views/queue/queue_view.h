@@ -34,6 +34,7 @@ public:
     QWidget* inspectorHeader() override;
     bool perform(const QString& action) override;
     bool settled() const override;
+    void takeExperiment(const QString& experimentJson) override; ///< adds it
 
     QueueRunner* runner() const { return runner_; }
     QueueModel* model() const { return model_; }

@@ -126,10 +126,7 @@ void QueueView::addRun() {
     const auto offer = [&](const QString& words, const std::string& spec) {
         const auto experiment = engine::Experiment::read(spec);
         if (experiment && !experiment->isPlan()) {
-            menu->addAction(words, this, [this, text = experiment->jsonText()] {
-                runner_->setFile(fileForRuns(*document(), {}));
-                choose(runner_->add(text));
-            });
+            menu->addAction(words, this, [this, text = experiment->jsonText()] { takeExperiment(textOf(text)); });
         }
     };
     if (const engine::QueuedRun* run = runner_->queue().find(chosen_)) {
@@ -143,6 +140,11 @@ void QueueView::addRun() {
                         [this] { emit openView(QStringLiteral("run")); });
     }
     menu->popup(add_->mapToGlobal(QPoint(0, add_->height())));
+}
+
+void QueueView::takeExperiment(const QString& experimentJson) {
+    runner_->setFile(fileForRuns(*document(), {}));
+    choose(runner_->add(experimentJson.toStdString()));
 }
 
 void QueueView::newSweep(const engine::SweepPlan* like) {

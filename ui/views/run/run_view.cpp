@@ -243,6 +243,10 @@ bool RunView::perform(const QString& action) {
         start();
         return true;
     }
+    if (action == QLatin1String("run.queue") && form_.problem().second.isEmpty()) {
+        emit queueWanted(textOf(form_.experimentText()));
+        return true;
+    }
     if (action == QLatin1String("select.clear") || action == QLatin1String("run.stop")) {
         stop();
         return true;

@@ -54,7 +54,7 @@ void MainWindow::buildMenus() {
         themes->addAction(action);
         theme->addAction(action);
     }
-    addMenu(tr("Run"), {"run.start", "run.again", "run.stop"});
+    addMenu(tr("Run"), {"run.start", "run.queue", "run.again", "run.stop"});
     QStringList go = {"go.peak-next", "go.peak-previous", "go.oom", none};
     for (const ViewEntry& entry : viewEntries()) {
         go << QStringLiteral("go.") + QString::fromLatin1(entry.id);

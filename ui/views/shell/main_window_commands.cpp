@@ -84,6 +84,7 @@ MainWindow::Commands MainWindow::viewCommands() {
         {"edit.undo", [this] { context_.edits->stack()->undo(); }},
         {"edit.redo", [this] { context_.edits->stack()->redo(); }},
         {"run.start", [this] { openView(QStringLiteral("run")); }},
+        {"run.queue", [this] { openView(QStringLiteral("queue")); }},
         {"go.back", [this] { stack_->back(); }},
         {"go.forward", [this] { stack_->forward(); }},
         {"tools.palette", [this] { palette_->openOver(); }},

@@ -35,6 +35,10 @@ ViewStack::ViewStack(const ViewServices& context, Rail* rail, QWidget* parent)
         addWidget(made);
         connect(made, &View::openView, this, &ViewStack::open);
         connect(made, &View::experimentWanted, this, &ViewStack::openExperiment);
+        connect(made, &View::queueWanted, this, [this](const QString& experimentJson) {
+            open(QStringLiteral("queue"));
+            view(QStringLiteral("queue"))->takeExperiment(experimentJson);
+        });
     }
 }
 

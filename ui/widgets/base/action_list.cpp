@@ -31,6 +31,7 @@ constexpr ActionSpec kActions[] = {
     {"edit.find-previous", "Find previous", "Edit", "Shift+F3"},
     {"edit.rename", "Rename run…", "Edit", "F2"},
     {"run.start", "Run", "Run", "Ctrl+Return", "run"},
+    {"run.queue", "Add to the queue", "Run", "Ctrl+Shift+Return"},
     {"run.again", "Run again", "Run", "Ctrl+R", "run-again"},
     {"run.stop", "Stop", "Run", "", "stop"},
     {"run.release", "Release device memory", "Run", ""},
