@@ -14,30 +14,9 @@
 #include <vector>
 
 #include "engine/workload/sweep/run_queue.h"
+#include "ui/models/queue/queue_rows.h"
 
 namespace vitrine::ui {
-
-struct QueueRow {
-    enum class Kind : std::uint8_t { Run, Group, Fold };
-    Kind kind = Kind::Run;
-    std::int64_t number = 0; ///< of a group that of its first run
-    engine::QueueState state = engine::QueueState::Waiting;
-    std::vector<std::int64_t> members; ///< of a group
-
-    QString run, name, sub;                   ///< "#38", "lr 4e−4, rank 8", "sweep support-lr, 8 of 12"
-    QString stateText, stateSub;              ///< "running", "step 268 of 400"
-    QString progress, progressSub;            ///< what it does or what holds it
-    QString button;                           ///< "Use offload": of a run that a change makes fit
-    bool why = false;                         ///< it has a reason that can be looked at
-    double done = -1;                         ///< part of the steps that were made; below 0: no bar
-    std::vector<double> losses;               ///< of a running one, evaluations in order
-    QString lossText;                         ///< "loss 1.506"
-    double peak = 0, planned = 0, budget = 0; ///< bytes; 0: not known
-    QString peakText, peakWord, plannedText;  ///< "23.20", "so far", "23.48"
-    QString left, clock;
-    bool over = false; ///< more was needed than the budget has
-    bool unfolded = true;
-};
 
 class QueueModel final : public QAbstractTableModel {
     Q_OBJECT

@@ -56,6 +56,7 @@ private:
     void buildBody();
     QWidget* buildSweep();
     void connectParts();
+    void connectPanel();
     void showQueue();
     void showClock();
     void updateSections();

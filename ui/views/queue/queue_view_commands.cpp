@@ -85,6 +85,13 @@ void QueueView::connectParts() {
         runner_->end(asked_);
     });
     connect(keep_, &QPushButton::clicked, ask_, &QWidget::hide);
+    for (QPushButton* button : {add_, sweep_}) {
+        button->setEnabled(runner_->canRun());
+    }
+    connectPanel();
+}
+
+void QueueView::connectPanel() {
     connect(panel_, &QueuePanel::sweepWanted, this, [this](const engine::SweepPlan& plan) {
         try {
             runner_->setFile(fileForRuns(*document(), {}));
@@ -107,9 +114,6 @@ void QueueView::connectParts() {
     connect(panel_, &QueuePanel::endWanted, this, &QueueView::askToEnd);
     connect(panel_, &QueuePanel::endSweepWanted, this, [this] { runner_->endSweep(shownSweep(runner_->queue())); });
     connect(panel_, &QueuePanel::liveWanted, this, &QueueView::openRun);
-    for (QPushButton* button : {add_, sweep_}) {
-        button->setEnabled(runner_->canRun());
-    }
 }
 
 std::string QueueView::baseExperiment() const {

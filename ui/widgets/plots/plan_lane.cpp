@@ -15,7 +15,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLeft = 63, kHeldWidth = 112, kHeldBlock = 60, kRightEdge = 12, kLeast = 3, kUnknownWidth = 40;
+constexpr double kPlanLeft = 63, kHeldWidth = 112, kHeldBlock = 60, kPlanEdge = 12, kLeast = 3, kUnknownWidth = 40;
 
 QFont axisFont(bool bold = false) {
     return Theme::instance().font(TypeRole::Axis, bold);
@@ -34,13 +34,13 @@ QString gib(double value) {
 /// The step of the clock's ruler that gives at most ten marks.
 std::int64_t rulerStep(std::int64_t span) {
     constexpr std::array<std::int64_t, 11> kMinutes = {1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440};
-    constexpr std::int64_t kMinuteMs = 60'000, kMarks = 10;
+    constexpr std::int64_t kMinuteMs = 60'000, kMostMarks = 10;
     for (const std::int64_t minutes : kMinutes) {
-        if (span / (minutes * kMinuteMs) <= kMarks) {
+        if (span / (minutes * kMinuteMs) <= kMostMarks) {
             return minutes * kMinuteMs;
         }
     }
-    return span / kMarks;
+    return span / kMostMarks;
 }
 
 } // namespace
@@ -71,14 +71,14 @@ std::int64_t PlanLane::numberOf(int item) const {
 }
 
 double PlanLane::axisRight(const QSizeF& size) const {
-    return size.width() - kRightEdge - (plan_.heldBack.empty() ? 0 : kHeldWidth);
+    return size.width() - kPlanEdge - (plan_.heldBack.empty() ? 0 : kHeldWidth);
 }
 
 double PlanLane::x(std::int64_t ms, const QSizeF& size) const {
     const double span = std::max<double>(static_cast<double>(plan_.endMs - plan_.beginMs), 60'000);
     // Air at both ends, so that the clock of now has room.
     const double part = (static_cast<double>(ms - plan_.beginMs) / span * 0.94) + 0.03;
-    return kLeft + part * (axisRight(size) - kLeft);
+    return kPlanLeft + part * (axisRight(size) - kPlanLeft);
 }
 
 double PlanLane::y(double gibibytes, double top, const QSizeF& size) {
@@ -130,19 +130,19 @@ void PlanLane::paintGrid(QPainter& painter, const QSizeF& size) const {
     const double grid = plan_.top > 20 ? 40 : plan_.top > 2 ? 4 : 0.5;
     for (double value = 0; value <= plan_.top; value += grid) {
         const double place = std::round(y(value, plan_.top, size)) - (value == 0 ? 1 : 0);
-        hairline(painter, kLeft, right, place, value == 0 ? t.line1 : t.line0);
-        drawText(painter, QRectF(0, place - (value == 0 ? 12 : 8), kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                 QString::number(value), t.text3, axisFont());
+        hairline(painter, kPlanLeft, right, place, value == 0 ? t.line1 : t.line0);
+        drawText(painter, QRectF(0, place - (value == 0 ? 12 : 8), kPlanLeft - 8, 16),
+                 Qt::AlignRight | Qt::AlignVCenter, QString::number(value), t.text3, axisFont());
     }
     if (plan_.budget > 0) {
         const double place = std::round(y(plan_.budget, plan_.top, size)) + 0.5;
         QPen pen(t.bad, 1);
         pen.setDashPattern({6, 3});
         painter.setPen(pen);
-        painter.drawLine(QPointF(kLeft, place), QPointF(size.width() - kRightEdge, place));
+        painter.drawLine(QPointF(kPlanLeft, place), QPointF(size.width() - kPlanEdge, place));
         const QString words = tr("Budget %1").arg(gib(plan_.budget));
         const double width = textWidth(words, axisFont());
-        const QRectF box(kLeft + (right - kLeft) * 0.46 - width / 2 - 4, place - 7, width + 8, 14);
+        const QRectF box(kPlanLeft + (right - kPlanLeft) * 0.46 - width / 2 - 4, place - 7, width + 8, 14);
         painter.fillRect(box, t.canvas);
         drawText(painter, box, Qt::AlignCenter, words, t.bad, axisFont());
     }
