@@ -239,10 +239,11 @@ void QueuePanel::showAgainst(const engine::RunQueue& queue, const std::string& s
         return;
     }
     const auto plan = queue.sweeps().find(run->sweep);
-    const std::optional<engine::StopRule> rule = plan != queue.sweeps().end() ? plan->second.rule : std::nullopt;
+    const bool ruled = plan != queue.sweeps().end() && plan->second.rule.has_value();
+    const engine::StopRule rule = ruled ? *plan->second.rule : engine::StopRule{};
     const auto three = [](double value) { return QString::number(value, 'f', 3); };
-    againstHead_->setTitle(rule ? tr("%1 against the rule").arg(runText(run->number))
-                                : tr("%1 against the best").arg(runText(run->number)));
+    againstHead_->setTitle(ruled ? tr("%1 against the rule").arg(runText(run->number))
+                                 : tr("%1 against the best").arg(runText(run->number)));
     FactRow loss{.name = tr("Evaluation loss"),
                  .values = {{three(verdict->loss)}, {tr("at step %1").arg(countText(verdict->step)), TextColor::Text3}},
                  .strong = true,
@@ -253,12 +254,12 @@ void QueuePanel::showAgainst(const engine::RunQueue& queue, const std::string& s
     FactRow above{.name = tr("Above it"),
                   .values = {{verdict->above > 0 ? QStringLiteral("▲ +") + three(verdict->above) : QStringLiteral("="),
                               verdict->above > 0 ? TextColor::Bad : TextColor::Good},
-                             {rule ? tr("limit %1").arg(three(rule->above)) : QString(), TextColor::Text3}},
+                             {ruled ? tr("limit %1").arg(three(rule.above)) : QString(), TextColor::Text3}},
                   .muted = true};
     against_->setRows({loss, best, above}, {});
     goesOn_->setText(verdict->ends ? tr("The rule ends it.")
-                     : rule && verdict->step < rule->from
-                         ? tr("It goes on: the rule begins at step %1.").arg(countText(rule->from))
+                     : ruled && verdict->step < rule.from
+                         ? tr("It goes on: the rule begins at step %1.").arg(countText(rule.from))
                          : tr("It goes on."));
 }
 

@@ -85,6 +85,7 @@ void QueueView::showQueue() {
                                              : tr("Pause"));
     pause_->setEnabled(held || !queue.runs().empty());
     runsModel_->setTree(sweepTree(queue, sweep));
+    sizeSweepColumns();
     const SweepPicture picture = sweepPicture(queue, sweep);
     values_->setSweep(picture);
     steps_->setSweep(picture);
@@ -133,6 +134,18 @@ void QueueView::showClock() {
     }
     plan_->setChosen(chosen_);
     queue.running() != nullptr&& isVisible() ? clock_.start() : clock_.stop();
+}
+
+void QueueView::sizeSweepColumns() {
+    constexpr int kRun = 48, kValue = 52, kLoss = 56, kAbove = 80, kSteps = 52;
+    const int values = runsModel_->columnCount() - 5; // without run, loss, above best, steps and state
+    for (int i = 0; i + 1 < runsModel_->columnCount(); ++i) {
+        runs_->header()->resizeSection(i, i == 0            ? kRun
+                                          : i <= values     ? kValue
+                                          : i == values + 1 ? kLoss
+                                          : i == values + 2 ? kAbove
+                                                            : kSteps);
+    }
 }
 
 void QueueView::updateRowHeights() {

@@ -61,6 +61,7 @@ private:
     void showClock();
     void updateSections();
     void updateRowHeights();
+    void sizeSweepColumns();
     void addRun();
     void newSweep(const engine::SweepPlan* like);
     std::string baseExperiment() const;

@@ -164,7 +164,8 @@ QWidget* QueueView::buildSweep() {
     runs_->setModel(runsModel_);
     setUpTable(runs_, false, false);
     setUpCopy(runs_, runsModel_);
-    runs_->setItemDelegate(new SwatchDelegate(false, runs_));
+    runs_->setItemDelegate(new DeltaDelegate(runs_));
+    runs_->sortByColumn(-1, Qt::AscendingOrder); // by what was done and the loss, until a head is clicked
     row->addWidget(values_, 320);
     row->addWidget(new Surface(Surface::Fill::Canvas, Surface::Left, plots_));
     row->addWidget(steps_, 308);

@@ -83,8 +83,8 @@ double PlanLane::x(std::int64_t ms, const QSizeF& size) const {
 
 double PlanLane::y(double gibibytes, double top, const QSizeF& size) {
     const double height = size.height() - kRulerHeight;
-    constexpr double kAir = 1.12; // labels stand above the highest block
-    return size.height() - gibibytes / std::max(top * kAir, 1e-9) * height;
+    constexpr double kAboveHighest = 1.12; // labels stand above the highest block
+    return size.height() - gibibytes / std::max(top * kAboveHighest, 1e-9) * height;
 }
 
 QRectF PlanLane::blockRect(int item, const QSizeF& size) const {
