@@ -173,6 +173,10 @@ QVariant QueueModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant QueueModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole) {
+        const bool right = section == Run || section == Left || section == Clock;
+        return QVariant((right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    }
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole) {
         return {};
     }

@@ -256,7 +256,7 @@ void QueuePanel::showAgainst(const engine::RunQueue& queue, const std::string& s
                               verdict->above > 0 ? TextColor::Bad : TextColor::Good},
                              {ruled ? tr("limit %1").arg(three(rule.above)) : QString(), TextColor::Text3}},
                   .muted = true};
-    against_->setRows({loss, best, above}, {});
+    against_->setRows({loss, best, above}, {70, 84});
     goesOn_->setText(verdict->ends ? tr("The rule ends it.")
                      : ruled && verdict->step < rule.from
                          ? tr("It goes on: the rule begins at step %1.").arg(countText(rule.from))

@@ -30,7 +30,7 @@ namespace {
 
 constexpr int kClockMs = 1000;
 constexpr int kNarrow = 860; ///< a page of this width or less has one place for the parts of the sweep
-constexpr int kColumnWidths[] = {45, 212, 144, 230, 190, 88}; // the clock takes the rest
+constexpr int kColumnWidths[] = {45, 212, 144, 230, 190, 84}; // the clock takes the rest
 
 } // namespace
 
@@ -137,7 +137,7 @@ void QueueView::showClock() {
 }
 
 void QueueView::sizeSweepColumns() {
-    constexpr int kRun = 48, kValue = 52, kLoss = 56, kAbove = 80, kSteps = 52;
+    constexpr int kRun = 46, kValue = 50, kLoss = 54, kAbove = 76, kSteps = 50;
     const int values = runsModel_->columnCount() - 5; // without run, loss, above best, steps and state
     for (int i = 0; i + 1 < runsModel_->columnCount(); ++i) {
         runs_->header()->resizeSection(i, i == 0            ? kRun
@@ -191,26 +191,30 @@ void QueueView::updateSections() {
 
 void QueueView::resizeEvent(QResizeEvent* event) {
     DocumentView::resizeEvent(event);
-    const bool narrow = width() <= kNarrow;
-    QHeaderView* head = table_->horizontalHeader();
-    int used = 0;
-    for (int i = 0; i < QueueModel::Clock; ++i) {
-        const int width = narrow && i == QueueModel::Progress ? kColumnWidths[i] - 40 : kColumnWidths[i];
-        head->resizeSection(i, width);
-        used += width;
-    }
-    // What is left goes to names, progress and the clock.
-    const int rest = std::max(table_->width() - used, 0);
-    table_->setColumnHidden(QueueModel::Clock, narrow);
-    const int clock = narrow ? 0 : std::min(rest, 120);
-    head->resizeSection(QueueModel::Clock, clock);
-    head->resizeSection(QueueModel::Progress, head->sectionSize(QueueModel::Progress) + (rest - clock) * 2 / 3);
-    head->resizeSection(QueueModel::Name, head->sectionSize(QueueModel::Name) + (rest - clock) / 3);
-    if (std::exchange(narrow_, narrow) != narrow) {
+    if (const bool narrow = width() <= kNarrow; std::exchange(narrow_, narrow) != narrow) {
         delegate_->setNarrow(narrow);
         updateSections();
         updateRowHeights();
+        sizeQueueColumns();
     }
+}
+
+void QueueView::sizeQueueColumns() {
+    QHeaderView* head = table_->horizontalHeader();
+    int used = 0;
+    for (int i = 0; i < QueueModel::Clock; ++i) {
+        const int width = narrow_ && i == QueueModel::Progress ? kColumnWidths[i] - 60 : kColumnWidths[i];
+        head->resizeSection(i, width);
+        used += width;
+    }
+    // What is left goes to the clock, then to progress and names.
+    constexpr int kClock = 112, kScrollBar = 10;
+    const int rest = std::max(table_->width() - kScrollBar - used, 0);
+    const int clock = narrow_ ? 0 : std::min(rest, kClock);
+    table_->setColumnHidden(QueueModel::Clock, narrow_);
+    head->resizeSection(QueueModel::Clock, clock);
+    head->resizeSection(QueueModel::Progress, head->sectionSize(QueueModel::Progress) + (rest - clock) * 2 / 3);
+    head->resizeSection(QueueModel::Name, head->sectionSize(QueueModel::Name) + (rest - clock) / 3);
 }
 
 void QueueView::choose(std::int64_t number) {

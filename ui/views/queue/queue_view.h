@@ -62,6 +62,7 @@ private:
     void updateSections();
     void updateRowHeights();
     void sizeSweepColumns();
+    void sizeQueueColumns();
     void addRun();
     void newSweep(const engine::SweepPlan* like);
     std::string baseExperiment() const;

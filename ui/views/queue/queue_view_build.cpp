@@ -165,6 +165,7 @@ QWidget* QueueView::buildSweep() {
     setUpTable(runs_, false, false);
     setUpCopy(runs_, runsModel_);
     runs_->setItemDelegate(new DeltaDelegate(runs_));
+    runs_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     runs_->sortByColumn(-1, Qt::AscendingOrder); // by what was done and the loss, until a head is clicked
     row->addWidget(values_, 320);
     row->addWidget(new Surface(Surface::Fill::Canvas, Surface::Left, plots_));

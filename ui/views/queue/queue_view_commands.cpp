@@ -92,7 +92,7 @@ void QueueView::connectParts() {
 }
 
 void QueueView::connectPanel() {
-    connect(panel_, &QueuePanel::sweepWanted, this, [this](const engine::SweepPlan& plan) {
+    connect(panel_, &QueuePanel::sweepWanted, this, [this](engine::SweepPlan plan) { // a copy: the draft ends here
         try {
             runner_->setFile(fileForRuns(*document(), {}));
             panel_->endDraft();
@@ -202,6 +202,9 @@ void QueueView::askToEnd(std::int64_t number) {
 }
 
 bool QueueView::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == table_ && event->type() == QEvent::Resize) {
+        sizeQueueColumns();
+    }
     if (watched == table_ && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
         if (keyOfTable(key->key(), key->modifiers())) {

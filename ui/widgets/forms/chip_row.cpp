@@ -76,7 +76,7 @@ void ChipRow::rebuild() {
         setControlHeight(chip, kChipHeight);
         chip->setProperty(kIndex, i);
         chip->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
-        chip->setEnabled(editable_);
+        chip->setFocusPolicy(editable_ ? Qt::StrongFocus : Qt::NoFocus); // else it is words alone
         chip->setToolTip(editable_ ? tr("Delete takes it away; a click too") : QString());
         chip->installEventFilter(this);
         connect(chip, &QPushButton::clicked, this, [this, i] { removeAt(i); });

@@ -26,6 +26,11 @@ engine::QueuePrice priced(double seconds, std::uint64_t peak, std::uint64_t budg
     return price;
 }
 
+/// With the spaces of plain text.
+QString plain(QString text) {
+    return text.replace(QChar::Nbsp, QLatin1Char(' '));
+}
+
 engine::RunQueue sweepQueue() {
     engine::SweepPlan plan;
     plan.name = "rates";
@@ -72,8 +77,8 @@ private slots:
         queue.setPrice(2, price);
         model.setQueue(queue, kNow);
         const ui::QueueRow& row = model.row(model.rowOf(2));
-        QCOMPARE(row.progress, QStringLiteral("needs 91.00 GiB of 80.00 GiB, 11.00 GiB over"));
-        QCOMPARE(row.progressSub, QStringLiteral("nearest change: checkpoint offload, 52.00 GiB, +0.1 % time"));
+        QCOMPARE(plain(row.progress), QStringLiteral("needs 91.00 GiB of 80.00 GiB, 11.00 GiB over"));
+        QCOMPARE(plain(row.progressSub), QStringLiteral("nearest change: checkpoint offload, 52.00 GiB, +0.1 % time"));
         QCOMPARE(row.button, QStringLiteral("Use checkpoint offload"));
         QCOMPARE(row.left, ui::unknownText());
     }

@@ -57,7 +57,7 @@ private slots:
         queue.addSweep(ranks());
         for (std::int64_t number = 1; number <= 3; ++number) {
             QTRY_COMPARE(stateOf(queue, number), QueueState::Running);
-            QCOMPARE(runs_.asked["rank"], number == 1 ? 2 : number == 2 ? 4 : 8);
+            QCOMPARE(runs_.asked["rank"].get<int>(), number == 1 ? 2 : number == 2 ? 4 : 8);
             endWith(1.5);
             QCOMPARE(stateOf(queue, number), QueueState::Finished);
         }
