@@ -29,7 +29,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kClockMs = 1000;
-constexpr int kNarrow = 860; ///< a page of this width or less has one place for the parts of the sweep
+constexpr int kNarrow = 1000; ///< a page of this width or less has one place for the parts of the sweep
 constexpr int kColumnWidths[] = {45, 212, 144, 230, 190, 84}; // the clock takes the rest
 
 } // namespace
