@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/finetune/step_advice.h"
 
+#include <QObject>
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -9,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/planner/plan_changes.h"
 #include "engine/workload/planner/plan_price.h"
+#include "engine/workload/planner/plan_sets.h"
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
 
@@ -42,7 +43,7 @@ void priceOffload(StepAdvice& out, engine::PlanPricer& pricer, const Experiment&
 
 std::optional<StepAdvice> stepAdvice(const std::string& specJson, std::int64_t tokens) {
     const auto spec = Experiment::read(specJson);
-    if (!spec || spec->workload().name != "finetune") {
+    if (!spec || !engine::takesOption(*spec, "tiled_mlp")) {
         return std::nullopt;
     }
     try {
@@ -78,6 +79,22 @@ std::optional<StepAdvice> stepAdvice(const std::string& specJson, std::int64_t t
     } catch (const base::BadInput&) {
         return std::nullopt; // nothing that can be planned: the model is gone, or packs what a plan cannot know
     }
+}
+
+std::optional<StepBaseline> stepBaseline(const std::string& specJson) {
+    const auto spec = Experiment::read(specJson);
+    if (!spec || !engine::takesOption(*spec, "tiled_mlp")) {
+        return std::nullopt;
+    }
+    const bool has = spec->text("checkpoint") == "offload" || spec->text("tiled_mlp") == "on";
+    Experiment other = edited(*spec, {{"checkpoint", std::string(has ? "layer" : "offload")},
+                                      {"tiled_mlp", std::string(has ? "off" : "on")}});
+    if (engine::takesOption(other, "output") && other.has("output")) {
+        other.unset("output"); // the run's own
+    }
+    return StepBaseline{has ? QObject::tr("Set up this run without offload and tiled MLP")
+                            : QObject::tr("Set up this run with offload and tiled MLP"),
+                        other.jsonText()};
 }
 
 } // namespace vitrine::ui

@@ -26,4 +26,11 @@ struct StepAdvice {
 /// not say it.
 std::optional<StepAdvice> stepAdvice(const std::string& specJson, std::int64_t tokens);
 
+/// The experiment to compare a run with: the same without offload and tiled MLP, or with both where it has neither.
+struct StepBaseline {
+    QString button; ///< "Set up this run without offload and tiled MLP"
+    std::string experiment;
+};
+std::optional<StepBaseline> stepBaseline(const std::string& specJson);
+
 } // namespace vitrine::ui

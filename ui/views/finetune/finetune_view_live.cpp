@@ -20,6 +20,7 @@
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/finetune_view.h"
+#include "ui/views/finetune/step_page.h"
 #include "ui/widgets/plots/fact_strip.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
@@ -168,6 +169,7 @@ void FinetuneView::updateLive() {
         updateMarks();
     }
     updateHeader();
+    updateStep();
     updateFacts();
     updateTwin();
     updateButtons();
@@ -287,7 +289,7 @@ void FinetuneView::updateFacts() {
 
 void FinetuneView::updateTwin() {
     if (header()->tableShown() && training_ != nullptr) {
-        twinModel()->setTree(trainingStepTable(*training_));
+        twinModel()->setTree(page() == Step ? step_->table() : trainingStepTable(*training_));
         twin()->resizeColumnsToContents();
     }
 }
