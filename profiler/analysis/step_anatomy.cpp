@@ -71,7 +71,7 @@ private:
         }
         const TimeNs end = scopeEnd(timeline_, layer);
         if (name == "recompute") {
-            out_.parts.push_back({PartKind::Recompute, layer.index, 0, layer.begin, end});
+            out_.parts.push_back({StepPartKind::Recompute, layer.index, 0, layer.begin, end});
         } else if (name == "backward layer") {
             backwards_.push_back(layer);
         }
@@ -118,7 +118,7 @@ private:
         std::size_t next = firstBornFrom(timeline_, out_.begin);
         for (const ScopeRow& layer : backwards_) {
             const TimeNs end = scopeEnd(timeline_, layer);
-            StepPart mlp{PartKind::Mlp, layer.index, 0, layer.begin, end};
+            StepPart mlp{StepPartKind::Mlp, layer.index, 0, layer.begin, end};
             for (; next < rows.size(); ++next) {
                 const AllocationRow row = rows[next];
                 if (row.born > end) {
@@ -135,7 +135,7 @@ private:
                 out_.parts.push_back(mlp);
             }
             if (mlp.end < end) {
-                out_.parts.push_back({PartKind::AttentionBackward, layer.index, 0, mlp.end, end});
+                out_.parts.push_back({StepPartKind::AttentionBackward, layer.index, 0, mlp.end, end});
             }
         }
         std::ranges::stable_sort(out_.parts, {}, &StepPart::begin);

@@ -33,11 +33,11 @@ struct StepItem {
     MemoryColumn peak; ///< the largest total in it
 };
 
-enum class PartKind : std::uint8_t { Recompute, Mlp, AttentionBackward };
+enum class StepPartKind : std::uint8_t { Recompute, Mlp, AttentionBackward };
 
 /// What the backward pass of a layer does one after the other.
 struct StepPart {
-    PartKind kind = PartKind::Recompute;
+    StepPartKind kind = StepPartKind::Recompute;
     std::int32_t layer = -1;
     std::int32_t tiles = 0; ///< of an MLP; 0: not known
     base::TimeNs begin = 0, end = 0;

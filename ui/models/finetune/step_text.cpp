@@ -82,7 +82,7 @@ QString techniquesText(const StepAnatomy& step) {
     });
     const bool tiles = std::ranges::any_of(step.parts, [](const profiler::StepPart& part) { return part.tiles > 1; });
     const bool again = std::ranges::any_of(
-        step.parts, [](const profiler::StepPart& part) { return part.kind == profiler::PartKind::Recompute; });
+        step.parts, [](const profiler::StepPart& part) { return part.kind == profiler::StepPartKind::Recompute; });
     if (chunks) {
         names << QObject::tr("chunked loss");
     }
@@ -121,11 +121,11 @@ QString placeInStep(const StepAnatomy& step, base::TimeNs time) {
     }
     if (const profiler::StepPart* part = partAt(step, time)) {
         switch (part->kind) {
-        case profiler::PartKind::Recompute:
+        case profiler::StepPartKind::Recompute:
             return QObject::tr("the recompute of layer %1").arg(part->layer);
-        case profiler::PartKind::Mlp:
+        case profiler::StepPartKind::Mlp:
             return QObject::tr("the MLP backward of layer %1").arg(part->layer);
-        case profiler::PartKind::AttentionBackward:
+        case profiler::StepPartKind::AttentionBackward:
             return QObject::tr("the attention backward of layer %1").arg(part->layer);
         }
     }
@@ -139,14 +139,14 @@ QString phaseTitle(const StepAnatomy& step, const profiler::StepPhase& phase) {
     }
     const bool again =
         phase.kind == TrainingPhase::Backward && std::ranges::any_of(step.parts, [](const profiler::StepPart& part) {
-            return part.kind == profiler::PartKind::Recompute;
+            return part.kind == profiler::StepPartKind::Recompute;
         });
     return again ? QObject::tr("%1, each layer recomputed first").arg(name) : name;
 }
 
 QString partTitle(const profiler::StepPart& part, bool withLayer) {
-    QString name = part.kind == profiler::PartKind::Recompute ? QObject::tr("recompute")
-                   : part.kind == profiler::PartKind::Mlp
+    QString name = part.kind == profiler::StepPartKind::Recompute ? QObject::tr("recompute")
+                   : part.kind == profiler::StepPartKind::Mlp
                        ? (part.tiles > 1 ? QObject::tr("MLP, %1 tiles").arg(part.tiles) : QObject::tr("MLP"))
                        : QObject::tr("attention backward");
     return withLayer ? QStringLiteral("%1 %2").arg(part.layer).arg(name) : name;

@@ -99,11 +99,11 @@ PartRow partRow(const StepAnatomy& step) {
     for (const profiler::StepPart& each : step.parts) {
         StripPart part;
         part.range = rangeIn(step, each.begin, each.end);
-        part.dark = each.kind != profiler::PartKind::Mlp;
+        part.dark = each.kind != profiler::StepPartKind::Mlp;
         part.label = partTitle(each, each.layer != layer);
         part.shortLabel = each.layer != layer                          ? QString::number(each.layer)
-                          : each.kind == profiler::PartKind::Mlp       ? QObject::tr("MLP")
-                          : each.kind == profiler::PartKind::Recompute ? QString()
+                          : each.kind == profiler::StepPartKind::Mlp       ? QObject::tr("MLP")
+                          : each.kind == profiler::StepPartKind::Recompute ? QString()
                                                                        : QObject::tr("attention");
         part.tip = QObject::tr("%1: %2").arg(partTitle(each, true), durationText(each.end - each.begin));
         layer = each.layer;
