@@ -46,7 +46,7 @@ PartRow phaseRow(const StepAnatomy& step) {
         part.label = phaseTitle(step, phase);
         part.shortLabel = textOf(profiler::phaseName(phase.kind));
         part.dark = true;
-        part.ahead = phase.kind == TrainingPhase::Optimizer;
+        part.ahead = step.passes == 1 && &phase != &step.phases.front();
         part.tip = QObject::tr("%1: %2, peak %3")
                        .arg(part.shortLabel, durationText(phase.end - phase.begin), bytesText(phase.peak.maxTotal));
         row.parts.push_back(part);
@@ -101,10 +101,10 @@ PartRow partRow(const StepAnatomy& step) {
         part.range = rangeIn(step, each.begin, each.end);
         part.dark = each.kind != profiler::StepPartKind::Mlp;
         part.label = partTitle(each, each.layer != layer);
-        part.shortLabel = each.layer != layer                          ? QString::number(each.layer)
+        part.shortLabel = each.layer != layer                              ? QString::number(each.layer)
                           : each.kind == profiler::StepPartKind::Mlp       ? QObject::tr("MLP")
                           : each.kind == profiler::StepPartKind::Recompute ? QString()
-                                                                       : QObject::tr("attention");
+                                                                           : QObject::tr("attention");
         part.tip = QObject::tr("%1: %2").arg(partTitle(each, true), durationText(each.end - each.begin));
         layer = each.layer;
         row.parts.push_back(part);
@@ -121,11 +121,11 @@ std::vector<base::TimeNs> bordersOf(const StepAnatomy& step) {
     return borders;
 }
 
-std::vector<LaneCopy> laneCopies(const StepAnatomy& step) {
+std::vector<LaneCopy> laneCopies(const StepAnatomy& step, bool named) {
     std::vector<LaneCopy> out;
     for (const profiler::StepCopy& copy : step.copies) {
-        QString label = QObject::tr("layer %1 input").arg(copy.layer);
-        if (copy.end > copy.begin) {
+        QString label = named ? QObject::tr("layer %1 input").arg(copy.layer) : QString();
+        if (named && copy.end > copy.begin) {
             label += QObject::tr(", %1").arg(durationText(copy.end - copy.begin));
         }
         out.push_back({rangeIn(step, copy.begin, copy.end), copy.toHost, copy.waited, label});
@@ -212,9 +212,9 @@ void StepPage::showLanes() {
     const bool copies = copies_->isChecked() && !pair->a.anatomy.copies.empty();
     copiesA_->setVisible(copies);
     copiesDetail_->setVisible(copies);
-    copiesA_->setCopies(laneCopies(pair->a.anatomy),
+    copiesA_->setCopies(laneCopies(pair->a.anatomy, false),
                         {copiesText(pair->a.anatomy, true), copiesText(pair->a.anatomy, false)});
-    copiesDetail_->setCopies(laneCopies(pair->a.anatomy), {tr("none in this range"), tr("none in this range")});
+    copiesDetail_->setCopies(laneCopies(pair->a.anatomy, true), {tr("none in this range"), tr("none in this range")});
     if (!pair->b) {
         return;
     }

@@ -76,11 +76,11 @@ void CopyLane::paintRow(QPainter& painter, const PlotFrame& frame, bool toHost, 
         labels.emplace_back(b, &copy);
     }
     bool labelled = false;
-    for (const auto& [right, copy] : labels) {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        const auto& [right, copy] = labels[i];
         const QString text =
             copy->waited > 0 ? tr("%1, waited %2").arg(copy->label, durationText(copy->waited)) : copy->label;
-        const auto next = std::ranges::upper_bound(begins, right);
-        const double room = (next == begins.end() ? plot.right() : *next) - right - 10;
+        const double room = (i + 1 < begins.size() ? begins[i + 1] : plot.right()) - right - 10;
         if (!text.isEmpty() && textWidth(text, font) <= room) {
             drawText(painter, QRectF(right + 5, top, room, kCopyRow), Qt::AlignVCenter, text,
                      copy->waited > 0 ? t.bad : t.text2, font);

@@ -68,20 +68,17 @@ void PartStrip::paintRow(QPainter& painter, const PartRow& row, double top) {
         }
         const QRectF box(std::round(a), top, std::max(1.0, std::round(b) - std::round(a) - 1), kPartRow - 1);
         painter.fillRect(box, part.dark ? t.pressed : t.hover);
-        for (const QString& label : {part.label, part.shortLabel}) {
-            const double wide = textWidth(label, font);
-            if (!label.isEmpty() && wide + kPartPadding <= box.width()) {
-                const double inset = std::min(kUsualInset, (box.width() - wide) / 2);
-                drawText(painter, box.adjusted(inset, 0, 2, 0), Qt::AlignVCenter, label, ink, font);
-                break;
-            }
-            if (part.ahead && &label != &part.shortLabel && !part.label.isEmpty() && wide > box.width()) {
-                const QString words = label + QStringLiteral("  →");
-                const double room = textWidth(words, font) + 2;
-                drawText(painter, QRectF(box.left() - room - 4, top, room, kPartRow - 1), Qt::AlignVCenter, words, ink,
-                         font);
-                break;
-            }
+        const auto fits = [&](const QString& label) {
+            return !label.isEmpty() && textWidth(label, font) + kPartPadding <= box.width();
+        };
+        if (const QString label = fits(part.label) ? part.label : part.shortLabel; fits(label)) {
+            const double inset = std::min(kUsualInset, (box.width() - textWidth(label, font)) / 2);
+            drawText(painter, box.adjusted(inset, 0, 2, 0), Qt::AlignVCenter, label, ink, font);
+        } else if (part.ahead && !part.label.isEmpty()) {
+            const QString words = part.label + QStringLiteral("  →");
+            const double room = textWidth(words, font) + 2;
+            drawText(painter, QRectF(box.left() - room - 4, top, room, kPartRow - 1), Qt::AlignVCenter, words, ink,
+                     font);
         }
     }
     for (const auto& [range, words] : row.captions) {
