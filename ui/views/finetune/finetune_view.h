@@ -86,7 +86,6 @@ private:
     void buildLanes();
     void buildStep();
     void updateStep(); ///< the page Step gets the runs as they are now
-    void openInMemory(base::TimeNs begin, base::TimeNs end, base::TimeNs at);
     void connectRuns();
     void updateRoom();
     void start();

@@ -32,11 +32,35 @@ namespace {
 
 constexpr double kFreeShare = 0.05; ///< of the axis, right of the newest value
 constexpr std::int64_t kShownSteps = 100;
-constexpr int kNamedCategories = 5;
+constexpr std::size_t kNamedCategories = 5;
 
 base::TimeNs withAir(std::int64_t steps) {
     return static_cast<base::TimeNs>(
         std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
+}
+
+/// "weights 17.3 MiB, activations 6.3 MiB"
+QString largestCategories(const base::CategoryBytes& bytes) {
+    std::vector<std::pair<std::uint64_t, int>> order;
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        order.emplace_back(bytes[static_cast<std::size_t>(i)], i);
+    }
+    std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
+    QStringList words;
+    for (std::size_t i = 0; i < kNamedCategories && order[i].first > 0; ++i) {
+        words << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i].second))) + QLatin1Char(' ') +
+                     bytesText(order[i].first);
+    }
+    return words.join(QStringLiteral(", "));
+}
+
+/// A fine-tuning run other than this one, the newest; 0: there is none.
+sessions::RunId otherTrainingRun(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown) {
+    sessions::RunId other = 0;
+    for (const sessions::RunInfo& each : runs) {
+        other = isTrainingRun(each) && each.id != shown ? each.id : other;
+    }
+    return other;
 }
 
 } // namespace
@@ -147,11 +171,7 @@ void FinetuneView::updateLive() {
     const sessions::RunInfo* run = runInfo(shownRun_);
     const QString nothing = whyNothing();
     live_->setCurrentIndex(nothing.isEmpty() ? 0 : 1);
-    sessions::RunId other = 0;
-    for (const sessions::RunInfo& each :
-         document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>()) {
-        other = isTrainingRun(each) && each.id != shownRun_ ? each.id : other;
-    }
+    const sessions::RunId other = document() != nullptr ? otherTrainingRun(document()->runs(), shownRun_) : 0;
     if (run == nullptr && other != 0) {
         nothing_->set(nothing, tr("Open a fine-tuning run"), [this, other] { document()->setRunA(other); });
     } else {
@@ -266,20 +286,9 @@ void FinetuneView::updateFacts() {
     QString memory;
     if (times && timeline_ && peak_ > 0) {
         const profiler::MemoryColumn peak = timeline_->memory().peak(times->begin, times->end);
-        std::vector<std::pair<std::uint64_t, int>> order;
-        for (int i = 0; i < base::kCategoryCount; ++i) {
-            order.emplace_back(peak.atMax[static_cast<std::size_t>(i)], i);
-        }
-        std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
-        QStringList words;
-        for (int i = 0; i < kNamedCategories && order[static_cast<std::size_t>(i)].first > 0; ++i) {
-            const auto& [bytes, category] = order[static_cast<std::size_t>(i)];
-            words << textOf(base::categoryName(static_cast<base::MemoryCategory>(category))) + QLatin1Char(' ') +
-                         bytesText(bytes);
-        }
         memory_->setFacts(tr("peak of step %1: %2;  %3")
                               .arg(countText(run.steps()[*step].step), peakText(peak.maxTotal, peak.incomplete),
-                                   words.join(QStringLiteral(", "))));
+                                   largestCategories(peak.atMax)));
         memory = tr(", peak %1").arg(bytesText(peak.maxTotal));
     } else {
         memory_->setFacts(tr("This run recorded no memory events"));

@@ -33,7 +33,13 @@ void FinetuneView::buildStep() {
     connect(step_, &StepPage::pairChanged, this, &FinetuneView::updateTwin);
     connect(step_, &StepPage::experimentWanted, this, &FinetuneView::takeExperiment);
     connect(step_, &StepPage::formWanted, this, [this] { showPage(Form); });
-    connect(step_, &StepPage::memoryWanted, this, &FinetuneView::openInMemory);
+    connect(step_, &StepPage::memoryWanted, this, [this](qint64 begin, qint64 end, qint64 at) {
+        if (context().time != nullptr) {
+            context().time->jumpTo({begin, end});
+            context().time->setCursor(at);
+        }
+        emit openView(QStringLiteral("memory"));
+    });
 }
 
 std::vector<sessions::RunId> FinetuneView::shownRuns() const {
@@ -86,14 +92,6 @@ bool FinetuneView::eventFilter(QObject* watched, QEvent* event) {
         }
     }
     return DocumentView::eventFilter(watched, event);
-}
-
-void FinetuneView::openInMemory(base::TimeNs begin, base::TimeNs end, base::TimeNs at) {
-    if (context().time != nullptr) {
-        context().time->jumpTo({begin, end});
-        context().time->setCursor(at);
-    }
-    emit openView(QStringLiteral("memory"));
 }
 
 } // namespace vitrine::ui

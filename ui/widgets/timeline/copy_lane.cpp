@@ -50,9 +50,7 @@ void CopyLane::paintRow(QPainter& painter, const PlotFrame& frame, bool toHost, 
     painter.fillRect(QRectF(plot.left(), top, plot.width(), kCopyRow), t.band);
     hairline(painter, plot.left(), plot.right(), top + kCopyRow, t.line0);
     const CategoryStyle& style = t.category(base::MemoryCategory::Comm);
-    double first = plot.right(), last = plot.left(); // copies in sight
-    std::vector<std::pair<double, const LaneCopy*>> labels;
-    std::vector<double> begins;
+    std::vector<Shown> shown;
     for (const LaneCopy& copy : copies_) {
         const double a = plot.left() + axis().x(copy.range.begin);
         const double b = std::max(a + kLeastCopy, plot.left() + axis().x(copy.range.end));
@@ -70,36 +68,47 @@ void CopyLane::paintRow(QPainter& painter, const PlotFrame& frame, bool toHost, 
             painter.setBrush(Qt::NoBrush);
             painter.drawRect(box.adjusted(-0.5, -0.5, 0.5, 0.5));
         }
-        first = std::min(first, a);
-        last = std::max(last, b);
-        begins.push_back(a);
-        labels.emplace_back(b, &copy);
+        shown.push_back({a, b, &copy});
     }
+    if (!paintLabels(painter, plot, shown, top)) {
+        paintWords(painter, plot, shown, words_[toHost ? 0 : 1], top);
+    }
+}
+
+bool CopyLane::paintLabels(QPainter& painter, const QRectF& plot, const std::vector<Shown>& shown, double top) const {
+    const ThemeTokens& t = themeTokens();
+    const QFont font = Theme::instance().font(TypeRole::Axis);
     bool labelled = false;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        const auto& [right, copy] = labels[i];
-        const QString text =
-            copy->waited > 0 ? tr("%1, waited %2").arg(copy->label, durationText(copy->waited)) : copy->label;
-        const double room = (i + 1 < begins.size() ? begins[i + 1] : plot.right()) - right - 10;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        const LaneCopy& copy = *shown[i].copy;
+        const QString text = copy.waited > 0 && !copy.label.isEmpty()
+                                 ? tr("%1, waited %2").arg(copy.label, durationText(copy.waited))
+                                 : copy.label;
+        const double room = (i + 1 < shown.size() ? shown[i + 1].begin : plot.right()) - shown[i].end - 10;
         if (!text.isEmpty() && textWidth(text, font) <= room) {
-            drawText(painter, QRectF(right + 5, top, room, kCopyRow), Qt::AlignVCenter, text,
-                     copy->waited > 0 ? t.bad : t.text2, font);
+            drawText(painter, QRectF(shown[i].end + 5, top, room, kCopyRow), Qt::AlignVCenter, text,
+                     copy.waited > 0 ? t.bad : t.text2, font);
             labelled = true;
         }
     }
-    const QString& words = words_[toHost ? 0 : 1];
-    const double wide = textWidth(words, font);
-    if (labelled || words.isEmpty()) {
+    return labelled;
+}
+
+/// After the last copy in sight, or before the first one.
+void CopyLane::paintWords(QPainter& painter, const QRectF& plot, const std::vector<Shown>& shown, const QString& words,
+                          double top) {
+    const ThemeTokens& t = themeTokens();
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const double wide = textWidth(words, font) + 2;
+    double left = plot.left() + 8;
+    if (!shown.empty() && plot.right() - shown.back().end >= wide + 16) {
+        left = shown.back().end + 10;
+    } else if (!shown.empty() && shown.front().begin - plot.left() >= wide + 16) {
+        left = shown.front().begin - wide - 10;
+    } else if (!shown.empty()) {
         return;
     }
-    if (labels.empty()) {
-        drawText(painter, QRectF(plot.left() + 8, top, plot.width() - 16, kCopyRow), Qt::AlignVCenter, words, t.text2,
-                 font);
-    } else if (plot.right() - last >= wide + 16) {
-        drawText(painter, QRectF(last + 10, top, wide + 2, kCopyRow), Qt::AlignVCenter, words, t.text2, font);
-    } else if (first - plot.left() >= wide + 16) {
-        drawText(painter, QRectF(first - wide - 12, top, wide + 2, kCopyRow), Qt::AlignVCenter, words, t.text2, font);
-    }
+    drawText(painter, QRectF(left, top, wide, kCopyRow), Qt::AlignVCenter, words, t.text2, font);
 }
 
 } // namespace vitrine::ui

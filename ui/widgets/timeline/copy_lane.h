@@ -34,7 +34,15 @@ protected:
     QImage paint(const PlotFrame& frame) override;
 
 private:
+    struct Shown { ///< a copy in sight, px
+        double begin = 0, end = 0;
+        const LaneCopy* copy = nullptr;
+    };
     void paintRow(QPainter& painter, const PlotFrame& frame, bool toHost, double top) const;
+    /// True where at least one label has room.
+    bool paintLabels(QPainter& painter, const QRectF& plot, const std::vector<Shown>& shown, double top) const;
+    static void paintWords(QPainter& painter, const QRectF& plot, const std::vector<Shown>& shown, const QString& words,
+                           double top);
     std::vector<LaneCopy> copies_; ///< by begin
     std::array<QString, 2> words_;
 };

@@ -40,8 +40,8 @@ private slots:
     void theSentenceNamesWhatHoldsThePeak() {
         const auto whole = ui::stepPair(runOf({}), 1, nullptr);
         QCOMPARE(ui::stepSentence(whole->a.anatomy),
-                 QStringLiteral("The peak is <b>320 MiB</b>, in the loss: the logits of all tokens at once hold "
-                                "<b>240 MiB</b>."));
+                 QStringLiteral("The peak is <b>320\u00A0MiB</b>, in the loss: the logits of all tokens at once hold "
+                                "<b>240\u00A0MiB</b>."));
         const auto chunked = ui::stepPair(runOf({.chunks = 8}), 1, nullptr);
         QVERIFY(ui::stepSentence(chunked->a.anatomy).contains(QLatin1String("in the MLP backward of layer 2")));
         QVERIFY(ui::stepSecondText(*chunked, std::nullopt).startsWith(QLatin1String("The next peak is 110")));
