@@ -157,9 +157,6 @@ void FinetuneView::buildLanes() {
             return step ? lane->title() + QStringLiteral(". ") + trainingStepText(*training_, *step) : lane->facts();
         });
     }
-    for (Lane* lane : lanes_->lanes()) {
-        lane->installEventFilter(this); // a double click opens the step
-    }
     connect(lanes_, &LaneStack::hovered, this, &FinetuneView::updateFacts);
     connect(memory_, &StackLane::modelChanged, this, &FinetuneView::updateFacts);
     connect(marks_, &MarkStrip::markClicked, this, [this](int, int mark) {

@@ -69,7 +69,6 @@ protected:
     void onRuns() override;
     std::vector<sessions::RunId> shownRuns() const override;
     TimeCursor* ownAxis() const override;
-    bool eventFilter(QObject* watched, QEvent* event) override;
     QList<LaneStack*> laneStacks() const override;
     QList<QWidget*> bodyStops() const override;
     QString copyText() const override { return shownText(); }

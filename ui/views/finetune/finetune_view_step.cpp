@@ -3,6 +3,8 @@
 // The page Step in the view: which runs it shows, and the ways to it and from it.
 #include <QMouseEvent>
 #include <QStackedWidget>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "profiler/timeline/run_timeline.h"
@@ -11,9 +13,32 @@
 #include "ui/views/finetune/finetune_view.h"
 #include "ui/views/finetune/step_page.h"
 #include "ui/views/finetune/step_panel.h"
-#include "ui/widgets/timeline/lane.h"
+#include "ui/widgets/timeline/lane_stack.h"
 
 namespace vitrine::ui {
+
+namespace {
+
+/// Reports the place of a double click in the plot of a lane; it does nothing else then.
+class PlaceOpener final : public QObject {
+public:
+    PlaceOpener(std::function<bool(base::TimeNs)> open, QObject* parent) : QObject(parent), open_(std::move(open)) {}
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        const auto* lane = qobject_cast<const Lane*>(watched);
+        if (lane == nullptr || event->type() != QEvent::MouseButtonDblClick) {
+            return false;
+        }
+        const QPointF at = static_cast<QMouseEvent*>(event)->position();
+        return at.x() >= lane->gutter() && at.y() > Lane::kHeaderHeight && open_(lane->timeAt(at.x()));
+    }
+
+private:
+    std::function<bool(base::TimeNs)> open_;
+};
+
+} // namespace
 
 void FinetuneView::buildStep() {
     step_ = new StepPage(header(), body_);
@@ -25,6 +50,18 @@ void FinetuneView::buildStep() {
     inspectorHeader_->setFixedHeight(panel_->header()->sizeHint().height());
     inspectorHeader_->addWidget(panel_->header());
     inspectorHeader_->addWidget(step_->panel()->header());
+    auto* opener = new PlaceOpener(
+        [this](base::TimeNs place) {
+            const auto step = training_ != nullptr ? training_->stepAt(place) : std::nullopt;
+            if (step) {
+                openStep(training_->steps()[*step].step);
+            }
+            return step.has_value();
+        },
+        this);
+    for (Lane* lane : lanes_->lanes()) {
+        lane->installEventFilter(opener);
+    }
     connect(step_, &StepPage::readoutChanged, this, [this](const QString& text) {
         if (page() == Step) {
             setReadout(text);
@@ -57,10 +94,8 @@ void FinetuneView::updateStep() {
         return;
     }
     const sessions::RunInfo* run = runInfo(shownRun_);
-    const QString nothing = whyNothing();
-    if (run == nullptr || !nothing.isEmpty()) {
-        step_->setRuns(nullptr, {}, nullptr, nothing);
-        return;
+    if (const QString nothing = whyNothing(); run == nullptr || !nothing.isEmpty()) {
+        return step_->setRuns(nullptr, {}, nullptr, nothing);
     }
     const auto readOf = [this](sessions::RunId id) -> TimelinePtr {
         const TimelineState state = timelineOf(id);
@@ -79,19 +114,6 @@ void FinetuneView::openStep(std::int64_t step) {
 
 TimeCursor* FinetuneView::ownAxis() const {
     return page() == Step ? step_->axis() : time_;
-}
-
-bool FinetuneView::eventFilter(QObject* watched, QEvent* event) {
-    const auto* lane = qobject_cast<const Lane*>(watched);
-    if (lane != nullptr && event->type() == QEvent::MouseButtonDblClick && training_ != nullptr) {
-        const QPointF at = static_cast<QMouseEvent*>(event)->position();
-        const auto step = training_->stepAt(lane->timeAt(at.x()));
-        if (at.x() >= lane->gutter() && at.y() > Lane::kHeaderHeight && step) {
-            openStep(training_->steps()[*step].step);
-            return true;
-        }
-    }
-    return DocumentView::eventFilter(watched, event);
 }
 
 } // namespace vitrine::ui
