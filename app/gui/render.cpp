@@ -132,9 +132,9 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
         });
         wanted = wanted != 0 ? wanted : newestRun(document, doneBatch);
         b = ui::batchPartner(document.runs(), wanted);
-    } else if (view == QLatin1String("load") || view == QLatin1String("fine-tune")) {
+    } else if (view == QLatin1String("load")) {
         wanted = newestRun(document, done);
-    } else if (view == QLatin1String("mask")) {
+    } else if (view == QLatin1String("mask") || view == QLatin1String("fine-tune")) {
         wanted = newestRun(document, done);
         b = wanted == 0 ? 0 : newestRun(document, [&](const auto& run) { return run.id != wanted && done(run); });
     } else if (view == QLatin1String("compare")) {
@@ -201,11 +201,11 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
         int segment;
         const char* stem;
     };
-    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},
-                                      {"kernels", 3, "kernels-variants"},   {"kv-cache", 1, "kv-cache-pages"},
-                                      {"kv-cache", 2, "kv-cache-layers"},   {"load", 1, "load-overlay"},
-                                      {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},
-                                      {"mask", 2, "mask-difference"},       {"fine-tune", 0, "fine-tune-form"}};
+    static constexpr Page kPages[] = {
+        {"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},    {"kernels", 3, "kernels-variants"},
+        {"kv-cache", 1, "kv-cache-pages"},    {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"},
+        {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},  {"mask", 2, "mask-difference"},
+        {"fine-tune", 0, "fine-tune-form"},   {"fine-tune", 2, "fine-tune-step"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();

@@ -14,6 +14,7 @@
 #include "ui/models/finetune/training_text.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
+#include "ui/views/finetune/step_page.h"
 #include "ui/views/run/fit_line.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/style.h"
@@ -22,6 +23,7 @@
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/mark_strip.h"
+#include "ui/widgets/timeline/part_strip.h"
 #include "ui/widgets/timeline/series_lane.h"
 
 namespace vitrine::ui {
@@ -46,6 +48,7 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     buildHeader();
     body_->addWidget(form_);
     buildLive();
+    buildStep();
     setBody(body_);
     makeTwin(tr("Steps of the run"));
     connect(form_, &FinetuneForm::failed, this, [this](const QString& sentence) { showError(sentence); });
@@ -71,7 +74,7 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
 }
 
 void FinetuneView::buildHeader() {
-    pages_ = header()->addSegments({tr("Form"), tr("Live")}, tr("Page"));
+    pages_ = header()->addSegments({tr("Form"), tr("Live"), tr("Step")}, tr("Page"));
     ranges_ = header()->addSegments({tr("So far"), tr("Last 100"), tr("All")}, tr("Steps that are shown"));
     follow_ = header()->addCheck(tr("Follow"), true);
     follow_->setToolTip(tr("The newest step stays in sight while the run goes on"));
@@ -205,19 +208,19 @@ void FinetuneView::connectRuns() {
 }
 
 QWidget* FinetuneView::inspector() {
-    return panel_;
+    return inspector_;
 }
 
 QWidget* FinetuneView::inspectorHeader() {
-    return panel_->header();
+    return inspectorHeader_;
 }
 
 QList<LaneStack*> FinetuneView::laneStacks() const {
-    return page() == Live ? QList<LaneStack*>{lanes_} : QList<LaneStack*>();
+    return page() == Live ? QList<LaneStack*>{lanes_} : page() == Step ? step_->laneStacks() : QList<LaneStack*>();
 }
 
 QList<QWidget*> FinetuneView::bodyStops() const {
-    return page() == Form ? form_->stops() : lanes_->focusStops();
+    return page() == Form ? form_->stops() : page() == Live ? lanes_->focusStops() : step_->stops();
 }
 
 FinetuneView::Page FinetuneView::page() const {
@@ -232,11 +235,16 @@ void FinetuneView::showPage(Page page) {
          {static_cast<QWidget*>(ranges_), static_cast<QWidget*>(follow_), static_cast<QWidget*>(smoothing_)}) {
         control->setVisible(page == Live);
     }
+    step_->showControls(page == Step);
     fitBox_->setVisible(page == Form);
-    header()->setTableButton(page == Live);
+    header()->setTableButton(page != Form);
+    for (QStackedWidget* stack : {inspector_, inspectorHeader_}) {
+        stack->setCurrentIndex(page == Step ? 1 : 0);
+    }
     showRunError();
     updateButtons();
-    updateFacts();
+    updateStep();
+    page == Step ? setReadout(step_->readout()) : updateFacts();
     emit inspectorWanted();
     emit availabilityChanged();
 }
@@ -277,13 +285,16 @@ void FinetuneView::updateButtons() {
 }
 
 bool FinetuneView::settled() const {
-    return !job_.busy() && form_->fit()->settled() && DocumentView::settled();
+    return !job_.busy() && step_->settled() && form_->fit()->settled() && DocumentView::settled();
 }
 
 void FinetuneView::activated() {
     DocumentView::activated();
     updateButtons();
-    page() == Form ? form_->fields()->setFocus() : loss_->setFocus();
+    QWidget* first = page() == Form   ? static_cast<QWidget*>(form_->fields())
+                     : page() == Live ? static_cast<QWidget*>(loss_)
+                                      : static_cast<QWidget*>(step_->bands());
+    first->setFocus();
 }
 
 bool FinetuneView::perform(const QString& action) {
@@ -297,6 +308,18 @@ bool FinetuneView::perform(const QString& action) {
     }
     if (action == QLatin1String("run.stop")) {
         stop();
+        return true;
+    }
+    if (page() == Live && action == QLatin1String("measure.filter") && shownStep()) {
+        openStep(training_->steps()[*shownStep()].step);
+        return true;
+    }
+    if (page() == Step && action.startsWith(QLatin1String("go.peak"))) {
+        step_->showPeak();
+        return true;
+    }
+    if (page() == Step && (action == QLatin1String("select.next") || action == QLatin1String("select.previous"))) {
+        step_->stepItem(action == QLatin1String("select.next") ? 1 : -1);
         return true;
     }
     const bool undo = action == QLatin1String("edit.undo");
@@ -343,7 +366,7 @@ void FinetuneView::continueFrom(std::int64_t step, bool branch) {
 }
 
 QString FinetuneView::whyText() const {
-    return page() == Live ? panel_->asText() : form_->commandText();
+    return page() == Live ? panel_->asText() : page() == Step ? step_->whyText() : form_->commandText();
 }
 
 } // namespace vitrine::ui

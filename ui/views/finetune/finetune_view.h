@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Fine-tuning: the form of a run, and the run itself as it trains. Loss, learning rate, gradient norm and speed stand
-// over the memory of each step on one axis of steps.
+// Fine-tuning: the form of a run, the run itself as it trains, and one of its steps. While it trains, loss, learning
+// rate, gradient norm and speed stand over the memory of each step on one axis of steps.
 
 #include <memory>
 #include <optional>
@@ -23,19 +23,20 @@ class FinetunePanel;
 class MarkStrip;
 class SeriesLane;
 class StackLane;
+class StepPage;
 
 class FinetuneView final : public DocumentView {
     Q_OBJECT
 
 public:
-    enum Page : std::uint8_t { Form, Live };
+    enum Page : std::uint8_t { Form, Live, Step };
     enum Range : std::uint8_t { SoFar, Last100, All };
 
     explicit FinetuneView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    bool wantsInspector() const override { return page() == Live; }
+    bool wantsInspector() const override { return page() != Form; }
     bool settled() const override;
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
@@ -48,6 +49,9 @@ public:
     void showPage(Page page);
     FinetuneForm* form() const { return form_; }
     FinetunePanel* panel() const { return panel_; }
+    StepPage* stepPage() const { return step_; }
+    /// The page Step with this step of run A.
+    void openStep(std::int64_t step);
     SegmentedControl* ranges() const { return ranges_; }
     QCheckBox* follow() const { return follow_; }
     QPushButton* runButton() const { return run_; }
@@ -63,7 +67,8 @@ public:
 protected:
     void refresh() override;
     void onRuns() override;
-    TimeCursor* ownAxis() const override { return time_; }
+    std::vector<sessions::RunId> shownRuns() const override;
+    TimeCursor* ownAxis() const override;
     QList<LaneStack*> laneStacks() const override;
     QList<QWidget*> bodyStops() const override;
     QString copyText() const override { return shownText(); }
@@ -78,6 +83,8 @@ private:
     void buildHeader();
     void buildLive();
     void buildLanes();
+    void buildStep();
+    void updateStep(); ///< the page Step gets the runs as they are now
     void connectRuns();
     void updateRoom();
     void start();
@@ -119,7 +126,9 @@ private:
     SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
     StackLane* memory_ = nullptr;
     FinetunePanel* panel_;
-    LatestJob<Built> job_; ///< goes through all steps of the run
+    StepPage* step_ = nullptr;
+    QStackedWidget *inspector_ = nullptr, *inspectorHeader_ = nullptr; ///< of the pages Live and Step
+    LatestJob<Built> job_;                                             ///< goes through all steps of the run
     TrainingRunPtr training_;
     TimelinePtr timeline_;
     std::uint64_t peak_ = 0;

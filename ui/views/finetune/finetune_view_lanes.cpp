@@ -50,6 +50,68 @@ PlotScale scaleOf(std::optional<std::pair<double, double>> span, int lines, bool
     return plotScale(fromZero ? std::min(0.0, span->first) : span->first, span->second, lines);
 }
 
+std::optional<std::pair<double, double>> lossSpan(const TrainingRun& run) {
+    std::optional<std::pair<double, double>> losses = run.loss().span();
+    if (const auto more = run.evaluations().span(); more && losses) {
+        losses = std::pair(std::min(losses->first, more->first), std::max(losses->second, more->second));
+    }
+    return losses;
+}
+
+/// With the norm that is clipped at, where it is not far above.
+std::optional<std::pair<double, double>> normSpan(const TrainingRun& run) {
+    auto norms = run.norm().span();
+    if (norms && run.clipNorm() && *run.clipNorm() < norms->second * 4) {
+        norms->second = std::max(norms->second, *run.clipNorm());
+    }
+    return norms;
+}
+
+/// The smoothed loss over all steps; `rest` stands in the part that is still to come.
+void paintMinimap(QPainter& painter, const QRectF& plot, const TrainingRun& run, const TimeRange& extent,
+                  const QString& rest) {
+    const ThemeTokens& t = themeTokens();
+    const auto span = run.smoothed().span();
+    if (!span) {
+        return;
+    }
+    const AxisMap axis = AxisMap::ofTime(extent, plot.width());
+    QPolygonF line;
+    for (const PlotSample& sample : run.smoothed().samples(axis, static_cast<int>(plot.width()))) {
+        if (std::isfinite(sample.value)) {
+            const double part = (sample.value - span->first) / std::max(span->second - span->first, 1e-12);
+            line << QPointF(plot.left() + sample.x, plot.bottom() - 5 - part * (plot.height() - 10));
+        }
+    }
+    painter.setPen(QPen(t.accent, 1));
+    painter.drawPolyline(line);
+    const double from = plot.left() + axis.x(run.lastStep() * kStepLength);
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    if (textWidth(rest, font) + 16 < plot.right() - from) {
+        drawText(painter, QRectF(from, plot.top(), plot.right() - from, plot.height()), Qt::AlignCenter, rest, t.text2,
+                 font);
+    }
+}
+
+MarkRow savedMarks(const TrainingRun& run) {
+    MarkRow saved{QObject::tr("Saved"), {}};
+    for (const TrainingCheckpoint& checkpoint : run.checkpoints()) {
+        StripMark mark;
+        mark.place = checkpoint.step * kStepLength;
+        mark.look = checkpoint.newest ? StripMark::Look::Accent
+                    : checkpoint.kept ? StripMark::Look::Filled
+                                      : StripMark::Look::Outline;
+        mark.label = checkpoint.newest ? QObject::tr("newest") : QString();
+        mark.tip =
+            QObject::tr("Checkpoint of step %1, %2%3")
+                .arg(countText(checkpoint.step), checkpoint.kept ? QObject::tr("kept") : QObject::tr("deleted again"),
+                     checkpoint.evalLoss ? QObject::tr(", evaluation loss %1").arg(lossText(*checkpoint.evalLoss))
+                                         : QString());
+        saved.marks.push_back(std::move(mark));
+    }
+    return saved;
+}
+
 } // namespace
 
 void FinetuneView::updateLanes() {
@@ -58,28 +120,20 @@ void FinetuneView::updateLanes() {
     }
     using Mark = LaneSeries::Mark;
     const TrainingRun& run = *training_;
-    std::optional<std::pair<double, double>> losses = run.loss().span();
-    if (const auto more = run.evaluations().span(); more && losses) {
-        losses = std::pair(std::min(losses->first, more->first), std::max(losses->second, more->second));
-    }
     std::vector<LaneSeries> loss{laneSeries(tr("raw"), training_, &TrainingRun::loss, Mark::Thin, lineColor)};
     if (smoothing() > 0) {
         loss.push_back(laneSeries(tr("smoothed"), training_, &TrainingRun::smoothed, Mark::Bold, accentColor));
     }
     loss.push_back(laneSeries(tr("evaluation"), training_, &TrainingRun::evaluations, Mark::Ring, strongColor));
-    loss_->setSeries(std::move(loss), scaleOf(losses, 5, false));
+    loss_->setSeries(std::move(loss), scaleOf(lossSpan(run), 5, false));
     const auto thin = [&](SeriesLane* lane, const PlotSeries& (TrainingRun::*series)() const, bool fromZero) {
         lane->setSeries({laneSeries(lane->title(), training_, series, Mark::Thin, accentColor)},
                         scaleOf((run.*series)().span(), 2, fromZero));
     };
     showRateUnit();
     thin(speed_, &TrainingRun::speed, false);
-    auto norms = run.norm().span();
-    if (norms && run.clipNorm() && *run.clipNorm() < norms->second * 4) {
-        norms->second = std::max(norms->second, *run.clipNorm());
-    }
     norm_->setSeries({laneSeries(norm_->title(), training_, &TrainingRun::norm, Mark::Thin, accentColor)},
-                     scaleOf(norms, 2, true));
+                     scaleOf(normSpan(run), 2, true));
     norm_->setLimit(run.clipNorm(), run.clipNorm() ? tr("clip %1").arg(*run.clipNorm()) : QString());
     const QString from = speed_->scale().text(speed_->scale().low);
     speed_->setNote(run.empty() ? tr("tok/s") : tr("tok/s, axis from %1").arg(from));
@@ -132,27 +186,7 @@ void FinetuneView::updateMinimap() {
     }
     lanes_->minimap()->setPicture(
         [run = training_, extent, rest](QPainter& painter, const QRectF& plot) {
-            const ThemeTokens& t = themeTokens();
-            const auto span = run->smoothed().span();
-            if (!span) {
-                return;
-            }
-            const AxisMap axis = AxisMap::ofTime(extent, plot.width());
-            QPolygonF line;
-            for (const PlotSample& sample : run->smoothed().samples(axis, static_cast<int>(plot.width()))) {
-                if (std::isfinite(sample.value)) {
-                    const double part = (sample.value - span->first) / std::max(span->second - span->first, 1e-12);
-                    line << QPointF(plot.left() + sample.x, plot.bottom() - 5 - part * (plot.height() - 10));
-                }
-            }
-            painter.setPen(QPen(t.accent, 1));
-            painter.drawPolyline(line);
-            const double from = plot.left() + axis.x(run->lastStep() * kStepLength);
-            const QFont font = Theme::instance().font(TypeRole::Axis);
-            if (textWidth(rest, font) + 16 < plot.right() - from) {
-                drawText(painter, QRectF(from, plot.top(), plot.right() - from, plot.height()), Qt::AlignCenter, rest,
-                         t.text2, font);
-            }
+            paintMinimap(painter, plot, *run, extent, rest);
         },
         tr("%1–%2").arg(extent.begin / kStepLength).arg(countText(last)));
 }
@@ -170,20 +204,7 @@ void FinetuneView::updateMarks() {
              run.resumedFrom() ? tr("resumed from %1").arg(countText(*run.resumedFrom())) : tr("from the start")});
     }
     lanes_->bands()->setRows({std::move(parts)});
-    MarkRow saved{tr("Saved"), {}};
-    for (const TrainingCheckpoint& checkpoint : run.checkpoints()) {
-        StripMark mark;
-        mark.place = checkpoint.step * kStepLength;
-        mark.look = checkpoint.newest ? StripMark::Look::Accent
-                    : checkpoint.kept ? StripMark::Look::Filled
-                                      : StripMark::Look::Outline;
-        mark.label = checkpoint.newest ? tr("newest") : QString();
-        mark.tip =
-            tr("Checkpoint of step %1, %2%3")
-                .arg(countText(checkpoint.step), checkpoint.kept ? tr("kept") : tr("deleted again"),
-                     checkpoint.evalLoss ? tr(", evaluation loss %1").arg(lossText(*checkpoint.evalLoss)) : QString());
-        saved.marks.push_back(std::move(mark));
-    }
+    MarkRow saved = savedMarks(run);
     marks_->setVisible(!saved.marks.empty());
     marks_->setRows({std::move(saved)});
     std::vector<TimeMark> tags;

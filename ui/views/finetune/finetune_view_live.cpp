@@ -20,6 +20,7 @@
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/finetune_view.h"
+#include "ui/views/finetune/step_page.h"
 #include "ui/widgets/plots/fact_strip.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
@@ -31,11 +32,51 @@ namespace {
 
 constexpr double kFreeShare = 0.05; ///< of the axis, right of the newest value
 constexpr std::int64_t kShownSteps = 100;
-constexpr int kNamedCategories = 5;
+constexpr std::size_t kNamedCategories = 5;
 
 base::TimeNs withAir(std::int64_t steps) {
     return static_cast<base::TimeNs>(
         std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
+}
+
+/// "weights 17.3 MiB, activations 6.3 MiB"
+QString largestCategories(const base::CategoryBytes& bytes) {
+    std::vector<std::pair<std::uint64_t, int>> order;
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        order.emplace_back(bytes[static_cast<std::size_t>(i)], i);
+    }
+    std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
+    QStringList words;
+    for (std::size_t i = 0; i < kNamedCategories && order[i].first > 0; ++i) {
+        words << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i].second))) + QLatin1Char(' ') +
+                     bytesText(order[i].first);
+    }
+    return words.join(QStringLiteral(", "));
+}
+
+/// "raw 1.336, smoothed 1.312, evaluation 1.365 at 250"
+QString lossWords(const TrainingRun& run, std::size_t step, bool smoothed) {
+    QStringList losses{QObject::tr("raw %1").arg(lossText(run.loss().value(step)))};
+    if (smoothed) {
+        losses << QObject::tr("smoothed %1").arg(lossText(run.smoothed().value(step)));
+    }
+    const PlotSeries& evaluations = run.evaluations();
+    const base::TimeNs place = run.steps()[step].step * kStepLength;
+    if (auto nearest = evaluations.nearest(place)) {
+        const std::size_t index = evaluations.place(*nearest) > place && *nearest > 0 ? *nearest - 1 : *nearest;
+        losses << QObject::tr("evaluation %1 at %2")
+                      .arg(lossText(evaluations.value(index)), countText(evaluations.place(index) / kStepLength));
+    }
+    return losses.join(QStringLiteral(", "));
+}
+
+/// A fine-tuning run other than this one, the newest; 0: there is none.
+sessions::RunId otherTrainingRun(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown) {
+    sessions::RunId other = 0;
+    for (const sessions::RunInfo& each : runs) {
+        other = isTrainingRun(each) && each.id != shown ? each.id : other;
+    }
+    return other;
 }
 
 } // namespace
@@ -146,11 +187,7 @@ void FinetuneView::updateLive() {
     const sessions::RunInfo* run = runInfo(shownRun_);
     const QString nothing = whyNothing();
     live_->setCurrentIndex(nothing.isEmpty() ? 0 : 1);
-    sessions::RunId other = 0;
-    for (const sessions::RunInfo& each :
-         document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>()) {
-        other = isTrainingRun(each) && each.id != shownRun_ ? each.id : other;
-    }
+    const sessions::RunId other = document() != nullptr ? otherTrainingRun(document()->runs(), shownRun_) : 0;
     if (run == nullptr && other != 0) {
         nothing_->set(nothing, tr("Open a fine-tuning run"), [this, other] { document()->setRunA(other); });
     } else {
@@ -168,6 +205,7 @@ void FinetuneView::updateLive() {
         updateMarks();
     }
     updateHeader();
+    updateStep();
     updateFacts();
     updateTwin();
     updateButtons();
@@ -234,22 +272,10 @@ void FinetuneView::updateFacts() {
         return;
     }
     const TrainingRun& run = *training_;
-    QStringList losses{tr("raw %1").arg(lossText(run.loss().value(*step)))};
-    if (smoothing() > 0) {
-        losses << tr("smoothed %1").arg(lossText(run.smoothed().value(*step)));
-    }
-    const PlotSeries& evaluations = run.evaluations();
+    const QString losses = lossWords(run, *step, smoothing() > 0);
     const base::TimeNs place = run.steps()[*step].step * kStepLength;
-    if (auto nearest = evaluations.nearest(place)) {
-        const std::size_t index = evaluations.place(*nearest) > place && *nearest > 0 ? *nearest - 1 : *nearest;
-        losses << tr("evaluation %1 at %2")
-                      .arg(lossText(evaluations.value(index)), countText(evaluations.place(index) / kStepLength));
-    }
-    loss_->setFacts(
-        run.notFinite()
-            ? tr("not a number at step %1, %2").arg(countText(run.lastStep()), losses.join(QStringLiteral(", ")))
-            : losses.join(QStringLiteral(", ")),
-        run.notFinite() ? TextColor::Bad : TextColor::Text2);
+    loss_->setFacts(run.notFinite() ? tr("not a number at step %1, %2").arg(countText(run.lastStep()), losses) : losses,
+                    run.notFinite() ? TextColor::Bad : TextColor::Text2);
     const sessions::RunInfo* info = runInfo(shownRun_);
     const QString rate = rateOfLearningText(run.rate().value(*step));
     const QString schedule = info != nullptr ? scheduleText(*info) : QString();
@@ -264,20 +290,9 @@ void FinetuneView::updateFacts() {
     QString memory;
     if (times && timeline_ && peak_ > 0) {
         const profiler::MemoryColumn peak = timeline_->memory().peak(times->begin, times->end);
-        std::vector<std::pair<std::uint64_t, int>> order;
-        for (int i = 0; i < base::kCategoryCount; ++i) {
-            order.emplace_back(peak.atMax[static_cast<std::size_t>(i)], i);
-        }
-        std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
-        QStringList words;
-        for (int i = 0; i < kNamedCategories && order[static_cast<std::size_t>(i)].first > 0; ++i) {
-            const auto& [bytes, category] = order[static_cast<std::size_t>(i)];
-            words << textOf(base::categoryName(static_cast<base::MemoryCategory>(category))) + QLatin1Char(' ') +
-                         bytesText(bytes);
-        }
         memory_->setFacts(tr("peak of step %1: %2;  %3")
                               .arg(countText(run.steps()[*step].step), peakText(peak.maxTotal, peak.incomplete),
-                                   words.join(QStringLiteral(", "))));
+                                   largestCategories(peak.atMax)));
         memory = tr(", peak %1").arg(bytesText(peak.maxTotal));
     } else {
         memory_->setFacts(tr("This run recorded no memory events"));
@@ -287,7 +302,7 @@ void FinetuneView::updateFacts() {
 
 void FinetuneView::updateTwin() {
     if (header()->tableShown() && training_ != nullptr) {
-        twinModel()->setTree(trainingStepTable(*training_));
+        twinModel()->setTree(page() == Step ? step_->table() : trainingStepTable(*training_));
         twin()->resizeColumnsToContents();
     }
 }
