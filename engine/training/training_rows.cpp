@@ -107,6 +107,7 @@ private:
         requireKnown(list, chat.tokens);
         row.tokens = std::move(chat.tokens);
         row.trained = std::move(chat.trained);
+        row.conversation = true;
         if (options_.countTemplate) {
             row.templateTokens = addedByTemplate(messages, static_cast<std::int64_t>(row.tokens.size()));
         }

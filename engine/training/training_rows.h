@@ -29,6 +29,7 @@ struct TrainingRow {
     std::vector<std::uint8_t> trained; ///< for each token 1 where the loss counts when it is predicted
     std::int64_t line = 0;             ///< of the file, from 1; of a tensor: the row, from 1
     std::int64_t templateTokens = 0;   ///< of a conversation: tokens that its messages do not have themselves
+    bool conversation = false;         ///< made of messages
     bool keepsEnd = false;             ///< packing cuts its beginning, not its end
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/cli/commands/commands.h"
+#include "app/cli/common/console.h"
 #include "app/cli/common/experiment_options.h"
 #include "app/cli/common/interrupt.h"
 #include "engine/workload/finetune/data_summary.h"
@@ -17,21 +18,10 @@ namespace vitrine::app {
 
 namespace {
 
-class ReadingBar final : public base::ProgressSink {
-public:
-    void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
-        bar_.show(what, done, total);
-    }
-    void clear() { bar_.clear(); }
-
-private:
-    ProgressBar bar_;
-};
-
 engine::DataSummary summaryOf(const engine::Experiment& experiment) {
     base::StopSource stop;
     const InterruptGuard guard([&stop] { stop.request_stop(); });
-    ReadingBar bar;
+    BarSink bar;
     engine::WorkloadSinks sinks;
     sinks.progress = &bar;
     nlohmann::json metrics;

@@ -44,6 +44,7 @@ public:
         const std::int64_t trained = trainedTokens(row, kept);
         out_.tokens += tokens;
         out_.templateTokens += row.templateTokens;
+        out_.conversations += row.conversation ? 1 : 0;
         out_.kept += kept.count;
         out_.trained += trained;
         if (tokens > out_.longestTokens) {

@@ -44,6 +44,7 @@ struct DataSummary {
     bool stopped = false;         ///< reading ended before the file did
     std::int64_t unreadable = 0, noAnswer = 0, duplicates = 0, tooLong = 0; ///< left out
     std::vector<LeftOutRow> leftOut;
+    std::int64_t conversations = 0; ///< used rows that are made of messages
     std::int64_t tokens = 0, templateTokens = 0, lost = 0, kept = 0, trained = 0;
     std::int64_t longestTokens = 0, longestLine = 0, medianTokens = 0;
     std::vector<CutRow> cut; ///< by line

@@ -100,6 +100,7 @@ Json dataSummaryJson(const DataSummary& s) {
             {"duplicates", s.duplicates},
             {"skipped", s.tooLong},
             {"left_out", std::move(leftOut)},
+            {"conversations", s.conversations},
             {"tokens", s.tokens},
             {"template_tokens", s.templateTokens},
             {"lost", s.lost},
