@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/finetune/data_summary.h"
+#include "ui/models/finetune/mask_picture.h"
 #include "ui/models/finetune/token_lines.h"
 
 namespace vitrine::ui {
@@ -37,32 +38,12 @@ struct DataCounts {
 DataSetPtr readDataSet(const engine::Experiment& experiment, const base::StopToken& stop,
                        const std::function<void(const DataCounts&)>& counted, const std::function<bool()>& enough);
 
-/// The blocks of a sequence's attention in layers of one kind, as few cells as a picture has pixels.
-struct MaskPicture {
-    enum Cell : std::uint8_t { Empty, Partial, Full };
-    std::int64_t window = 0;
-    int side = 0; ///< cells; a cell has blocksOfCell x blocksOfCell blocks and shows the worst of them
-    int blocksOfCell = 1;
-    std::int64_t block = 0; ///< tokens of a block's side
-    std::vector<std::uint8_t> cells;
-    std::int64_t full = 0, partial = 0, empty = 0;
-    std::int64_t causal = 0; ///< blocks of one causal mask over the whole sequence
-
-    Cell at(int row, int column) const {
-        return static_cast<Cell>(
-            cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(side) + static_cast<std::size_t>(column)]);
-    }
-};
-
 struct SequencePicture {
     std::int64_t index = -1;
     engine::SequenceLayout layout;
     std::vector<MaskPicture> masks; ///< one for each of DataSet::windows
 };
 SequencePicture sequencePicture(const DataSet& set, std::int64_t index);
-
-/// Why a token is trained or not.
-enum class TokenKind : std::uint8_t { Trained, NotTrained, Lost };
 
 struct TurnSpan {
     QString role; ///< "user", "assistant"

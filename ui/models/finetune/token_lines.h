@@ -14,6 +14,9 @@
 
 namespace vitrine::ui {
 
+/// Why a token is trained or not.
+enum class TokenKind : std::uint8_t { Trained, NotTrained, Lost };
+
 struct TokenCell {
     std::string bytes;
     bool startsMessage = false;
