@@ -121,4 +121,66 @@ int MaskPixels::itemBeside(int item, int key) const {
     return packBeside(item < 0 ? chosen_ : item, key, itemCount());
 }
 
+MaskCounts::MaskCounts(QWidget* parent) : QWidget(parent) {
+    setFixedHeight(sizeHint().height());
+}
+
+void MaskCounts::setMask(const MaskPicture& mask) {
+    mask_ = mask;
+    mask_.cells.clear();
+    setAccessibleName(asText());
+    update();
+}
+
+QString MaskCounts::comparison() const {
+    const std::int64_t computed = mask_.full + mask_.partial;
+    const double ratio = static_cast<double>(mask_.causal) / static_cast<double>(std::max<std::int64_t>(1, computed));
+    return ratio > 1.005 ? tr("%1 fewer blocks").arg(ratioText(ratio)) : tr("As many blocks");
+}
+
+QString MaskCounts::asText() const {
+    return tr("%1 full, %2 partial, %3 empty blocks. %4 than one causal mask: %5 of %6")
+        .arg(countText(mask_.full), countText(mask_.partial), countText(mask_.empty), comparison(),
+             countText(mask_.full + mask_.partial), countText(mask_.causal));
+}
+
+void MaskCounts::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    const ThemeTokens& t = themeTokens();
+    painter.fillRect(rect(), t.canvas);
+    const QFont axis = Theme::instance().font(TypeRole::Axis), font = Theme::instance().font(TypeRole::Table);
+    const double right = width();
+    drawText(
+        painter, QRectF(0, 2, right, 16), Qt::AlignVCenter,
+        tr("queries down, keys across, %1 x %1 a cell").arg(countText(mask_.block * std::max(1, mask_.blocksOfCell))),
+        t.text3, axis);
+    struct Line {
+        QString name, set;
+        std::int64_t blocks;
+    };
+    const Line lines[] = {{tr("full"), QStringLiteral("blocks.full"), mask_.full},
+                          {tr("partial"), QStringLiteral("blocks.partial"), mask_.partial},
+                          {tr("empty, skipped"), QStringLiteral("blocks.empty"), mask_.empty}};
+    const std::int64_t all = std::max<std::int64_t>(1, mask_.full + mask_.partial + mask_.empty);
+    double y = 20;
+    for (const Line& line : lines) {
+        painter.fillRect(QRectF(0, y + 4, 12, 12), t.sets.at(line.set));
+        drawText(painter, QRectF(18, y, 120, 20), Qt::AlignVCenter, line.name, t.text2, font);
+        drawText(painter, QRectF(right - 124, y, 60, 20), Qt::AlignRight | Qt::AlignVCenter, countText(line.blocks),
+                 t.text1, font);
+        drawText(painter, QRectF(right - 60, y, 60, 20), Qt::AlignRight | Qt::AlignVCenter,
+                 shareText(static_cast<double>(line.blocks) / static_cast<double>(all)), t.text2, font);
+        y += 20;
+    }
+    hairline(painter, 0, right, y + 3, t.line0);
+    const QFont strong = Theme::instance().font(TypeRole::Table, true);
+    const double used = drawText(painter, QRectF(0, y + 8, right, 16), Qt::AlignVCenter, comparison(), t.text1, strong);
+    drawText(painter, QRectF(used + 4, y + 8, right - used - 4, 16), Qt::AlignVCenter, tr("than one causal mask"),
+             t.text2, font);
+    drawText(
+        painter, QRectF(0, y + 24, right, 16), Qt::AlignVCenter,
+        tr("over the whole sequence: %1 of %2.").arg(countText(mask_.full + mask_.partial), countText(mask_.causal)),
+        t.text2, font);
+}
+
 } // namespace vitrine::ui

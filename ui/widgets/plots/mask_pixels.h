@@ -41,4 +41,23 @@ private:
     int chosen_ = -1, side_ = 256;
 };
 
+/// How many blocks of a mask are full, partial and empty, and what that saves.
+class MaskCounts final : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit MaskCounts(QWidget* parent = nullptr);
+    void setMask(const MaskPicture& mask);
+    QString asText() const;
+    QSize sizeHint() const override { return {258, 124}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QString comparison() const;
+
+    MaskPicture mask_;
+};
+
 } // namespace vitrine::ui
