@@ -70,7 +70,7 @@ QString glyphsOf(const RowTokens& row, std::int64_t token) {
 
 } // namespace
 
-QString plainText(const Sentence& sentence) {
+QString plainText(const SentenceParts& sentence) {
     QString text;
     for (const SentencePart& part : sentence) {
         text += part.text;
@@ -78,13 +78,20 @@ QString plainText(const Sentence& sentence) {
     return text;
 }
 
-Sentence dataSentence(const DataSet& set) {
+QString longTimeText(double seconds) {
+    const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+    return whole >= 3600 ? QObject::tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60)
+           : whole >= 60 ? QObject::tr("%1 min %2 s").arg(whole / 60).arg(whole % 60)
+                         : durationText(static_cast<base::TimeNs>(seconds * 1e9));
+}
+
+SentenceParts dataSentence(const DataSet& set) {
     const engine::DataSummary& s = set.summary;
     if (s.trained == 0) {
         return {{QObject::tr("No token carries loss: the rows have no answer that is kept."), SentenceTone::Bad}};
     }
     const QString share = QObject::tr("%1").arg(roundedShare(s.trainedShare()));
-    Sentence out;
+    SentenceParts out;
     if (s.stopped) {
         out.push_back({QObject::tr("Reading was stopped after %1: ").arg(rowsText(s.rows)), SentenceTone::Warn});
     }
@@ -136,8 +143,8 @@ QString dataSecondLine(const DataSet& set) {
     return text;
 }
 
-Sentence readingSentence(const DataCounts& counts) {
-    Sentence out;
+SentenceParts readingSentence(const DataCounts& counts) {
+    SentenceParts out;
     out.push_back(
         {counts.expectedRows > counts.rows
              ? QObject::tr("Read %1 of about %2 rows: ").arg(countText(counts.rows), countText(counts.expectedRows))

@@ -18,18 +18,20 @@ struct SentencePart {
     QString text;
     SentenceTone tone = SentenceTone::Plain;
 };
-using Sentence = std::vector<SentencePart>;
-QString plainText(const Sentence& sentence);
+using SentenceParts = std::vector<SentencePart>;
+QString plainText(const SentenceParts& sentence);
 
 /// "12,470 of 12,480 rows are used; 7 are cut at 32,768 tokens and lose 41,208 tokens (0.4 %); 38 % of all tokens ..."
-Sentence dataSentence(const DataSet& set);
+SentenceParts dataSentence(const DataSet& set);
 /// What becomes of the rows, and what is left out and why.
 QString dataSecondLine(const DataSet& set);
 /// "Read 4,100 of about 12,480 rows: 4,093 are used."
-Sentence readingSentence(const DataCounts& counts);
+SentenceParts readingSentence(const DataCounts& counts);
 
 /// "chat, messages", "text", "tokens": what the lines of the file are.
 QString rowKindText(const DataSet& set);
+QString longTimeText(double seconds); ///< "11 min 56 s", "2.31 s"
+
 /// "1,780 tokens, 904 trained in 4 answers".
 QString rowFacts(const RowTokens& row);
 /// "11 rows, 31,501 tokens, 24.7 % trained, 1,267 padding".

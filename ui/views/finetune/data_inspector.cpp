@@ -30,13 +30,6 @@ FactRow factRow(const QString& name, const QString& value, const QString& more, 
     return row;
 }
 
-QString hmsText(double seconds) {
-    const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-    return whole >= 3600 ? QObject::tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60)
-           : whole >= 60 ? QObject::tr("%1 min %2 s").arg(whole / 60).arg(whole % 60)
-                         : durationText(static_cast<base::TimeNs>(seconds * 1e9));
-}
-
 } // namespace
 
 DataInspector::DataInspector() {
@@ -243,10 +236,10 @@ void DataInspector::showPacking() {
         factRow(tr("steps an epoch"), countText(s.stepsOfEpoch), tr("rows alone %1").arg(countText(s.trainRows)))};
     const bool known = stepSeconds_ > 0;
     const double tokens = static_cast<double>(s.batch * s.length);
-    rows.push_back(factRow(tr("time a step, plan"), known ? hmsText(stepSeconds_) : unknownText(),
+    rows.push_back(factRow(tr("time a step, plan"), known ? longTimeText(stepSeconds_) : unknownText(),
                            known ? tr("%1 tok/s").arg(countText(std::llround(tokens / stepSeconds_))) : QString()));
     rows.push_back(factRow(tr("time an epoch, plan"),
-                           known ? hmsText(stepSeconds_ * static_cast<double>(s.stepsOfEpoch)) : unknownText(), {},
+                           known ? longTimeText(stepSeconds_ * static_cast<double>(s.stepsOfEpoch)) : unknownText(), {},
                            true));
     packed_->setRows(std::move(rows), {80, 104});
 }

@@ -10,8 +10,12 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
+#include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/data_inspector.h"
+#include "ui/views/finetune/data_page.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/run/fit_line.h"
@@ -19,6 +23,7 @@
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/forms/option_form.h"
 #include "ui/widgets/plots/fact_strip.h"
+#include "ui/widgets/plots/token_grid.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/mark_strip.h"
@@ -40,11 +45,12 @@ constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of t
 
 FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("fine-tune"), tr("Fine-tune"), context, parent), time_(new TimeCursor(this)),
-      panel_(new FinetunePanel), job_(this) {
+      inspectors_(new QStackedWidget), inspectorHeads_(new QStackedWidget), panel_(new FinetunePanel), job_(this) {
     body_ = new QStackedWidget(this);
     form_ = new FinetuneForm(context, body_);
     buildHeader();
     body_->addWidget(form_);
+    buildData();
     buildLive();
     setBody(body_);
     makeTwin(tr("Steps of the run"));
@@ -52,6 +58,13 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     connect(form_, &FinetuneForm::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(panel_, &FinetunePanel::continueWanted, this, &FinetuneView::continueFrom);
     connect(header(), &ViewHeader::tableToggled, this, &FinetuneView::updateTwin);
+    connect(twin(), &QTableView::activated, this, [this](const QModelIndex& index) {
+        const FlatNode* node = page() == Data ? twinModel()->node(index) : nullptr;
+        if (node != nullptr) {
+            header()->setTableShown(false);
+            data_->showLine(static_cast<std::int64_t>(node->key));
+        }
+    });
     connect(time_, &TimeCursor::cursorChanged, this, [this] {
         updateFacts();
         updateMarks();
@@ -71,7 +84,7 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
 }
 
 void FinetuneView::buildHeader() {
-    pages_ = header()->addSegments({tr("Form"), tr("Live")}, tr("Page"));
+    pages_ = header()->addSegments({tr("Form"), tr("Data"), tr("Live")}, tr("Page"));
     ranges_ = header()->addSegments({tr("So far"), tr("Last 100"), tr("All")}, tr("Steps that are shown"));
     follow_ = header()->addCheck(tr("Follow"), true);
     follow_->setToolTip(tr("The newest step stays in sight while the run goes on"));
@@ -100,6 +113,31 @@ void FinetuneView::buildHeader() {
     });
     connect(smoothing_, &QComboBox::currentIndexChanged, this, [this] { refresh(); });
     connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : start(); });
+}
+
+void FinetuneView::buildData() {
+    data_ = new DataPage(context(), form_->form(), body_);
+    body_->addWidget(data_);
+    inspectors_->addWidget(data_->inspector());
+    inspectors_->addWidget(panel_);
+    inspectorHeads_->addWidget(data_->inspectorHeader());
+    inspectorHeads_->addWidget(panel_->header());
+    connect(data_, &DataPage::readoutChanged, this, [this](const QString& text) {
+        if (page() == Data) {
+            setReadout(text);
+        }
+    });
+    connect(data_, &DataPage::failed, this, [this](const QString& sentence) {
+        if (page() == Data) {
+            showError(sentence);
+        }
+    });
+    connect(data_, &DataPage::tableWanted, this, [this] { header()->setTableShown(true); });
+    connect(data_, &DataPage::startWanted, this, &FinetuneView::start);
+    connect(data_, &DataPage::loaded, this, [this] {
+        emit inspectorWanted();
+        emit availabilityChanged();
+    });
 }
 
 void FinetuneView::buildLive() {
@@ -205,11 +243,19 @@ void FinetuneView::connectRuns() {
 }
 
 QWidget* FinetuneView::inspector() {
-    return panel_;
+    return inspectors_;
 }
 
 QWidget* FinetuneView::inspectorHeader() {
-    return panel_->header();
+    return inspectorHeads_;
+}
+
+bool FinetuneView::wantsInspector() const {
+    return page() == Live || (page() == Data && data_->hasData());
+}
+
+QString FinetuneView::find(const QString& text, int direction) {
+    return page() == Data ? data_->find(text, direction) : DocumentView::find(text, direction);
 }
 
 QList<LaneStack*> FinetuneView::laneStacks() const {
@@ -217,7 +263,7 @@ QList<LaneStack*> FinetuneView::laneStacks() const {
 }
 
 QList<QWidget*> FinetuneView::bodyStops() const {
-    return page() == Form ? form_->stops() : lanes_->focusStops();
+    return page() == Form ? form_->stops() : page() == Data ? data_->stops() : lanes_->focusStops();
 }
 
 FinetuneView::Page FinetuneView::page() const {
@@ -227,13 +273,15 @@ FinetuneView::Page FinetuneView::page() const {
 void FinetuneView::showPage(Page page) {
     pages_->setCurrent(page);
     body_->setCurrentIndex(page);
+    inspectors_->setCurrentIndex(page == Data ? 0 : 1);
+    inspectorHeads_->setCurrentIndex(page == Data ? 0 : 1);
     header()->setTableShown(false);
     for (QWidget* control :
          {static_cast<QWidget*>(ranges_), static_cast<QWidget*>(follow_), static_cast<QWidget*>(smoothing_)}) {
         control->setVisible(page == Live);
     }
     fitBox_->setVisible(page == Form);
-    header()->setTableButton(page == Live);
+    header()->setTableButton(page != Form);
     showRunError();
     updateButtons();
     updateFacts();
@@ -249,7 +297,7 @@ void FinetuneView::start() {
     started_ = true;
     if (!form_->start(sessionFolder_)) {
         started_ = false;
-        if (page() == Live && !running()) {
+        if (page() != Form && !running()) {
             showPage(Form);
         }
         return;
@@ -271,23 +319,24 @@ void FinetuneView::updateButtons() {
     run_->setText(stops ? tr("Stop") : tr("Run"));
     run_->setIcon(icon(stops ? QStringLiteral("stop") : QStringLiteral("run"), themeTokens().onAccent));
     run_->setEnabled(can);
+    data_->refreshRuns();
     run_->setToolTip(!can    ? tr("Nothing can be started here")
                      : stops ? tr("What was recorded is kept")
                              : tr("Ctrl+Return"));
 }
 
 bool FinetuneView::settled() const {
-    return !job_.busy() && form_->fit()->settled() && DocumentView::settled();
+    return !job_.busy() && form_->fit()->settled() && (page() != Data || data_->settled()) && DocumentView::settled();
 }
 
 void FinetuneView::activated() {
     DocumentView::activated();
     updateButtons();
-    page() == Form ? form_->fields()->setFocus() : loss_->setFocus();
+    page() == Form ? form_->fields()->setFocus() : page() == Data ? data_->grid()->setFocus() : loss_->setFocus();
 }
 
 bool FinetuneView::perform(const QString& action) {
-    if (action == QLatin1String("run.start") && page() == Form) {
+    if (action == QLatin1String("run.start") && page() != Live) {
         start();
         return true;
     }
@@ -307,7 +356,7 @@ QString FinetuneView::whyNot(const QString& action) const {
     if (action == QLatin1String("run.start") && context().runs == nullptr) {
         return tr("Nothing can be started here");
     }
-    if (action == QLatin1String("run.start") && page() != Form) {
+    if (action == QLatin1String("run.start") && page() == Live) {
         return tr("Open the form first");
     }
     if (action == QLatin1String("edit.undo") && (page() != Form || !form_->fields()->stack()->canUndo())) {
@@ -339,7 +388,7 @@ void FinetuneView::continueFrom(std::int64_t step, bool branch) {
 }
 
 QString FinetuneView::whyText() const {
-    return page() == Live ? panel_->asText() : form_->commandText();
+    return page() == Live ? panel_->asText() : page() == Data ? data_->whyText() : form_->commandText();
 }
 
 } // namespace vitrine::ui

@@ -17,6 +17,7 @@ class QStackedWidget;
 
 namespace vitrine::ui {
 
+class DataPage;
 class FactStrip;
 class FinetuneForm;
 class FinetunePanel;
@@ -28,18 +29,19 @@ class FinetuneView final : public DocumentView {
     Q_OBJECT
 
 public:
-    enum Page : std::uint8_t { Form, Live };
+    enum Page : std::uint8_t { Form, Data, Live };
     enum Range : std::uint8_t { SoFar, Last100, All };
 
     explicit FinetuneView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    bool wantsInspector() const override { return page() == Live; }
+    bool wantsInspector() const override;
     bool settled() const override;
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     bool undoesItself() const override { return page() == Form; }
+    QString find(const QString& text, int direction) override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
     void activated() override;
@@ -47,6 +49,7 @@ public:
     Page page() const;
     void showPage(Page page);
     FinetuneForm* form() const { return form_; }
+    DataPage* dataPage() const { return data_; }
     FinetunePanel* panel() const { return panel_; }
     SegmentedControl* ranges() const { return ranges_; }
     QCheckBox* follow() const { return follow_; }
@@ -76,6 +79,7 @@ private:
         std::uint64_t peak = 0; ///< of its steps
     };
     void buildHeader();
+    void buildData();
     void buildLive();
     void buildLanes();
     void connectRuns();
@@ -111,6 +115,7 @@ private:
     QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
     QStackedWidget *body_ = nullptr, *live_ = nullptr;
     FinetuneForm* form_ = nullptr;
+    DataPage* data_ = nullptr;
     FactStrip* facts_ = nullptr;
     EmptyState* nothing_ = nullptr;
     TimeCursor* time_;
@@ -118,6 +123,7 @@ private:
     MarkStrip* marks_ = nullptr;
     SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
     StackLane* memory_ = nullptr;
+    QStackedWidget *inspectors_, *inspectorHeads_; ///< of the pages that have one: Data, Live
     FinetunePanel* panel_;
     LatestJob<Built> job_; ///< goes through all steps of the run
     TrainingRunPtr training_;
