@@ -78,13 +78,6 @@ QString plainText(const SentenceParts& sentence) {
     return text;
 }
 
-QString longTimeText(double seconds) {
-    const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-    return whole >= 3600 ? QObject::tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60)
-           : whole >= 60 ? QObject::tr("%1 min %2 s").arg(whole / 60).arg(whole % 60)
-                         : durationText(static_cast<base::TimeNs>(seconds * 1e9));
-}
-
 SentenceParts dataSentence(const DataSet& set) {
     const engine::DataSummary& s = set.summary;
     if (s.trained == 0) {

@@ -30,8 +30,6 @@ SentenceParts readingSentence(const DataCounts& counts);
 
 /// "chat, messages", "text", "tokens": what the lines of the file are.
 QString rowKindText(const DataSet& set);
-QString longTimeText(double seconds); ///< "11 min 56 s", "2.31 s"
-
 /// "1,780 tokens, 904 trained in 4 answers".
 QString rowFacts(const RowTokens& row);
 /// "11 rows, 31,501 tokens, 24.7 % trained, 1,267 padding".

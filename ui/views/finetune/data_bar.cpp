@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "ui/models/common/format.h"
-#include "ui/models/finetune/data_text.h"
+#include "ui/models/finetune/training_text.h"
 #include "ui/models/run/run_price.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/style.h"

@@ -10,6 +10,7 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/data_text.h"
+#include "ui/models/finetune/training_text.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_rows.h"
 #include "ui/widgets/plots/length_plot.h"
