@@ -71,13 +71,24 @@ QVBoxLayout* DataForm::addGroup(const QString& title, TextLabel** note) {
     return column_;
 }
 
-void DataForm::addRow(const QString& name, QWidget* editor, TextLabel* note) {
-    auto* row = new QHBoxLayout;
+QWidget* DataForm::addRow(const QString& name, QWidget* editor, TextLabel* note, const QString& key) {
+    auto* line = new QWidget(fields_);
+    auto* row = new QHBoxLayout(line);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);
-    auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text2, false, fields_);
-    label->setFixedWidth(kNameWidth);
-    row->addWidget(label);
+    auto* named = new QWidget(line);
+    named->setFixedWidth(kNameWidth);
+    auto* words = new QHBoxLayout(named);
+    words->setContentsMargins(0, 0, 0, 0);
+    words->setSpacing(6);
+    words->addWidget(new TextLabel(name, TypeRole::Table, TextColor::Text2, false, named));
+    if (!key.isEmpty()) {
+        dots_[key] = new TextLabel(QStringLiteral("●"), TypeRole::Axis, TextColor::Accent, false, named);
+        dots_[key]->setToolTip(tr("Differs from the default"));
+        words->addWidget(dots_[key]);
+    }
+    words->addStretch(1);
+    row->addWidget(named);
     row->addWidget(editor, 1);
     editor->setMinimumWidth(60);
     if (!name.isEmpty()) {
@@ -86,7 +97,8 @@ void DataForm::addRow(const QString& name, QWidget* editor, TextLabel* note) {
     if (note != nullptr) {
         row->addWidget(note);
     }
-    column_->addLayout(row);
+    column_->addWidget(line);
+    return line;
 }
 
 QLineEdit* DataForm::textField(const QString& key) {
@@ -139,7 +151,7 @@ void DataForm::buildGroups() {
     row->addWidget(file_, 1);
     row->addWidget(open);
     file_->setAccessibleName(tr("Data file"));
-    addRow(tr("Data file"), box);
+    addRow(tr("Data file"), box, nullptr, QStringLiteral("data"));
     formatNote_ = note();
     addRow(tr("Format"), formatNote_);
     template_ = choiceField(QStringLiteral("chat_format"), {{tr("the model’s own"), QStringLiteral("auto")},
@@ -148,7 +160,7 @@ void DataForm::buildGroups() {
                                                             {QStringLiteral("llama3"), QStringLiteral("llama3")},
                                                             {QStringLiteral("mistral"), QStringLiteral("mistral")},
                                                             {QStringLiteral("gemma"), QStringLiteral("gemma")}});
-    addRow(tr("Template"), template_);
+    addRow(tr("Template"), template_, nullptr, QStringLiteral("chat_format"));
     templateNote_ = note();
     addRow({}, templateNote_);
     addGroup(tr("Loss"), nullptr);
@@ -158,14 +170,15 @@ void DataForm::buildGroups() {
     addGroup(tr("Sequences"), nullptr);
     length_ = textField(QStringLiteral("sequence_length"));
     length_->setPlaceholderText(tr("the longest row"));
-    addRow(tr("Length"), length_, new TextLabel(tr("tokens"), TypeRole::Table, TextColor::Text3, false, fields_));
+    addRow(tr("Length"), length_, new TextLabel(tr("tokens"), TypeRole::Table, TextColor::Text3, false, fields_),
+           QStringLiteral("sequence_length"));
     longRows_ = choiceField(QStringLiteral("long_rows"), {{tr("cut the end"), QStringLiteral("cut")},
                                                           {tr("keep the end"), QStringLiteral("keep-end")},
                                                           {tr("skip"), QStringLiteral("skip")}});
     longNote_ = note();
-    addRow(tr("Long rows"), longRows_, longNote_);
+    addRow(tr("Long rows"), longRows_, longNote_, QStringLiteral("long_rows"));
     exceptions_ = note();
-    addRow({}, exceptions_);
+    exceptionRow_ = addRow({}, exceptions_);
     pack_ = new QCheckBox(tr("packing"), fields_);
     connect(pack_, &QCheckBox::toggled, this, [this](bool on) {
         if (!filling_) {
@@ -178,11 +191,11 @@ void DataForm::buildGroups() {
     duplicates_ = choiceField(QStringLiteral("duplicates"), {{tr("keep the first"), QStringLiteral("leave-out")},
                                                              {tr("keep all"), QStringLiteral("keep")}});
     duplicateNote_ = note();
-    addRow(tr("Duplicates"), duplicates_, duplicateNote_);
+    addRow(tr("Duplicates"), duplicates_, duplicateNote_, QStringLiteral("duplicates"));
     addGroup(tr("Split"), nullptr);
     validation_ = textField(QStringLiteral("validation"));
     validationNote_ = note();
-    addRow(tr("Validation"), validation_, validationNote_);
+    addRow(tr("Validation"), validation_, validationNote_, QStringLiteral("validation"));
     seed_ = textField(QStringLiteral("seed"));
     addRow(tr("Seed"), seed_, new TextLabel(tr("order, split"), TypeRole::Table, TextColor::Text3, false, fields_));
 }
@@ -234,7 +247,10 @@ void DataForm::takeForm() {
     const auto count = exceptions.isEmpty() ? 0 : exceptions.count(QLatin1Char('+')) + 1;
     exceptions_->setText(count == 1 ? tr("1 exception") : tr("%1 exceptions").arg(count));
     exceptions_->setToolTip(exceptions);
-    exceptions_->setVisible(count > 0);
+    exceptionRow_->setVisible(count > 0);
+    for (const auto& [key, dot] : dots_) {
+        dot->setVisible(form_->changed(key));
+    }
     filling_ = false;
 }
 

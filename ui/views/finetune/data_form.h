@@ -5,6 +5,7 @@
 // The options that decide what a run trains on, with what the data make of each. They are those of the form of the run.
 
 #include <QScrollArea>
+#include <map>
 
 #include "ui/models/finetune/data_set.h"
 #include "ui/models/run/experiment_form.h"
@@ -36,7 +37,8 @@ signals:
 
 private:
     QVBoxLayout* addGroup(const QString& title, TextLabel** note);
-    void addRow(const QString& name, QWidget* editor, TextLabel* note = nullptr);
+    /// `key`: the option whose change puts a dot beside the name. Returns the row.
+    QWidget* addRow(const QString& name, QWidget* editor, TextLabel* note = nullptr, const QString& key = {});
     QLineEdit* textField(const QString& key);
     QComboBox* choiceField(const QString& key, const std::vector<std::pair<QString, QString>>& choices);
     void buildGroups();
@@ -53,6 +55,8 @@ private:
               *longNote_ = nullptr, *packNote_ = nullptr, *duplicateNote_ = nullptr, *validationNote_ = nullptr,
               *rawTitle_ = nullptr, *exceptions_ = nullptr;
     QPlainTextEdit* rawText_ = nullptr;
+    QWidget* exceptionRow_ = nullptr;
+    std::map<QString, TextLabel*> dots_; ///< by option
     bool filling_ = false;
 };
 

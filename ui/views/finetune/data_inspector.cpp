@@ -3,6 +3,7 @@
 #include "ui/views/finetune/data_inspector.h"
 
 #include <QLabel>
+#include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_rows.h"
 #include "ui/widgets/plots/length_plot.h"
@@ -20,6 +23,7 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr int kInspectorRow = 22;
 constexpr std::size_t kNamedLines = 3, kMostNamedLines = 7;
 
 FactRow factRow(const QString& name, const QString& value, const QString& more, bool strong = false) {
@@ -30,6 +34,21 @@ FactRow factRow(const QString& name, const QString& value, const QString& more, 
     row.muted = !strong;
     return row;
 }
+
+/// The ground of a head that warns, with its sign.
+class WarnHead final : public QWidget {
+public:
+    explicit WarnHead(QWidget* parent) : QWidget(parent) { setFixedHeight(28); }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        const ThemeTokens& t = themeTokens();
+        painter.fillRect(rect(), t.warnFill);
+        hairline(painter, 0, width(), 0, t.line1);
+        painter.drawPixmap(QPointF(12, 7), iconPixmap(QStringLiteral("warning"), 14, t.warn, deviceRatio(painter)));
+    }
+};
 
 } // namespace
 
@@ -42,6 +61,7 @@ DataInspector::DataInspector() {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     totals_ = new FactRows(tr("Rows and tokens"), content);
+    totals_->setRowHeight(kInspectorRow);
     column->addWidget(totals_);
     buildCut(column);
     const auto section = [&](const QString& title, TextLabel** note) {
@@ -75,6 +95,7 @@ DataInspector::DataInspector() {
     lengths_->layout()->addWidget(plot_);
     packing_ = section(tr("After packing"), &batch_);
     packed_ = new FactRows(tr("After packing"), packing_);
+    packed_->setRowHeight(kInspectorRow);
     packing_->layout()->addWidget(packed_);
     column->addStretch(1);
     setWidget(content);
@@ -93,9 +114,13 @@ void DataInspector::buildCut(QVBoxLayout* column) {
     auto* inner = new QVBoxLayout(cut_);
     inner->setContentsMargins(0, 0, 0, 0);
     inner->setSpacing(0);
-    auto* head = new DockHeader({}, cut_);
+    auto* head = new WarnHead(cut_);
+    auto* words = new QHBoxLayout(head);
+    words->setContentsMargins(38, 0, 12, 0);
+    cutTitle_ = new TextLabel({}, TypeRole::Table, TextColor::Warn, true, head);
     cutTrained_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, head);
-    head->addControl(cutTrained_);
+    words->addWidget(cutTitle_, 1);
+    words->addWidget(cutTrained_);
     inner->addWidget(head);
     lost_ = new LostTable(tr("Rows that are cut"), cut_);
     inner->addWidget(lost_);
@@ -184,9 +209,8 @@ void DataInspector::showCut() {
                          [](const LostLine& one, const LostLine& other) { return one.lost > other.lost; });
     }
     const auto count = static_cast<std::int64_t>(lines.size());
-    auto* head = cut_->findChild<DockHeader*>();
-    head->setTitle(count == 1 ? tr("1 row loses %1 tokens").arg(countText(s.lost))
-                              : tr("%1 rows lose %2 tokens").arg(countText(count), countText(s.lost)));
+    cutTitle_->setText(count == 1 ? tr("1 row loses %1 tokens").arg(countText(s.lost))
+                                  : tr("%1 rows lose %2 tokens").arg(countText(count), countText(s.lost)));
     cutTrained_->setText(tr("%1 trained").arg(countText(trained)));
     lost_->setLines(std::move(lines));
     noAnswer_->setVisible(noAnswerLine_ > 0);

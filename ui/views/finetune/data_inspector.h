@@ -48,7 +48,8 @@ private:
     double stepSeconds_ = 0;
     QWidget *cut_ = nullptr, *noAnswer_ = nullptr, *leftOut_ = nullptr, *lengths_ = nullptr, *packing_ = nullptr;
     FactRows *totals_ = nullptr, *packed_ = nullptr;
-    TextLabel *cutTrained_ = nullptr, *noAnswerText_ = nullptr, *leftOutRows_ = nullptr, *batch_ = nullptr;
+    TextLabel *cutTitle_ = nullptr, *cutTrained_ = nullptr, *noAnswerText_ = nullptr, *leftOutRows_ = nullptr,
+              *batch_ = nullptr;
     LostTable* lost_ = nullptr;
     QLabel* leftOutLines_ = nullptr;
     LengthPlot* plot_ = nullptr;

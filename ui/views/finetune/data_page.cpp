@@ -133,8 +133,13 @@ void DataPage::take(const DataSetPtr& set) {
     showSentence(dataSentence(*set), dataSecondLine(*set));
     showState();
     showSequence(std::clamp<std::int64_t>(before, 0, s.sequences - 1));
-    emit readoutChanged(tr("%1 rows read in %2 s").arg(countText(s.rows)).arg(set->seconds, 0, 'f', 1));
+    sayRead();
     emit loaded();
+}
+
+void DataPage::sayRead() {
+    emit readoutChanged(
+        set_ ? tr("%1 rows read in %2 s").arg(countText(set_->summary.rows)).arg(set_->seconds, 0, 'f', 1) : QString());
 }
 
 void DataPage::showSentence(const SentenceParts& parts, const QString& second) {
@@ -312,6 +317,7 @@ void DataPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     fitRoom();
     typing_.start();
+    sayRead();
     if (form_->text(QStringLiteral("data")).isEmpty()) {
         fields_->fileField()->setFocus();
     }

@@ -89,6 +89,7 @@ private:
     void forget();
     void showSentence(const SentenceParts& parts, const QString& second);
     void showState();
+    void sayRead();
     void takeSequence(SequencePicture picture, std::int64_t row, bool atCut);
     void showMask();
     void showTurns();

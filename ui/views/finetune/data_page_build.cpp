@@ -161,6 +161,7 @@ QWidget* DataPage::buildMask(QWidget* parent) {
     maskHead_ = new SectionHead(tr("Block mask"), maskPart_);
     kinds_ = new SegmentedControl({tr("Full layers"), tr("Sliding")}, maskHead_);
     kinds_->setAccessibleName(tr("Layers"));
+    kinds_->setFixedHeight(20);
     maskHead_->addControl(kinds_);
     mask_ = new MaskPixels(tr("Block mask"), maskPart_);
     counts_ = new MaskCounts(maskPart_);
