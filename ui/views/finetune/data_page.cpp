@@ -29,8 +29,9 @@ namespace {
 enum MiddlePage : std::uint8_t { ShowPlots, ShowNothing };
 
 constexpr qsizetype kRawCharacters = 600;
-constexpr int kRoomyWidth = 1000; ///< of the page, with the form at its side
-constexpr int kSmallMask = 128, kLargeMask = 256, kMaskRoom = 430;
+constexpr int kNarrowPage = 1000, kLowPage = 620;
+constexpr int kSentenceHeight = 92, kLowSentence = 66;
+constexpr int kSmallMask = 128, kLargeMask = 256, kMaskAir = 24;
 
 QString htmlOf(const SentenceParts& sentence) {
     const ThemeTokens& t = themeTokens();
@@ -125,7 +126,7 @@ void DataPage::take(const DataSetPtr& set) {
         columns.push_back({each.tokens, each.trained, each.cut});
     }
     bars_->setSequences(std::move(columns), s.length);
-    all_->setVisible(s.sequences > 1);
+    fitRoom();
     allHead_->setFacts(tr("one column each, tokens"));
     allHead_->setRight(tr("%1 to train, %2 full; padding %3 tokens")
                            .arg(countText(s.sequences), shareText(s.fill()), countText(s.padding)));
@@ -328,11 +329,22 @@ void DataPage::resizeEvent(QResizeEvent* event) {
     fitRoom();
 }
 
-/// In a small window the mask is half as large and the form gives way to the tokens.
+/// A narrow page has no room for the form. A low one keeps the sequence, its tokens and half of the mask.
 void DataPage::fitRoom() {
-    fields_->setVisible(width() >= kRoomyWidth - 100);
-    const bool low = maskPart_->height() > 0 && height() < kMaskRoom + 330;
+    const bool low = height() < kLowPage;
+    fields_->setVisible(width() >= kNarrowPage);
+    second_->setVisible(!low);
+    sentenceStrip_->setFixedHeight(low ? kLowSentence : kSentenceHeight);
+    sentence_->setToolTip(low ? second_->text() : QString());
+    all_->setVisible(!low && set_ && set_->summary.sequences > 1);
+    for (PackLegend* legend : findChildren<PackLegend*>()) {
+        legend->setVisible(!low);
+    }
     mask_->setSide(low ? kSmallMask : kLargeMask);
+    mask_->setToolTip(low ? counts_->asText() : QString());
+    counts_->setVisible(!low);
+    maskHead_->setTitle(low ? QString() : tr("Block mask"));
+    maskPart_->setFixedWidth((low ? kSmallMask : kLargeMask) + kMaskAir);
 }
 
 QList<QWidget*> DataPage::stops() const {

@@ -112,6 +112,7 @@ private:
     RowTokens row_;
     std::int64_t lossLine_ = 0; ///< where the last step to a loss led
 
+    QWidget* sentenceStrip_ = nullptr;
     QLabel* sentence_ = nullptr;
     TextLabel* second_ = nullptr;
     QPushButton* stop_ = nullptr;

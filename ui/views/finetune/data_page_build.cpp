@@ -22,8 +22,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kSentenceHeight = 92, kSentenceWidth = 760, kSentencePixels = 20;
-constexpr int kAllHeight = 52, kMaskWidth = 280, kReadDelayMs = 300;
+constexpr int kSentenceWidth = 760, kSentencePixels = 20;
+constexpr int kAllHeight = 52, kReadDelayMs = 300;
 
 QVBoxLayout* plainColumn(QWidget* parent) {
     auto* column = new QVBoxLayout(parent);
@@ -60,7 +60,7 @@ DataPage::~DataPage() = default;
 
 QWidget* DataPage::buildSentence() {
     auto* strip = new Surface(Surface::Fill::Panel, Surface::Bottom, this);
-    strip->setFixedHeight(kSentenceHeight);
+    sentenceStrip_ = strip;
     auto* column = new QVBoxLayout(strip);
     column->setContentsMargins(12, 6, 12, 6);
     column->setSpacing(2);
@@ -154,7 +154,6 @@ QWidget* DataPage::buildTokens(QWidget* parent) {
 
 QWidget* DataPage::buildMask(QWidget* parent) {
     maskPart_ = new Surface(Surface::Fill::Canvas, Surface::Left, parent);
-    maskPart_->setFixedWidth(kMaskWidth);
     auto* column = new QVBoxLayout(maskPart_);
     column->setContentsMargins(1, 0, 0, 0);
     column->setSpacing(0);
