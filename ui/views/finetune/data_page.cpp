@@ -29,7 +29,7 @@ namespace {
 enum MiddlePage : std::uint8_t { ShowPlots, ShowNothing };
 
 constexpr qsizetype kRawCharacters = 600;
-constexpr int kNarrowPage = 1000, kLowPage = 620;
+constexpr int kNarrowPage = 980, kLowPage = 620;
 constexpr int kSentenceHeight = 92, kLowSentence = 66;
 constexpr int kSmallMask = 128, kLargeMask = 256, kMaskAir = 24;
 
@@ -344,7 +344,7 @@ void DataPage::fitRoom() {
     mask_->setToolTip(low ? counts_->asText() : QString());
     counts_->setVisible(!low);
     maskHead_->setTitle(low ? QString() : tr("Block mask"));
-    maskPart_->setFixedWidth((low ? kSmallMask : kLargeMask) + kMaskAir);
+    maskPart_->setFixedWidth(low ? kSmallMask + 2 * kMaskAir : kLargeMask + kMaskAir);
 }
 
 QList<QWidget*> DataPage::stops() const {
