@@ -287,6 +287,14 @@ void DataPage::showLine(std::int64_t line) {
     emit readoutChanged(tr("Line %1: %2").arg(countText(line), why));
 }
 
+void DataPage::showNode(const FlatNode* node) {
+    if (node != nullptr) {
+        const auto line = static_cast<std::int64_t>(node->key);
+        emit tableWanted(false);
+        showLine(line);
+    }
+}
+
 void DataPage::except(std::int64_t line, const QString& how) {
     const QString key = QStringLiteral("long_row_exceptions");
     const QString prefix = QStringLiteral("%1=").arg(line);

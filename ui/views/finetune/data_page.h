@@ -55,6 +55,8 @@ public:
     void showSequence(std::int64_t sequence, std::int64_t row = 0, bool atCut = false);
     void showRow(std::int64_t row, bool atCut = false);
     void showLine(std::int64_t line);
+    /// A row of the table of rows that are cut or left out; null: none.
+    void showNode(const FlatNode* node);
     void stopReading() { job_.stop(); }
     /// Prices and buttons follow what runs.
     void refreshRuns();
@@ -65,8 +67,8 @@ signals:
     void startWanted();
     void readoutChanged(const QString& text);
     void failed(const QString& sentence);
-    void tableWanted();
-    void loaded(); ///< data came or went
+    void tableWanted(bool on); ///< the table of rows that are cut or left out
+    void loaded();             ///< data came or went
 
 protected:
     void showEvent(QShowEvent* event) override;

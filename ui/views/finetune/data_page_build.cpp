@@ -216,7 +216,7 @@ void DataPage::connectPlots() {
         connect(plot, &PlotWidget::readoutChanged, this, &DataPage::readoutChanged);
     }
     connect(inspector_, &DataInspector::lineWanted, this, &DataPage::showLine);
-    connect(inspector_, &DataInspector::tableWanted, this, &DataPage::tableWanted);
+    connect(inspector_, &DataInspector::tableWanted, this, [this] { emit tableWanted(true); });
     connect(inspector_, &DataInspector::exceptionWanted, this, &DataPage::except);
     connect(inspector_, &DataInspector::readoutChanged, this, &DataPage::readoutChanged);
     connect(bar_, &DataBar::startWanted, this, &DataPage::startWanted);

@@ -41,11 +41,27 @@ constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
 constexpr int kMemoryHeight = 96, kMemoryShare = 158;
 constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of them are open
 
+QStackedWidget* stackOf(QWidget* first, QWidget* second) {
+    auto* stack = new QStackedWidget;
+    stack->addWidget(first);
+    stack->addWidget(second);
+    return stack;
+}
+
+/// Takes texts while the page is the one that is seen.
+template <typename F> auto whileShown(const QWidget* page, F take) {
+    return [page, take = std::move(take)](const QString& text) {
+        if (page->isVisible()) {
+            take(text);
+        }
+    };
+}
+
 } // namespace
 
 FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("fine-tune"), tr("Fine-tune"), context, parent), time_(new TimeCursor(this)),
-      inspectors_(new QStackedWidget), inspectorHeads_(new QStackedWidget), panel_(new FinetunePanel), job_(this) {
+      panel_(new FinetunePanel), job_(this) {
     body_ = new QStackedWidget(this);
     form_ = new FinetuneForm(context, body_);
     buildHeader();
@@ -58,13 +74,8 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     connect(form_, &FinetuneForm::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(panel_, &FinetunePanel::continueWanted, this, &FinetuneView::continueFrom);
     connect(header(), &ViewHeader::tableToggled, this, &FinetuneView::updateTwin);
-    connect(twin(), &QTableView::activated, this, [this](const QModelIndex& index) {
-        const FlatNode* node = page() == Data ? twinModel()->node(index) : nullptr;
-        if (node != nullptr) {
-            header()->setTableShown(false);
-            data_->showLine(static_cast<std::int64_t>(node->key));
-        }
-    });
+    connect(twin(), &QTableView::activated, this,
+            [this](const QModelIndex& index) { data_->showNode(page() == Data ? twinModel()->node(index) : nullptr); });
     connect(time_, &TimeCursor::cursorChanged, this, [this] {
         updateFacts();
         updateMarks();
@@ -118,26 +129,13 @@ void FinetuneView::buildHeader() {
 void FinetuneView::buildData() {
     data_ = new DataPage(context(), form_->form(), body_);
     body_->addWidget(data_);
-    inspectors_->addWidget(data_->inspector());
-    inspectors_->addWidget(panel_);
-    inspectorHeads_->addWidget(data_->inspectorHeader());
-    inspectorHeads_->addWidget(panel_->header());
-    connect(data_, &DataPage::readoutChanged, this, [this](const QString& text) {
-        if (page() == Data) {
-            setReadout(text);
-        }
-    });
-    connect(data_, &DataPage::failed, this, [this](const QString& sentence) {
-        if (page() == Data) {
-            showError(sentence);
-        }
-    });
-    connect(data_, &DataPage::tableWanted, this, [this] { header()->setTableShown(true); });
+    inspectors_ = stackOf(data_->inspector(), panel_);
+    inspectorHeads_ = stackOf(data_->inspectorHeader(), panel_->header());
+    connect(data_, &DataPage::readoutChanged, this, whileShown(data_, [this](const QString& t) { setReadout(t); }));
+    connect(data_, &DataPage::failed, this, whileShown(data_, [this](const QString& t) { showError(t); }));
+    connect(data_, &DataPage::tableWanted, header(), &ViewHeader::setTableShown);
     connect(data_, &DataPage::startWanted, this, &FinetuneView::start);
-    connect(data_, &DataPage::loaded, this, [this] {
-        emit inspectorWanted();
-        emit availabilityChanged();
-    });
+    connect(data_, &DataPage::loaded, this, &FinetuneView::inspectorWanted);
 }
 
 void FinetuneView::buildLive() {

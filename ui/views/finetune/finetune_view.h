@@ -123,7 +123,7 @@ private:
     MarkStrip* marks_ = nullptr;
     SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
     StackLane* memory_ = nullptr;
-    QStackedWidget *inspectors_, *inspectorHeads_; ///< of the pages that have one: Data, Live
+    QStackedWidget *inspectors_ = nullptr, *inspectorHeads_ = nullptr; ///< of the pages that have one: Data, Live
     FinetunePanel* panel_;
     LatestJob<Built> job_; ///< goes through all steps of the run
     TrainingRunPtr training_;
