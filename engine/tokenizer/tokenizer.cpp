@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/tokenizer.h"
 
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "base/strict_json.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/bpe_model.h"
+#include "engine/tokenizer/byte_level.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/post_processor.h"
@@ -196,6 +198,25 @@ std::optional<std::int32_t> Tokenizer::idOf(std::string_view piece) const {
 std::string_view Tokenizer::pieceOf(std::int32_t id) const {
     const AddedToken* token = parts_->added.byId(id);
     return token != nullptr ? std::string_view(token->content) : parts_->model.pieceOf(id);
+}
+
+std::string Tokenizer::bytesOf(std::int32_t id) const {
+    constexpr std::string_view kWordStart = "\xE2\x96\x81", kByteForm = "<0x00>";
+    std::string piece(decodedPiece(id));
+    if (parts_->added.byId(id) != nullptr) {
+        return piece;
+    }
+    if (piece.starts_with(kWordStart)) { // alone, its space would be taken for the beginning of a text
+        return " " + piece.substr(kWordStart.size());
+    }
+    int byte = 0;
+    const char* end = piece.data() + piece.size();
+    if (piece.size() == kByteForm.size() && piece.starts_with("<0x") &&
+        std::from_chars(piece.data() + 3, end, byte, 16).ptr == end - 1) {
+        return std::string(1, static_cast<char>(byte));
+    }
+    std::string text = decode(std::span(&id, 1));
+    return text.find(kReplacementUtf8) == std::string::npos ? text : alphabetToBytes(piece).value_or(text);
 }
 
 bool Tokenizer::isKnown(std::int32_t id) const {

@@ -52,6 +52,8 @@ public:
     std::optional<std::int32_t> idOf(std::string_view piece) const;
     /// The piece as it stands in the vocabulary ("Ġworld", "▁the"); empty for an id that no token has.
     std::string_view pieceOf(std::int32_t id) const;
+    /// The bytes that a token stands for, perhaps a part of a character only. Empty for an id that no token has.
+    std::string bytesOf(std::int32_t id) const;
     bool isKnown(std::int32_t id) const;
     /// An added token with the flag "special".
     bool isSpecial(std::int32_t id) const;

@@ -54,11 +54,7 @@ class AnswerFinder {
 public:
     AnswerFinder(const ChatFormat& format, const Tokenizer& tokenizer, const Ids& ids)
         : form_(formOf(format.kind())), tokenizer_(tokenizer), ids_(ids) {
-        for (const std::string_view piece : form_.ends) {
-            if (const auto id = tokenizer.idOf(piece)) {
-                ends_.push_back(*id);
-            }
-        }
+        ends_ = answerEnds(format.kind(), tokenizer);
         if (const auto id = tokenizer.idOf(form_.open)) {
             open_ = *id;
         }
@@ -212,6 +208,48 @@ MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std:
                   out.trained.begin() + static_cast<std::ptrdiff_t>(answer.end), std::uint8_t{1});
     }
     return out;
+}
+
+std::vector<std::int32_t> answerEnds(ChatFormatKind format, const Tokenizer& tokenizer) {
+    std::vector<std::int32_t> ends;
+    for (const std::string_view piece : formOf(format).ends) {
+        if (const auto id = tokenizer.idOf(piece)) {
+            ends.push_back(*id);
+        }
+    }
+    return ends;
+}
+
+std::vector<ChatTurn> chatTurns(ChatFormatKind format, const Tokenizer& tokenizer,
+                                std::span<const std::int32_t> tokens) {
+    // Mistral has a token before a question and one before an answer; the others have one token and a name after it.
+    const bool named = format != ChatFormatKind::Mistral;
+    const auto open = tokenizer.idOf(named ? formOf(format).open : "[INST]");
+    const auto answer = tokenizer.idOf(named ? formOf(format).open : "[/INST]");
+    constexpr std::size_t kMostNameTokens = 8;
+    std::vector<ChatTurn> turns;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (tokens[i] != open && tokens[i] != answer) {
+            continue;
+        }
+        ChatTurn turn{named ? "" : tokens[i] == answer ? "assistant" : "user", static_cast<std::int64_t>(i), 0};
+        for (std::size_t at = i + 1; named && at < std::min(tokens.size(), i + 1 + kMostNameTokens); ++at) {
+            const std::string text = tokenizer.decode(tokens.subspan(at, 1));
+            if (tokenizer.isSpecial(tokens[at]) || text.find('\n') != std::string::npos) {
+                break;
+            }
+            turn.role += text;
+        }
+        turn.role = turn.role == "model" ? "assistant" : turn.role;
+        if (!turns.empty()) {
+            turns.back().end = turn.begin;
+        }
+        turns.push_back(std::move(turn));
+    }
+    if (!turns.empty()) {
+        turns.back().end = static_cast<std::int64_t>(tokens.size());
+    }
+    return turns;
 }
 
 } // namespace vitrine::engine

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/tokenizer/chat_format.h"
@@ -28,5 +29,16 @@ struct MaskedChat {
 /// apart for certain, and what ChatFormat::render throws.
 MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
                       const ChatOptions& options);
+
+/// A turn of a conversation that was rendered: its tokens reach to the next turn or to the end.
+struct ChatTurn {
+    std::string role; ///< as the format writes it
+    std::int64_t begin = 0, end = 0;
+};
+/// The turns that the special tokens of a format show; empty where its turns begin with letters.
+std::vector<ChatTurn> chatTurns(ChatFormatKind format, const Tokenizer& tokenizer,
+                                std::span<const std::int32_t> tokens);
+/// Tokens that end an answer in a conversation of this format.
+std::vector<std::int32_t> answerEnds(ChatFormatKind format, const Tokenizer& tokenizer);
 
 } // namespace vitrine::engine

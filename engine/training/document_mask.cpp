@@ -30,6 +30,16 @@ std::vector<std::int32_t> documentStarts(const std::vector<std::int32_t>& length
     return starts;
 }
 
+kernels::BlockMask documentBlocks(const std::vector<std::int32_t>& lengths, std::int64_t window) {
+    std::vector<std::int32_t> starts = documentStarts(lengths);
+    const auto tokens = static_cast<std::int64_t>(starts.size());
+    kernels::CaptureBinding binding;
+    binding.tensors = {{starts.data(), kernels::DType::I32, {tokens}, {}}};
+    base::ThreadPool pool(1);
+    return kernels::buildBlockMask(kernels::andMasks(kernels::slidingWindowMask(window), sameDocumentMask()), binding,
+                                   {1, 1, tokens, tokens}, pool);
+}
+
 void DocumentMasks::begin(const std::vector<std::int32_t>& lengths) {
     if (lengths == lengths_) {
         return;

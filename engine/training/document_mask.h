@@ -37,5 +37,7 @@ private:
 
 /// For each token the first token of its document.
 std::vector<std::int32_t> documentStarts(const std::vector<std::int32_t>& lengths);
+/// The blocks that the backward pass takes for documents of these lengths. `window` is that of a layer; 0: none.
+kernels::BlockMask documentBlocks(const std::vector<std::int32_t>& lengths, std::int64_t window);
 
 } // namespace vitrine::engine

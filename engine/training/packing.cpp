@@ -18,10 +18,6 @@ namespace {
 
 using Indices = std::vector<std::int32_t>;
 
-std::int64_t keptTokens(const TrainingRow& row, std::int64_t sequenceLength) {
-    return std::min(static_cast<std::int64_t>(row.tokens.size()), sequenceLength);
-}
-
 std::vector<Indices> oneByOne(const Indices& chosen) {
     std::vector<Indices> bins;
     bins.reserve(chosen.size());
@@ -34,7 +30,7 @@ std::vector<Indices> oneByOne(const Indices& chosen) {
 /// Best fit decreasing. Rows of equal length keep their order, and of bins with equal room the first one is taken.
 std::vector<Indices> bestFit(std::span<const TrainingRow> rows, Indices order, std::int64_t sequenceLength) {
     const auto length = [&](std::int32_t row) {
-        return keptTokens(rows[static_cast<std::size_t>(row)], sequenceLength);
+        return keptTokens(rows[static_cast<std::size_t>(row)], sequenceLength).count;
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int32_t one, std::int32_t other) { return length(one) > length(other); });
@@ -61,15 +57,16 @@ std::vector<Indices> bestFit(std::span<const TrainingRow> rows, Indices order, s
     return bins;
 }
 
-/// Adds the first `count` tokens of a row as a document.
-void appendRow(PackedSequence& sequence, const TrainingRow& row, std::size_t count) {
-    const auto end = row.tokens.begin() + static_cast<std::ptrdiff_t>(count);
-    sequence.tokens.insert(sequence.tokens.end(), row.tokens.begin(), end);
-    for (std::size_t i = 1; i < count; ++i) {
+/// Adds the kept tokens of a row as a document.
+void appendRow(PackedSequence& sequence, const TrainingRow& row, const KeptTokens& kept) {
+    const auto begin = static_cast<std::size_t>(kept.begin), end = begin + static_cast<std::size_t>(kept.count);
+    sequence.tokens.insert(sequence.tokens.end(), row.tokens.begin() + kept.begin,
+                           row.tokens.begin() + kept.begin + kept.count);
+    for (std::size_t i = begin + 1; i < end; ++i) {
         sequence.targets.push_back(row.trained[i] != 0 ? row.tokens[i] : -1);
     }
     sequence.targets.push_back(-1);
-    sequence.lengths.push_back(static_cast<std::int32_t>(count));
+    sequence.lengths.push_back(static_cast<std::int32_t>(kept.count));
 }
 
 void requirePackable(std::span<const TrainingRow> rows, const PackingOptions& options) {
@@ -88,26 +85,37 @@ void requirePackable(std::span<const TrainingRow> rows, const PackingOptions& op
 
 } // namespace
 
+KeptTokens keptTokens(const TrainingRow& row, std::int64_t sequenceLength) {
+    const auto all = static_cast<std::int64_t>(row.tokens.size());
+    const std::int64_t count = std::min(all, sequenceLength);
+    return {row.keepsEnd ? all - count : 0, count};
+}
+
+std::int64_t trainedTokens(const TrainingRow& row, const KeptTokens& kept) {
+    const auto begin = row.trained.begin() + kept.begin;
+    return std::count_if(begin + std::min<std::int64_t>(1, kept.count), begin + kept.count,
+                         [](std::uint8_t mark) { return mark != 0; });
+}
+
 PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& options) {
     requirePackable(rows, options);
     PackingResult result;
     Indices chosen;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const TrainingRow& row = rows[i];
-        const std::int64_t kept = keptTokens(row, options.sequenceLength);
-        if (const std::int64_t cut = static_cast<std::int64_t>(row.tokens.size()) - kept; cut > 0) {
+        const KeptTokens kept = keptTokens(row, options.sequenceLength);
+        if (const std::int64_t cut = static_cast<std::int64_t>(row.tokens.size()) - kept.count; cut > 0) {
             ++result.cutRows;
             result.cutTokens += cut;
             result.cutLines.push_back(row.line);
         }
-        const auto trained = std::count_if(row.trained.begin() + 1, row.trained.begin() + kept,
-                                           [](std::uint8_t mark) { return mark != 0; });
+        const std::int64_t trained = trainedTokens(row, kept);
         if (trained == 0) {
             ++result.untrainableRows;
             continue;
         }
         result.trainedTokens += trained;
-        result.totalTokens += kept;
+        result.totalTokens += kept.count;
         chosen.push_back(static_cast<std::int32_t>(i));
     }
     const std::vector<Indices> bins =
@@ -117,7 +125,7 @@ PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& 
         PackedSequence sequence;
         for (const std::int32_t index : bin) {
             const TrainingRow& row = rows[static_cast<std::size_t>(index)];
-            appendRow(sequence, row, static_cast<std::size_t>(keptTokens(row, options.sequenceLength)));
+            appendRow(sequence, row, keptTokens(row, options.sequenceLength));
         }
         sequence.rows = bin;
         result.sequences.push_back(std::move(sequence));

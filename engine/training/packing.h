@@ -25,9 +25,18 @@ struct PackingOptions {
     bool pack = true;                ///< false: one row a sequence
 };
 
+/// Tokens [begin, begin + count) of a row that a sequence takes.
+struct KeptTokens {
+    std::int64_t begin = 0;
+    std::int64_t count = 0;
+};
+KeptTokens keptTokens(const TrainingRow& row, std::int64_t sequenceLength);
+/// Kept tokens that the model learns to predict. The first one of a document cannot be.
+std::int64_t trainedTokens(const TrainingRow& row, const KeptTokens& kept);
+
 struct PackingResult {
     std::vector<PackedSequence> sequences; ///< in the order of their first rows
-    std::int64_t cutRows = 0;              ///< longer than a sequence: their ends are cut off
+    std::int64_t cutRows = 0;              ///< longer than a sequence: their ends are cut off, or their beginnings
     std::int64_t cutTokens = 0;            ///< those that were cut off
     std::vector<std::int64_t> cutLines;    ///< TrainingRow::line of the cut rows
     std::int64_t trainedTokens = 0;        ///< targets that count

@@ -107,7 +107,20 @@ private:
         requireKnown(list, chat.tokens);
         row.tokens = std::move(chat.tokens);
         row.trained = std::move(chat.trained);
+        row.conversation = true;
+        if (options_.countTemplate) {
+            row.templateTokens = addedByTemplate(messages, static_cast<std::int64_t>(row.tokens.size()));
+        }
         return row;
+    }
+
+    std::int64_t addedByTemplate(const std::vector<ChatMessage>& messages, std::int64_t all) const {
+        for (const ChatMessage& message : messages) {
+            for (const std::string* text : {&message.content, &message.thinking}) {
+                all -= static_cast<std::int64_t>(options_.tokenizer->encode(*text, false).size());
+            }
+        }
+        return std::max<std::int64_t>(all, 0);
     }
 
     /// Messages of formats do not know the line.
@@ -214,7 +227,9 @@ public:
         ++rows_;
         take_(std::move(row));
     }
-    bool enough() const { return options_.mostRows > 0 && rows_ >= options_.mostRows; }
+    bool enough() const {
+        return (options_.mostRows > 0 && rows_ >= options_.mostRows) || (options_.enough && options_.enough());
+    }
 
 private:
     const std::string& path_;
@@ -238,6 +253,36 @@ void readTensorRows(const std::string& path, const TrainingRowOptions& options, 
     }
 }
 
+/// Nothing of a line that cannot be read, where somebody takes these.
+std::optional<TrainingRow> rowOfLine(std::string_view line, std::int64_t number, const std::string& path,
+                                     const TrainingRowOptions& options) {
+    const std::string place = fmt::format("{}: line {}", path, number);
+    const auto leftOut = [&](const base::Error& error) {
+        const std::string& message = error.message();
+        const std::size_t begin = message.starts_with(place + ": ")  ? place.size() + 2
+                                  : message.starts_with(path + ": ") ? path.size() + 2
+                                                                     : 0;
+        options.unreadable(number, message.substr(begin));
+        return std::nullopt;
+    };
+    try {
+        base::JsonLimits limits;
+        limits.maxValues = kMostValuesOfALine;
+        limits.firstLine = number;
+        return RowMaker(options, place).make(base::parseStrictJson(line, path, limits));
+    } catch (const base::BadInput& error) {
+        if (!options.unreadable) {
+            throw;
+        }
+        return leftOut(error);
+    } catch (const base::Unsupported& error) {
+        if (!options.unreadable) {
+            throw;
+        }
+        return leftOut(error);
+    }
+}
+
 void readLineRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
                   base::ProgressSink* progress, RowCounter& rows) {
     std::error_code unknown;
@@ -250,13 +295,10 @@ void readLineRows(const std::string& path, const TrainingRowOptions& options, co
         if (rows.enough()) {
             throw EnoughRows{};
         }
-        base::JsonLimits limits;
-        limits.maxValues = kMostValuesOfALine;
-        limits.firstLine = number;
-        const nlohmann::json json = base::parseStrictJson(line, path, limits);
-        TrainingRow row = RowMaker(options, fmt::format("{}: line {}", path, number)).make(json);
-        row.line = number;
-        rows.add(std::move(row));
+        if (std::optional<TrainingRow> row = rowOfLine(line, number, path, options)) {
+            row->line = number;
+            rows.add(std::move(*row));
+        }
         done += line.size() + 1;
         if (progress != nullptr) {
             progress->progress(what, std::min(done, total), total);

@@ -28,6 +28,9 @@ struct TrainingRow {
     std::vector<std::int32_t> tokens;
     std::vector<std::uint8_t> trained; ///< for each token 1 where the loss counts when it is predicted
     std::int64_t line = 0;             ///< of the file, from 1; of a tensor: the row, from 1
+    std::int64_t templateTokens = 0;   ///< of a conversation: tokens that its messages do not have themselves
+    bool conversation = false;         ///< made of messages
+    bool keepsEnd = false;             ///< packing cuts its beginning, not its end
 };
 
 /// What rows are made with, and how much is read.
@@ -38,6 +41,11 @@ struct TrainingRowOptions {
     std::int64_t vocab = 0;                     ///< ids must be below it
     std::vector<std::int32_t> eosTokens;        ///< of the model; the first one ends a text. Empty: nothing does
     std::int64_t mostRows = 0;                  ///< reading ends after this many; 0: at the end of the file
+    /// Takes a line that cannot be read and why, and reading goes on; null: such a line throws.
+    std::function<void(std::int64_t line, const std::string& reason)> unreadable;
+    /// Asked before each row; true ends the reading. Null: nobody asks.
+    std::function<bool()> enough;
+    bool countTemplate = false; ///< sets TrainingRow::templateTokens, which takes a second pass over the messages
     /// A file with more tokens is refused. A row takes five bytes for each token.
     std::int64_t mostTokens = std::int64_t{1} << 31;
 };

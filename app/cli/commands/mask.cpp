@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands/commands.h"
+#include "app/cli/common/console.h"
 #include "app/cli/common/interrupt.h"
 #include "app/cli/common/mod_options.h"
 #include "app/runner/reports/mask_report.h"
@@ -23,17 +24,6 @@ using nlohmann::json;
 struct MaskOptions {
     MaskQuestion question;
     std::vector<std::string> defines;
-};
-
-class BarSink final : public base::ProgressSink {
-public:
-    void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
-        bar_.show(what, done, total);
-    }
-    void clear() { bar_.clear(); }
-
-private:
-    ProgressBar bar_;
 };
 
 std::string maskText(const json& report) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/stop.h"
+
 namespace vitrine::app {
 
 /// Options before or after the command.
@@ -43,6 +45,18 @@ public:
 private:
     bool terminal_;
     bool drawn_ = false;
+};
+
+/// Shows the progress of work as a bar.
+class BarSink final : public base::ProgressSink {
+public:
+    void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
+        bar_.show(what, done, total);
+    }
+    void clear() { bar_.clear(); }
+
+private:
+    ProgressBar bar_;
 };
 
 } // namespace vitrine::app

@@ -99,13 +99,17 @@ inline constexpr std::array<const ResultField*, 32> kBatchSet{&kMode,
                                                               &kSharedPrefixTokens,
                                                               &kSharedPrefixRequests,
                                                               &kKvKeptRings};
-inline constexpr std::array<const ResultField*, 34> kTrainingSet{
-    &kSequences,  &kDataTokens,          &kPredictedTokens,   &kValidationRows, &kCutRows,     &kCutTokens,
-    &kCutLines,   &kRowsWithoutTargets,  &kTrainedParameters, &kTrainedShare,   &kBatchTokens, &kLosses,
-    &kGradNorms,  &kLearningRates,       &kAuxLosses,         &kEvalLosses,     &kEvalSteps,   &kStepSeconds,
-    &kTokens,     &kCheckpointsOnDevice, &kResumedFromStep,   &kTrainedLoss,    &kSavedLoss,   &kAdapterLoss,
-    &kBaseLoss,   &kMergedLoss,          &kMergeLossKept,     &kMerged,         &kTechniques,  &kName,
-    &kCheckpoint, &kLossChunks,          &kTiledMlp,          &kHostBytes};
+inline constexpr std::array<const ResultField*, 38> kTrainingSet{
+    &kSequences,         &kDataTokens,    &kPredictedTokens, &kValidationRows,
+    &kCutRows,           &kCutTokens,     &kCutLines,        &kRowsWithoutTargets,
+    &kUnreadableRows,    &kDuplicateRows, &kSkippedRows,     &kLeftOutLines,
+    &kTrainedParameters, &kTrainedShare,  &kBatchTokens,     &kLosses,
+    &kGradNorms,         &kLearningRates, &kAuxLosses,       &kEvalLosses,
+    &kEvalSteps,         &kStepSeconds,   &kTokens,          &kCheckpointsOnDevice,
+    &kResumedFromStep,   &kTrainedLoss,   &kSavedLoss,       &kAdapterLoss,
+    &kBaseLoss,          &kMergedLoss,    &kMergeLossKept,   &kMerged,
+    &kTechniques,        &kName,          &kCheckpoint,      &kLossChunks,
+    &kTiledMlp,          &kHostBytes};
 inline constexpr std::array<const ResultField*, 21> kAttentionSet{&kHeads,          &kKvHeads,
                                                                   &kQLen,           &kKvLen,
                                                                   &kHeadDim,        &kForwardFlops,

@@ -222,6 +222,10 @@ inline constexpr ResultField kCutRows{"cut_rows", ResultUnit::Count, "rows cut"}
 inline constexpr ResultField kCutTokens{"cut_tokens", ResultUnit::Count, "tokens cut off"};
 inline constexpr ResultField kCutLines{"cut_lines", ResultUnit::List, "lines of cut rows"};
 inline constexpr ResultField kRowsWithoutTargets{"rows_without_targets", ResultUnit::Count, "rows without targets"};
+inline constexpr ResultField kUnreadableRows{"unreadable_rows", ResultUnit::Count, "unreadable rows left out"};
+inline constexpr ResultField kDuplicateRows{"duplicate_rows", ResultUnit::Count, "duplicates left out"};
+inline constexpr ResultField kSkippedRows{"skipped_rows", ResultUnit::Count, "long rows left out"};
+inline constexpr ResultField kLeftOutLines{"left_out_lines", ResultUnit::List, "lines of rows left out"};
 inline constexpr ResultField kTrainedParameters{"trained_parameters", ResultUnit::Count, "trained parameters"};
 inline constexpr ResultField kTrainedShare{"trained_share", ResultUnit::Share, "part that is trained"};
 inline constexpr ResultField kBatchTokens{"batch_tokens", ResultUnit::Count, "tokens of a step"};

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/quant/stored_weight.h"
+#include "engine/training/data_rows.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
@@ -56,6 +57,12 @@ constexpr std::array kFinetuneOptions = {
                "Rows are packed into sequences of this many tokens at most; unset: a row is a sequence"},
     OptionSpec{"pack", OptionType::Bool, "true", "", 0, 0, "", "", "Training",
                "Put several rows into a sequence; no row sees another; false: only cut rows at sequence_length"},
+    OptionSpec{"long_rows", OptionType::Choice, "cut", "", 0, 0, "cut|skip|keep-end", "", "Training",
+               "Rows longer than sequence_length: cut their end, leave them out, or cut their beginning"},
+    OptionSpec{"long_row_exceptions", OptionType::Text, "", "", 0, 0, "", "", "Training",
+               "Long rows by line that differ from long_rows: 7731=keep-end+412=skip"},
+    OptionSpec{"duplicates", OptionType::Choice, "leave-out", "", 0, 0, "leave-out|keep", "", "Training",
+               "Rows of data with the token ids of an earlier row"},
     OptionSpec{"shuffle", OptionType::Bool, "true", "", 0, 0, "", "", "Training",
                "Take the rows of data in another order in each epoch; rows of a tokens file keep theirs"},
     OptionSpec{"validation", OptionType::Real, "0", "", 0, 0.9, "", "", "Training",
@@ -140,6 +147,13 @@ void checkInputs(const Experiment& experiment, const std::string& name) {
     }
 }
 
+void checkLongRows(const Experiment& experiment, const std::string& name) {
+    parseLongRowExceptions(experiment.text("long_row_exceptions"), name + ": long_row_exceptions");
+    if (experiment.has("long_row_exceptions") && !experiment.has("sequence_length")) {
+        failOption(name, "long_row_exceptions", "no row is too long without sequence_length; give one");
+    }
+}
+
 void checkAdapterOptions(const Experiment& experiment, const std::string& name) {
     const bool full = experiment.text("method") == "full";
     for (const char* key : {"alpha", "adapter"}) {
@@ -173,6 +187,7 @@ void checkAdapterOptions(const Experiment& experiment, const std::string& name) 
 
 void checkFinetune(const Experiment& experiment, const std::string& name) {
     checkInputs(experiment, name);
+    checkLongRows(experiment, name);
     checkLossChunks(experiment, name);
     checkAdapterOptions(experiment, name);
     if (!experiment.has("output")) {

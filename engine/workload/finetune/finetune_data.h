@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/training/data_order.h"
+#include "engine/training/data_rows.h"
 #include "engine/training/packing.h"
 #include "engine/workload/common/run_setup.h"
 
@@ -18,7 +19,7 @@ namespace vitrine::engine {
 /// Sequences in memory and the order in which steps take them. Each sequence is one row, or several packed ones.
 class FinetuneData {
 public:
-    /// Reads what the options name. Throws BadInput "FILE: line N: what", Cancelled.
+    /// Takes what prepareData() makes of the options. Throws what it throws.
     FinetuneData(const Run& run, const ModelSource& source);
 
     /// The micro-batches of a step (from 1). Empty ones are left out.
@@ -32,11 +33,10 @@ public:
     void addMetrics(nlohmann::json& metrics) const;
 
 private:
-    void makeSequences(const std::vector<TrainingRow>& rows, const Run& run);
     void makeOrder(const Run& run, bool shuffle);
 
-    std::vector<TrainingRow> rows_;
     PackingResult packed_;
+    std::vector<LeftOutRow> leftOut_;
     std::vector<TrainingBatch> validation_;
     std::int64_t validationRows_ = 0;
     std::int64_t microBatch_ = 1;   ///< sequences

@@ -48,6 +48,8 @@ std::optional<RunPrice> runPrice(const std::string& metricsJson) {
     const std::uint64_t asked = engine::countOf(metrics, engine::result::kPromptTokens).value_or(0) + price.newTokens;
     price.cutTokens = price.context > 0 && asked > price.context ? std::min(asked - price.context, price.newTokens) : 0;
     price.device = textOf(engine::textOf(metrics, engine::result::kDevice));
+    price.peakAt = textOf(engine::textOf(metrics, engine::result::kPeakAt));
+    price.stepSeconds = engine::numberOf(metrics, engine::result::kStepSecondsEstimate).value_or(0);
     return price;
 }
 

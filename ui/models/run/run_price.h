@@ -21,7 +21,9 @@ struct RunPrice {
     base::CategoryBytes peakByCategory{};
     /// Of the answer; cut: those that the model's context of `context` tokens has no room for.
     std::uint64_t newTokens = 0, cutTokens = 0, context = 0;
-    QString device; ///< empty: not said
+    QString device;         ///< empty: not said
+    double stepSeconds = 0; ///< of a step of training, predicted; 0: not said
+    QString peakAt;         ///< "loss chunk 2"; empty: not said
 };
 
 /// From the fields of `vitrine plan --json`; nothing where peak or budget is unknown.

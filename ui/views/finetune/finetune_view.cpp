@@ -9,9 +9,15 @@
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <array>
 
+#include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
+#include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/data_inspector.h"
+#include "ui/views/finetune/data_page.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/step_page.h"
@@ -20,6 +26,7 @@
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/forms/option_form.h"
 #include "ui/widgets/plots/fact_strip.h"
+#include "ui/widgets/plots/token_grid.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/mark_strip.h"
@@ -38,6 +45,22 @@ constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
 constexpr int kMemoryHeight = 96, kMemoryShare = 158;
 constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of them are open
 
+QStackedWidget* stackOf(QWidget* first, QWidget* second) {
+    auto* stack = new QStackedWidget;
+    stack->addWidget(first);
+    stack->addWidget(second);
+    return stack;
+}
+
+/// Takes texts while the page is the one that is seen.
+template <typename F> auto whileShown(const QWidget* page, F take) {
+    return [page, take = std::move(take)](const QString& text) {
+        if (page->isVisible()) {
+            take(text);
+        }
+    };
+}
+
 } // namespace
 
 FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
@@ -47,6 +70,7 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     form_ = new FinetuneForm(context, body_);
     buildHeader();
     body_->addWidget(form_);
+    buildData();
     buildLive();
     buildStep();
     setBody(body_);
@@ -55,6 +79,8 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     connect(form_, &FinetuneForm::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(panel_, &FinetunePanel::continueWanted, this, &FinetuneView::continueFrom);
     connect(header(), &ViewHeader::tableToggled, this, &FinetuneView::updateTwin);
+    connect(twin(), &QTableView::activated, this,
+            [this](const QModelIndex& index) { data_->showNode(page() == Data ? twinModel()->node(index) : nullptr); });
     connect(time_, &TimeCursor::cursorChanged, this, [this] {
         updateFacts();
         updateMarks();
@@ -74,7 +100,7 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
 }
 
 void FinetuneView::buildHeader() {
-    pages_ = header()->addSegments({tr("Form"), tr("Live"), tr("Step")}, tr("Page"));
+    pages_ = header()->addSegments({tr("Form"), tr("Data"), tr("Live"), tr("Step")}, tr("Page"));
     ranges_ = header()->addSegments({tr("So far"), tr("Last 100"), tr("All")}, tr("Steps that are shown"));
     follow_ = header()->addCheck(tr("Follow"), true);
     follow_->setToolTip(tr("The newest step stays in sight while the run goes on"));
@@ -103,6 +129,18 @@ void FinetuneView::buildHeader() {
     });
     connect(smoothing_, &QComboBox::currentIndexChanged, this, [this] { refresh(); });
     connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : start(); });
+}
+
+void FinetuneView::buildData() {
+    data_ = new DataPage(context(), form_->form(), body_);
+    body_->addWidget(data_);
+    inspectors_ = stackOf(data_->inspector(), panel_);
+    inspectorHeads_ = stackOf(data_->inspectorHeader(), panel_->header());
+    connect(data_, &DataPage::readoutChanged, this, whileShown(data_, [this](const QString& t) { setReadout(t); }));
+    connect(data_, &DataPage::failed, this, whileShown(data_, [this](const QString& t) { showError(t); }));
+    connect(data_, &DataPage::tableWanted, header(), &ViewHeader::setTableShown);
+    connect(data_, &DataPage::startWanted, this, &FinetuneView::start);
+    connect(data_, &DataPage::loaded, this, &FinetuneView::inspectorWanted);
 }
 
 void FinetuneView::buildLive() {
@@ -208,11 +246,19 @@ void FinetuneView::connectRuns() {
 }
 
 QWidget* FinetuneView::inspector() {
-    return inspector_;
+    return inspectors_;
 }
 
 QWidget* FinetuneView::inspectorHeader() {
-    return inspectorHeader_;
+    return inspectorHeads_;
+}
+
+bool FinetuneView::wantsInspector() const {
+    return page() == Live || page() == Step || (page() == Data && data_->hasData());
+}
+
+QString FinetuneView::find(const QString& text, int direction) {
+    return page() == Data ? data_->find(text, direction) : DocumentView::find(text, direction);
 }
 
 QList<LaneStack*> FinetuneView::laneStacks() const {
@@ -220,7 +266,16 @@ QList<LaneStack*> FinetuneView::laneStacks() const {
 }
 
 QList<QWidget*> FinetuneView::bodyStops() const {
-    return page() == Form ? form_->stops() : page() == Live ? lanes_->focusStops() : step_->stops();
+    switch (page()) {
+    case Form:
+        return form_->stops();
+    case Data:
+        return data_->stops();
+    case Live:
+        return lanes_->focusStops();
+    default:
+        return step_->stops();
+    }
 }
 
 FinetuneView::Page FinetuneView::page() const {
@@ -238,8 +293,8 @@ void FinetuneView::showPage(Page page) {
     step_->showControls(page == Step);
     fitBox_->setVisible(page == Form);
     header()->setTableButton(page != Form);
-    for (QStackedWidget* stack : {inspector_, inspectorHeader_}) {
-        stack->setCurrentIndex(page == Step ? 1 : 0);
+    for (QStackedWidget* stack : {inspectors_, inspectorHeads_}) {
+        stack->setCurrentIndex(std::max(0, static_cast<int>(page) - Data));
     }
     showRunError();
     updateButtons();
@@ -257,7 +312,7 @@ void FinetuneView::start() {
     started_ = true;
     if (!form_->start(sessionFolder_)) {
         started_ = false;
-        if (page() == Live && !running()) {
+        if (page() != Form && !running()) {
             showPage(Form);
         }
         return;
@@ -279,22 +334,22 @@ void FinetuneView::updateButtons() {
     run_->setText(stops ? tr("Stop") : tr("Run"));
     run_->setIcon(icon(stops ? QStringLiteral("stop") : QStringLiteral("run"), themeTokens().onAccent));
     run_->setEnabled(can);
+    data_->refreshRuns();
     run_->setToolTip(!can    ? tr("Nothing can be started here")
                      : stops ? tr("What was recorded is kept")
                              : tr("Ctrl+Return"));
 }
 
 bool FinetuneView::settled() const {
-    return !job_.busy() && step_->settled() && form_->fit()->settled() && DocumentView::settled();
+    return !job_.busy() && step_->settled() && form_->fit()->settled() && (page() != Data || data_->settled()) &&
+           DocumentView::settled();
 }
 
 void FinetuneView::activated() {
     DocumentView::activated();
     updateButtons();
-    QWidget* first = page() == Form   ? static_cast<QWidget*>(form_->fields())
-                     : page() == Live ? static_cast<QWidget*>(loss_)
-                                      : static_cast<QWidget*>(step_->bands());
-    first->setFocus();
+    const std::array<QWidget*, 4> first{form_->fields(), data_->grid(), loss_, step_->bands()};
+    first[page()]->setFocus();
 }
 
 bool FinetuneView::perform(const QString& action) {
@@ -302,7 +357,7 @@ bool FinetuneView::perform(const QString& action) {
         emit queueWanted(textOf(form_->form()->experimentText()));
         return true;
     }
-    if (action == QLatin1String("run.start") && page() == Form) {
+    if (action == QLatin1String("run.start") && (page() == Form || page() == Data)) {
         start();
         return true;
     }
@@ -334,7 +389,7 @@ QString FinetuneView::whyNot(const QString& action) const {
     if (action == QLatin1String("run.start") && context().runs == nullptr) {
         return tr("Nothing can be started here");
     }
-    if (action == QLatin1String("run.start") && page() != Form) {
+    if (action == QLatin1String("run.start") && page() == Live) {
         return tr("Open the form first");
     }
     if (action == QLatin1String("edit.undo") && (page() != Form || !form_->fields()->stack()->canUndo())) {
@@ -366,7 +421,10 @@ void FinetuneView::continueFrom(std::int64_t step, bool branch) {
 }
 
 QString FinetuneView::whyText() const {
-    return page() == Live ? panel_->asText() : page() == Step ? step_->whyText() : form_->commandText();
+    return page() == Live   ? panel_->asText()
+           : page() == Data ? data_->whyText()
+           : page() == Step ? step_->whyText()
+                            : form_->commandText();
 }
 
 } // namespace vitrine::ui

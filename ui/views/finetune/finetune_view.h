@@ -17,6 +17,7 @@ class QStackedWidget;
 
 namespace vitrine::ui {
 
+class DataPage;
 class FactStrip;
 class FinetuneForm;
 class FinetunePanel;
@@ -29,18 +30,19 @@ class FinetuneView final : public DocumentView {
     Q_OBJECT
 
 public:
-    enum Page : std::uint8_t { Form, Live, Step };
+    enum Page : std::uint8_t { Form, Data, Live, Step };
     enum Range : std::uint8_t { SoFar, Last100, All };
 
     explicit FinetuneView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    bool wantsInspector() const override { return page() != Form; }
+    bool wantsInspector() const override;
     bool settled() const override;
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     bool undoesItself() const override { return page() == Form; }
+    QString find(const QString& text, int direction) override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
     void activated() override;
@@ -48,6 +50,7 @@ public:
     Page page() const;
     void showPage(Page page);
     FinetuneForm* form() const { return form_; }
+    DataPage* dataPage() const { return data_; }
     FinetunePanel* panel() const { return panel_; }
     StepPage* stepPage() const { return step_; }
     /// The page Step with this step of run A.
@@ -81,6 +84,7 @@ private:
         std::uint64_t peak = 0; ///< of its steps
     };
     void buildHeader();
+    void buildData();
     void buildLive();
     void buildLanes();
     void buildStep();
@@ -118,6 +122,7 @@ private:
     QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
     QStackedWidget *body_ = nullptr, *live_ = nullptr;
     FinetuneForm* form_ = nullptr;
+    DataPage* data_ = nullptr;
     FactStrip* facts_ = nullptr;
     EmptyState* nothing_ = nullptr;
     TimeCursor* time_;
@@ -125,10 +130,10 @@ private:
     MarkStrip* marks_ = nullptr;
     SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
     StackLane* memory_ = nullptr;
+    QStackedWidget *inspectors_ = nullptr, *inspectorHeads_ = nullptr; ///< of the pages that have one: Data, Live, Step
     FinetunePanel* panel_;
     StepPage* step_ = nullptr;
-    QStackedWidget *inspector_ = nullptr, *inspectorHeader_ = nullptr; ///< of the pages Live and Step
-    LatestJob<Built> job_;                                             ///< goes through all steps of the run
+    LatestJob<Built> job_; ///< goes through all steps of the run
     TrainingRunPtr training_;
     TimelinePtr timeline_;
     std::uint64_t peak_ = 0;

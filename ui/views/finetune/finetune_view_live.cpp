@@ -16,7 +16,9 @@
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
+#include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/data_page.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/finetune_view.h"
@@ -301,7 +303,13 @@ void FinetuneView::updateFacts() {
 }
 
 void FinetuneView::updateTwin() {
-    if (header()->tableShown() && training_ != nullptr) {
+    if (!header()->tableShown()) {
+        return;
+    }
+    if (page() == Data && data_->hasData()) {
+        twinModel()->setTree(lostRowsTable(data_->data()->summary));
+        twin()->resizeColumnsToContents();
+    } else if (page() != Data && training_ != nullptr) {
         twinModel()->setTree(page() == Step ? step_->table() : trainingStepTable(*training_));
         twin()->resizeColumnsToContents();
     }

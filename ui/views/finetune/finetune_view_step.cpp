@@ -43,13 +43,9 @@ private:
 void FinetuneView::buildStep() {
     step_ = new StepPage(header(), body_);
     body_->addWidget(step_);
-    inspector_ = new QStackedWidget;
-    inspector_->addWidget(panel_);
-    inspector_->addWidget(step_->panel());
-    inspectorHeader_ = new QStackedWidget;
-    inspectorHeader_->setFixedHeight(panel_->header()->sizeHint().height());
-    inspectorHeader_->addWidget(panel_->header());
-    inspectorHeader_->addWidget(step_->panel()->header());
+    inspectors_->addWidget(step_->panel());
+    inspectorHeads_->addWidget(step_->panel()->header());
+    inspectorHeads_->setFixedHeight(panel_->header()->sizeHint().height());
     auto* opener = new PlaceOpener(
         [this](base::TimeNs place) {
             const auto step = training_ != nullptr ? training_->stepAt(place) : std::nullopt;

@@ -13,6 +13,7 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr int kTallSmall = 16; ///< px; from here on a small bar has hatches and names
 constexpr double kBudgetBarHeight = 34, kBudgetBarTop = 20, kBraces = 30;
 
 /// `free` is where its words may begin; after it, where those of the next may.
@@ -68,13 +69,28 @@ QSize BudgetBar::sizeHint() const {
 
 void BudgetBar::paintSmall(QPainter& painter) const {
     const ThemeTokens& t = themeTokens();
-    painter.fillRect(rect(), t.line1);
+    const bool tall = height() >= kTallSmall;
+    const double dpr = deviceRatio(painter);
+    painter.fillRect(rect(), tall ? t.canvas : t.line1);
+    if (tall) {
+        painter.fillRect(rect(), freeHatch(t, 10, dpr));
+    }
     const double scale = static_cast<double>(std::max({budget_, held_, std::uint64_t{1}}));
+    const QFont axis = Theme::instance().font(TypeRole::Axis);
     double x = 0;
     for (const BudgetShare& part : parts_) {
         const double w = static_cast<double>(part.bytes) / scale * width();
-        painter.fillRect(QRectF(x, 0, w, height()), part.style.fill);
+        const QRectF box(x, 0, w, height());
+        tall ? fillCategory(painter, box, part.style, dpr) : painter.fillRect(box, part.style.fill);
+        if (tall && w > textWidth(part.name, axis) + 10) {
+            drawText(painter, box.adjusted(5, 0, 0, 0), Qt::AlignVCenter, part.name, part.style.ink, axis);
+        }
         x += w;
+    }
+    if (tall) {
+        painter.setPen(t.line1);
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
     }
     if (held_ > budget_ && budget_ > 0) {
         plumbline(painter, static_cast<double>(budget_) / scale * width(), 0, height(), t.bad);

@@ -21,7 +21,8 @@ class BudgetBar final : public QWidget {
     Q_OBJECT
 
 public:
-    /// 34 px with words above and braces below; small: 6 px and nothing else.
+    /// 34 px with words above and braces below; small: 6 px and nothing else, or taller with
+    /// hatches and the names that have room.
     explicit BudgetBar(bool small, QWidget* parent = nullptr);
 
     /// `asked` 0: nothing failed. `band` is the part by which the sum may be wrong, drawn as a hatch at its end.

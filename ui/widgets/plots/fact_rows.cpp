@@ -38,12 +38,18 @@ void FactRows::setRows(std::vector<FactRow> rows, std::vector<int> widths, int n
     invalidate();
 }
 
+void FactRows::setRowHeight(int pixels) {
+    rowHeight_ = pixels;
+    updateGeometry();
+    invalidate();
+}
+
 QSize FactRows::sizeHint() const {
-    return {300, kRow * std::max(1, itemCount())};
+    return {300, rowHeight_ * std::max(1, itemCount())};
 }
 
 int FactRows::itemAt(QPointF position) const {
-    const int row = static_cast<int>(position.y()) / kRow;
+    const int row = static_cast<int>(position.y()) / rowHeight_;
     return position.y() >= 0 && row < itemCount() ? row : -1;
 }
 
@@ -62,7 +68,7 @@ QString FactRows::itemText(int item) const {
 }
 
 QRectF FactRows::itemFrame(int item) const {
-    return hasFocus() ? QRectF(1.5, item * kRow + 0.5, width() - 3, kRow - 1) : QRectF();
+    return hasFocus() ? QRectF(1.5, item * rowHeight_ + 0.5, width() - 3, rowHeight_ - 1) : QRectF();
 }
 
 QString FactRows::asText() const {
@@ -135,7 +141,8 @@ QImage FactRows::picture(const QSizeF& size, double dpr) const {
     painter.setRenderHint(QPainter::Antialiasing, false);
     const std::vector<double> widths = columnWidths();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        paintRow(painter, rows_[i], QRectF(0, static_cast<double>(i) * kRow, size.width(), kRow), widths, dpr);
+        paintRow(painter, rows_[i], QRectF(0, static_cast<double>(i) * rowHeight_, size.width(), rowHeight_), widths,
+                 dpr);
     }
     return image;
 }

@@ -42,6 +42,7 @@ public:
     /// text.
     void setRows(std::vector<FactRow> rows, std::vector<int> widths, int nameWidth = 0);
     const std::vector<FactRow>& rows() const { return rows_; }
+    void setRowHeight(int pixels);
     QString asText() const; ///< lines "name: value value"
 
     QImage picture(const QSizeF& size, double dpr) const override;
@@ -61,6 +62,7 @@ private:
     void paintRow(QPainter& painter, const FactRow& row, const QRectF& rect, const std::vector<double>& widths,
                   double dpr) const;
     std::vector<FactRow> rows_;
+    int rowHeight_ = kRow;
     std::vector<int> widths_;
     int nameWidth_ = 0; ///< where bars begin; 0: after the name
 };

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The summary of training data as JSON and as text.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/workload/common/result_text.h"
+#include "engine/workload/finetune/data_summary.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kShownLinesOfReason = 7;
+
+std::string_view reasonWord(LeftOutReason reason) {
+    switch (reason) {
+    case LeftOutReason::Unreadable:
+        return "unreadable";
+    case LeftOutReason::NoAnswer:
+        return "no assistant turn";
+    case LeftOutReason::Duplicate:
+        return "duplicate";
+    case LeftOutReason::TooLong:
+        return "longer than a sequence";
+    }
+    return "";
+}
+
+std::string percent(double share) {
+    return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string grouped(std::int64_t value) {
+    std::string text = std::to_string(value);
+    for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
+        text.insert(static_cast<std::size_t>(at), ",");
+    }
+    return text;
+}
+
+/// "line 4, 19, 7 and 2 more".
+template <class Lines> std::string linesText(const Lines& lines) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(lines.size(), kShownLinesOfReason); ++i) {
+        text += (text.empty() ? lines.size() == 1 ? "line " : "lines " : ", ") + grouped(lines[i]);
+    }
+    const std::size_t more = lines.size() - std::min(lines.size(), kShownLinesOfReason);
+    return more > 0 ? fmt::format("{} and {} more", text, more) : text;
+}
+
+std::vector<std::int64_t> linesOf(const DataSummary& summary, LeftOutReason reason) {
+    std::vector<std::int64_t> lines;
+    for (const LeftOutRow& row : summary.leftOut) {
+        if (row.reason == reason) {
+            lines.push_back(row.line);
+        }
+    }
+    return lines;
+}
+
+} // namespace
+
+Json dataSummaryJson(const DataSummary& s) {
+    Json cut = Json::array();
+    for (const CutRow& row : s.cut) {
+        cut.push_back({{"line", row.line},
+                       {"tokens", row.tokens},
+                       {"lost", row.lost},
+                       {"lost_trained", row.lostTrained},
+                       {"kept_trained", row.keptTrained},
+                       {"keeps_end", row.keepsEnd}});
+    }
+    Json leftOut = Json::array();
+    for (const LeftOutRow& row : s.leftOut) {
+        Json item = {{"line", row.line}, {"reason", reasonWord(row.reason)}};
+        if (!row.why.empty()) {
+            item["why"] = row.why;
+        }
+        if (row.firstLine > 0) {
+            item["same_as_line"] = row.firstLine;
+        }
+        leftOut.push_back(std::move(item));
+    }
+    Json lengths = Json::array();
+    for (const LengthBin& bin : s.lengths) {
+        lengths.push_back({{"from", bin.from}, {"to", bin.to}, {"rows", bin.rows}, {"tokens", bin.tokens}});
+    }
+    return {{"rows", s.rows},
+            {"used", s.used},
+            {"train_rows", s.trainRows},
+            {"validation_rows", s.validationRows},
+            {"unreadable", s.unreadable},
+            {"no_assistant_turn", s.noAnswer},
+            {"duplicates", s.duplicates},
+            {"skipped", s.tooLong},
+            {"left_out", std::move(leftOut)},
+            {"conversations", s.conversations},
+            {"tokens", s.tokens},
+            {"template_tokens", s.templateTokens},
+            {"lost", s.lost},
+            {"kept", s.kept},
+            {"trained", s.trained},
+            {"trained_share", s.trainedShare()},
+            {"longest_row", {{"tokens", s.longestTokens}, {"line", s.longestLine}}},
+            {"median_tokens", s.medianTokens},
+            {"cut", std::move(cut)},
+            {"keep_no_answer", s.keepNoAnswer},
+            {"end_of_turn_trained", s.endTrained},
+            {"lengths", std::move(lengths)},
+            {"sequence_length", s.length},
+            {"sequences", s.sequences},
+            {"validation_sequences", s.validationSequences},
+            {"sequence_tokens", s.sequenceTokens},
+            {"padding", s.padding},
+            {"fill", s.fill()},
+            {"batch", s.batch},
+            {"steps_of_epoch", s.stepsOfEpoch}};
+}
+
+std::string dataSummaryText(const DataSummary& s) {
+    std::vector<std::vector<std::string>> rows{{"rows used", grouped(s.used), "of " + grouped(s.rows)}};
+    for (const auto& [reason, count] : {std::pair{LeftOutReason::Duplicate, s.duplicates},
+                                        {LeftOutReason::NoAnswer, s.noAnswer},
+                                        {LeftOutReason::Unreadable, s.unreadable},
+                                        {LeftOutReason::TooLong, s.tooLong}}) {
+        if (count > 0) {
+            rows.push_back(
+                {fmt::format("left out, {}", reasonWord(reason)), grouped(count), linesText(linesOf(s, reason))});
+        }
+    }
+    rows.push_back({"rows that train", grouped(s.trainRows), ""});
+    rows.push_back({"rows that validate", grouped(s.validationRows), s.validationApart ? "of another file" : ""});
+    rows.push_back(
+        {"tokens", grouped(s.tokens), fmt::format("mean {}", s.used > 0 ? grouped(s.tokens / s.used) : "0")});
+    if (s.templateTokens > 0) {
+        rows.push_back({"added by the template", grouped(s.templateTokens),
+                        percent(static_cast<double>(s.templateTokens) / static_cast<double>(s.tokens))});
+    }
+    std::vector<std::int64_t> cutLines;
+    for (const CutRow& row : s.cut) {
+        cutLines.push_back(row.line);
+    }
+    rows.push_back({"rows cut", grouped(static_cast<std::int64_t>(cutLines.size())), linesText(cutLines)});
+    rows.push_back({"rows that keep no answer", grouped(s.keepNoAnswer), ""});
+    rows.push_back({"lost", grouped(s.lost), percent(s.lostShare())});
+    rows.push_back({"kept", grouped(s.kept), ""});
+    rows.push_back({"trained", grouped(s.trained), percent(s.trainedShare()) + " of kept"});
+    rows.push_back({"end of turn trained", grouped(s.endTrained), fmt::format("of {} rows", grouped(s.endAsked))});
+    rows.push_back({"longest row", grouped(s.longestTokens), fmt::format("line {}", grouped(s.longestLine))});
+    rows.push_back({"sequences", grouped(s.sequences), fmt::format("{} to validate", grouped(s.validationSequences))});
+    rows.push_back({"sequence length", grouped(s.length), "tokens"});
+    rows.push_back({"fill", percent(s.fill()), fmt::format("{} padding", grouped(s.padding))});
+    rows.push_back({"steps an epoch", grouped(s.stepsOfEpoch), fmt::format("batch of {}", grouped(s.batch))});
+    return tableText(rows);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the page of the data says: its sentence, what stands beside fields, its readouts.
+
+#include <QString>
+#include <vector>
+
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/finetune/data_set.h"
+
+namespace vitrine::ui {
+
+enum class SentenceTone : std::uint8_t { Plain, Strong, Warn, Bad };
+
+struct SentencePart {
+    QString text;
+    SentenceTone tone = SentenceTone::Plain;
+};
+using SentenceParts = std::vector<SentencePart>;
+QString plainText(const SentenceParts& sentence);
+
+/// "12,470 of 12,480 rows are used; 7 are cut at 32,768 tokens and lose 41,208 tokens (0.4 %); 38 % of all tokens ..."
+SentenceParts dataSentence(const DataSet& set);
+/// What becomes of the rows, and what is left out and why.
+QString dataSecondLine(const DataSet& set);
+/// "Read 4,100 of about 12,480 rows: 4,093 are used."
+SentenceParts readingSentence(const DataCounts& counts);
+
+/// "chat, messages", "text", "tokens": what the lines of the file are.
+QString rowKindText(const DataSet& set);
+/// "1,780 tokens, 904 trained in 4 answers".
+QString rowFacts(const RowTokens& row);
+/// "11 rows, 31,501 tokens, 24.7 % trained, 1,267 padding".
+QString sequenceFacts(const engine::SequenceLayout& layout);
+/// Of the status bar: number, text, id, trained or why not, places in row and sequence.
+QString tokenReadout(const RowTokens& row, std::int64_t token);
+/// What assistive technology says of a token: "Row 8,324. Token 122, credit. Trained. Answer 1 of 4."
+QString tokenSpoken(const RowTokens& row, std::int64_t token);
+
+/// Lines that were left out for a reason, with what is known of each.
+std::vector<const engine::LeftOutRow*> leftOutFor(const engine::DataSummary& summary, engine::LeftOutReason reason);
+QString leftOutName(engine::LeftOutReason reason); ///< "duplicates", of lists
+
+/// Every row that is not used whole: line, what, tokens, lost, why.
+FlatTreePtr lostRowsTable(const engine::DataSummary& summary);
+
+} // namespace vitrine::ui

@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/finetune/data_inspector.h"
+
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/common/format.h"
+#include "ui/models/finetune/data_text.h"
+#include "ui/models/finetune/training_text.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/fact_rows.h"
+#include "ui/widgets/plots/length_plot.h"
+#include "ui/widgets/plots/lost_table.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kInspectorRow = 22;
+constexpr std::size_t kNamedLines = 3, kMostNamedLines = 7;
+
+FactRow factRow(const QString& name, const QString& value, const QString& more, bool strong = false) {
+    FactRow row;
+    row.name = name;
+    row.values = {{value, TextColor::Text1}, {more, TextColor::Text2}};
+    row.strong = strong;
+    row.muted = !strong;
+    return row;
+}
+
+/// The ground of a head that warns, with its sign.
+class WarnHead final : public QWidget {
+public:
+    explicit WarnHead(QWidget* parent) : QWidget(parent) { setFixedHeight(28); }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        const ThemeTokens& t = themeTokens();
+        painter.fillRect(rect(), t.warnFill);
+        hairline(painter, 0, width(), 0, t.line1);
+        painter.drawPixmap(QPointF(12, 7), iconPixmap(QStringLiteral("warning"), 14, t.warn, deviceRatio(painter)));
+    }
+};
+
+} // namespace
+
+DataInspector::DataInspector() {
+    setFrameShape(QFrame::NoFrame);
+    setWidgetResizable(true);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, this);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    totals_ = new FactRows(tr("Rows and tokens"), content);
+    totals_->setRowHeight(kInspectorRow);
+    column->addWidget(totals_);
+    buildCut(column);
+    const auto section = [&](const QString& title, TextLabel** note) {
+        auto* box = new QWidget(content);
+        auto* inner = new QVBoxLayout(box);
+        inner->setContentsMargins(0, 0, 0, 0);
+        inner->setSpacing(0);
+        auto* line = new Surface(Surface::Fill::Panel, Surface::Top, box);
+        line->setFixedHeight(1);
+        inner->addWidget(line);
+        auto* head = new DockHeader(title, box);
+        *note = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, head);
+        head->addControl(*note);
+        inner->addWidget(head);
+        column->addWidget(box);
+        return box;
+    };
+    leftOut_ = section(tr("Left out"), &leftOutRows_);
+    leftOutLines_ = new QLabel(leftOut_);
+    leftOutLines_->setFont(Theme::instance().font(TypeRole::Table));
+    leftOutLines_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    leftOutLines_->setContentsMargins(12, 2, 12, 4);
+    leftOut_->layout()->addWidget(leftOutLines_);
+    connect(leftOutLines_, &QLabel::linkActivated, this, [this](const QString& link) {
+        link == QLatin1String("more") ? emit tableWanted() : emit lineWanted(link.toLongLong());
+    });
+    TextLabel* axes = nullptr;
+    lengths_ = section(tr("Length of rows"), &axes);
+    axes->setText(tr("rows, log; tokens, log"));
+    plot_ = new LengthPlot(tr("Length of rows"), lengths_);
+    lengths_->layout()->addWidget(plot_);
+    packing_ = section(tr("After packing"), &batch_);
+    packed_ = new FactRows(tr("After packing"), packing_);
+    packed_->setRowHeight(kInspectorRow);
+    packing_->layout()->addWidget(packed_);
+    column->addStretch(1);
+    setWidget(content);
+    connect(plot_, &PlotWidget::readoutChanged, this, &DataInspector::readoutChanged);
+    connect(lost_, &PlotWidget::readoutChanged, this, &DataInspector::readoutChanged);
+    connect(&Theme::instance(), &Theme::changed, this, [this] {
+        if (set_) {
+            showLeftOut(); // links have a colour of the theme
+        }
+    });
+    setData(nullptr);
+}
+
+void DataInspector::buildCut(QVBoxLayout* column) {
+    cut_ = new QWidget;
+    auto* inner = new QVBoxLayout(cut_);
+    inner->setContentsMargins(0, 0, 0, 0);
+    inner->setSpacing(0);
+    auto* head = new WarnHead(cut_);
+    auto* words = new QHBoxLayout(head);
+    words->setContentsMargins(38, 0, 12, 0);
+    cutTitle_ = new TextLabel({}, TypeRole::Table, TextColor::Warn, true, head);
+    cutTrained_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, head);
+    words->addWidget(cutTitle_, 1);
+    words->addWidget(cutTrained_);
+    inner->addWidget(head);
+    lost_ = new LostTable(tr("Rows that are cut"), cut_);
+    inner->addWidget(lost_);
+    connect(lost_, &ItemPlot::itemClicked, this, [this](int item) { emit lineWanted(lost_->lineOf(item)); });
+    noAnswer_ = new Surface(Surface::Fill::Panel, Surface::Top, cut_);
+    auto* row = new QHBoxLayout(noAnswer_);
+    row->setContentsMargins(12, 5, 12, 7);
+    row->setSpacing(8);
+    noAnswerText_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, noAnswer_);
+    row->addWidget(noAnswerText_, 1);
+    auto* end = new QPushButton(tr("Keep its end"), noAnswer_);
+    auto* skip = new QPushButton(tr("Skip it"), noAnswer_);
+    for (QPushButton* button : {end, skip}) {
+        setControlHeight(button, 22);
+        row->addWidget(button);
+    }
+    connect(end, &QPushButton::clicked, this,
+            [this] { emit exceptionWanted(noAnswerLine_, QStringLiteral("keep-end")); });
+    connect(skip, &QPushButton::clicked, this, [this] { emit exceptionWanted(noAnswerLine_, QStringLiteral("skip")); });
+    inner->addWidget(noAnswer_);
+    column->addWidget(cut_);
+}
+
+void DataInspector::setData(const DataSetPtr& set) {
+    set_ = set;
+    for (QWidget* part : {static_cast<QWidget*>(totals_), cut_, leftOut_, lengths_, packing_}) {
+        part->setVisible(set != nullptr);
+    }
+    if (!set) {
+        return;
+    }
+    showTotals();
+    showCut();
+    showLeftOut();
+    const engine::DataSummary& s = set->summary;
+    std::vector<LengthBar> bars;
+    for (const engine::LengthBin& bin : s.lengths) {
+        bars.push_back({bin.from, bin.to, bin.rows, bin.tokens});
+    }
+    plot_->setBars(std::move(bars), s.length, static_cast<std::int64_t>(s.cut.size()), s.medianTokens);
+    showPacking();
+}
+
+void DataInspector::setStepSeconds(double seconds) {
+    stepSeconds_ = seconds;
+    if (set_) {
+        showPacking();
+    }
+}
+
+void DataInspector::showTotals() {
+    const engine::DataSummary& s = set_->summary;
+    const auto share = [](std::int64_t part, std::int64_t whole) {
+        return shareText(whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0);
+    };
+    std::vector<FactRow> rows{
+        factRow(tr("rows used"), countText(s.used), tr("of %1").arg(countText(s.rows))),
+        factRow(tr("tokens"), countText(s.tokens), tr("mean %1").arg(countText(s.used > 0 ? s.tokens / s.used : 0)))};
+    if (s.conversations > 0) {
+        rows.push_back(
+            factRow(tr("added by the template"), countText(s.templateTokens), share(s.templateTokens, s.tokens)));
+    }
+    rows.push_back(factRow(tr("kept after the cut"), countText(s.kept), share(s.kept, s.tokens)));
+    rows.push_back(
+        factRow(tr("trained tokens"), countText(s.trained), tr("%1 of kept").arg(shareText(s.trainedShare())), true));
+    rows.push_back(factRow(tr("longest row"), countText(s.longestTokens), tr("line %1").arg(countText(s.longestLine))));
+    totals_->setRows(std::move(rows), {80, 104});
+}
+
+void DataInspector::showCut() {
+    const engine::DataSummary& s = set_->summary;
+    cut_->setVisible(!s.cut.empty());
+    if (s.cut.empty()) {
+        return;
+    }
+    std::vector<LostLine> lines;
+    std::int64_t trained = 0;
+    noAnswerLine_ = 0;
+    for (const engine::CutRow& row : s.cut) {
+        lines.push_back({row.line, row.tokens, row.lost, row.lostTrained, row.keptTrained == 0});
+        trained += row.lostTrained;
+        noAnswerLine_ = noAnswerLine_ == 0 && row.keptTrained == 0 ? row.line : noAnswerLine_;
+    }
+    if (lines.size() > LostTable::kMostLines) { // those that lose most
+        std::stable_sort(lines.begin(), lines.end(),
+                         [](const LostLine& one, const LostLine& other) { return one.lost > other.lost; });
+    }
+    const auto count = static_cast<std::int64_t>(lines.size());
+    cutTitle_->setText(count == 1 ? tr("1 row loses %1 tokens").arg(countText(s.lost))
+                                  : tr("%1 rows lose %2 tokens").arg(countText(count), countText(s.lost)));
+    cutTrained_->setText(tr("%1 trained").arg(countText(trained)));
+    lost_->setLines(std::move(lines));
+    noAnswer_->setVisible(noAnswerLine_ > 0);
+    noAnswerText_->setText(
+        s.keepNoAnswer == 1
+            ? tr("Line %1 keeps no answer.").arg(countText(noAnswerLine_))
+            : tr("%1 keep no answer; line %2:").arg(countText(s.keepNoAnswer), countText(noAnswerLine_)));
+}
+
+void DataInspector::showLeftOut() {
+    const engine::DataSummary& s = set_->summary;
+    leftOut_->setVisible(s.leftOutRows() > 0);
+    leftOutRows_->setText(s.leftOutRows() == 1 ? tr("1 row") : tr("%1 rows").arg(countText(s.leftOutRows())));
+    const QString accent = themeTokens().accent.name(), plain = themeTokens().text2.name();
+    QString html = QStringLiteral("<table cellspacing='0' cellpadding='2'>");
+    using enum engine::LeftOutReason;
+    for (const engine::LeftOutReason reason : {Duplicate, NoAnswer, Unreadable, TooLong}) {
+        const auto rows = leftOutFor(s, reason);
+        if (rows.empty()) {
+            continue;
+        }
+        const std::size_t shown = rows.size() > kMostNamedLines ? kNamedLines : std::min(rows.size(), kNamedLines + 1);
+        QStringList links;
+        for (std::size_t i = 0; i < shown; ++i) {
+            links << QStringLiteral("<a style='color:%1;text-decoration:none' href='%2'>%3</a>")
+                         .arg(accent)
+                         .arg(rows[i]->line)
+                         .arg(countText(rows[i]->line));
+        }
+        if (rows.size() > shown) {
+            links << QStringLiteral("<a style='color:%1;text-decoration:none' href='more'>%2</a>")
+                         .arg(accent, tr("%1 more").arg(countText(static_cast<std::int64_t>(rows.size() - shown))));
+        }
+        html += QStringLiteral("<tr><td style='color:%1;padding-right:16px'>%2</td><td align='right' "
+                               "style='padding-right:10px'>%3</td><td>%4</td></tr>")
+                    .arg(plain, leftOutName(reason), countText(static_cast<std::int64_t>(rows.size())),
+                         links.join(QStringLiteral("&nbsp;&nbsp; ")));
+    }
+    leftOutLines_->setText(html + QStringLiteral("</table>"));
+}
+
+void DataInspector::showPacking() {
+    const engine::DataSummary& s = set_->summary;
+    batch_->setText(s.batch == 1 ? tr("batch of 1 sequence") : tr("batch of %1 sequences").arg(countText(s.batch)));
+    std::vector<FactRow> rows{
+        factRow(tr("sequences"), countText(s.sequences), tr("%1 to validate").arg(countText(s.validationSequences))),
+        factRow(tr("fill"), shareText(s.fill()), tr("%1 padding").arg(countText(s.padding))),
+        factRow(tr("steps an epoch"), countText(s.stepsOfEpoch), tr("rows alone %1").arg(countText(s.trainRows)))};
+    const bool known = stepSeconds_ > 0;
+    const double tokens = static_cast<double>(s.batch * s.length);
+    rows.push_back(factRow(tr("time a step, plan"), known ? longTimeText(stepSeconds_) : unknownText(),
+                           known ? tr("%1 tok/s").arg(countText(std::llround(tokens / stepSeconds_))) : QString()));
+    rows.push_back(factRow(tr("time an epoch, plan"),
+                           known ? longTimeText(stepSeconds_ * static_cast<double>(s.stepsOfEpoch)) : unknownText(), {},
+                           true));
+    packed_->setRows(std::move(rows), {80, 104});
+}
+
+QString DataInspector::asText() const {
+    return set_ ? totals_->asText() + packed_->asText() : QString();
+}
+
+QList<QWidget*> DataInspector::stops() const {
+    return {lost_, leftOutLines_, plot_, packed_};
+}
+
+} // namespace vitrine::ui
