@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/resource_path.h"
 #include "base/strict_json.h"
+#include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
 
@@ -156,6 +157,9 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.attentionBackwardShareNarrow =
         reader.share("attention_backward_share_narrow", kGpuAttentionBackwardShareNarrow);
     traits.attentionBackwardShareWide = reader.share("attention_backward_share_wide", kGpuAttentionBackwardShareWide);
+    if (!isPath) {
+        addOpRates(traits);
+    }
     return traits;
 }
 
@@ -190,6 +194,7 @@ DeviceTraits cpuTraits(int threads) {
     const double flopsPerCore = (avx512 ? 64 : avx2 ? 32 : 4) * 2.5e9;
     traits.flopsF32 = flopsPerCore * traits.multiprocessors;
     traits.flopsBf16 = traits.flopsF16 = traits.flopsF8 = traits.flopsF32;
+    addOpRates(traits);
     return traits;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
 
@@ -14,6 +15,16 @@ double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
     const double flops = traits.flops(cost.computeType) * cost.share;
     const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
     return std::max(memory, compute) + cost.launches * traits.launchSeconds;
+}
+
+OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits) {
+    if (traits.rates != nullptr) {
+        if (const auto seconds =
+                traits.rates->seconds(name, cost.bytes(), cost.flops, traits)) {
+            return {*seconds, true};
+        }
+    }
+    return {rooflineSeconds(cost, traits), false};
 }
 
 void throwNoCuda(std::string_view op) {

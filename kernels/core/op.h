@@ -46,6 +46,14 @@ template <class Op> constexpr base::MemoryCategory categoryOfOp() {
 /// Roofline time of a cost on a device, seconds: the larger of memory and compute time, plus launches.
 double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
 
+/// How long a call of the op `name` takes on a device, without the wait before it: from measured calls like it where
+/// the device has any (kernels/core/op_rates.h), else the roofline time.
+struct OpSeconds {
+    double seconds = 0;
+    bool measured = false;
+};
+OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits);
+
 /// Meta computes nothing: check and cost have done everything. Sample has an overload of its own.
 template <class Op> void execute(MetaContext&, const Op&) {}
 

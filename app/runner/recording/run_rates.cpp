@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/runner/recording/run_rates.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <system_error>
+
+#include "app/runner/recording/stored_timeline.h"
+#include "base/log.h"
+#include "base/output_file.h"
+#include "engine/workload/common/run_setup.h"
+#include "kernels/core/backend.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/cuda/cuda_context.h"
+#include "profiler/analysis/op_calls.h"
+
+namespace vitrine::app {
+
+namespace {
+
+constexpr std::uint64_t kMostRows = 3'000'000; ///< of events: about a second to read
+
+kernels::LaunchCost launchCostOf(const profiler::StepCost& cost) {
+    return {cost.gap, cost.host, cost.step, static_cast<double>(cost.steps)};
+}
+
+/// Of the device that the run takes; nothing where no profile describes it, or other kernels than ours run.
+std::optional<kernels::DeviceTraits> measuredDevice(const engine::Experiment& experiment) {
+    const bool ownKernels = (!experiment.has("kernel_pack") || experiment.texts("kernel_pack").empty()) &&
+                            (!experiment.has("kernel") || experiment.texts("kernel").empty());
+    const kernels::Backend backend = engine::backendOf(experiment);
+    if (experiment.isPlan() || !ownKernels || backend == kernels::Backend::Meta) {
+        return std::nullopt;
+    }
+    if (backend == kernels::Backend::Cpu) {
+        return kernels::cpuTraits(static_cast<int>(experiment.integer("threads")));
+    }
+    for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
+        if (device.ordinal == experiment.integer("device")) {
+            const std::string profile = engine::profileOfDevice(device.name);
+            return profile.empty() ? std::nullopt : std::optional(kernels::loadDeviceProfile(profile));
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline) {
+    const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
+    kernels::OpRates rates;
+    for (const profiler::OpCalls& calls : measured.calls) {
+        rates.add(calls.op, {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
+                             static_cast<double>(calls.calls)});
+    }
+    if (measured.launched.steps > 0) {
+        rates.addSteps(kernels::LaunchKind::Launched, launchCostOf(measured.launched));
+    }
+    if (measured.replayed.steps > 0) {
+        rates.addSteps(kernels::LaunchKind::Replayed, launchCostOf(measured.replayed));
+    }
+    return rates;
+}
+
+void keepOpRates(const engine::Experiment& experiment, const std::string& sessionFile, sessions::RunId run) {
+    try {
+        const std::optional<kernels::DeviceTraits> traits = measuredDevice(experiment);
+        const std::string file = traits ? kernels::ownRatesFile(*traits) : std::string();
+        if (file.empty()) {
+            return;
+        }
+        const auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::ReadOnly);
+        const auto timeline = loadShortTimeline(*session, run, kMostRows);
+        if (timeline == nullptr) {
+            return;
+        }
+        kernels::OpRates rates = kernels::OpRates::read(file);
+        rates.join(ratesOf(*timeline));
+        if (rates.empty()) {
+            return;
+        }
+        std::error_code error;
+        std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+        base::writeOutput(file, [&](std::ostream& out) { out << rates.toJson().dump() << '\n'; });
+    } catch (const std::exception& error) {
+        base::logInfo(fmt::format("the run's times are not kept for later plans: {}", error.what()));
+    }
+}
+
+} // namespace vitrine::app
