@@ -67,7 +67,8 @@ struct DeviceTraits {
     double attentionShareNarrow = 1, attentionShareWide = 1;
     double attentionBackwardShareNarrow = 1, attentionBackwardShareWide = 1;
     std::vector<std::string> variants; ///< variants in use, "ExpertMlp=fused"
-    std::shared_ptr<const OpRates> rates; ///< times of ops that were measured; null: none were (kernels/core/op_rates.h)
+    std::shared_ptr<const OpRates>
+        rates; ///< times of ops that were measured; null: none were (kernels/core/op_rates.h)
     RatesFrom ratesFrom = RatesFrom::Profile;
 
     double flops(DType dtype) const;
@@ -93,6 +94,10 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath);
 
 /// Shipped names, sorted.
 std::vector<std::string> deviceProfileNames();
+
+/// The shipped profile of a device that the driver gives this name; empty: there is none. The name has all words of the
+/// profile's: "NVIDIA H100 80GB HBM3" and "NVIDIA A100-SXM4-80GB" have profiles, "NVIDIA H100 PCIe" has none.
+std::string profileOfDevice(std::string_view deviceName);
 
 /// Traits of this machine's CPU: SIMD level, threads, measured-once memory bandwidth is left at a default.
 DeviceTraits cpuTraits(int threads);

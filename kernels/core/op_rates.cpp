@@ -159,9 +159,8 @@ void OpRates::overlay(const OpRates& newer) {
     for (const auto& [op, calls] : newer.families_) {
         std::vector<OpCalls>& family = families_.try_emplace(op).first->second;
         std::erase_if(family, [&](const OpCalls& old) {
-            return std::ranges::any_of(calls, [&](const OpCalls& one) {
-                return distance(old, one) <= kOverlayOctaves * kOverlayOctaves;
-            });
+            return std::ranges::any_of(
+                calls, [&](const OpCalls& one) { return distance(old, one) <= kOverlayOctaves * kOverlayOctaves; });
         });
         family.insert(family.end(), calls.begin(), calls.end());
     }
@@ -287,7 +286,9 @@ void addOpRates(DeviceTraits& traits) {
         base::logWarning(fmt::format("{}; times are planned without it", error.what()));
     }
     if (!rates.empty()) {
-        traits.ratesFrom = hasOwn && hasShipped ? RatesFrom::Both : hasOwn ? RatesFrom::ThisMachine : RatesFrom::Shipped;
+        traits.ratesFrom = hasOwn && hasShipped ? RatesFrom::Both
+                           : hasOwn             ? RatesFrom::ThisMachine
+                                                : RatesFrom::Shipped;
         traits.rates = std::make_shared<const OpRates>(std::move(rates));
     }
 }

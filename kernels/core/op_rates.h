@@ -38,9 +38,9 @@ inline constexpr std::array<std::string_view, 2> kLaunchKindNames{"launched", "r
 
 /// What a step costs beside its ops, seconds.
 struct LaunchCost {
-    double gap = 0;  ///< the device waits so long between two ops that are ready
-    double host = 0; ///< the host needs so long to launch one op; 0 where a step is one launch
-    double step = 0; ///< between the last op of a step and the first one of the next
+    double gap = 0;   ///< the device waits so long between two ops that are ready
+    double host = 0;  ///< the host needs so long to launch one op; 0 where a step is one launch
+    double step = 0;  ///< between the last op of a step and the first one of the next
     double steps = 0; ///< how many measured steps stand behind these numbers; 0: nothing was measured
 };
 

@@ -107,8 +107,7 @@ public:
         }
         for (auto& [key, seconds] : calls_) {
             const auto& [op, bytes, flops] = key;
-            out.calls.push_back(
-                {std::string(timeline_.text(op)), bytes, flops, medianOf(seconds), seconds.size()});
+            out.calls.push_back({std::string(timeline_.text(op)), bytes, flops, medianOf(seconds), seconds.size()});
         }
         out.launched = costOf(launched, device);
         out.replayed = costOf(replayed, false);
@@ -198,7 +197,7 @@ private:
 
     const RunTimeline& timeline_;
     ScopePlaces places_;
-    std::map<std::uint64_t, TracedStep> steps_; ///< by scope
+    std::map<std::uint64_t, TracedStep> steps_;                                   ///< by scope
     std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<double>> walls_; ///< by name and tokens
     std::unordered_map<std::uint32_t, std::uint64_t> firstOfName_;
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::vector<double>> calls_;

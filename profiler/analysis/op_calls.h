@@ -19,7 +19,8 @@ class RunTimeline;
 struct OpCalls {
     std::string op;
     std::uint64_t bytes = 0, flops = 0; ///< of one call
-    double seconds = 0; ///< of one call, median; a kernel that begins before the last one has ended counts from that end
+    double seconds =
+        0; ///< of one call, median; a kernel that begins before the last one has ended counts from that end
     std::size_t calls = 0;
 };
 

@@ -41,7 +41,7 @@ std::optional<kernels::DeviceTraits> measuredDevice(const engine::Experiment& ex
     }
     for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
         if (device.ordinal == experiment.integer("device")) {
-            const std::string profile = engine::profileOfDevice(device.name);
+            const std::string profile = kernels::profileOfDevice(device.name);
             return profile.empty() ? std::nullopt : std::optional(kernels::loadDeviceProfile(profile));
         }
     }
