@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace vitrine::kernels {
 
@@ -28,7 +29,9 @@ void MetaContext::addOp(double seconds) {
 void MetaContext::beginStep(LaunchKind kind) {
     kind_ = kind;
     if (traits_.rates != nullptr) {
-        compute_ += nanoseconds(traits_.rates->launch(kind).step);
+        const LaunchCost& cost = traits_.rates->launch(kind);
+        const bool first = !std::exchange(begun_[static_cast<std::size_t>(kind)], true);
+        compute_ += nanoseconds(cost.step + (first ? cost.first : 0));
     }
 }
 

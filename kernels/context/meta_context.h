@@ -4,6 +4,8 @@
 
 // The backend that computes nothing and takes no memory: a device profile's allocations and times.
 
+#include <array>
+
 #include "base/clock.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/op_rates.h"
@@ -38,6 +40,7 @@ private:
     base::TimeNs copy_ = 0;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
     LaunchKind kind_ = LaunchKind::Launched;
+    std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun
 };
 
 } // namespace vitrine::kernels

@@ -139,6 +139,7 @@ void OpRates::addSteps(LaunchKind kind, const LaunchCost& cost) {
     joinMean(mean.gap, cost.gap, weight);
     joinMean(mean.host, cost.host, weight);
     joinMean(mean.step, cost.step, weight);
+    joinMean(mean.first, cost.first, weight);
     mean.steps += cost.steps;
 }
 
@@ -211,6 +212,7 @@ json OpRates::toJson() const {
             launches[std::string(kLaunchKindNames[kind])] = {{"gap", shortNumber(cost.gap)},
                                                              {"host", shortNumber(cost.host)},
                                                              {"step", shortNumber(cost.step)},
+                                                             {"first", shortNumber(cost.first)},
                                                              {"steps", cost.steps}};
         }
     }
@@ -240,7 +242,7 @@ OpRates OpRates::fromJson(const json& value, const std::string& file) {
             const std::string field = fmt::format("launch.{}.{}", name, key);
             return numberOf(memberOf(launches[name], key, file, field), file, field);
         };
-        rates.launches_[kind] = {number("gap"), number("host"), number("step"), number("steps")};
+        rates.launches_[kind] = {number("gap"), number("host"), number("step"), number("first"), number("steps")};
     }
     const json& ops = memberOf(value, "ops", file, "ops");
     if (!ops.is_object()) {

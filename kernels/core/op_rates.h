@@ -31,16 +31,18 @@ struct OpCalls {
 
 /// How the ops of a step reach the device.
 enum class LaunchKind : std::uint8_t {
-    Launched, ///< the host launches each op: prefill, training
+    Launched, ///< the host launches each op: prefill, and every step on a CPU
     Replayed, ///< the whole step is one launch: decode steps on a GPU
+    Trained,  ///< as Launched, of a training step
 };
-inline constexpr std::array<std::string_view, 2> kLaunchKindNames{"launched", "replayed"};
+inline constexpr std::array<std::string_view, 3> kLaunchKindNames{"launched", "replayed", "trained"};
 
 /// What a step costs beside its ops, seconds.
 struct LaunchCost {
     double gap = 0;   ///< the device waits so long between two ops that are ready
     double host = 0;  ///< the host needs so long to launch one op; 0 where a step is one launch
-    double step = 0;  ///< between the last op of a step and the first one of the next
+    double step = 0;  ///< of every step, beside its ops and what is between them
+    double first = 0; ///< what the first steps of a run take more than later ones: libraries wake up, graphs are made
     double steps = 0; ///< how many measured steps stand behind these numbers; 0: nothing was measured
 };
 
@@ -64,8 +66,8 @@ public:
                                   const DeviceTraits& traits) const;
     const LaunchCost& launch(LaunchKind kind) const { return launches_[static_cast<std::size_t>(kind)]; }
 
-    /// {"format": 1, "launch": {"launched": {gap, host, step, steps}, ..}, "ops": {NAME: [[bytes, flops, seconds,
-    /// calls], ..]}}
+    /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps}, ..}, "ops": {NAME: [[bytes, flops,
+    /// seconds, calls], ..]}}
     nlohmann::json toJson() const;
     /// Throws BadInput that names `file` and the field.
     static OpRates fromJson(const nlohmann::json& value, const std::string& file);

@@ -27,27 +27,35 @@ constexpr std::string_view kKernelLane = "Kernels";
 constexpr TimeNs kOwnGap = 2000;           ///< a longer wait inside an op is the host's, not the op's
 constexpr std::size_t kStepsOfHost = 64;   ///< steps that are read of a run without a device
 constexpr std::size_t kStepsForWall = 512; ///< of each size
-constexpr double kSeconds = 1e-9;
+constexpr std::size_t kFirstDecodes = 3;   ///< one runs as prefill does, one becomes the graph, one is uploaded
 
-/// An op in a step, in the order of the device.
-struct CallInStep {
-    std::uint32_t op = 0;
-    std::uint64_t scope = 0;
-    TimeNs begin = 0, busy = 0, gapBefore = 0;
-};
-
-struct TracedStep {
-    std::uint32_t name = 0;
-    std::int64_t tokens = 0;
-    TimeNs wall = 0;
-    bool first = false; ///< of its name: compiles and warms up
-    std::vector<CallInStep> calls;
-};
+double secondsOf(TimeNs time) {
+    return static_cast<double>(time) * 1e-9;
+}
 
 double medianOf(std::vector<double> values) {
     std::ranges::sort(values);
     return base::percentile(values, 0.5).value_or(0);
 }
+
+/// An op in a step, in the order of the device.
+struct CallInStep {
+    std::uint32_t op = 0;
+    std::uint64_t scope = 0;
+    double seconds = 0, gapBefore = 0;
+};
+
+struct TracedStep {
+    double own = 0, wall = 0; ///< seconds: of this step, and the usual ones of steps like it
+    bool first = false;       ///< of its name: libraries wake up
+    std::vector<CallInStep> calls;
+};
+
+/// How long steps of one name and size took, in their order.
+struct Walls {
+    std::vector<double> seconds;
+    double usual() const { return medianOf(seconds); }
+};
 
 class Collector {
 public:
@@ -73,17 +81,21 @@ public:
 
     void readHostOps() {
         std::size_t seen = 0;
+        TimeNs before = 0;
         for (const ScopeRow row : timeline_.scopes().all()) {
             const ScopePlace place = places_.around(row);
-            if (row.kind == base::ScopeKind::Step && ++seen > kStepsOfHost) {
-                break;
+            if (row.kind == base::ScopeKind::Step) {
+                before = row.begin;
+                if (++seen > kStepsOfHost) {
+                    break;
+                }
             }
             if (row.kind != base::ScopeKind::Op || row.end < row.begin || place.op != 0 || place.stepScope == 0) {
                 continue; // an op inside an op is a part of it
             }
-            TracedStep& step = steps_[place.stepScope];
-            const TimeNs before = step.calls.empty() ? row.begin : step.calls.back().begin + step.calls.back().busy;
-            step.calls.push_back({row.name, row.id, row.begin, row.end - row.begin, row.begin - before});
+            steps_[place.stepScope].calls.push_back(
+                {row.name, row.id, secondsOf(row.end - row.begin), secondsOf(std::max<TimeNs>(0, row.begin - before))});
+            before = row.end;
         }
     }
 
@@ -91,26 +103,31 @@ public:
 
     MeasuredOps finish(bool device) {
         MeasuredOps out;
-        std::vector<TracedStep> launched, replayed;
+        std::vector<TracedStep> launched, replayed, trained;
         for (auto& [scope, step] : steps_) {
             const std::optional<ScopeRow> row = timeline_.scopes().row(scope);
             if (!row || row->end <= row->begin) {
                 continue; // cut short
             }
-            step.name = row->name;
-            step.tokens = row->tokens;
             step.first = firstOfName_[row->name] == scope;
-            step.wall = static_cast<TimeNs>(medianOf(walls_[{row->name, row->tokens}]));
+            step.own = secondsOf(row->end - row->begin);
+            step.wall = walls_[{row->name, row->tokens}].usual();
+            const std::string_view name = timeline_.text(row->name);
+            const bool isReplay = device && name == "decode" && !step.first;
+            if (isReplay) {
+                fitIntoWall(step);
+            }
             addCalls(step);
-            const bool isReplay = device && timeline_.text(row->name) == "decode" && !step.first;
-            (isReplay ? replayed : launched).push_back(std::move(step));
+            (isReplay ? replayed : name == "train" ? trained : launched).push_back(std::move(step));
         }
         for (auto& [key, seconds] : calls_) {
             const auto& [op, bytes, flops] = key;
             out.calls.push_back({std::string(timeline_.text(op)), bytes, flops, medianOf(seconds), seconds.size()});
         }
         out.launched = costOf(launched, device);
+        out.trained = costOf(trained, device);
         out.replayed = costOf(replayed, false);
+        out.replayed.first = device ? firstDecodes() : 0;
         return out;
     }
 
@@ -118,9 +135,9 @@ private:
     void readWalls() {
         for (const ScopeRow row : timeline_.scopes().steps()) {
             firstOfName_.try_emplace(row.name, row.id);
-            std::vector<double>& walls = walls_[{row.name, row.tokens}];
-            if (row.end > row.begin && walls.size() < kStepsForWall) {
-                walls.push_back(static_cast<double>(row.end - row.begin));
+            Walls& walls = walls_[{row.name, row.tokens}];
+            if (row.end > row.begin && walls.seconds.size() < kStepsForWall) {
+                walls.seconds.push_back(secondsOf(row.end - row.begin));
             }
         }
     }
@@ -130,18 +147,50 @@ private:
         const TimeNs busy = std::max<TimeNs>(0, span.end - std::max(span.begin, end));
         const TimeNs gap = step.calls.empty() ? 0 : std::max<TimeNs>(0, span.begin - end);
         if (!step.calls.empty() && step.calls.back().scope == span.scope.value) {
-            step.calls.back().busy += busy + std::min(gap, kOwnGap);
+            step.calls.back().seconds += secondsOf(busy + std::min(gap, kOwnGap));
         } else {
-            step.calls.push_back({place.op, span.scope.value, span.begin, busy, gap});
+            step.calls.push_back({place.op, span.scope.value, secondsOf(busy), secondsOf(gap)});
+        }
+    }
+
+    /// Tracing keeps kernels of a graph from overlapping. The untraced steps say how long all of them really take.
+    static void fitIntoWall(TracedStep& step) {
+        double sum = 0;
+        for (const CallInStep& call : step.calls) {
+            sum += call.seconds;
+        }
+        if (sum <= 0) {
+            return;
+        }
+        const double factor = std::min(1.0, step.wall / sum);
+        const double gap = std::max(0.0, step.wall - sum * factor) / static_cast<double>(step.calls.size());
+        for (CallInStep& call : step.calls) {
+            call.seconds *= factor;
+            call.gapBefore = std::min(call.gapBefore, gap);
         }
     }
 
     void addCalls(const TracedStep& step) {
         for (const CallInStep& call : step.calls) {
             if (const std::optional<ScopeRow> row = timeline_.scopes().row(call.scope)) {
-                calls_[{call.op, row->bytes, row->flops}].push_back(static_cast<double>(call.busy) * kSeconds);
+                calls_[{call.op, row->bytes, row->flops}].push_back(call.seconds);
             }
         }
+    }
+
+    /// What the first decode steps of the run took more than usual.
+    double firstDecodes() const {
+        double most = 0;
+        for (const auto& [key, walls] : walls_) {
+            if (timeline_.text(key.first) == "decode" && walls.seconds.size() >= kFirstDecodes * 2) {
+                double more = 0;
+                for (std::size_t i = 0; i < kFirstDecodes; ++i) {
+                    more += walls.seconds[i] - walls.usual();
+                }
+                most = std::max(most, more);
+            }
+        }
+        return most;
     }
 
     /// From the begin of one op on the host to that of the next, of all ops of a step.
@@ -150,7 +199,7 @@ private:
         for (const CallInStep& call : step.calls) {
             const std::optional<ScopeRow> row = timeline_.scopes().row(call.scope);
             if (row && before && row->begin > *before) {
-                times.push_back(static_cast<double>(row->begin - *before) * kSeconds);
+                times.push_back(secondsOf(row->begin - *before));
             }
             before = row ? std::optional(row->begin) : std::nullopt;
         }
@@ -158,10 +207,10 @@ private:
 
     StepCost costOf(const std::vector<TracedStep>& steps, bool hostLaunches) const {
         StepCost cost;
-        std::vector<double> gaps, hosts, rest;
+        std::vector<double> gaps, hosts, rest, first;
         for (const TracedStep& step : steps) {
             for (const CallInStep& call : step.calls) {
-                gaps.push_back(static_cast<double>(call.gapBefore) * kSeconds);
+                gaps.push_back(call.gapBefore);
             }
             if (hostLaunches) {
                 addHostTimes(step, hosts);
@@ -173,15 +222,16 @@ private:
         std::ranges::sort(gaps);
         cost.gap = base::percentile(gaps, hostLaunches ? 0.1 : 0.5).value_or(0);
         for (const TracedStep& step : steps) {
-            if (!hostLaunches || !step.first) {
-                rest.push_back(static_cast<double>(step.wall) * kSeconds - queued(step, cost));
+            const double known = queued(step, cost);
+            if (step.first) {
+                first.push_back(step.own - known);
+            }
+            if (!step.first || !hostLaunches) {
+                rest.push_back(step.wall - known);
             }
         }
-        cost.step = std::max(0.0, medianOf(rest));
-        if (const double shortOf = medianOf(rest); shortOf < 0 && !hostLaunches && !steps.empty()) {
-            // Tracing widens gaps: the untraced steps say what they really are.
-            cost.gap = std::max(0.0, cost.gap + shortOf / static_cast<double>(steps.front().calls.size()));
-        }
+        cost.step = std::max(0.0, medianOf(std::move(rest)));
+        cost.first = std::max(0.0, medianOf(std::move(first)) - cost.step);
         return cost;
     }
 
@@ -190,15 +240,15 @@ private:
         double device = 0, host = 0;
         for (const CallInStep& call : step.calls) {
             host += cost.host;
-            device = std::max(device + cost.gap, host) + static_cast<double>(call.busy) * kSeconds;
+            device = std::max(device + cost.gap, host) + call.seconds;
         }
         return device;
     }
 
     const RunTimeline& timeline_;
     ScopePlaces places_;
-    std::map<std::uint64_t, TracedStep> steps_;                                   ///< by scope
-    std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<double>> walls_; ///< by name and tokens
+    std::map<std::uint64_t, TracedStep> steps_;                     ///< by scope
+    std::map<std::pair<std::uint32_t, std::int64_t>, Walls> walls_; ///< by name and tokens
     std::unordered_map<std::uint32_t, std::uint64_t> firstOfName_;
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::vector<double>> calls_;
 };

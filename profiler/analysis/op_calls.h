@@ -26,9 +26,10 @@ struct OpCalls {
 
 /// What the steps of one kind cost beside their ops, seconds; medians.
 struct StepCost {
-    double gap = 0;  ///< between two ops that were ready
-    double host = 0; ///< from the begin of one op on the host to that of the next
-    double step = 0; ///< of a step, beside the ops and what is between them
+    double gap = 0;   ///< between two ops that were ready
+    double host = 0;  ///< from the begin of one op on the host to that of the next
+    double step = 0;  ///< of a step, beside the ops and what is between them
+    double first = 0; ///< what the first steps took more than later ones
     std::size_t steps = 0;
 };
 
@@ -36,6 +37,7 @@ struct MeasuredOps {
     std::vector<OpCalls> calls; ///< by op, bytes and FLOPs
     StepCost launched;          ///< of steps whose ops the host launches, and of steps on a CPU
     StepCost replayed;          ///< of decode steps on a GPU, which replays them as graphs
+    StepCost trained;           ///< of training steps
 };
 
 /// Of the steps in which the device was traced, on a CPU of the first steps.

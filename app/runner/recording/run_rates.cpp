@@ -8,6 +8,7 @@
 #include <optional>
 #include <ostream>
 #include <system_error>
+#include <utility>
 
 #include "app/runner/recording/stored_timeline.h"
 #include "base/log.h"
@@ -25,7 +26,7 @@ namespace {
 constexpr std::uint64_t kMostRows = 3'000'000; ///< of events: about a second to read
 
 kernels::LaunchCost launchCostOf(const profiler::StepCost& cost) {
-    return {cost.gap, cost.host, cost.step, static_cast<double>(cost.steps)};
+    return {cost.gap, cost.host, cost.step, cost.first, static_cast<double>(cost.steps)};
 }
 
 /// Of the device that the run takes; nothing where no profile describes it, or other kernels than ours run.
@@ -57,11 +58,12 @@ kernels::OpRates ratesOf(const profiler::RunTimeline& timeline) {
         rates.add(calls.op, {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
                              static_cast<double>(calls.calls)});
     }
-    if (measured.launched.steps > 0) {
-        rates.addSteps(kernels::LaunchKind::Launched, launchCostOf(measured.launched));
-    }
-    if (measured.replayed.steps > 0) {
-        rates.addSteps(kernels::LaunchKind::Replayed, launchCostOf(measured.replayed));
+    for (const auto& [kind, cost] : {std::pair(kernels::LaunchKind::Launched, &measured.launched),
+                                     std::pair(kernels::LaunchKind::Replayed, &measured.replayed),
+                                     std::pair(kernels::LaunchKind::Trained, &measured.trained)}) {
+        if (cost->steps > 0) {
+            rates.addSteps(kind, launchCostOf(*cost));
+        }
     }
     return rates;
 }
