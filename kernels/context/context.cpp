@@ -268,6 +268,12 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     }
 }
 
+void Context::passFirstUse(LaunchKind kind) {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->passFirstUse(kind);
+    }
+}
+
 void Context::beginVirtualStep(LaunchKind kind) {
     if (MetaContext* virtualDevice = meta()) {
         virtualDevice->beginStep(kind);

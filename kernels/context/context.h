@@ -113,6 +113,8 @@ public:
     void joinStreams();
     /// A step begins whose ops reach the device in this way, for the times of a plan. Does nothing in real time.
     void beginVirtualStep(LaunchKind kind);
+    /// Passes the time that the first steps of this kind take more than later ones, once. Does nothing in real time.
+    void passFirstUse(LaunchKind kind);
     /// Advances the clock of ops (or of copies, below) by the time of work that is not run. REQUIRES can().virtualTime.
     void passTime(double seconds);
     void passCopyTime(double seconds);

@@ -29,9 +29,14 @@ void MetaContext::addOp(double seconds) {
 void MetaContext::beginStep(LaunchKind kind) {
     kind_ = kind;
     if (traits_.rates != nullptr) {
-        const LaunchCost& cost = traits_.rates->launch(kind);
-        const bool first = !std::exchange(begun_[static_cast<std::size_t>(kind)], true);
-        compute_ += nanoseconds(cost.step + (first ? cost.first : 0));
+        compute_ += nanoseconds(traits_.rates->launch(kind).step);
+    }
+}
+
+void MetaContext::passFirstUse(LaunchKind kind) {
+    if (traits_.rates != nullptr && !std::exchange(begun_[static_cast<std::size_t>(kind)], true)) {
+        compute_ += nanoseconds(traits_.rates->launch(kind).first);
+        joinStreams();
     }
 }
 

@@ -26,6 +26,8 @@ public:
     void addOp(double seconds);
     /// How the ops that follow reach the device, and what each step costs beside them.
     void beginStep(LaunchKind kind);
+    /// Passes what the first steps of this kind take more than later ones, once.
+    void passFirstUse(LaunchKind kind);
     void addCopy(double seconds);
     void joinStreams(); ///< both streams wait for the later one
     base::TimeNs opsEnd() const { return compute_; }

@@ -126,6 +126,7 @@ public:
         }
         out.launched = costOf(launched, device);
         out.trained = costOf(trained, device);
+        out.trained.first = 0; // a plan prices one step, and it means a later one
         out.replayed = costOf(replayed, false);
         out.replayed.first = device ? firstDecodes() : 0;
         return out;
@@ -227,7 +228,7 @@ private:
                 first.push_back(step.own - known);
             }
             if (!step.first || !hostLaunches) {
-                rest.push_back(step.wall - known);
+                rest.push_back((hostLaunches ? step.own : step.wall) - known);
             }
         }
         cost.step = std::max(0.0, medianOf(std::move(rest)));

@@ -23,6 +23,8 @@ namespace vitrine::app {
 
 namespace {
 
+using nlohmann::json;
+
 constexpr std::uint64_t kMostRows = 3'000'000; ///< of events: about a second to read
 
 kernels::LaunchCost launchCostOf(const profiler::StepCost& cost) {
@@ -49,14 +51,28 @@ std::optional<kernels::DeviceTraits> measuredDevice(const engine::Experiment& ex
     return std::nullopt;
 }
 
+/// Runs without a model have heads of their own sizes; theirs count as wide.
+kernels::RateClass attentionOf(const engine::Experiment& experiment) {
+    std::int64_t headDim = 128;
+    if (experiment.has("model")) {
+        json metrics;
+        const engine::WorkloadSinks sinks;
+        headDim = engine::openSource(engine::Run{experiment, sinks, {}, metrics}).config.headDim;
+    }
+    const std::string cache = experiment.has("kv_dtype") ? experiment.text("kv_dtype") : std::string();
+    return kernels::attentionRateClass(headDim, cache == "fp8" || cache == "int8");
+}
+
 } // namespace
 
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline) {
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention) {
     const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
     kernels::OpRates rates;
     for (const profiler::OpCalls& calls : measured.calls) {
-        rates.add(calls.op, {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
-                             static_cast<double>(calls.calls)});
+        const kernels::RateClass rateClass = kernels::hasRateClass(calls.op) ? attention : kernels::RateClass::Any;
+        rates.add(kernels::rateFamily(calls.op, rateClass),
+                  {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
+                   static_cast<double>(calls.calls)});
     }
     for (const auto& [kind, cost] : {std::pair(kernels::LaunchKind::Launched, &measured.launched),
                                      std::pair(kernels::LaunchKind::Replayed, &measured.replayed),
@@ -81,7 +97,7 @@ void keepOpRates(const engine::Experiment& experiment, const std::string& sessio
             return;
         }
         kernels::OpRates rates = kernels::OpRates::read(file);
-        rates.join(ratesOf(*timeline));
+        rates.join(ratesOf(*timeline, attentionOf(experiment)));
         if (rates.empty()) {
             return;
         }

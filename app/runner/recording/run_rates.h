@@ -7,14 +7,15 @@
 #include <string>
 
 #include "engine/workload/experiment/experiment.h"
+#include "kernels/core/op.h"
 #include "kernels/core/op_rates.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {
 
-/// The rates that a recorded run measured.
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline);
+/// The rates that a recorded run measured. `attention`: the class of its calls of attention.
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention);
 
 /// Joins what `run` of the session file measured with the rates that this machine keeps (kernels::ownRatesFile). Does
 /// nothing for plans, for runs with other kernels than the program's own, and for very long runs, whose short
