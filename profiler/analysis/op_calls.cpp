@@ -46,8 +46,9 @@ struct CallInStep {
 };
 
 struct TracedStep {
-    double own = 0, wall = 0; ///< seconds: of this step, and the usual ones of steps like it
-    bool first = false;       ///< of its name: libraries wake up
+    double own = 0, wall = 0;  ///< seconds: of this step, and the usual ones of steps like it
+    bool first = false;        ///< of its name: libraries wake up
+    TimeNs begin = 0, end = 0; ///< of its kernels; 0: none
     std::vector<CallInStep> calls;
 };
 
@@ -106,8 +107,8 @@ public:
         std::vector<TracedStep> launched, replayed, trained;
         for (auto& [scope, step] : steps_) {
             const std::optional<ScopeRow> row = timeline_.scopes().row(scope);
-            if (!row || row->end <= row->begin) {
-                continue; // cut short
+            if (!row || row->end <= row->begin || !isWhole(step, *row)) {
+                continue;
             }
             step.first = firstOfName_[row->name] == scope;
             step.own = secondsOf(row->end - row->begin);
@@ -143,8 +144,18 @@ private:
         }
     }
 
+    /// Whether the kernels can be those of the step. A graph that is replayed again before its records are read leaves
+    /// the times of another replay in them.
+    static bool isWhole(const TracedStep& step, const ScopeRow& row) {
+        const TimeNs length = row.end - row.begin;
+        return step.end == 0 || (step.begin >= row.begin - length && step.end <= row.end + length &&
+                                 step.end - step.begin <= length + length / 4);
+    }
+
     void addKernel(const base::SpanEvent& span, const ScopePlace& place, TimeNs end) {
         TracedStep& step = steps_[place.stepScope];
+        step.begin = step.end == 0 ? span.begin : std::min(step.begin, span.begin);
+        step.end = std::max(step.end, span.end);
         const TimeNs busy = std::max<TimeNs>(0, span.end - std::max(span.begin, end));
         const TimeNs gap = step.calls.empty() ? 0 : std::max<TimeNs>(0, span.begin - end);
         if (!step.calls.empty() && step.calls.back().scope == span.scope.value) {
