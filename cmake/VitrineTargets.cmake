@@ -99,5 +99,7 @@ function(vitrine_test folder)
     target_compile_options(${name} PRIVATE ${VITRINE_TEST_OPTIONS})
   endif()
   include(GoogleTest)
-  gtest_discover_tests(${name} TEST_PREFIX ${stem}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${stem})
+  gtest_discover_tests(${name} TEST_PREFIX ${stem}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${stem}
+    # Runs of tests keep nothing for the user, and no plan of a test depends on what ran before.
+    ENVIRONMENT "VITRINE_CACHE_DIR=/dev/null/vitrine")
 endfunction()

@@ -43,6 +43,10 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
         carryArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::I32, shape.count()), "batch.ids");
         carry_ = kernels::Tensor(*carryArena_, base::MemoryCategory::Other, "batch.ids", kernels::DType::I32, shape);
     }
+    context.passFirstUse(kernels::LaunchKind::Launched);
+    if (buckets_) {
+        context.passFirstUse(kernels::LaunchKind::Replayed);
+    }
     landedAt_ = now();
 }
 

@@ -162,6 +162,7 @@ void GenerateEngine::prefill() {
     const kernels::KernelLibrary* const library = model_.context().kernelLibrary();
     const double waited = library == nullptr ? 0 : library->waitedSeconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
+    model_.context().passFirstUse(kernels::LaunchKind::Launched);
     std::int64_t total = 0;
     std::int64_t done = 0;
     for (const auto& row : rows_) {
@@ -186,6 +187,9 @@ void GenerateEngine::prefill() {
 void GenerateEngine::decode() {
     decodeBegin_ = seconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
+    if (model_.context().traits().features.fewStepSizes) {
+        model_.context().passFirstUse(kernels::LaunchKind::Replayed);
+    }
     for (;;) {
         StepSchedule schedule = nextDecode();
         if (!schedule.empty()) {

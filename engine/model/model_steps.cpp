@@ -33,6 +33,16 @@ private:
     kernels::Tracer& tracer_;
 };
 
+/// Whether steps after this one do the same with other values: one token for each sequence, sampled on the device.
+bool repeatsAlike(const StepInputs& stepInputs) {
+    // By name too: a prompt of one token runs the same kernels, but is reported as another step.
+    return stepInputs.batch.name == "decode" &&
+           stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
+           stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
+           stepInputs.batch.logitsOut == nullptr && stepInputs.batch.expertUse == nullptr &&
+           stepInputs.frequencies.empty();
+}
+
 /// Ends a launched step's replay in the trace however it is left.
 class TracedReplay {
 public:
@@ -137,12 +147,7 @@ std::vector<std::int64_t> Model::graphKey(const StepInputs& stepInputs, const Kv
 }
 
 bool Model::canBeGraph(const StepInputs& stepInputs) const {
-    // By name too: a prompt of one token runs the same kernels, but is reported as another step.
-    const bool decode = stepInputs.batch.name == "decode" &&
-                        stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
-                        stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
-                        stepInputs.batch.logitsOut == nullptr && stepInputs.batch.expertUse == nullptr;
-    return context_.can().replaysGraphs && decode && stepInputs.frequencies.empty() && !context_.memory().guarded() &&
+    return context_.can().replaysGraphs && repeatsAlike(stepInputs) && !context_.memory().guarded() &&
            context_.tracer().foldsSteps();
 }
 
@@ -185,6 +190,9 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
     StepOutput out;
     {
         const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
+        context_.beginVirtualStep(context_.traits().features.fewStepSizes && repeatsAlike(stepInputs)
+                                      ? kernels::LaunchKind::Replayed
+                                      : kernels::LaunchKind::Launched);
         StepRunOptions runOptions;
         if (ahead) {
             runOptions.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {

@@ -84,6 +84,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
     const base::TimeNs begin = context.clock().now();
     {
         const TrainScope scope(context.tracer(), number, counts.tokens);
+        context.beginVirtualStep(kernels::LaunchKind::Trained);
         prepare();
         state_.zeroGradients();
         clearLoss();

@@ -255,9 +255,28 @@ void Context::endOp(base::ScopeId scope, const Cost& cost) {
     tracer_->endScope(scope, cost.bytes(), cost.flops);
 }
 
-void Context::chargeMeta(const Cost& cost) {
+void Context::chargeMeta(std::string_view op, const Cost& cost) {
+    MetaContext* const virtualDevice = meta();
+    if (virtualDevice == nullptr) {
+        return;
+    }
+    const OpSeconds time = opSeconds(op, cost, traits_);
+    if (time.measured) {
+        virtualDevice->addOp(time.seconds);
+    } else {
+        virtualDevice->addCompute(time.seconds);
+    }
+}
+
+void Context::passFirstUse(LaunchKind kind) {
     if (MetaContext* virtualDevice = meta()) {
-        virtualDevice->addCompute(rooflineSeconds(cost, traits_));
+        virtualDevice->passFirstUse(kind);
+    }
+}
+
+void Context::beginVirtualStep(LaunchKind kind) {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->beginStep(kind);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "kernels/core/backend.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/op.h"
+#include "kernels/core/op_rates.h"
 #include "kernels/core/tracer.h"
 
 namespace vitrine::kernels {
@@ -89,7 +90,7 @@ public:
             endOp(scope, opCost);
             throw;
         }
-        chargeMeta(opCost);
+        chargeMeta(Op::kName, opCost);
         endOp(scope, opCost);
     }
 
@@ -110,6 +111,10 @@ public:
     /// In virtual time: ops and copies after this call begin when all earlier ops and copies have ended. Does nothing
     /// in real time.
     void joinStreams();
+    /// A step begins whose ops reach the device in this way, for the times of a plan. Does nothing in real time.
+    void beginVirtualStep(LaunchKind kind);
+    /// Passes the time that the first steps of this kind take more than later ones, once. Does nothing in real time.
+    void passFirstUse(LaunchKind kind);
     /// Advances the clock of ops (or of copies, below) by the time of work that is not run. REQUIRES can().virtualTime.
     void passTime(double seconds);
     void passCopyTime(double seconds);
@@ -132,7 +137,7 @@ public:
 private:
     base::ScopeId beginOp(std::string_view name, base::MemoryCategory category);
     void endOp(base::ScopeId scope, const Cost& cost);
-    void chargeMeta(const Cost& cost);
+    void chargeMeta(std::string_view op, const Cost& cost);
 
     // One of the three is there. They stand first: Meta is the clock of all below.
     std::unique_ptr<CpuContext> cpu_;

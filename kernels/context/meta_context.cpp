@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace vitrine::kernels {
 
@@ -19,12 +20,32 @@ void MetaContext::addCompute(double seconds) {
     compute_ += nanoseconds(seconds);
 }
 
+void MetaContext::addOp(double seconds) {
+    const LaunchCost& cost = traits_.rates->launch(kind_);
+    host_ += nanoseconds(cost.host);
+    compute_ = std::max(compute_ + nanoseconds(cost.gap), host_) + nanoseconds(seconds);
+}
+
+void MetaContext::beginStep(LaunchKind kind) {
+    kind_ = kind;
+    if (traits_.rates != nullptr) {
+        compute_ += nanoseconds(traits_.rates->launch(kind).step);
+    }
+}
+
+void MetaContext::passFirstUse(LaunchKind kind) {
+    if (traits_.rates != nullptr && !std::exchange(begun_[static_cast<std::size_t>(kind)], true)) {
+        compute_ += nanoseconds(traits_.rates->launch(kind).first);
+        joinStreams();
+    }
+}
+
 void MetaContext::addCopy(double seconds) {
     copy_ += nanoseconds(seconds);
 }
 
 void MetaContext::joinStreams() {
-    compute_ = copy_ = std::max(compute_, copy_);
+    compute_ = copy_ = host_ = std::max(compute_, copy_);
 }
 
 } // namespace vitrine::kernels

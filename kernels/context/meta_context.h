@@ -4,13 +4,17 @@
 
 // The backend that computes nothing and takes no memory: a device profile's allocations and times.
 
+#include <array>
+
 #include "base/clock.h"
 #include "kernels/core/device_traits.h"
+#include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
 
-/// Has virtual addresses and virtual time. Each stream is a clock, and an op adds its roofline time to the clock of its
-/// stream.
+/// Has virtual addresses and virtual time. Each stream is a clock, and an op adds its time to the clock of its stream
+/// (opSeconds of kernels/core/op.h). Where the cost of launches was measured, the host is a third clock: an op begins
+/// when the device is free and the host has launched it, so steps of many small ops take the time of the host.
 class MetaContext final : public base::Clock {
 public:
     explicit MetaContext(const DeviceTraits& traits) : traits_(traits) {}
@@ -18,6 +22,12 @@ public:
     base::TimeBase timeBase() const override { return base::TimeBase::Virtual; }
 
     void addCompute(double seconds);
+    /// As addCompute, for an op whose time was measured without the wait before it.
+    void addOp(double seconds);
+    /// How the ops that follow reach the device, and what each step costs beside them.
+    void beginStep(LaunchKind kind);
+    /// Passes what the first steps of this kind take more than later ones, once.
+    void passFirstUse(LaunchKind kind);
     void addCopy(double seconds);
     void joinStreams(); ///< both streams wait for the later one
     base::TimeNs opsEnd() const { return compute_; }
@@ -30,6 +40,9 @@ private:
     DeviceTraits traits_;
     base::TimeNs compute_ = 0;
     base::TimeNs copy_ = 0;
+    base::TimeNs host_ = 0; ///< when the host has launched the last op
+    LaunchKind kind_ = LaunchKind::Launched;
+    std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun
 };
 
 } // namespace vitrine::kernels

@@ -8,18 +8,39 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 #include "base/resource_path.h"
 #include "base/strict_json.h"
+#include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
 using nlohmann::json;
+
+constexpr base::JsonLimits kProfileLimits{.maxBytes = std::size_t{1} << 20, .maxDepth = 8};
+
+/// Of a device's name, but for its maker: "NVIDIA A100-SXM4-80GB" has A100, SXM4 and 80GB.
+std::set<std::string> wordsOfName(std::string_view name) {
+    std::set<std::string> words;
+    std::string word;
+    for (const char c : std::string(name) + ' ') {
+        if (c != ' ' && c != '-') {
+            word += c;
+        } else if (!word.empty() && word != "NVIDIA" && word != "Tesla") {
+            words.insert(std::exchange(word, {}));
+        } else {
+            word.clear();
+        }
+    }
+    return words;
+}
 
 /// One profile file with errors that name it and the field.
 class ProfileReader {
@@ -125,7 +146,7 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
         }
         path = base::resourcePath("device-profiles/" + nameOrPath + ".json");
     }
-    const json value = base::readStrictJson(path, {.maxBytes = std::size_t{1} << 20, .maxDepth = 8});
+    const json value = base::readStrictJson(path, kProfileLimits);
     if (!value.is_object()) {
         throw base::BadInput(path + ": the file: a JSON object is expected");
     }
@@ -156,6 +177,9 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.attentionBackwardShareNarrow =
         reader.share("attention_backward_share_narrow", kGpuAttentionBackwardShareNarrow);
     traits.attentionBackwardShareWide = reader.share("attention_backward_share_wide", kGpuAttentionBackwardShareWide);
+    if (!isPath) {
+        addOpRates(traits);
+    }
     return traits;
 }
 
@@ -169,6 +193,18 @@ std::vector<std::string> deviceProfileNames() {
     }
     std::sort(names.begin(), names.end());
     return names;
+}
+
+std::string profileOfDevice(std::string_view deviceName) {
+    const std::set<std::string> given = wordsOfName(deviceName);
+    for (const std::string& profile : deviceProfileNames()) {
+        const json value =
+            base::readStrictJson(base::resourcePath("device-profiles/" + profile + ".json"), kProfileLimits);
+        if (std::ranges::includes(given, wordsOfName(ProfileReader(value, profile).text("name")))) {
+            return profile;
+        }
+    }
+    return {};
 }
 
 DeviceTraits cpuTraits(int threads) {
@@ -190,6 +226,7 @@ DeviceTraits cpuTraits(int threads) {
     const double flopsPerCore = (avx512 ? 64 : avx2 ? 32 : 4) * 2.5e9;
     traits.flopsF32 = flopsPerCore * traits.multiprocessors;
     traits.flopsBf16 = traits.flopsF16 = traits.flopsF8 = traits.flopsF32;
+    addOpRates(traits);
     return traits;
 }
 

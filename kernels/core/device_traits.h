@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,16 @@ struct DeviceFeatures {
 
 /// By the name of the architecture: "sm_90a" is a GPU, "cpu-avx512" a CPU. The one place that reads such names.
 DeviceFeatures featuresOf(std::string_view arch);
+
+class OpRates;
+
+/// Where the times of a device's ops come from.
+enum class RatesFrom : std::uint8_t {
+    Profile,     ///< the rates below: nothing was measured op by op
+    Shipped,     ///< measured on a device of this kind and shipped with the profile
+    ThisMachine, ///< measured by runs on this machine
+    Both         ///< measured by runs on this machine where they had the op, shipped where not
+};
 
 struct DeviceTraits {
     std::string id;   ///< "h200"
@@ -56,6 +67,9 @@ struct DeviceTraits {
     double attentionShareNarrow = 1, attentionShareWide = 1;
     double attentionBackwardShareNarrow = 1, attentionBackwardShareWide = 1;
     std::vector<std::string> variants; ///< variants in use, "ExpertMlp=fused"
+    std::shared_ptr<const OpRates>
+        rates; ///< times of ops that were measured; null: none were (kernels/core/op_rates.h)
+    RatesFrom ratesFrom = RatesFrom::Profile;
 
     double flops(DType dtype) const;
     /// Of the rate of dense products in this type.
@@ -80,6 +94,10 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath);
 
 /// Shipped names, sorted.
 std::vector<std::string> deviceProfileNames();
+
+/// The shipped profile of a device that the driver gives this name; empty: there is none. The name has all words of the
+/// profile's: "NVIDIA H100 80GB HBM3" and "NVIDIA A100-SXM4-80GB" have profiles, "NVIDIA H100 PCIe" has none.
+std::string profileOfDevice(std::string_view deviceName);
 
 /// Traits of this machine's CPU: SIMD level, threads, measured-once memory bandwidth is left at a default.
 DeviceTraits cpuTraits(int threads);

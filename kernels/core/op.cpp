@@ -3,9 +3,11 @@
 #include "kernels/core/op.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
 
@@ -14,6 +16,25 @@ double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
     const double flops = traits.flops(cost.computeType) * cost.share;
     const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
     return std::max(memory, compute) + cost.launches * traits.launchSeconds;
+}
+
+std::string rateFamily(std::string_view op, RateClass rateClass) {
+    static constexpr std::array<std::string_view, 5> kSuffixes{"", ".narrow", ".wide", ".narrow.bytes", ".wide.bytes"};
+    return std::string(op).append(kSuffixes[static_cast<std::size_t>(rateClass)]);
+}
+
+bool hasRateClass(std::string_view op) {
+    return op == "Attention" || op == "FlexAttention" || op == "FlexAttentionBackward";
+}
+
+OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits) {
+    if (traits.rates != nullptr) {
+        const std::string family = rateFamily(name, cost.rateClass);
+        if (const auto seconds = traits.rates->seconds(family, cost.bytes(), cost.flops, traits)) {
+            return {*seconds, true};
+        }
+    }
+    return {rooflineSeconds(cost, traits), false};
 }
 
 void throwNoCuda(std::string_view op) {

@@ -8,6 +8,7 @@
 // them.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/trace.h"
@@ -21,6 +22,18 @@ class CpuContext;
 class CudaContext;
 class MetaContext;
 
+/// Calls of one op whose rates differ although they move and compute the same: attention by head dim and by whether
+/// the KV cache holds bytes (FP8, INT8).
+enum class RateClass : std::uint8_t { Any, NarrowHeads, WideHeads, NarrowHeadsOfBytes, WideHeadsOfBytes };
+constexpr RateClass attentionRateClass(std::int64_t headDim, bool bytesInCache) {
+    return headDim > 64 ? (bytesInCache ? RateClass::WideHeadsOfBytes : RateClass::WideHeads)
+                        : (bytesInCache ? RateClass::NarrowHeadsOfBytes : RateClass::NarrowHeads);
+}
+/// The name of a family in OpRates: "Attention.wide".
+std::string rateFamily(std::string_view op, RateClass rateClass);
+/// Whether the costs of an op of this name have a class.
+bool hasRateClass(std::string_view op);
+
 /// What an op moves and computes.
 struct Cost {
     std::uint64_t bytesRead = 0;
@@ -28,6 +41,7 @@ struct Cost {
     std::uint64_t flops = 0;
     std::uint32_t launches = 1;
     DType computeType = DType::F32;
+    RateClass rateClass = RateClass::Any;
     double share = 1; ///< share of the device's rate of dense products that the FLOPs can reach
 
     std::uint64_t bytes() const { return bytesRead + bytesWritten; }
@@ -45,6 +59,14 @@ template <class Op> constexpr base::MemoryCategory categoryOfOp() {
 
 /// Roofline time of a cost on a device, seconds: the larger of memory and compute time, plus launches.
 double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
+
+/// How long a call of the op `name` takes on a device, without the wait before it: from measured calls like it where
+/// the device has any (kernels/core/op_rates.h), else the roofline time.
+struct OpSeconds {
+    double seconds = 0;
+    bool measured = false;
+};
+OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits);
 
 /// Meta computes nothing: check and cost have done everything. Sample has an overload of its own.
 template <class Op> void execute(MetaContext&, const Op&) {}

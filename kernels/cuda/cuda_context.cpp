@@ -58,12 +58,8 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
 /// replace both.
 DeviceTraits traitsOf(const CudaDriver& driver, const CudaDeviceInfo& info) {
     DeviceTraits traits = estimatedTraits(driver, info);
-    for (const std::string& name : deviceProfileNames()) {
-        DeviceTraits profile = loadDeviceProfile(name);
-        if (profile.name == info.name) {
-            traits = std::move(profile);
-            break;
-        }
+    if (const std::string profile = profileOfDevice(info.name); !profile.empty()) {
+        traits = loadDeviceProfile(profile);
     }
     traits.id = traits.id.empty() ? "cuda" : traits.id;
     traits.name = info.name;

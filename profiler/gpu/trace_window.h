@@ -5,9 +5,11 @@
 // In which steps the device is traced. Tracing costs time (up to 11 % of a decode step, docs/performance.md), so it
 // looks at a few steps out of many: the first `steps` of every `period` decode steps, and every step of another kind
 // (prefill, load, logits). Full mode traces every kernel there. Light mode traces whole graphs, and every kernel of a
-// few steps: the first one that is no decode step, and two decode steps of every thousand. So the tables of kernels are
-// never empty, and 11 % of two steps in a thousand are far below the 2 % that light may cost.
+// few steps: of those that are no decode steps the first, second, fourth, eighth and so on, and two decode steps of
+// every thousand. So the tables of kernels are never empty, steps late in a long prompt are seen too, and 11 % of two
+// steps in a thousand are far below the 2 % that light may cost.
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -27,7 +29,7 @@ public:
     /// For the step that begins now.
     TraceDetail next(std::string_view stepName) {
         if (stepName != "decode") {
-            return full_ || others_++ == 0 ? TraceDetail::Everything : TraceDetail::Graphs;
+            return full_ || std::has_single_bit(++others_) ? TraceDetail::Everything : TraceDetail::Graphs;
         }
         const std::int64_t step = decoded_++;
         // The first decode step is not chosen: it captures the graph that the others replay.
@@ -43,7 +45,8 @@ private:
 
     bool full_;
     std::int64_t steps_, period_;
-    std::int64_t decoded_ = 0, others_ = 0;
+    std::int64_t decoded_ = 0;
+    std::uint64_t others_ = 0;
 };
 
 } // namespace vitrine::profiler

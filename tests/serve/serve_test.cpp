@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "app/runner/runs/run_compare.h"
+#include "app/runner/recording/stored_timeline.h"
 #include "base/resource_path.h"
 #include "engine/workload/batch/batch.h"
 #include "profiler/timeline/memory_facet.h"

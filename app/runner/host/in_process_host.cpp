@@ -15,6 +15,7 @@
 #include "app/runner/machine/environment.h"
 #include "app/runner/recording/gpu_profiling.h"
 #include "app/runner/recording/run_prediction.h"
+#include "app/runner/recording/run_rates.h"
 #include "app/runner/recording/run_profiles.h"
 #include "app/runner/recording/run_recording.h"
 #include "base/clock.h"
@@ -218,6 +219,7 @@ private:
     std::exception_ptr sinkFailure_; ///< of the receiver: it hears no more, and the run ends with it
     bool heard_ = false;             ///< there is a receiver
     std::unique_ptr<RunRecording> recording_;
+    std::string sessionFile_; ///< of the recording
     RunOutcome outcome_;
 };
 
@@ -235,6 +237,7 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
             files.push_back(engine::readPyFile(path));
         }
         auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen);
+        sessionFile_ = sessionFile;
         sessions::RunInfo info;
         info.name = engine::replaceInvalidUtf8(engine::runName(experiment));
         info.workload = engine::runWorkload(experiment);
@@ -409,6 +412,9 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
                 outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
             }
             recording_.reset();
+            if (outcome.exitCode == 0) {
+                keepOpRates(experiment, sessionFile_, run);
+            }
         }
         outcome_ = outcome;
         // The caller may start the next run from inside the message "ended".

@@ -61,7 +61,7 @@ std::optional<kernels::CudaDeviceInfo> cudaDevice(int ordinal) {
 
 /// What the driver says about a GPU; a missing one is refused when the run begins.
 json deviceJson(const kernels::CudaDeviceInfo& device) {
-    const std::string profile = engine::profileOfDevice(device.name);
+    const std::string profile = kernels::profileOfDevice(device.name);
     kernels::DeviceTraits traits;
     if (!profile.empty()) {
         traits = kernels::loadDeviceProfile(profile);

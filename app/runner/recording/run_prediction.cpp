@@ -9,6 +9,7 @@
 #include "engine/workload/experiment/workload_table.h"
 #include "engine/workload/planner/plan_price.h"
 #include "kernels/core/backend.h"
+#include "kernels/core/device_traits.h"
 #include "kernels/cuda/cuda_context.h"
 
 namespace vitrine::app {
@@ -19,7 +20,7 @@ namespace {
 std::string profileOfRun(const engine::Experiment& experiment) {
     for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
         if (device.ordinal == experiment.integer("device")) {
-            return engine::profileOfDevice(device.name);
+            return kernels::profileOfDevice(device.name);
         }
     }
     return {};

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/runner/recording/stored_timeline.h"
 #include "base/json_values.h"
 #include "profiler/analysis/timeline_align.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
-#include "profiler/timeline/run_timeline_builder.h"
 
 namespace vitrine::app {
 
@@ -47,22 +47,6 @@ engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
 }
 
 } // namespace
-
-std::shared_ptr<const profiler::RunTimeline> loadTimeline(const sessions::SessionFile& session, sessions::RunId run) {
-    constexpr std::size_t kBatch = 64;
-    profiler::RunTimelineBuilder builder;
-    for (const std::string& stream : session.streams(run)) {
-        std::uint64_t next = 0;
-        for (auto batch = session.chunks(run, stream, next, kBatch); !batch.empty();
-             batch = session.chunks(run, stream, next, kBatch)) {
-            for (const base::ColumnChunk& chunk : batch) {
-                builder.add(chunk);
-                next = chunk.sequence + 1;
-            }
-        }
-    }
-    return builder.snapshot();
-}
 
 RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a, const sessions::SessionFile& second,
                           sessions::RunId b) {

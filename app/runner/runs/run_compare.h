@@ -41,7 +41,4 @@ struct RunComparison {
 RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a, const sessions::SessionFile& second,
                           sessions::RunId b);
 
-/// The memory of a saved run, from all its chunks.
-std::shared_ptr<const profiler::RunTimeline> loadTimeline(const sessions::SessionFile& session, sessions::RunId run);
-
 } // namespace vitrine::app

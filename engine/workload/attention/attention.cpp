@@ -263,7 +263,7 @@ private:
         if (context_.can().runsOnHost) {
             return std::nullopt;
         }
-        const std::string profile = profileOfDevice(context_.traits().name);
+        const std::string profile = kernels::profileOfDevice(context_.traits().name);
         const kernels::DeviceTraits traits = profile.empty() ? context_.traits() : kernels::loadDeviceProfile(profile);
         return kernels::rooflineSeconds(kernels::cost(op, traits), traits);
     }

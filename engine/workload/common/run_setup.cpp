@@ -116,20 +116,11 @@ kernels::Backend backendOf(const Experiment& experiment) {
     return cpu ? kernels::Backend::Cpu : kernels::Backend::Cuda;
 }
 
-std::string profileOfDevice(const std::string& deviceName) {
-    for (const std::string& name : kernels::deviceProfileNames()) {
-        if (kernels::loadDeviceProfile(name).name == deviceName) {
-            return name;
-        }
-    }
-    return {};
-}
-
 kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* name) {
     std::string profile = experiment.text("device_profile");
     if (profile.empty()) {
         const std::vector<kernels::CudaDeviceInfo> devices = kernels::cudaDevices();
-        profile = devices.empty() ? std::string() : profileOfDevice(devices.front().name);
+        profile = devices.empty() ? std::string() : kernels::profileOfDevice(devices.front().name);
     }
     if (profile.empty()) {
         profile = "h100-80gb";

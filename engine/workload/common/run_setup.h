@@ -47,9 +47,6 @@ kernels::DeviceTraits planTraits(const Run& run, std::string* name);
 
 /// The backend of an experiment. "auto" means a GPU when this machine has one that can be used. A plan has Meta.
 kernels::Backend backendOf(const Experiment& experiment);
-/// The name of the shipped profile of a device; empty when there is none. `deviceName` is the name that the driver
-/// gives.
-std::string profileOfDevice(const std::string& deviceName);
 /// The traits of the experiment's device_profile. Without that option they are those of this machine's GPU when a
 /// profile describes it, and those of h100-80gb otherwise. `name` (may be null) receives the profile's name.
 kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* name = nullptr);

@@ -13,6 +13,7 @@
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/roofline/measured_ceilings.h"
 #include "kernels/context/context_options.h"
+#include "kernels/core/device_traits.h"
 #include "kernels/cpu/read_bandwidth.h"
 
 namespace vitrine::engine {
@@ -56,7 +57,7 @@ Ceiling bandwidthOf(const Run& run, kernels::Context& context, double decodeSeco
     if (context.can().runsAhead) {
         // A copy between buffers that lie where a run's memory was is up to a tenth slower than one on a fresh device.
         const Ceiling measured = measuredCopy(run, context);
-        return profileOfDevice(traits.name).empty()
+        return kernels::profileOfDevice(traits.name).empty()
                    ? measured
                    : Ceiling{traits.memoryBandwidth,
                              fmt::format("device profile; a copy after the run: {:.2f} TB/s", measured.rate * 1e-12)};

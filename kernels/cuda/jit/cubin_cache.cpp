@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/strict_json.h"
+#include "base/user_folder.h"
 
 namespace vitrine::kernels {
 
@@ -127,18 +128,8 @@ std::vector<fs::directory_entry> cacheFiles(const std::string& folder) {
 } // namespace
 
 std::string CubinCache::userFolder() {
-    const auto variable = [](const char* name) {
-        const char* value = std::getenv(name);
-        return std::string(value == nullptr ? "" : value);
-    };
-    if (const std::string own = variable("VITRINE_CACHE_DIR"); !own.empty()) {
-        return own + "/cubins";
-    }
-    if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) {
-        return cache + "/vitrine/cubins";
-    }
-    const std::string home = variable("HOME");
-    return home.empty() ? std::string() : home + "/.cache/vitrine/cubins";
+    const std::string folder = base::userCacheFolder();
+    return folder.empty() ? folder : folder + "/cubins";
 }
 
 CubinCache::CubinCache(std::string folder, std::uint64_t limit)

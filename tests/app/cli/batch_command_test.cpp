@@ -13,6 +13,7 @@
 #include <regex>
 
 #include "app/runner/runs/run_compare.h"
+#include "app/runner/recording/stored_timeline.h"
 #include "base/trace.h"
 #include "profiler/timeline/page_facet.h"
 #include "profiler/timeline/request_facet.h"

@@ -12,6 +12,7 @@
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
+#include "kernels/core/device_traits.h"
 #include "profiler/timeline/request_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/mask_lab/mask_catalogue.h"
@@ -71,7 +72,7 @@ void MaskRuns::planForDevice() {
     const int chosen = devices_ != nullptr ? devices_->chosen() : -1;
     for (int i = 0; i < static_cast<int>(devices.size()); ++i) {
         const DeviceEntry& device = devices[static_cast<std::size_t>(i)];
-        const std::string found = device.gpu() ? engine::profileOfDevice(device.name.toStdString()) : std::string();
+        const std::string found = device.gpu() ? kernels::profileOfDevice(device.name.toStdString()) : std::string();
         profile = !found.empty() && (profile.empty() || i == chosen) ? found : profile;
     }
     lab_->setPlannedDevice(profile.empty() ? kPlannedDevice : profile);

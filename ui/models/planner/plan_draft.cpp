@@ -48,7 +48,7 @@ std::vector<PlanDevice> planDevices() {
 }
 
 QString deviceNamed(const QString& name) {
-    return textOf(engine::profileOfDevice(name.toStdString()));
+    return textOf(kernels::profileOfDevice(name.toStdString()));
 }
 
 PlanDraft::PlanDraft() : experiment_(emptyExperiment(kFirstWorkload)), device_(QString::fromLatin1(kFirstDevice)) {}

@@ -16,6 +16,7 @@
 
 #include "app/runner/host/run_host.h"
 #include "app/runner/runs/run_compare.h"
+#include "app/runner/recording/stored_timeline.h"
 #include "base/error.h"
 #include "base/trace.h"
 #include "engine/workload/experiment/experiment.h"

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/runner/runs/run_compare.h"
+#include "app/runner/recording/stored_timeline.h"
 #include "base/error.h"
 #include "profiler/import/importer.h"
 #include "profiler/timeline/memory_facet.h"

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/runner/recording/run_rates.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <system_error>
+#include <utility>
+
+#include "app/runner/recording/stored_timeline.h"
+#include "base/log.h"
+#include "base/output_file.h"
+#include "engine/workload/common/run_setup.h"
+#include "kernels/core/backend.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/cuda/cuda_context.h"
+#include "profiler/analysis/op_calls.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMostRows = 3'000'000; ///< of events: about a second to read
+
+kernels::LaunchCost launchCostOf(const profiler::StepCost& cost) {
+    return {cost.gap, cost.host, cost.step, cost.first, static_cast<double>(cost.steps)};
+}
+
+/// Of the device that the run takes; nothing where no profile describes it, or other kernels than ours run.
+std::optional<kernels::DeviceTraits> measuredDevice(const engine::Experiment& experiment) {
+    const bool ownKernels = (!experiment.has("kernel_pack") || experiment.texts("kernel_pack").empty()) &&
+                            (!experiment.has("kernel") || experiment.texts("kernel").empty());
+    const kernels::Backend backend = engine::backendOf(experiment);
+    if (experiment.isPlan() || !ownKernels || backend == kernels::Backend::Meta) {
+        return std::nullopt;
+    }
+    if (backend == kernels::Backend::Cpu) {
+        return kernels::cpuTraits(static_cast<int>(experiment.integer("threads")));
+    }
+    for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
+        if (device.ordinal == experiment.integer("device")) {
+            const std::string profile = kernels::profileOfDevice(device.name);
+            return profile.empty() ? std::nullopt : std::optional(kernels::loadDeviceProfile(profile));
+        }
+    }
+    return std::nullopt;
+}
+
+/// Runs without a model have heads of their own sizes; theirs count as wide.
+kernels::RateClass attentionOf(const engine::Experiment& experiment) {
+    std::int64_t headDim = 128;
+    if (experiment.has("model")) {
+        json metrics;
+        const engine::WorkloadSinks sinks;
+        headDim = engine::openSource(engine::Run{experiment, sinks, {}, metrics}).config.headDim;
+    }
+    const std::string cache = experiment.has("kv_dtype") ? experiment.text("kv_dtype") : std::string();
+    return kernels::attentionRateClass(headDim, cache == "fp8" || cache == "int8");
+}
+
+} // namespace
+
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention) {
+    const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
+    kernels::OpRates rates;
+    for (const profiler::OpCalls& calls : measured.calls) {
+        const kernels::RateClass rateClass = kernels::hasRateClass(calls.op) ? attention : kernels::RateClass::Any;
+        rates.add(kernels::rateFamily(calls.op, rateClass),
+                  {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
+                   static_cast<double>(calls.calls)});
+    }
+    for (const auto& [kind, cost] : {std::pair(kernels::LaunchKind::Launched, &measured.launched),
+                                     std::pair(kernels::LaunchKind::Replayed, &measured.replayed),
+                                     std::pair(kernels::LaunchKind::Trained, &measured.trained)}) {
+        if (cost->steps > 0) {
+            rates.addSteps(kind, launchCostOf(*cost));
+        }
+    }
+    return rates;
+}
+
+void keepOpRates(const engine::Experiment& experiment, const std::string& sessionFile, sessions::RunId run) {
+    try {
+        const std::optional<kernels::DeviceTraits> traits = measuredDevice(experiment);
+        const std::string file = traits ? kernels::ownRatesFile(*traits) : std::string();
+        if (file.empty()) {
+            return;
+        }
+        const auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::ReadOnly);
+        const auto timeline = loadShortTimeline(*session, run, kMostRows);
+        if (timeline == nullptr) {
+            return;
+        }
+        kernels::OpRates rates = kernels::OpRates::read(file);
+        rates.join(ratesOf(*timeline, attentionOf(experiment)));
+        if (rates.empty()) {
+            return;
+        }
+        std::error_code error;
+        std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+        base::writeOutput(file, [&](std::ostream& out) { out << rates.toJson().dump() << '\n'; });
+    } catch (const std::exception& error) {
+        base::logInfo(fmt::format("the run's times are not kept for later plans: {}", error.what()));
+    }
+}
+
+} // namespace vitrine::app

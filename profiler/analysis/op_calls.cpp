@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/analysis/op_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/percentile.h"
+#include "base/trace.h"
+#include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "profiler/timeline/scope_facet.h"
+
+namespace vitrine::profiler {
+
+using base::TimeNs;
+
+namespace {
+
+constexpr std::string_view kKernelLane = "Kernels";
+constexpr TimeNs kOwnGap = 2000;           ///< a longer wait inside an op is the host's, not the op's
+constexpr std::size_t kStepsOfHost = 64;   ///< steps that are read of a run without a device
+constexpr std::size_t kStepsForWall = 512; ///< of each size
+constexpr std::size_t kFirstDecodes = 3;   ///< one runs as prefill does, one becomes the graph, one is uploaded
+
+double secondsOf(TimeNs time) {
+    return static_cast<double>(time) * 1e-9;
+}
+
+double medianOf(std::vector<double> values) {
+    std::ranges::sort(values);
+    return base::percentile(values, 0.5).value_or(0);
+}
+
+/// An op in a step, in the order of the device.
+struct CallInStep {
+    std::uint32_t op = 0;
+    std::uint64_t scope = 0;
+    double seconds = 0, gapBefore = 0;
+};
+
+struct TracedStep {
+    double own = 0, wall = 0;  ///< seconds: of this step, and the usual ones of steps like it
+    bool first = false;        ///< of its name: libraries wake up
+    TimeNs begin = 0, end = 0; ///< of its kernels; 0: none
+    std::vector<CallInStep> calls;
+};
+
+/// How long steps of one name and size took, in their order.
+struct Walls {
+    std::vector<double> seconds;
+    double usual() const { return medianOf(seconds); }
+};
+
+class Collector {
+public:
+    explicit Collector(const RunTimeline& timeline) : timeline_(timeline), places_(timeline) { readWalls(); }
+
+    void readKernels() {
+        std::uint32_t lane = 0;
+        TimeNs end = 0;
+        for (const base::SpanEvent& span : timeline_.kernels().spans()) {
+            if (lane == 0 && timeline_.text(span.lane.value) == kKernelLane) {
+                lane = span.lane.value;
+            }
+            if (lane == 0 || span.lane.value != lane) {
+                continue;
+            }
+            const ScopePlace place = places_.of(span.scope.value);
+            if (place.stepScope != 0 && place.op != 0) {
+                addKernel(span, place, end);
+            }
+            end = std::max(end, span.end);
+        }
+    }
+
+    void readHostOps() {
+        std::size_t seen = 0;
+        TimeNs before = 0;
+        for (const ScopeRow row : timeline_.scopes().all()) {
+            const ScopePlace place = places_.around(row);
+            if (row.kind == base::ScopeKind::Step) {
+                before = row.begin;
+                if (++seen > kStepsOfHost) {
+                    break;
+                }
+            }
+            if (row.kind != base::ScopeKind::Op || row.end < row.begin || place.op != 0 || place.stepScope == 0) {
+                continue; // an op inside an op is a part of it
+            }
+            steps_[place.stepScope].calls.push_back(
+                {row.name, row.id, secondsOf(row.end - row.begin), secondsOf(std::max<TimeNs>(0, row.begin - before))});
+            before = row.end;
+        }
+    }
+
+    bool empty() const { return steps_.empty(); }
+
+    MeasuredOps finish(bool device) {
+        MeasuredOps out;
+        std::vector<TracedStep> launched, replayed, trained;
+        for (auto& [scope, step] : steps_) {
+            const std::optional<ScopeRow> row = timeline_.scopes().row(scope);
+            if (!row || row->end <= row->begin || !isWhole(step, *row)) {
+                continue;
+            }
+            step.first = firstOfName_[row->name] == scope;
+            step.own = secondsOf(row->end - row->begin);
+            step.wall = walls_[{row->name, row->tokens}].usual();
+            const std::string_view name = timeline_.text(row->name);
+            const bool isReplay = device && name == "decode" && !step.first;
+            if (isReplay) {
+                fitIntoWall(step);
+            }
+            addCalls(step);
+            (isReplay ? replayed : name == "train" ? trained : launched).push_back(std::move(step));
+        }
+        for (auto& [key, seconds] : calls_) {
+            const auto& [op, bytes, flops] = key;
+            out.calls.push_back({std::string(timeline_.text(op)), bytes, flops, medianOf(seconds), seconds.size()});
+        }
+        out.launched = costOf(launched, device);
+        out.trained = costOf(trained, device);
+        out.trained.first = 0; // a plan prices one step, and it means a later one
+        out.replayed = costOf(replayed, false);
+        out.replayed.first = device ? firstDecodes() : 0;
+        return out;
+    }
+
+private:
+    void readWalls() {
+        for (const ScopeRow row : timeline_.scopes().steps()) {
+            firstOfName_.try_emplace(row.name, row.id);
+            Walls& walls = walls_[{row.name, row.tokens}];
+            if (row.end > row.begin && walls.seconds.size() < kStepsForWall) {
+                walls.seconds.push_back(secondsOf(row.end - row.begin));
+            }
+        }
+    }
+
+    /// Whether the kernels can be those of the step. A graph that is replayed again before its records are read leaves
+    /// the times of another replay in them.
+    static bool isWhole(const TracedStep& step, const ScopeRow& row) {
+        const TimeNs length = row.end - row.begin;
+        return step.end == 0 || (step.begin >= row.begin - length && step.end <= row.end + length &&
+                                 step.end - step.begin <= length + length / 4);
+    }
+
+    void addKernel(const base::SpanEvent& span, const ScopePlace& place, TimeNs end) {
+        TracedStep& step = steps_[place.stepScope];
+        step.begin = step.end == 0 ? span.begin : std::min(step.begin, span.begin);
+        step.end = std::max(step.end, span.end);
+        const TimeNs busy = std::max<TimeNs>(0, span.end - std::max(span.begin, end));
+        const TimeNs gap = step.calls.empty() ? 0 : std::max<TimeNs>(0, span.begin - end);
+        if (!step.calls.empty() && step.calls.back().scope == span.scope.value) {
+            step.calls.back().seconds += secondsOf(busy + std::min(gap, kOwnGap));
+        } else {
+            step.calls.push_back({place.op, span.scope.value, secondsOf(busy), secondsOf(gap)});
+        }
+    }
+
+    /// Tracing keeps kernels of a graph from overlapping. The untraced steps say how long all of them really take.
+    static void fitIntoWall(TracedStep& step) {
+        double sum = 0;
+        for (const CallInStep& call : step.calls) {
+            sum += call.seconds;
+        }
+        if (sum <= 0) {
+            return;
+        }
+        const double factor = std::min(1.0, step.wall / sum);
+        const double gap = std::max(0.0, step.wall - sum * factor) / static_cast<double>(step.calls.size());
+        for (CallInStep& call : step.calls) {
+            call.seconds *= factor;
+            call.gapBefore = std::min(call.gapBefore, gap);
+        }
+    }
+
+    void addCalls(const TracedStep& step) {
+        for (const CallInStep& call : step.calls) {
+            if (const std::optional<ScopeRow> row = timeline_.scopes().row(call.scope)) {
+                calls_[{call.op, row->bytes, row->flops}].push_back(call.seconds);
+            }
+        }
+    }
+
+    /// What the first decode steps of the run took more than usual.
+    double firstDecodes() const {
+        double most = 0;
+        for (const auto& [key, walls] : walls_) {
+            if (timeline_.text(key.first) == "decode" && walls.seconds.size() >= kFirstDecodes * 2) {
+                double more = 0;
+                for (std::size_t i = 0; i < kFirstDecodes; ++i) {
+                    more += walls.seconds[i] - walls.usual();
+                }
+                most = std::max(most, more);
+            }
+        }
+        return most;
+    }
+
+    /// From the begin of one op on the host to that of the next, of all ops of a step.
+    void addHostTimes(const TracedStep& step, std::vector<double>& times) const {
+        std::optional<TimeNs> before;
+        for (const CallInStep& call : step.calls) {
+            const std::optional<ScopeRow> row = timeline_.scopes().row(call.scope);
+            if (row && before && row->begin > *before) {
+                times.push_back(secondsOf(row->begin - *before));
+            }
+            before = row ? std::optional(row->begin) : std::nullopt;
+        }
+    }
+
+    StepCost costOf(const std::vector<TracedStep>& steps, bool hostLaunches) const {
+        StepCost cost;
+        std::vector<double> gaps, hosts, rest, first;
+        for (const TracedStep& step : steps) {
+            for (const CallInStep& call : step.calls) {
+                gaps.push_back(call.gapBefore);
+            }
+            if (hostLaunches) {
+                addHostTimes(step, hosts);
+            }
+        }
+        cost.steps = steps.size();
+        cost.host = medianOf(std::move(hosts));
+        // Where the host was behind, half of the gaps and more are its doing.
+        std::ranges::sort(gaps);
+        cost.gap = base::percentile(gaps, hostLaunches ? 0.1 : 0.5).value_or(0);
+        for (const TracedStep& step : steps) {
+            const double known = queued(step, cost);
+            if (step.first) {
+                first.push_back(step.own - known);
+            }
+            if (!step.first || !hostLaunches) {
+                rest.push_back((hostLaunches ? step.own : step.wall) - known);
+            }
+        }
+        cost.step = std::max(0.0, medianOf(std::move(rest)));
+        cost.first = std::max(0.0, medianOf(std::move(first)) - cost.step);
+        return cost;
+    }
+
+    /// Seconds of a step's ops and what is between them, as plans add them up.
+    static double queued(const TracedStep& step, const StepCost& cost) {
+        double device = 0, host = 0;
+        for (const CallInStep& call : step.calls) {
+            host += cost.host;
+            device = std::max(device + cost.gap, host) + call.seconds;
+        }
+        return device;
+    }
+
+    const RunTimeline& timeline_;
+    ScopePlaces places_;
+    std::map<std::uint64_t, TracedStep> steps_;                     ///< by scope
+    std::map<std::pair<std::uint32_t, std::int64_t>, Walls> walls_; ///< by name and tokens
+    std::unordered_map<std::uint32_t, std::uint64_t> firstOfName_;
+    std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::vector<double>> calls_;
+};
+
+} // namespace
+
+MeasuredOps measuredOps(const RunTimeline& timeline) {
+    Collector collector(timeline);
+    collector.readKernels();
+    const bool device = !collector.empty();
+    if (!device) {
+        collector.readHostOps();
+    }
+    return collector.finish(device);
+}
+
+} // namespace vitrine::profiler
