@@ -86,6 +86,30 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(done(), kTrainLimitMs);
         QTRY_VERIFY_WITH_TIMEOUT(view->training() != nullptr && view->training()->lastStep() == 2, kTrainLimitMs);
     }
+
+    /// What tools/demo trains on, for two steps in place of 130.
+    void theRowsOfTheDemoTrain() {
+        const QString rows = QStringLiteral(VITRINE_ROOT "/tools/demo-data/");
+        app::HostRunController runs;
+        const auto window = test::openRunWindow(&runs, folder_.filePath(QStringLiteral("demo")));
+        window->openFile(rows + QStringLiteral("vitrish.jsonl"));
+        auto* view = qobject_cast<ui::FinetuneView*>(window->currentView());
+        QVERIFY(view != nullptr);
+        view->setSessionFolder(folder_.filePath(QStringLiteral("demo")));
+        ui::ExperimentForm* form = view->form()->form();
+        form->setText(QStringLiteral("eval_data"), rows + QStringLiteral("vitrish-new.jsonl"));
+        form->setText(QStringLiteral("eval_every"), QStringLiteral("2"));
+        form->setText(QStringLiteral("sequence_length"), QStringLiteral("256"));
+        form->setText(QStringLiteral("steps"), QStringLiteral("2"));
+        QTRY_VERIFY_WITH_TIMEOUT(view->dataPage()->hasData() && view->settled(), kTrainLimitMs);
+        QCOMPARE(view->dataPage()->data()->summary.used, 130);
+        QCOMPARE(view->dataPage()->data()->summary.cut.size(), std::size_t(0));
+        QVERIFY(view->perform(QStringLiteral("run.start")));
+        QTRY_VERIFY_WITH_TIMEOUT(!runs.running() && view->training() != nullptr &&
+                                     view->training()->evaluations().size() == 1,
+                                 kTrainLimitMs);
+        QCOMPARE(view->training()->lastStep(), 2);
+    }
 };
 
 QTEST_MAIN(GuiTrainTest)
