@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/json_values.h"
 #include "base/stop.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/sweep/queue_progress.h"
 #include "ui/models/common/format.h"
+#include "ui/models/run/planned_price.h"
 
 namespace vitrine::ui {
 
@@ -26,25 +26,10 @@ using engine::QueueState;
 
 constexpr const char* kQueueTextName = "queue";
 
-engine::QueuePrice priceOf(const std::string& experiment, const std::string& plan) {
-    engine::QueuePrice out;
-    const auto read = [](const std::string& text) {
-        return engine::Experiment::parse(base::parsedObject(text), "experiment");
-    };
-    try {
-        engine::PlanPricer pricer;
-        const engine::Experiment planned = read(plan);
-        out = engine::priceQueued(read(experiment), planned.isPlan() ? planned : planned.asPlan(), pricer, {});
-    } catch (const base::Error& error) {
-        out.error = error.message();
-    }
-    return out;
-}
-
 } // namespace
 
 QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject* parent)
-    : QObject(parent), document_(document), runs_(runs), pricing_(this) {
+    : QObject(parent), document_(document), runs_(runs), pricing_(this), finding_(this) {
     if (document_ != nullptr) {
         connect(document_, &SessionDocument::opened, this, &QueueRunner::load);
         connect(document_, &SessionDocument::closed, this, &QueueRunner::load);
@@ -161,6 +146,23 @@ void QueueRunner::hold(std::int64_t number, bool on) {
     }
 }
 
+void QueueRunner::goOnWith(std::int64_t number, bool resume) {
+    const QueuedRun* run = std::as_const(queue_).find(number);
+    if (run == nullptr || !run->interrupted) {
+        return;
+    }
+    finding_.start([spec = run->spec] { return engine::fromLastCheckpoint(spec); },
+                   [this, number, resume](const std::optional<std::string>& spec) {
+                       engine::goOn(queue_, number, spec);
+                       if (resume) {
+                           queue_.resume();
+                       }
+                       settle();
+                       emit said(spec ? tr("#%1 goes on from its last checkpoint").arg(number)
+                                      : tr("#%1 has written no checkpoint and begins again").arg(number));
+                   });
+}
+
 void QueueRunner::useNearest(std::int64_t number) {
     const QueuedRun* run = std::as_const(queue_).find(number);
     if (run != nullptr && run->price && !run->price->nearestSpec.empty() &&
@@ -237,7 +239,7 @@ void QueueRunner::priceNext() {
         QTimer::singleShot(0, this, &QueueRunner::settle);
         return;
     }
-    pricing_.start([spec = unpriced->spec, plan] { return priceOf(spec, plan); },
+    pricing_.start([spec = unpriced->spec, plan] { return plannedPrice(spec, plan); },
                    [this, number = unpriced->number, spec = unpriced->spec](const engine::QueuePrice& price) {
                        const QueuedRun* run = std::as_const(queue_).find(number);
                        if (run != nullptr && run->spec == spec) {

@@ -41,6 +41,9 @@ public:
     void hold(std::int64_t number, bool on);
     /// Takes the nearest change that fits.
     void useNearest(std::int64_t number);
+    /// An interrupted run goes on from its last checkpoint, or begins again where its output has none, when its turn
+    /// comes. `resume`: the queue, which paused with it, goes on too.
+    void goOnWith(std::int64_t number, bool resume);
     /// Ends the running one, or an interrupted one that is not gone on with.
     void end(std::int64_t number);
     void endSweep(const std::string& sweep);
@@ -53,6 +56,7 @@ signals:
     void changed();  ///< order, states, prices, rules
     void progress(); ///< the running one has come further
     void failed(const QString& sentence);
+    void said(const QString& sentence); ///< what became of a command
 
 private:
     void load();
@@ -70,6 +74,7 @@ private:
     RunController* runs_;
     engine::RunQueue queue_;
     LatestJob<engine::QueuePrice> pricing_;
+    LatestJob<std::optional<std::string>> finding_; ///< the checkpoint of an interrupted run
     QString file_, loadedFrom_;
     std::int64_t own_ = 0; ///< number of the run that this queue has started; 0: none
     bool endedByRule_ = false, endedByUser_ = false, loading_ = false;

@@ -48,6 +48,7 @@ public:
     const RowTokens& row() const { return row_; }
     PackStrip* strip() const { return strip_; }
     TokenGrid* grid() const { return grid_; }
+    DataBar* bar() const { return bar_; }
     QString sentenceText() const;
     QString whyText() const;
     QList<QWidget*> stops() const;

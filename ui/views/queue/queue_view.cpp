@@ -93,10 +93,7 @@ void QueueView::showQueue() {
     notice_->setVisible(interrupted != queue.runs().end());
     if (interrupted != queue.runs().end()) {
         notice_->setError(tr("1 run was interrupted at step %1.").arg(countText(interrupted->step)));
-        notice_->setAction(tr("Begin it again"), [this, number = interrupted->number] {
-            runner_->hold(number, false);
-            runner_->resume();
-        });
+        notice_->setAction(tr("Resume"), [this, number = interrupted->number] { runner_->goOnWith(number, true); });
     }
     filling_ = false;
     showClock();

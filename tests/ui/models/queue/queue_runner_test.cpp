@@ -138,6 +138,12 @@ private slots:
         QVERIFY(!runs_.busy);
         queue.resume();
         QTRY_COMPARE(stateOf(queue, 2), QueueState::Running);
+        QSignalSpy said(&queue, &ui::QueueRunner::said);
+        queue.goOnWith(1, false); // its runs have no output
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Waiting);
+        QCOMPARE(said.front().front().toString(), QStringLiteral("#1 has written no checkpoint and begins again"));
+        runs_.end(QStringLiteral("done"), {});
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
         runs_.end(QStringLiteral("done"), {});
     }
 };
