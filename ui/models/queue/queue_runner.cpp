@@ -25,11 +25,21 @@ using engine::QueuedRun;
 using engine::QueueState;
 
 constexpr const char* kQueueTextName = "queue";
+constexpr int kMemorySettlesMs = 2000;            ///< readings are half a second old at most
+constexpr std::uint64_t kLeftAlone = 64ULL << 20; ///< bytes that a failed run may leave behind
+
+/// By how much `now` exceeds `before`; 0 where it does not, or one of them is not known.
+std::uint64_t growth(const std::optional<std::uint64_t>& before, const std::optional<std::uint64_t>& now) {
+    return before && now && *now > *before ? *now - *before : 0;
+}
 
 } // namespace
 
-QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject* parent)
-    : QObject(parent), document_(document), runs_(runs), pricing_(this), finding_(this) {
+QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject* parent, DeviceFeed* devices)
+    : QObject(parent), document_(document), runs_(runs), pricing_(this), finding_(this), devices_(devices) {
+    memoryCheck_.setSingleShot(true);
+    memoryCheck_.setInterval(kMemorySettlesMs);
+    connect(&memoryCheck_, &QTimer::timeout, this, &QueueRunner::checkMemory);
     if (document_ != nullptr) {
         connect(document_, &SessionDocument::opened, this, &QueueRunner::load);
         connect(document_, &SessionDocument::closed, this, &QueueRunner::load);
@@ -250,13 +260,16 @@ void QueueRunner::priceNext() {
 }
 
 void QueueRunner::startNext() {
-    if (runs_ == nullptr || own_ != 0 || runs_->running() || loading_) {
+    if (runs_ == nullptr || own_ != 0 || runs_->running() || loading_ || memoryCheck_.isActive()) {
         return;
     }
     const auto number = queue_.next();
     const QueuedRun* next = number ? std::as_const(queue_).find(*number) : nullptr;
     if (next == nullptr || !next->price) {
         return; // priced before its turn
+    }
+    if (!before_ && runs_->keptBytes() == 0) {
+        before_ = gpuReading();
     }
     own_ = *number;
     endedByRule_ = endedByUser_ = false;
@@ -334,7 +347,35 @@ void QueueRunner::finish(QueueState state, const QString& reason) {
     }
     keep();
     emit changed();
-    QTimer::singleShot(0, this, &QueueRunner::settle); // the controller is still inside the run that ended
+    if (state == QueueState::Failed && before_) {
+        memoryCheck_.start();
+    }
+    QTimer::singleShot(0, this, [this] { // the controller is still inside the run that ended
+        if (memoryCheck_.isActive()) {
+            runs_->releaseMemory();
+        }
+        settle();
+    });
+}
+
+std::optional<DeviceReading> QueueRunner::gpuReading() const {
+    const int device = devices_ != nullptr ? devices_->chosen() : -1;
+    return device >= 0 && devices_->devices()[static_cast<std::size_t>(device)].gpu() ? devices_->reading(device)
+                                                                                      : std::nullopt;
+}
+
+void QueueRunner::checkMemory() {
+    const std::optional<DeviceReading> now = gpuReading();
+    const std::uint64_t all = now ? growth(before_->used, now->used) : 0;
+    const std::uint64_t own = now ? growth(before_->own, now->own) : 0;
+    if (all > kLeftAlone) {
+        const QString device = deviceTitle(devices_->devices()[static_cast<std::size_t>(devices_->chosen())]);
+        queue_.pause((own > kLeftAlone
+                          ? tr("%1 of the %2 are still held by the runs of this program").arg(bytesText(own), device)
+                          : tr("%1 of the %2 are held by other programs").arg(bytesText(all), device))
+                         .toStdString());
+    }
+    settle();
 }
 
 } // namespace vitrine::ui

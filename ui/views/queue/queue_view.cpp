@@ -36,7 +36,7 @@ constexpr int kColumnWidths[] = {45, 212, 144, 230, 190, 84}; // the clock takes
 
 QueueView::QueueView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("queue"), tr("Run"), context, parent),
-      runner_(new QueueRunner(context.document, context.runs, this)), model_(new QueueModel(this)),
+      runner_(new QueueRunner(context.document, context.runs, this, context.devices)), model_(new QueueModel(this)),
       delegate_(new QueueDelegate(this)), panel_(new QueuePanel) {
     buildHeader();
     buildBody();
