@@ -3,6 +3,7 @@
 #include "ui/models/finetune/loss_curves.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/training_text.h"
@@ -11,14 +12,10 @@ namespace vitrine::ui {
 
 namespace {
 
-/// The value of the step that is nearest to a place; nothing beyond the last step or where it is no number.
-std::optional<double> lossAt(const LossCurve& curve, base::TimeNs place) {
+/// The smoothed loss of the step that is nearest to a place; not finite beyond the last step.
+double lossAt(const LossCurve& curve, base::TimeNs place) {
     const auto nearest = curve.smoothed.nearest(place);
-    if (!nearest || place > curve.end) {
-        return std::nullopt;
-    }
-    const double loss = curve.smoothed.value(*nearest);
-    return std::isfinite(loss) ? std::optional(loss) : std::nullopt;
+    return nearest && place <= curve.end ? curve.smoothed.value(*nearest) : std::numeric_limits<double>::quiet_NaN();
 }
 
 QString lossPlaceText(LossAxis axis, base::TimeNs place) {
@@ -54,21 +51,21 @@ LossCurve lossCurve(const TrainingRun& run, LossAxis axis) {
 }
 
 QString lossReadout(const LossCurve& a, const LossCurve* b, LossAxis axis, base::TimeNs place) {
-    const auto inA = lossAt(a, place), inB = b != nullptr ? lossAt(*b, place) : std::nullopt;
-    if (!inA && !inB) {
+    const double inA = lossAt(a, place);
+    const double inB = b != nullptr ? lossAt(*b, place) : std::numeric_limits<double>::quiet_NaN();
+    QStringList parts;
+    if (std::isfinite(inA)) {
+        parts << QObject::tr("A %1").arg(lossText(inA));
+    }
+    if (std::isfinite(inB)) {
+        parts << QObject::tr("B %1").arg(lossText(inB));
+    }
+    if (parts.isEmpty()) {
         return {};
     }
-    QStringList parts;
-    if (inA) {
-        parts << QObject::tr("A %1").arg(lossText(*inA));
-    }
-    if (inB) {
-        parts << QObject::tr("B %1").arg(lossText(*inB));
-    }
-    if (inA && inB) {
-        const double change = *inB - *inA;
+    if (std::isfinite(inB - inA)) {
         parts << QObject::tr("B − A %1%2")
-                     .arg(change < 0 ? QStringLiteral("−") : QStringLiteral("+"), lossText(std::abs(change)));
+                     .arg(inB < inA ? QStringLiteral("−") : QStringLiteral("+"), lossText(std::abs(inB - inA)));
     }
     return QObject::tr("%1, smoothed loss: %2").arg(lossPlaceText(axis, place), parts.join(QStringLiteral(", ")));
 }

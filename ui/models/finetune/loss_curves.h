@@ -6,7 +6,7 @@
 // Values; any thread.
 
 #include <QString>
-#include <optional>
+#include <cstdint>
 
 #include "ui/models/common/plot_series.h"
 #include "ui/models/finetune/training_run.h"
