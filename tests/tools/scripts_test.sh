@@ -79,7 +79,7 @@ ran() { done_options[$*]=1; }
 script_demo() {
     expect 0 tools/demo
     says "$out" "vitrine-gui demo/demo.vitrine --render demo/views" demo
-    says "$out" "--data tools/demo-data/vitrish.jsonl" demo
+    says "$tree/demo/vitrish.json" "--data tools/demo-data/vitrish.jsonl" demo
     says "$out" "0 of 3 phrases are right" demo # the stand-in answers with its own command line
     DISPLAY=:0 expect 0 tools/demo
     says "$out" "Opening demo/demo.vitrine." "demo on a display"
