@@ -127,6 +127,9 @@ public:
         }
         out.launched = costOf(launched, device);
         out.trained = costOf(trained, device);
+        if (device) {
+            out.launched.step = 0; // a prompt in pieces has no waits; what is left are kernels that are compiled late
+        }
         out.trained.first = 0; // a plan prices one step, and it means a later one
         out.replayed = costOf(replayed, false);
         out.replayed.first = device ? firstDecodes() : 0;

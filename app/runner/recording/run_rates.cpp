@@ -63,12 +63,20 @@ kernels::RateClass attentionOf(const engine::Experiment& experiment) {
     return kernels::attentionRateClass(headDim, cache == "fp8" || cache == "int8");
 }
 
+/// Copies of one prompt choose the same experts, so theirs are fewer than those of as many different requests.
+bool repeatsPrompt(const engine::Experiment& experiment) {
+    return experiment.workload().name == "generate" && experiment.maybeInteger("batch").value_or(1) > 1;
+}
+
 } // namespace
 
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention) {
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention, bool copies) {
     const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
     kernels::OpRates rates;
     for (const profiler::OpCalls& calls : measured.calls) {
+        if (copies && calls.op == "ExpertMlp") {
+            continue;
+        }
         const kernels::RateClass rateClass = kernels::hasRateClass(calls.op) ? attention : kernels::RateClass::Any;
         rates.add(kernels::rateFamily(calls.op, rateClass),
                   {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
@@ -97,7 +105,7 @@ void keepOpRates(const engine::Experiment& experiment, const std::string& sessio
             return;
         }
         kernels::OpRates rates = kernels::OpRates::read(file);
-        rates.join(ratesOf(*timeline, attentionOf(experiment)));
+        rates.join(ratesOf(*timeline, attentionOf(experiment), repeatsPrompt(experiment)));
         if (rates.empty()) {
             return;
         }
