@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "engine/workload/common/run_setup.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "kernels/core/backend.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/cuda/cuda_context.h"
