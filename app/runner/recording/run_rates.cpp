@@ -64,7 +64,6 @@ kernels::RateClass attentionOf(const engine::Experiment& experiment) {
     return kernels::attentionRateClass(headDim, cache == "fp8" || cache == "int8");
 }
 
-/// Copies of one prompt choose the same experts, so theirs are fewer than those of as many different requests.
 bool repeatsPrompt(const engine::Experiment& experiment) {
     return experiment.workload().name == "generate" && experiment.maybeInteger("batch").value_or(1) > 1;
 }
@@ -75,10 +74,7 @@ kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateCla
     const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
     kernels::OpRates rates;
     for (const profiler::OpCalls& calls : measured.calls) {
-        if (copies && calls.op == "ExpertMlp") {
-            continue;
-        }
-        const kernels::RateClass rateClass = kernels::hasRateClass(calls.op) ? attention : kernels::RateClass::Any;
+        const kernels::RateClass rateClass = kernels::rateClassOf(calls.op, attention, copies);
         rates.add(kernels::rateFamily(calls.op, rateClass),
                   {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
                    static_cast<double>(calls.calls)});

@@ -15,7 +15,7 @@
 namespace vitrine::app {
 
 /// The rates that a recorded run measured. `attention`: the class of its calls of attention. `copies`: its
-/// requests are copies, whose expert products say nothing of others.
+/// requests are copies of one.
 kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention, bool copies);
 
 /// Joins what `run` of the session file measured with the rates that this machine keeps (kernels::ownRatesFile). Does
