@@ -260,7 +260,9 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     if (virtualDevice == nullptr) {
         return;
     }
-    const OpSeconds time = opSeconds(op, cost, traits_);
+    Cost classed = cost;
+    classed.rateClass = rateClassOf(op, cost.rateClass, copies_);
+    const OpSeconds time = opSeconds(op, classed, traits_);
     if (time.measured) {
         virtualDevice->addOp(time.seconds);
     } else {
