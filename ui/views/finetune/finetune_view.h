@@ -45,6 +45,7 @@ public:
     QString find(const QString& text, int direction) override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
+    void takeData(const QString& path) override;
     void activated() override;
 
     Page page() const;
