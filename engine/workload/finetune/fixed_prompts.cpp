@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/strict_json.h"
@@ -62,6 +63,55 @@ std::string answerText(const GenerateResult& result) {
     return thought;
 }
 
+/// Requests with the tokenizer that made them.
+struct AskedPrompts {
+    std::vector<GenerateRequest> requests;
+    std::shared_ptr<const Tokenizer> tokenizer;
+    ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
+};
+
+AskedPrompts makeRequests(const Run& asked, const ModelSource& source, const std::vector<FixedPrompt>& prompts,
+                          bool meta) {
+    RequestMaker maker(asked, source, meta);
+    try {
+        maker.prepareText();
+    } catch (const base::Unsupported&) { // no chat format fits: the model takes plain text
+    } catch (const base::BadInput&) {
+        throw base::BadInput(
+            fmt::format("sample_prompts: {} has no tokenizer, so it cannot be asked; leave them out", source.name));
+    }
+    AskedPrompts out;
+    for (const FixedPrompt& prompt : prompts) {
+        out.requests.push_back(maker.hasChat() ? maker.fromChat(prompt.messages, {}) : maker.fromRawText(prompt.text));
+    }
+    out.tokenizer = maker.tokenizer();
+    out.chatFormat = maker.chatFormat();
+    return out;
+}
+
+/// Searches price the same prompts again and again, and a large tokenizer takes a second to load: the last ones are
+/// remembered. Any thread.
+AskedPrompts plannedRequests(const Run& asked, const ModelSource& source, const std::vector<FixedPrompt>& prompts) {
+    static std::mutex mutex;
+    static std::string lastKey;
+    static AskedPrompts last;
+    std::string key = source.tokenizerFile;
+    for (const char* option : {"chat_format", "date", "max_new_tokens"}) {
+        key += '\n' + asked.spec.valueText(option);
+    }
+    for (const FixedPrompt& prompt : prompts) {
+        for (const ChatMessage& message : prompt.messages) {
+            key += '\n' + message.role + '\n' + message.content;
+        }
+    }
+    const std::lock_guard lock(mutex);
+    if (key != lastKey || last.requests.empty()) {
+        last = makeRequests(asked, source, prompts, true);
+        lastKey = std::move(key);
+    }
+    return last;
+}
+
 } // namespace
 
 std::vector<FixedPrompt> readFixedPrompts(const std::vector<std::string>& items) {
@@ -102,28 +152,20 @@ FixedPrompts::FixedPrompts(const Run& run, const ModelSource& source, Model& mod
     }
     Json ignored;
     const Run asked{spec_, run.sinks, run.stop, ignored};
-    RequestMaker maker(asked, source, !model.context().can().computesValues);
-    try {
-        maker.prepareText();
-    } catch (const base::Unsupported&) { // no chat format fits: the model takes plain text
-    } catch (const base::BadInput&) {
-        throw base::BadInput(
-            fmt::format("sample_prompts: {} has no tokenizer, so it cannot be asked; leave them out", source.name));
-    }
+    AskedPrompts made = model.context().can().computesValues ? makeRequests(asked, source, prompts_, false)
+                                                             : plannedRequests(asked, source, prompts_);
     const std::int64_t positions = contextLimit(source.config);
-    for (const FixedPrompt& prompt : prompts_) {
-        GenerateRequest request =
-            maker.hasChat() ? maker.fromChat(prompt.messages, {}) : maker.fromRawText(prompt.text);
+    for (const GenerateRequest& request : made.requests) {
         const auto tokens = static_cast<std::int64_t>(request.prompt.size());
         if (positions > 0 && tokens + request.maxNewTokens > positions) {
             throw base::BadInput(fmt::format("sample_prompts: a prompt of {} tokens and {} new ones are more than the "
                                              "model's context of {}; shorten it, or lower sample_tokens",
                                              tokens, request.maxNewTokens, positions));
         }
-        requests_.push_back(std::move(request));
     }
-    tokenizer_ = maker.tokenizer();
-    chatFormat_ = maker.chatFormat();
+    requests_ = std::move(made.requests);
+    tokenizer_ = std::move(made.tokenizer);
+    chatFormat_ = made.chatFormat;
 }
 
 bool FixedPrompts::due(std::int64_t step) const {

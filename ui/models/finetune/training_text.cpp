@@ -169,6 +169,10 @@ TrainingTimeText trainingTimeText(const sessions::RunInfo& run, const TrainingRu
         text.how += QObject::tr(", %1 evaluations of %2")
                         .arg(countText(rest->evaluations), longTimeText(rest->evaluationSeconds));
     }
+    if (rest->answerSets > 0) {
+        text.how +=
+            QObject::tr(", %1 answer sets of %2").arg(countText(rest->answerSets), longTimeText(rest->answerSeconds));
+    }
     text.how += QObject::tr(". %1 are done.").arg(done);
     return text;
 }

@@ -132,11 +132,12 @@ TEST_F(FixedPromptsTest, ABranchWithAnotherPromptAnswersItBeforeItsFirstStep) {
 TEST_F(FixedPromptsTest, APlanHasThePeakOfARunThatAnswers) {
     Json experiment = training();
     experiment["steps"] = 2;
-    // Answers that take more memory than a step, so that a plan without them would be wrong.
-    experiment["sample_tokens"] = 400;
+    // Answers that take more memory than a step, so that a plan without them would be wrong. They are short: a plan
+    // counts all tokens that an answer may have.
+    experiment["sample_tokens"] = 2;
     experiment["sample_prompts"] = Json::array();
     for (int i = 0; i < 48; ++i) {
-        experiment["sample_prompts"].push_back("Tell me a story of number " + std::to_string(i) + ".");
+        experiment["sample_prompts"].push_back("Tell me a long and varied story of number " + std::to_string(i) + ".");
     }
     const auto peak = [](const Json& result) { return result["peak_bytes"].get<double>(); };
     const double measured = peak(run(experiment));
@@ -169,7 +170,7 @@ TEST_F(FixedPromptsTest, PromptsComeFromFilesToo) {
 TEST_F(FixedPromptsTest, WhatCannotBeAnsweredIsRefused) {
     Json experiment = training();
     experiment["sample_prompts"] = {""};
-    expectRefused(experiment, "sample_prompts: one is empty");
+    expectRefused(experiment, "sample_prompts: must be a list of texts, none empty");
     experiment.erase("sample_prompts");
     expectRefused(experiment, "sample_every: there is nothing to answer");
     experiment = training();
