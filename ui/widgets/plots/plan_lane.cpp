@@ -32,7 +32,7 @@ QString gib(double value) {
 }
 
 /// The step of the clock's ruler that gives at most ten marks.
-std::int64_t rulerStep(std::int64_t span) {
+std::int64_t clockStep(std::int64_t span) {
     constexpr std::array<std::int64_t, 11> kMinutes = {1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440};
     constexpr std::int64_t kMinuteMs = 60'000, kMostMarks = 10;
     for (const std::int64_t minutes : kMinutes) {
@@ -118,7 +118,7 @@ QImage PlanLane::picture(const QSizeF& size, double dpr) const {
 void PlanLane::paintGrid(QPainter& painter, const QSizeF& size) const {
     const ThemeTokens& t = themeTokens();
     const double right = axisRight(size);
-    const std::int64_t step = rulerStep(std::max<std::int64_t>(plan_.endMs - plan_.beginMs, 60'000));
+    const std::int64_t step = clockStep(std::max<std::int64_t>(plan_.endMs - plan_.beginMs, 60'000));
     for (std::int64_t at = (plan_.beginMs / step + 1) * step; at <= plan_.endMs; at += step) {
         const double place = x(at, size);
         plumbline(painter, place, kRulerHeight - 6, kRulerHeight, t.line2);
