@@ -246,7 +246,8 @@ FlatTreePtr switchTable(const SwitchPrices& prices, const std::optional<Measured
         const std::uint64_t with = one.on ? prices.peak : one.otherPeak, without = one.on ? one.otherPeak : prices.peak;
         const double withSeconds = one.on ? prices.seconds : one.otherSeconds;
         const double withoutSeconds = one.on ? one.otherSeconds : prices.seconds;
-        const QString other = (one.on ? QObject::tr("%1 without") : QObject::tr("%1 with")).arg(bytesText(one.otherPeak));
+        const QString other =
+            (one.on ? QObject::tr("%1 without") : QObject::tr("%1 with")).arg(bytesText(one.otherPeak));
         FlatNode node = twoLineRow(one.name + QLatin1Char('\n') + one.setting,
                                    one.known ? signedBytes(with, without) + QLatin1Char('\n') + other : unknownText(),
                                    one.known ? stepChangeText(withSeconds, withoutSeconds) + QLatin1Char('\n') +
@@ -257,11 +258,12 @@ FlatTreePtr switchTable(const SwitchPrices& prices, const std::optional<Measured
         tree->nodes.push_back(std::move(node));
     }
     if (measured) {
-        FlatNode node = twoLineRow(
-            QObject::tr("%1\nmeasured at step %2").arg(measured->name, countText(measured->step)),
-            QObject::tr("%1\n%2 before").arg(signedBytes(measured->after, measured->before), bytesText(measured->before)),
-            stepChangeText(measured->afterSeconds, measured->beforeSeconds) + QLatin1Char('\n') +
-                signedMilliseconds(measured->afterSeconds - measured->beforeSeconds));
+        FlatNode node =
+            twoLineRow(QObject::tr("%1\nmeasured at step %2").arg(measured->name, countText(measured->step)),
+                       QObject::tr("%1\n%2 before")
+                           .arg(signedBytes(measured->after, measured->before), bytesText(measured->before)),
+                       stepChangeText(measured->afterSeconds, measured->beforeSeconds) + QLatin1Char('\n') +
+                           signedMilliseconds(measured->afterSeconds - measured->beforeSeconds));
         node.key = prices.switches.size() + 1;
         tree->nodes.push_back(std::move(node));
     }

@@ -224,6 +224,17 @@ FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* traini
     return tree;
 }
 
+QString checkpointRuleText(const sessions::RunInfo& run) {
+    const auto spec = engine::Experiment::read(run.specJson);
+    const std::int64_t every = spec && isTrainingRun(run) ? spec->maybeInteger("save_every").value_or(0) : 0;
+    if (every == 0) {
+        return {};
+    }
+    const std::int64_t keep = spec->maybeInteger("keep_checkpoints").value_or(0);
+    const QString rule = every == 1 ? QObject::tr("every step") : QObject::tr("every %1 steps").arg(countText(every));
+    return keep > 0 ? QObject::tr("%1, the last %2 are kept").arg(rule, countText(keep)) : rule;
+}
+
 FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most) {
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {
