@@ -106,7 +106,8 @@ void FinetuneLoop::steps() {
         if (prompts_.due(number)) {
             answer(number);
         }
-        if (saveEvery > 0 && number % saveEvery == 0) {
+        const bool asked = run_.sinks.saveWanted && run_.sinks.saveWanted() && run_.spec.has("output");
+        if (asked || (saveEvery > 0 && number % saveEvery == 0)) {
             save(number);
         }
     }

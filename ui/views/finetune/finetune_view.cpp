@@ -128,7 +128,14 @@ void FinetuneView::buildHeader() {
     fit->setSpacing(8);
     fit->addWidget(form_->fit()->sentence());
     fit->addWidget(form_->fit()->whyButton());
+    save_ = new QPushButton(tr("Save checkpoint"), this);
+    setControlHeight(save_, 24);
+    connect(save_, &QPushButton::clicked, this, [this] {
+        context().runs->saveCheckpoint();
+        setReadout(tr("A checkpoint is saved after this step"));
+    });
     header()->addRightControl(fitBox_);
+    header()->addRightControl(save_);
     header()->addRightControl(run_);
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(static_cast<Page>(index)); });
     connect(ranges_, &SegmentedControl::currentChanged, this, &FinetuneView::applyRange);
@@ -313,6 +320,11 @@ void FinetuneView::updateButtons() {
     run_->setText(stops ? tr("Stop") : tr("Run"));
     run_->setIcon(icon(stops ? QStringLiteral("stop") : QStringLiteral("run"), themeTokens().onAccent));
     run_->setEnabled(can);
+    const sessions::RunInfo* shown = page() == Live && stops && live(shownRun_) ? runInfo(shownRun_) : nullptr;
+    save_->setVisible(shown != nullptr);
+    save_->setEnabled(shown != nullptr && experimentFrom(*shown, 1, false).has_value());
+    save_->setToolTip(save_->isEnabled() ? tr("After the step that goes on; the run goes on too")
+                                         : tr("The run has no output folder"));
     data_->refreshRuns();
     run_->setToolTip(!can    ? tr("Nothing can be started here")
                      : stops ? tr("What was recorded is kept")
