@@ -99,6 +99,7 @@ std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& in
             run->clip_ = clip;
         }
         run->evalEvery_ = spec->maybeInteger("eval_every").value_or(0);
+        run->keep_ = spec->maybeInteger("keep_checkpoints").value_or(0);
         run->sampleEvery_ = spec->maybeInteger("sample_every").value_or(0);
         run->asks_ = info.workload == "finetune" && !spec->texts("sample_prompts").empty();
     }

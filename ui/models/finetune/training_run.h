@@ -68,6 +68,9 @@ public:
     const PlotSeries& speed() const { return speed_; }                                  ///< tokens per second
     const std::vector<TrainingCheckpoint>& checkpoints() const { return checkpoints_; } ///< by step
 
+    /// How many of the latest checkpoints stay; 0: all.
+    std::int64_t keptCheckpoints() const { return keep_; }
+
     /// The largest norm that is not clipped; nothing: no clipping.
     std::optional<double> clipNorm() const { return clip_; }
     std::int64_t clippedSteps() const { return clipped_; }
@@ -105,7 +108,7 @@ private:
     std::optional<std::int64_t> total_, resumed_;
     std::optional<std::uint64_t> trained_, parameters_;
     std::optional<double> clip_;
-    std::int64_t clipped_ = 0, tokens_ = 0, evalEvery_ = 0, sampleEvery_ = 0;
+    std::int64_t clipped_ = 0, tokens_ = 0, evalEvery_ = 0, sampleEvery_ = 0, keep_ = 0;
     bool asks_ = false; ///< it has fixed prompts
 };
 using TrainingRunPtr = std::shared_ptr<const TrainingRun>;

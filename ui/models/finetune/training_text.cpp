@@ -247,7 +247,9 @@ FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most) {
         if (checkpoint->best) {
             why << QObject::tr("best");
         }
-        why << (checkpoint->newest ? QObject::tr("newest") : QObject::tr("saved"));
+        why << (checkpoint->newest               ? QObject::tr("newest")
+                : training.keptCheckpoints() > 0 ? QObject::tr("last %1").arg(countText(training.keptCheckpoints()))
+                                                 : QObject::tr("saved"));
         FlatNode& node = tree->nodes.emplace_back();
         node.key = static_cast<quint64>(checkpoint->step);
         node.cells = {FlatCell(countText(checkpoint->step), static_cast<qlonglong>(checkpoint->step)),

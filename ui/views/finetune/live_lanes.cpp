@@ -4,6 +4,7 @@
 
 #include <QGuiApplication>
 #include <QPainter>
+#include <QPushButton>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include "ui/models/finetune/training_text.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/mark_strip.h"
@@ -221,6 +223,16 @@ void LiveLanes::build(QWidget* parent) {
     memory_ = new StackLane(tr("Memory by category"), time_, stack_);
     memoryFacts_ = new TextLabel(tr("peak of each step"), TypeRole::Table, TextColor::Text3, false, memory_);
     memory_->addHeaderControl(memoryFacts_);
+    scale_ = new QPushButton(tr("To the budget"), memory_);
+    scale_->setCheckable(true);
+    scale_->setFlat(true);
+    scale_->setToolTip(tr("The scale goes up to the budget, instead of just above the memory and its plan"));
+    setControlHeight(scale_, 20);
+    memory_->addHeaderControl(scale_);
+    connect(scale_, &QPushButton::toggled, this, [this](bool on) {
+        memory_->setBreak(!on);
+        updateMemory();
+    });
     loss_->setPlotHeight(kLossHeight, kLossShare);
     rate_->setPlotHeight(kRateHeight, 0);
     norm_->setPlotHeight(kNormHeight, 0);
@@ -359,8 +371,11 @@ void LiveLanes::updateMemory() {
     }
     const bool recorded = run_.peak > 0;
     memory_->foldWhileEmpty(!recorded && !run_.training->empty());
-    memory_->setTop(run_.peak + run_.peak / 8); // so that labels have room
-    memory_->setBudget(recorded || planned_ > 0 ? runSummary(run_.info).budget : std::nullopt);
+    const std::optional<std::uint64_t> budget = recorded || planned_ > 0 ? runSummary(run_.info).budget : std::nullopt;
+    const std::uint64_t own = run_.peak + run_.peak / 8; // so that labels have room
+    memory_->setTop(scale_->isChecked() ? std::max(own, budget.value_or(0)) : own);
+    memory_->setBudget(budget);
+    scale_->setVisible(budget && *budget > own);
     StackForecast forecast;
     if (planShown_ && planned_ > 0) {
         forecast.planned = planned_;

@@ -14,6 +14,8 @@
 #include "ui/models/finetune/training_run.h"
 #include "ui/models/session/session_document.h"
 
+class QPushButton;
+
 namespace vitrine::ui {
 
 class LaneStack;
@@ -42,6 +44,7 @@ public:
     LaneStack* stack() const { return stack_; }
     SeriesLane* loss() const { return loss_; }
     StackLane* memory() const { return memory_; }
+    QPushButton* scaleButton() const { return scale_; }
     MarkStrip* marks() const { return marks_; }
 
     void setRun(LiveRun run);
@@ -88,6 +91,7 @@ private:
     SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
     StackLane* memory_ = nullptr;
     TextLabel* memoryFacts_ = nullptr;
+    QPushButton* scale_ = nullptr; ///< of the memory: by its values, or up to the budget
     LiveRun run_;
     std::uint64_t planned_ = 0;
     ErrorBand band_;
