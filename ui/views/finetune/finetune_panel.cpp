@@ -133,7 +133,8 @@ void FinetunePanel::setRun(const sessions::RunInfo* info, const TrainingRunPtr& 
 /// Once for a run: its experiment does not change. Of a run whose rows only the data say, from its first step on.
 void FinetunePanel::askPrices(const std::vector<sessions::RunInfo>& runs) {
     const std::int64_t tokens = training_ != nullptr && !training_->empty() ? training_->steps().front().tokens : 0;
-    const std::string asked = info_ ? info_->specJson + std::to_string(tokens > 0 ? 1 : 0) : std::string();
+    const std::string asked =
+        info_ ? std::to_string(info_->id) + (tokens > 0 ? " with steps " : " ") + info_->specJson : std::string();
     if (asked == asked_) {
         return;
     }
