@@ -260,7 +260,7 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     if (virtualDevice == nullptr) {
         return;
     }
-    const OpSeconds time = opSeconds(op, cost, traits_);
+    const OpSeconds time = virtualDevice->secondsOf(op, cost);
     if (time.measured) {
         virtualDevice->addOp(time.seconds);
     } else {

@@ -20,6 +20,18 @@ void MetaContext::addCompute(double seconds) {
     compute_ += nanoseconds(seconds);
 }
 
+OpSeconds MetaContext::secondsOf(std::string_view op, const Cost& cost) {
+    const Call call{op.data(), cost.rateClass, cost.bytes(), cost.flops};
+    if (const auto known = measured_.find(call); known != measured_.end()) {
+        return {known->second, true};
+    }
+    const OpSeconds out = opSeconds(op, cost, traits_);
+    if (out.measured) {
+        measured_.emplace(call, out.seconds);
+    }
+    return out;
+}
+
 void MetaContext::addOp(double seconds) {
     const LaunchCost& cost = traits_.rates->launch(kind_);
     host_ += nanoseconds(cost.host);

@@ -5,9 +5,14 @@
 // The backend that computes nothing and takes no memory: a device profile's allocations and times.
 
 #include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "base/clock.h"
 #include "kernels/core/device_traits.h"
+#include "kernels/core/op.h"
 #include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
@@ -35,9 +40,14 @@ public:
         compute_ = compute_ > until ? compute_ : until;
     } ///< ops begin then at the earliest
     const DeviceTraits& traits() const { return traits_; }
+    /// opSeconds() on this device. Steps repeat their calls, so a measured time is looked up once for calls that move
+    /// and compute the same. `op` is the name that the op itself has.
+    OpSeconds secondsOf(std::string_view op, const Cost& cost);
 
 private:
     DeviceTraits traits_;
+    using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t>; ///< name, class, bytes, FLOPs
+    std::map<Call, double> measured_;
     base::TimeNs compute_ = 0;
     base::TimeNs copy_ = 0;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
