@@ -36,8 +36,7 @@ inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSe
                                                                &kCubinBytes,
                                                                &kEntries};
 inline constexpr std::array<const ResultField*, 7> kPlanSet{
-    &kFits,     &kStepSecondsEstimate, &kTimesFrom, &kMaxContext, &kMaxContextLimitedBy,
-    &kMaxBatch, &kMaxBatchLimitedBy};
+    &kFits, &kStepSecondsEstimate, &kTimesFrom, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
 inline constexpr std::array<const ResultField*, 15> kAnswerSet{
     &kPromptTokens,          &kIds,           &kText,
     &kFinishReason,          &kFinishReasons, &kLogprobs,

@@ -53,9 +53,8 @@ std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source
     for (std::int64_t i = 0; i < count; ++i) {
         // A plan holds as much for one token as for another, and random ones take longer than all the rest of it.
         std::vector<std::int32_t> tokens =
-            run.spec.isPlan()
-                ? std::vector<std::int32_t>(static_cast<std::size_t>(length))
-                : arbitraryTokens(length, source.config.vocab, run.seed(), static_cast<std::uint32_t>(i));
+            run.spec.isPlan() ? std::vector<std::int32_t>(static_cast<std::size_t>(length))
+                              : arbitraryTokens(length, source.config.vocab, run.seed(), static_cast<std::uint32_t>(i));
         rows.push_back(wholeRow(std::move(tokens), i + 1));
     }
     return rows;

@@ -35,8 +35,8 @@ struct PlanPrice {
     std::int64_t spare() const { return static_cast<std::int64_t>(budget) - static_cast<std::int64_t>(reserved); }
 };
 
-/// Prices experiments and remembers the prices. Any thread may ask. What is priced must not change on the disk while the
-/// pricer lives.
+/// Prices experiments and remembers the prices. Any thread may ask. What is priced must not change on the disk while
+/// the pricer lives.
 class PlanPricer {
 public:
     /// The price as `vitrine plan` gives it. What cannot be planned has a price with an error. The price stays where it

@@ -56,8 +56,8 @@ struct WhatIf {
 };
 
 /// Prices one experiment after the other and hands over what is known after each part: first the sets, then switches,
-/// longest contexts, changes. One thread asks; plans are made on two. Prices and lines are kept from question to question, so that a slider that
-/// moves costs few plans.
+/// longest contexts, changes. One thread asks; plans are made on two. Prices and lines are kept from question to
+/// question, so that a slider that moves costs few plans.
 class WhatIfPlanner {
 public:
     /// Called on any thread, one call at a time.
