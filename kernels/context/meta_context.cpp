@@ -56,6 +56,12 @@ void MetaContext::addCopy(double seconds) {
     copy_ += nanoseconds(seconds);
 }
 
+void MetaContext::passAgain(const Times& begin, std::int64_t times) {
+    compute_ += (compute_ - begin.compute) * times;
+    copy_ += (copy_ - begin.copy) * times;
+    host_ += (host_ - begin.host) * times;
+}
+
 void MetaContext::joinStreams() {
     compute_ = copy_ = host_ = std::max(compute_, copy_);
 }

@@ -40,6 +40,17 @@ public:
         compute_ = compute_ > until ? compute_ : until;
     } ///< ops begin then at the earliest
     const DeviceTraits& traits() const { return traits_; }
+
+    /// Nothing of what happens on it is recorded, so work that repeats itself may be jumped over.
+    void setUnwatched(bool unwatched) { unwatched_ = unwatched; }
+    bool unwatched() const { return unwatched_; }
+    struct Times {
+        base::TimeNs compute = 0, copy = 0, host = 0;
+    };
+    Times times() const { return {compute_, copy_, host_}; }
+    /// Lets the time pass that was needed since `begin`, so many times more.
+    void passAgain(const Times& begin, std::int64_t times);
+
     /// opSeconds() on this device. Steps repeat their calls, so a measured time is looked up once for calls that move
     /// and compute the same. `op` is the name that the op itself has.
     OpSeconds secondsOf(std::string_view op, const Cost& cost);
@@ -50,6 +61,7 @@ private:
     std::map<Call, double> measured_;
     base::TimeNs compute_ = 0;
     base::TimeNs copy_ = 0;
+    bool unwatched_ = false;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
     LaunchKind kind_ = LaunchKind::Launched;
     std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun
