@@ -52,6 +52,7 @@ public:
 
     Page page() const;
     void showPage(Page page);
+    void showPage(const QString& page) override; ///< "step"
     FinetuneForm* form() const { return form_; }
     DataPage* dataPage() const { return data_; }
     FinetunePanel* panel() const { return panel_; }

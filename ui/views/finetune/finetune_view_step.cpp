@@ -109,6 +109,12 @@ void FinetuneView::openStep(std::int64_t step) {
     step_->openStep(step);
 }
 
+void FinetuneView::showPage(const QString& page) {
+    if (page == QLatin1String("step")) {
+        showPage(Step);
+    }
+}
+
 TimeCursor* FinetuneView::ownAxis() const {
     return page() == Step ? step_->axis() : time_;
 }
