@@ -135,6 +135,12 @@ void SeriesLane::paintLine(QPainter& painter, const LaneSeries& series, const Pl
             continue;
         }
         const double x = plot.left() + sample.x;
+        if (sample.high > scale_.high) { // above the scale: said at its edge
+            painter.fillRect(QRectF(x - 0.5, plot.top(), 1, 3), t.warn);
+        }
+        if (sample.low < scale_.low) {
+            painter.fillRect(QRectF(x - 0.5, plot.bottom() - 3, 1, 3), t.warn);
+        }
         if (sample.high > sample.low && !dashed) {
             const double high = yOf(sample.high, plot), low = yOf(sample.low, plot);
             painter.fillRect(QRectF(x - 0.5 / frame.dpr, high, 1 / frame.dpr, std::max(1 / frame.dpr, low - high)),
