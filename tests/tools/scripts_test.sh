@@ -206,7 +206,7 @@ script_demo_model_train() {
 script_demo_model_ask() {
     expect 0 tools/demo-model/ask
     says "$out" "> What is 38 + 47?" ask
-    says "$out" "--model resources/models/vitrine-demo --max-new-tokens 200" ask
+    says "$out" "--model resources/models/vitrine-demo --backend cpu --temperature 0" ask
     expect 1 tools/demo-model/ask resources/models/vitrine-demo no-such-file
     expect 2 tools/demo-model/ask one two three
 }
