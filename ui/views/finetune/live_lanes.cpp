@@ -28,7 +28,7 @@ namespace vitrine::ui {
 namespace {
 
 // Least heights of the plots; what is left goes to them in these shares.
-constexpr int kLossHeight = 73, kLossShare = 106;
+constexpr int kLossHeight = 64, kLossShare = 106;
 constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
 constexpr int kMemoryHeight = 96, kMemoryShare = 158;
 constexpr int kRoomForAll = 482;       ///< height of the lanes from which on all of them are open
@@ -266,6 +266,7 @@ void LiveLanes::updateRoom() {
     const bool low = stack_->height() < kRoomForAll;
     if (low != low_ && stack_->isVisible()) {
         low_ = low;
+        stack_->minimap()->setFixedHeight(low ? 24 : 30);
         for (Lane* lane : {rate_, norm_, speed_}) {
             lane->setCollapsed(low);
         }
