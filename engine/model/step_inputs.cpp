@@ -10,6 +10,14 @@ namespace vitrine::engine {
 
 StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvCache* cache) : batch(stepBatch) {
     std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
+    std::size_t all = 0;
+    for (const StepSequence& item : batch.sequences) {
+        all += item.tokens.size();
+    }
+    idList.reserve(all);
+    positionList.reserve(all);
+    sequenceList.reserve(all);
+    inputs.reserve(3 * all);
     for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
         const StepSequence& item = batch.sequences[s];
         const std::int64_t start = cache == nullptr ? 0 : cache->length(item.sequence);
@@ -33,13 +41,13 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
         appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
     }
     tokens = static_cast<std::int64_t>(idList.size());
-    const bool all = batch.logits == StepLogits::All;
-    rows = all ? tokens : static_cast<std::int64_t>(rowList.size());
+    const bool everyRow = batch.logits == StepLogits::All;
+    rows = everyRow ? tokens : static_cast<std::int64_t>(rowList.size());
     ids = append(idList);
     positions = append(positionList);
     sequence = append(sequenceList);
     offsets = append(offsetList);
-    rowIds = all ? Slice{} : append(rowList);
+    rowIds = everyRow ? Slice{} : append(rowList);
     for (std::size_t g = 0; cache != nullptr && g < cache->groups().size(); ++g) {
         const KvTables tables = cache->tables(static_cast<int>(g), appends);
         groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),

@@ -64,7 +64,9 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     checkTargets(batch, model.config().vocab);
     const StepBatch documents = documentsOf(batch);
     const StepInputs step(model, documents, nullptr);
-    std::vector<std::int32_t> values = step.inputs;
+    std::vector<std::int32_t> values;
+    values.reserve(step.inputs.size() + 3 * batch.tokens.size());
+    values.assign(step.inputs.begin(), step.inputs.end());
     const auto append = [&](const std::vector<std::int32_t>& more) {
         const StepInputs::Slice slice{static_cast<std::int64_t>(values.size()), static_cast<std::int64_t>(more.size())};
         values.insert(values.end(), more.begin(), more.end());

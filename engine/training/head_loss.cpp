@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/head_loss.h"
 
-#include <algorithm>
-
 #include "engine/checkpoint/model_config.h"
 #include "engine/training/linear_backward.h"
 #include "engine/training/norm_backward.h"
+#include "engine/training/row_parts.h"
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/loss/cross_entropy.h"
 #include "kernels/ops/rowwise/rms_norm.h"
@@ -95,14 +94,12 @@ private:
 } // namespace
 
 void runHeadLoss(const OpRunner& runner, const HeadLoss& loss) {
-    const std::int64_t tokens = loss.x.shape[0];
-    const std::int64_t chunk = loss.chunk > 0 ? loss.chunk : tokens;
     std::int32_t index = 0;
-    for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
+    forRowParts(runner.context(), loss.x.shape[0], loss.chunk, [&](std::int64_t begin, std::int64_t end) {
         runner.context().throwIfStopped();
         const kernels::TraceScope scope(runner.context().tracer(), base::ScopeKind::Layer, "loss chunk", index++);
-        LossChunk(runner, loss, begin, std::min(begin + chunk, tokens)).run();
-    }
+        LossChunk(runner, loss, begin, end).run();
+    });
 }
 
 } // namespace vitrine::engine

@@ -2,26 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/layer_stack.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "engine/training/row_parts.h"
 
 namespace vitrine::engine {
 
 using base::MemoryCategory;
 using kernels::Tensor;
 using kernels::TensorView;
-
-namespace {
-
-/// Calls `visit` with the bounds of each tile of rows.
-template <class Visit> void forTiles(std::int64_t rows, std::int64_t tile, const Visit& visit) {
-    const std::int64_t step = tile > 0 ? tile : rows;
-    for (std::int64_t begin = 0; begin < rows; begin += step) {
-        visit(begin, std::min(begin + step, rows));
-    }
-}
-
-} // namespace
 
 LayerPass LayerStack::pass(const DecoderLayer& layer) const {
     return {model_.config(), layer, inputs_.tokens(), nullptr};
@@ -46,7 +35,7 @@ void LayerStack::mlp(std::size_t index, const TensorView& x, const TensorView& o
         mlpForward(runner_, model_.config(), layerFrom(index, 0), x, out, keep, told);
         return;
     }
-    forTiles(x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
+    forRowParts(runner_.context(), x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
         mlpForward(runner_, model_.config(), layerFrom(index, begin), kernels::sliceRows(x, begin, end),
                    kernels::sliceRows(out, begin, end), nullptr, told);
     });
@@ -109,14 +98,15 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
     const ModelConfig& config = model_.config();
     const TensorView balance = extras_.balance != nullptr ? extras_.balance->gradProbabilities() : TensorView{};
     if (repeatsMlp()) {
-        forTiles(gradient.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
-            const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
-            const TensorView rows = kernels::sliceRows(gradient, begin, end);
-            MlpActivations again;
-            const DecoderLayer tile = layerFrom(index, begin);
-            mlpForward(runner_, config, tile, x, {}, &again);
-            mlpBackward(runner_, config, tile, gradients, x, again, rows, rows, balance);
-        });
+        forRowParts(runner_.context(), gradient.shape[0], techniques_.mlpTile,
+                    [&](std::int64_t begin, std::int64_t end) {
+                        const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
+                        const TensorView rows = kernels::sliceRows(gradient, begin, end);
+                        MlpActivations again;
+                        const DecoderLayer tile = layerFrom(index, begin);
+                        mlpForward(runner_, config, tile, x, {}, &again);
+                        mlpBackward(runner_, config, tile, gradients, x, again, rows, rows, balance);
+                    });
     } else {
         mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient, balance);
     }

@@ -29,7 +29,9 @@ std::unique_ptr<MetaContext> makeMeta(const ContextOptions& options) {
     if (options.traits.id.empty()) {
         throw base::Internal("a Meta context needs a device profile");
     }
-    return std::make_unique<MetaContext>(options.traits);
+    auto meta = std::make_unique<MetaContext>(options.traits);
+    meta->setUnwatched(options.sink == nullptr || options.profile == ProfileLevel::Off);
+    return meta;
 }
 
 std::unique_ptr<CudaContext> makeCuda(const ContextOptions& options) {
@@ -260,7 +262,9 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     if (virtualDevice == nullptr) {
         return;
     }
-    const OpSeconds time = opSeconds(op, cost, traits_);
+    Cost classed = cost;
+    classed.rateClass = rateClassOf(op, cost.rateClass, copies_);
+    const OpSeconds time = virtualDevice->secondsOf(op, classed);
     if (time.measured) {
         virtualDevice->addOp(time.seconds);
     } else {

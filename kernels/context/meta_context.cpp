@@ -20,6 +20,18 @@ void MetaContext::addCompute(double seconds) {
     compute_ += nanoseconds(seconds);
 }
 
+OpSeconds MetaContext::secondsOf(std::string_view op, const Cost& cost) {
+    const Call call{op.data(), cost.rateClass, cost.bytes(), cost.flops};
+    if (const auto known = measured_.find(call); known != measured_.end()) {
+        return {known->second, true};
+    }
+    const OpSeconds out = opSeconds(op, cost, traits_);
+    if (out.measured) {
+        measured_.emplace(call, out.seconds);
+    }
+    return out;
+}
+
 void MetaContext::addOp(double seconds) {
     const LaunchCost& cost = traits_.rates->launch(kind_);
     host_ += nanoseconds(cost.host);
@@ -42,6 +54,12 @@ void MetaContext::passFirstUse(LaunchKind kind) {
 
 void MetaContext::addCopy(double seconds) {
     copy_ += nanoseconds(seconds);
+}
+
+void MetaContext::passAgain(const Times& begin, std::int64_t times) {
+    compute_ += (compute_ - begin.compute) * times;
+    copy_ += (copy_ - begin.copy) * times;
+    host_ += (host_ - begin.host) * times;
 }
 
 void MetaContext::joinStreams() {

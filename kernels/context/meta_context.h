@@ -5,9 +5,14 @@
 // The backend that computes nothing and takes no memory: a device profile's allocations and times.
 
 #include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "base/clock.h"
 #include "kernels/core/device_traits.h"
+#include "kernels/core/op.h"
 #include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
@@ -36,10 +41,27 @@ public:
     } ///< ops begin then at the earliest
     const DeviceTraits& traits() const { return traits_; }
 
+    /// Nothing of what happens on it is recorded, so work that repeats itself may be jumped over.
+    void setUnwatched(bool unwatched) { unwatched_ = unwatched; }
+    bool unwatched() const { return unwatched_; }
+    struct Times {
+        base::TimeNs compute = 0, copy = 0, host = 0;
+    };
+    Times times() const { return {compute_, copy_, host_}; }
+    /// Lets the time pass that was needed since `begin`, so many times more.
+    void passAgain(const Times& begin, std::int64_t times);
+
+    /// opSeconds() on this device. Steps repeat their calls, so a measured time is looked up once for calls that move
+    /// and compute the same. `op` is the name that the op itself has.
+    OpSeconds secondsOf(std::string_view op, const Cost& cost);
+
 private:
     DeviceTraits traits_;
+    using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t>; ///< name, class, bytes, FLOPs
+    std::map<Call, double> measured_;
     base::TimeNs compute_ = 0;
     base::TimeNs copy_ = 0;
+    bool unwatched_ = false;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
     LaunchKind kind_ = LaunchKind::Launched;
     std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun

@@ -91,6 +91,23 @@ void refuseGpuOptions(const Experiment& spec) {
     }
 }
 
+/// Where planned times come from, in words.
+std::string_view timesFrom(kernels::RatesFrom rates) {
+    switch (rates) {
+    case kernels::RatesFrom::Shipped:
+        return "measured on this kind of device";
+    case kernels::RatesFrom::Scaled:
+        return "measured on a device like this one, scaled";
+    case kernels::RatesFrom::ThisMachine:
+        return "measured on this machine";
+    case kernels::RatesFrom::Both:
+        return "measured on this machine and on this kind of device";
+    case kernels::RatesFrom::Profile:
+        break;
+    }
+    return "data sheet";
+}
+
 } // namespace
 
 std::uint64_t Run::seed() const {
@@ -223,6 +240,9 @@ void addContextMetrics(const Run& run, kernels::Context& context) {
         std::string profile;
         planTraits(run, &profile);
         metrics[result::kDeviceProfile.key] = profile;
+    }
+    if (context.can().virtualTime) {
+        metrics[result::kTimesFrom.key] = timesFrom(context.traits().ratesFrom);
     }
 }
 

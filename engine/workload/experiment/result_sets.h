@@ -35,8 +35,8 @@ inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSe
                                                                &kSharedBytes,
                                                                &kCubinBytes,
                                                                &kEntries};
-inline constexpr std::array<const ResultField*, 6> kPlanSet{
-    &kFits, &kStepSecondsEstimate, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
+inline constexpr std::array<const ResultField*, 7> kPlanSet{
+    &kFits, &kStepSecondsEstimate, &kTimesFrom, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch, &kMaxBatchLimitedBy};
 inline constexpr std::array<const ResultField*, 15> kAnswerSet{
     &kPromptTokens,          &kIds,           &kText,
     &kFinishReason,          &kFinishReasons, &kLogprobs,

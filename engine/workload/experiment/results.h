@@ -68,6 +68,7 @@ inline constexpr ResultField kEntries{"entries", ResultUnit::List, "entries"};
 
 // Plans
 inline constexpr ResultField kFits{"fits", ResultUnit::Flag, "fits"};
+inline constexpr ResultField kTimesFrom{"times_from", ResultUnit::Text, "times are from"};
 inline constexpr ResultField kStepSecondsEstimate{"step_seconds_estimate", ResultUnit::Seconds, "a step, predicted",
                                                   Better::Less};
 inline constexpr ResultField kMaxContext{"max_context", ResultUnit::Count, "longest context that fits", Better::More};

@@ -49,10 +49,13 @@ std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source
     std::vector<TrainingRow> rows;
     const std::int64_t count = run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
     rows.reserve(static_cast<std::size_t>(std::min(count, kReservedRows)));
+    const std::int64_t length = run.spec.integer("prompt_length");
     for (std::int64_t i = 0; i < count; ++i) {
-        rows.push_back(wholeRow(arbitraryTokens(run.spec.integer("prompt_length"), source.config.vocab, run.seed(),
-                                                static_cast<std::uint32_t>(i)),
-                                i + 1));
+        // A plan holds as much for one token as for another, and random ones take longer than all the rest of it.
+        std::vector<std::int32_t> tokens =
+            run.spec.isPlan() ? std::vector<std::int32_t>(static_cast<std::size_t>(length))
+                              : arbitraryTokens(length, source.config.vocab, run.seed(), static_cast<std::uint32_t>(i));
+        rows.push_back(wholeRow(std::move(tokens), i + 1));
     }
     return rows;
 }

@@ -16,6 +16,8 @@ namespace vitrine::engine {
 
 namespace {
 
+/// Chunks of logits take less of a smaller device, so an experiment may need so much less there.
+constexpr std::uint64_t kLogitsThatShrink = std::uint64_t{1} << 30;
 constexpr std::size_t kMostPaired = 6;   ///< changes that are tried two by two: the pairs of six are fifteen plans
 constexpr std::size_t kMostTooSmall = 3; ///< changes that are shown though they are not enough
 
@@ -155,8 +157,10 @@ std::optional<PlanChange> deviceThatFits(PlanPricer& pricer, const Experiment& p
         return std::nullopt;
     }
     std::vector<std::pair<std::uint64_t, std::string>> larger;
+    const std::uint64_t needed = pricer.price(planned, stop).reserved;
     for (const std::string& name : kernels::deviceProfileNames()) {
-        if (const std::uint64_t bytes = kernels::loadDeviceProfile(name).memoryBytes; bytes > budget) {
+        const std::uint64_t bytes = kernels::loadDeviceProfile(name).memoryBytes;
+        if (bytes > budget && bytes + kLogitsThatShrink >= needed) { // smaller ones need no plan
             larger.emplace_back(bytes, name);
         }
     }
@@ -205,6 +209,11 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
         }
     };
     const auto tryAll = [&](std::vector<PlanChange> changes) {
+        std::vector<Experiment> needed;
+        for (const PlanChange& change : changes) {
+            needed.push_back(edited(planned, change.edits));
+        }
+        pricer.priceAll(needed, stop);
         for (PlanChange& change : changes) {
             change.price = pricer.price(edited(planned, change.edits), stop);
             if (helps(change, before)) {

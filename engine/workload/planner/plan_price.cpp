@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/planner/plan_price.h"
 
+#include <atomic>
+#include <exception>
 #include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json_values.h"
@@ -24,6 +28,7 @@ PlanPrice readPrice(const Json& metrics) {
     out.place = textOf(metrics, result::kPeakAt);
     out.host = countOf(metrics, result::kHostPeakBytes).value_or(0);
     out.seconds = numberOf(metrics, result::kStepSecondsEstimate).value_or(0);
+    out.timesFrom = textOf(metrics, result::kTimesFrom);
     out.contextLimit = static_cast<std::int64_t>(countOf(metrics, result::kKvCacheContextLimit).value_or(0));
     if (const Json* split = valueOf(metrics, result::kPeakByCategory)) {
         for (int i = 0; i < base::kCategoryCount; ++i) {
@@ -39,21 +44,61 @@ PlanPrice readPrice(const Json& metrics) {
 
 } // namespace
 
+void forEachPlan(std::size_t count, const std::function<void(std::size_t)>& work) {
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failed;
+    std::mutex mutex;
+    const auto loop = [&] {
+        try {
+            for (std::size_t i = next++; i < count; i = next++) {
+                work(i);
+            }
+        } catch (...) {
+            next = count; // the others need not begin
+            const std::lock_guard lock(mutex);
+            failed = failed ? failed : std::current_exception();
+        }
+    };
+    if (count > 1) {
+        std::thread second(loop);
+        loop();
+        second.join();
+    } else {
+        loop();
+    }
+    if (failed) {
+        std::rethrow_exception(failed);
+    }
+}
+
 const PlanPrice& PlanPricer::price(const Experiment& experiment, const base::StopToken& stop) {
     base::throwIfStopped(stop);
-    const auto [at, isNew] = prices_.try_emplace(experiment.jsonText());
-    if (!isNew) {
-        return at->second;
+    const std::string key = experiment.jsonText();
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto known = prices_.find(key); known != prices_.end()) {
+            return known->second;
+        }
     }
+    PlanPrice price;
     try {
-        at->second = readPrice(planExperiment(experiment, WorkloadSinks{}, stop));
+        price = readPrice(planExperiment(experiment, WorkloadSinks{}, stop));
     } catch (const base::Cancelled&) {
-        prices_.erase(at);
         throw;
     } catch (const std::exception& error) {
-        at->second.error = error.what();
+        price.error = error.what();
     }
-    return at->second;
+    const std::lock_guard lock(mutex_);
+    return prices_.try_emplace(key, std::move(price)).first->second; // another thread may have been first
+}
+
+void PlanPricer::priceAll(const std::vector<Experiment>& experiments, const base::StopToken& stop) {
+    forEachPlan(experiments.size(), [&](std::size_t i) { price(experiments[i], stop); });
+}
+
+std::size_t PlanPricer::plansMade() const {
+    const std::lock_guard lock(mutex_);
+    return prices_.size();
 }
 
 } // namespace vitrine::engine

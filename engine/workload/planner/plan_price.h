@@ -5,8 +5,11 @@
 // Prices of whole experiments: what each would hold at its peak, where, and how long a step would take.
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/stop.h"
 #include "base/trace.h"
@@ -24,6 +27,7 @@ struct PlanPrice {
     std::string place;             ///< of the peak, "backward layer 23"; empty: not known
     std::uint64_t host = 0;        ///< bytes of host memory
     double seconds = 0;            ///< of a step
+    std::string timesFrom;         ///< what the seconds are priced by: "data sheet", ... (result::kTimesFrom)
     std::int64_t contextLimit = 0; ///< the model's own; 0: not known
 
     bool known() const { return error.empty() && reserved > 0; }
@@ -31,17 +35,25 @@ struct PlanPrice {
     std::int64_t spare() const { return static_cast<std::int64_t>(budget) - static_cast<std::int64_t>(reserved); }
 };
 
-/// Prices experiments and remembers the prices. One thread at a time. What is priced must not change on the disk while
+/// Prices experiments and remembers the prices. Any thread may ask. What is priced must not change on the disk while
 /// the pricer lives.
 class PlanPricer {
 public:
-    /// The price as `vitrine plan` gives it. What cannot be planned has a price with an error. Throws Cancelled.
+    /// The price as `vitrine plan` gives it. What cannot be planned has a price with an error. The price stays where it
+    /// is. Throws Cancelled.
     const PlanPrice& price(const Experiment& experiment, const base::StopToken& stop);
+    /// Prices all of these on several threads, so that price() knows them. Throws Cancelled.
+    void priceAll(const std::vector<Experiment>& experiments, const base::StopToken& stop);
     /// How many plans were made; a remembered price makes none.
-    std::size_t plansMade() const { return prices_.size(); }
+    std::size_t plansMade() const;
 
 private:
+    mutable std::mutex mutex_;
     std::map<std::string, PlanPrice> prices_; ///< by the experiment's text
 };
+
+/// Calls work(i) for each i below `count` on the calling thread and one more. Returns when all are done and throws the
+/// first exception of any. A plan takes one thread from its beginning to its end, so two plans share two cores.
+void forEachPlan(std::size_t count, const std::function<void(std::size_t)>& work);
 
 } // namespace vitrine::engine

@@ -42,13 +42,24 @@ std::vector<WhatIfSet> setsOf(const Experiment& planned, std::size_t& chosen) {
 
 const PlanLine& WhatIfPlanner::lineOf(const Experiment& planned, const base::StopToken& stop) {
     const std::string key = withContext(planned, kContextUnit).jsonText();
-    if (const auto known = lines_.find(key); known != lines_.end()) {
-        return known->second;
+    {
+        const std::lock_guard lock(linesMutex_);
+        if (const auto known = lines_.find(key); known != lines_.end()) {
+            return known->second;
+        }
     }
-    return lines_.emplace(key, planLine(pricer_, planned, stop)).first->second;
+    PlanLine line = planLine(pricer_, planned, stop);
+    const std::lock_guard lock(linesMutex_);
+    return lines_.try_emplace(key, std::move(line)).first->second;
 }
 
 void WhatIfPlanner::addSwitches(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
+    std::vector<Experiment> needed;
+    for (const WhatIfSwitch& one : out.switches) {
+        needed.push_back(edited(planned, {one.spec.on}));
+        needed.push_back(edited(planned, {one.spec.off}));
+    }
+    pricer_.priceAll(needed, stop);
     for (WhatIfSwitch& one : out.switches) {
         const PlanPrice on = pricer_.price(edited(planned, {one.spec.on}), stop);
         const PlanPrice off = pricer_.price(edited(planned, {one.spec.off}), stop);
@@ -60,16 +71,25 @@ void WhatIfPlanner::addSwitches(WhatIf& out, const Experiment& planned, const ba
 }
 
 void WhatIfPlanner::addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found) {
-    for (std::size_t i = out.sets.size(); i-- > 0;) { // the ones that people ask for come first
-        WhatIfSet& set = out.sets[i];
-        const Experiment experiment = edited(planned, set.spec.edits);
-        set.line = lineOf(experiment, stop);
-        addPoint(set.line, pricer_, experiment, out.context, stop);
-        set.lineKnown = true;
+    std::vector<std::size_t> order{out.chosen}; // whose limit is part of the verdict
+    for (std::size_t i = out.sets.size(); i-- > 0;) {
+        if (i != out.chosen) {
+            order.push_back(i);
+        }
+    }
+    std::mutex mutex; // of `out` and of `found`
+    forEachPlan(order.size(), [&](std::size_t which) {
+        const std::size_t i = order[which];
+        const Experiment experiment = edited(planned, out.sets[i].spec.edits);
+        PlanLine line = lineOf(experiment, stop);
+        addPoint(line, pricer_, experiment, out.context, stop);
+        const std::lock_guard lock(mutex);
+        out.sets[i].line = std::move(line);
+        out.sets[i].lineKnown = true;
         if (found) {
             found(out);
         }
-    }
+    });
 }
 
 void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop,
@@ -121,8 +141,13 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     out.context = context;
     out.sets = setsOf(planned, out.chosen);
     out.changed = out.sets.size();
-    for (WhatIfSet& set : out.sets) {
-        set.price = pricer_.price(edited(planned, set.spec.edits), stop);
+    std::vector<Experiment> needed;
+    for (const WhatIfSet& set : out.sets) {
+        needed.push_back(edited(planned, set.spec.edits));
+    }
+    pricer_.priceAll(needed, stop);
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+        out.sets[i].price = pricer_.price(needed[i], stop);
     }
     for (PlanSwitchSpec& spec : planSwitches(planned)) {
         const bool on = isOn(planned, spec);
@@ -135,6 +160,9 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
         found(out);
     }
     addSwitches(out, planned, stop);
+    if (found) {
+        found(out);
+    }
     addLines(out, planned, stop, found);
     addChanges(out, planned, stop, found);
     addGoal(out, planned, stop);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,10 +56,11 @@ struct WhatIf {
 };
 
 /// Prices one experiment after the other and hands over what is known after each part: first the sets, then switches,
-/// longest contexts, changes. One thread. Prices and lines are kept from question to question, so that a slider that
-/// moves costs few plans.
+/// longest contexts, changes. One thread asks; plans are made on two. Prices and lines are kept from question to
+/// question, so that a slider that moves costs few plans.
 class WhatIfPlanner {
 public:
+    /// Called on any thread, one call at a time.
     using Found = std::function<void(const WhatIf& soFar)>;
 
     /// `experiment` need not be a plan. Throws BadInput where it cannot be planned, and Cancelled.
@@ -73,6 +75,7 @@ private:
     void addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
 
     PlanPricer pricer_;
+    std::mutex linesMutex_;
     std::map<std::string, PlanLine> lines_; ///< by the text of the experiment with a fixed context
 };
 

@@ -241,6 +241,10 @@ QString goalText(const engine::WhatIf& answer, const engine::Experiment& experim
                : QObject::tr("No device that is known has the room.");
 }
 
+QString timesFromText(const std::string& from) {
+    return from == "data sheet" ? QObject::tr("from the data sheet") : QObject::tr(from.c_str());
+}
+
 FlatTreePtr planSetTable(const engine::WhatIf& answer) {
     auto out = std::make_shared<FlatTree>();
     out->columns = {{QObject::tr("Set")},
@@ -263,7 +267,8 @@ FlatTreePtr planSetTable(const engine::WhatIf& answer) {
         spareCell.delta = spare < 0 ? 1 : -1;
         const double slope = set.line.slope().reserved;
         row.cells = {
-            FlatCell(QStringLiteral("%1  %2").arg(i + 1).arg(setName(set.spec))),
+            FlatCell(setName(set.spec), QVariant::fromValue<qulonglong>(i + 1),
+                     QStringLiteral("%1 %2").arg(i + 1).arg(setName(set.spec))),
             bytesCell(set.price.reserved),
             std::move(spareCell),
             FlatCell(placeText(set.price.place)),
@@ -280,16 +285,19 @@ FlatTreePtr planSetTable(const engine::WhatIf& answer) {
 FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
     const engine::PlanPrice& price = answer.set().price;
     auto out = std::make_shared<FlatTree>();
-    out->columns = {{QObject::tr("This plan")}, {QObject::tr("set %1").arg(answer.chosen + 1), true}};
+    out->columns = {{QString()}, {QString(), true}};
     const auto off = static_cast<std::uint64_t>(static_cast<double>(price.reserved) * band.share);
     out->nodes.push_back(fact(QObject::tr("Peak"),
                               QObject::tr("%1 \u00B1%2").arg(gibText(price.reserved), bytesText(off)),
                               QString::number(price.reserved)));
     out->nodes.push_back(fact(QObject::tr("of it tensors"), bytesText(price.peak), QString::number(price.peak)));
+    const bool training = answer.sets.front().spec.edits.size() == 3; // a step goes over the whole context
     const double rate = price.seconds > 0 ? static_cast<double>(answer.context) / price.seconds : 0;
-    out->nodes.push_back(fact(QObject::tr("Step time"), secondsText(price.seconds)));
-    if (answer.sets.front().spec.edits.size() == 3) { // a step of training goes over the whole context
-        out->nodes.push_back(fact(QObject::tr("Tokens a second"), countText(std::llround(rate))));
+    const QString step = secondsText(price.seconds);
+    out->nodes.push_back(fact(QObject::tr("Step time"),
+                              training ? QObject::tr("%1, %2 tok/s").arg(step, countText(std::llround(rate))) : step));
+    if (!price.timesFrom.empty()) {
+        out->nodes.push_back(fact(QObject::tr("Times are"), timesFromText(price.timesFrom)));
     }
     out->nodes.push_back(fact(QObject::tr("Host memory"), bytesText(price.host), QString::number(price.host)));
     return out;
@@ -297,8 +305,7 @@ FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
 
 FlatTreePtr planSlopeTable(const engine::WhatIf& answer) {
     auto out = std::make_shared<FlatTree>();
-    out->columns = {{QObject::tr("Bytes a token at the peak")},
-                    {QObject::tr("slope of line %1").arg(answer.chosen + 1), true}};
+    out->columns = {{QString()}, {QString(), true}};
     const engine::PlanSlope slope = answer.set().line.slope();
     if (slope.reserved <= 0) {
         return out;

@@ -6,6 +6,7 @@
 
 #include <QString>
 #include <cstdint>
+#include <string>
 
 #include "engine/workload/planner/what_if.h"
 #include "ui/models/common/flat_tree.h"
@@ -39,6 +40,9 @@ QString longestText(const engine::WhatIfSet& set);
 /// "set 4: 21.03 GiB over", and which device has the room; both empty where nothing is known.
 QString goalFacts(const engine::WhatIf& answer);
 QString goalText(const engine::WhatIf& answer, const engine::Experiment& experiment);
+
+/// "from the data sheet", "measured on this machine": what the plan's times are from.
+QString timesFromText(const std::string& from);
 
 FlatTreePtr planSetTable(const engine::WhatIf& answer);
 FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band);

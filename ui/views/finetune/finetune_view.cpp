@@ -409,6 +409,11 @@ void FinetuneView::takeFolder(const QString& path) {
     showPage(Form);
 }
 
+void FinetuneView::takeData(const QString& path) {
+    showPage(Data);
+    data_->takeFile(path);
+}
+
 void FinetuneView::continueFrom(std::int64_t step, bool branch, const QString& key, const QString& value) {
     const sessions::RunInfo* run = runInfo(shownRun_);
     if (const auto experiment = run != nullptr ? experimentFrom(*run, step, branch) : std::nullopt) {

@@ -47,10 +47,12 @@ public:
     QString find(const QString& text, int direction) override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
+    void takeData(const QString& path) override;
     void activated() override;
 
     Page page() const;
     void showPage(Page page);
+    void showPage(const QString& page) override; ///< "step"
     FinetuneForm* form() const { return form_; }
     DataPage* dataPage() const { return data_; }
     FinetunePanel* panel() const { return panel_; }

@@ -11,15 +11,18 @@
 #include <utility>
 
 #include "ui/models/common/format.h"
+#include "ui/views/planner/plan_curves_place.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/theme.h"
 #include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/plot_frame.h"
+#include "ui/widgets/plots/vector_picture.h"
 
 namespace vitrine::ui {
 
 namespace {
 
-constexpr double kTopAir = 16, kAxisHeight = 20, kNumberBox = 15;
+constexpr double kNumberBox = 15;
 constexpr int kArrowTokens = 128, kPageTokens = 8192;
 
 QPen penOf(std::size_t curve, bool chosen) {
@@ -28,13 +31,9 @@ QPen penOf(std::size_t curve, bool chosen) {
         return {t.accent, 2};
     }
     QPen pen(t.text2, 1.5);
-    const QList<qreal> patterns[] = {{1.5, 1.5}, {4, 2}, {6, 2, 1.5, 2}, {8, 3}};
+    const QList<qreal> patterns[] = {{1.35, 1.35}, {4, 2}, {6, 2, 1.5, 2}, {8, 3}};
     pen.setDashPattern(patterns[curve % std::size(patterns)]);
     return pen;
-}
-
-QString gibOf(double gib) {
-    return QString::number(gib, 'f', 2);
 }
 
 /// "800K", "1.2M"
@@ -70,22 +69,6 @@ void drawSetNumber(QPainter& painter, QPointF at, std::size_t set, bool chosen) 
     drawText(painter, box, Qt::AlignCenter, QString::number(set + 1), chosen ? t.onAccent : t.canvas,
              Theme::instance().font(TypeRole::Axis, true));
 }
-
-/// Where values lie in the widget.
-struct PlanCurves::Place {
-    PlanAxis x;
-    double top = kTopAir, bottom = 0, valueTop = 1;
-
-    Place(const PlanPicture& picture, const QSizeF& size)
-        : x{size.width(), picture.axisTop}, bottom(size.height() - kAxisHeight) {
-        const std::vector<double> ticks = roundTicks(std::max(picture.device, 1e-6), 5);
-        const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
-        valueTop = (std::floor(picture.device / step) + 1) * step; // one step above the device
-        valueTop = valueTop < picture.device * 1.05 ? valueTop + step : valueTop;
-    }
-    double yOf(double gib) const { return bottom - gib / valueTop * (bottom - top); }
-    QRectF plot() const { return {PlanAxis::kLeft, top, x.width - PlanAxis::kLeft - PlanAxis::kRight, bottom - top}; }
-};
 
 PlanCurves::PlanCurves(QWidget* parent) : PicturePlot(tr("Peak memory over context"), parent) {
     setMouseTracking(true);
@@ -155,108 +138,9 @@ void PlanCurves::drawLine(QPainter& painter, const Place& place, std::size_t ind
     painter.drawPolyline(line);
 }
 
-void PlanCurves::drawLimits(QPainter& painter, const Place& place) const {
-    const ThemeTokens& t = themeTokens();
-    const QFont strong = Theme::instance().font(TypeRole::Table, true);
-    const double y = std::floor(place.yOf(picture_.device)) + 0.5;
-    QPen pen(t.bad, 1);
-    pen.setDashPattern({5, 3});
-    painter.setPen(pen);
-    painter.drawLine(QPointF(PlanAxis::kLeft, y), QPointF(place.plot().right(), y));
-    const QString text = tr("device %1").arg(gibOf(picture_.device));
-    drawText(painter, QRectF(place.plot().right() - 160, y + 2, 160, 16), Qt::AlignRight | Qt::AlignVCenter, text,
-             t.bad, strong);
-    for (const PlanCurve& curve : picture_.curves) {
-        if (curve.longest <= 0) {
-            continue;
-        }
-        const double x = place.x.xOf(static_cast<double>(curve.longest));
-        const double at = place.yOf(std::min(curve.at(static_cast<double>(curve.longest)), picture_.device));
-        QPen down(t.line2, 1);
-        down.setDashPattern({2, 3});
-        painter.setPen(down);
-        painter.drawLine(QPointF(std::floor(x) + 0.5, at), QPointF(std::floor(x) + 0.5, place.bottom));
-        painter.setPen(QPen(curve.chosen ? t.accent : t.text2, 1.5));
-        painter.setBrush(t.canvas);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.drawEllipse(QPointF(x, at), 4.5, 4.5);
-        painter.setRenderHint(QPainter::Antialiasing, false);
-        const QString words = countText(curve.longest);
-        const double width = textWidth(words, strong) + 2;
-        const double left = std::max(PlanAxis::kLeft + 2, x - width - 7);
-        drawText(painter, QRectF(left, at - 18, width, 16), Qt::AlignVCenter, words, curve.chosen ? t.accent : t.text1,
-                 strong);
-    }
-}
-
-void PlanCurves::drawName(QPainter& painter, const Place& place, std::size_t index) const {
-    const PlanCurve& curve = picture_.curves[index];
-    if (curve.points.empty()) {
-        return;
-    }
-    // At a height of its own, or, where the line stays below it, at a place of its own.
-    const double share = 0.76 - 0.1 * static_cast<double>(index);
-    const double wanted = picture_.device * share;
-    double low = 0, high = static_cast<double>(place.x.top) * 0.6;
-    for (int i = 0; i < 40; ++i) {
-        const double middle = (low + high) / 2;
-        (curve.at(middle) < wanted ? low : high) = middle;
-    }
-    const QPointF at(place.x.xOf(low) + 8, std::min(place.yOf(curve.at(low)) + 2, place.bottom - 18));
-    const ThemeTokens& t = themeTokens();
-    const QFont font = Theme::instance().font(TypeRole::Table, true);
-    const double width = textWidth(curve.name, font) + 4;
-    if (at.x() + 20 + width < place.plot().right()) {
-        painter.fillRect(QRectF(at.x() - 2, at.y() - 1, width + 26, 18), withAlpha(t.canvas, 0.8));
-        drawText(painter, QRectF(at.x() + 21, at.y() - 1, width, 17), Qt::AlignVCenter, curve.name,
-                 curve.chosen ? t.accent : t.text1, font);
-    }
-    drawSetNumber(painter, at, index, curve.chosen);
-}
-
-void PlanCurves::drawContext(QPainter& painter, const Place& place) const {
-    const ThemeTokens& t = themeTokens();
-    const QFont strong = Theme::instance().font(TypeRole::Table, true), plain = Theme::instance().font(TypeRole::Table);
-    const double x = std::floor(place.x.xOf(static_cast<double>(picture_.context)));
-    if (picture_.context > place.x.top) {
-        return;
-    }
-    plumbline(painter, x, place.top, place.bottom, t.text1);
-    const QString tag = countText(picture_.context);
-    const double width = textWidth(tag, strong) + 16;
-    const double left = std::clamp(x - width / 2, PlanAxis::kLeft, place.plot().right() - width);
-    painter.fillRect(QRectF(left, place.bottom + 1, width, 18), t.text1);
-    drawText(painter, QRectF(left, place.bottom + 1, width, 18), Qt::AlignCenter, tag, t.canvas, strong);
-    for (const PlanCurve& curve : picture_.curves) {
-        const double gib = curve.at(static_cast<double>(picture_.context));
-        if (!curve.chosen || curve.points.empty()) {
-            continue;
-        }
-        const double y = std::max(place.yOf(gib), place.top);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(t.accent);
-        painter.drawEllipse(QPointF(x + 0.5, y), 4, 4);
-        painter.setRenderHint(QPainter::Antialiasing, false);
-        const bool fits = gib <= picture_.device;
-        const QString words = tr("this plan %1").arg(gibOf(gib));
-        const QString spare = (fits ? tr("%1 to spare") : tr("%1 over")).arg(gibOf(std::abs(picture_.device - gib)));
-        const double room = std::max(textWidth(words, strong), textWidth(spare, plain)) + 4;
-        const double at = x + 10 + room < place.plot().right() ? x + 10 : x - 10 - room;
-        const double down = std::clamp(y + 6, place.top, place.bottom - 36);
-        painter.fillRect(QRectF(at - 2, down, room + 2, 34), withAlpha(t.canvas, 0.8));
-        drawText(painter, QRectF(at, down, room, 17), Qt::AlignVCenter, words, t.accent, strong);
-        drawText(painter, QRectF(at, down + 16, room, 17), Qt::AlignVCenter, spare, fits ? t.good : t.bad, plain);
-    }
-}
-
-QImage PlanCurves::picture(const QSizeF& size, double dpr) const {
-    QImage image = plotCanvas(size, dpr, themeTokens().canvas);
-    QPainter painter(&image);
-    if (picture_.curves.empty()) {
-        return image;
-    }
+void PlanCurves::paintPlot(QPainter& painter, const QSizeF& size) const {
     const Place place(picture_, size);
+    LabelPlaces places;
     drawGrid(painter, place);
     painter.save();
     painter.setClipRect(place.plot());
@@ -265,12 +149,29 @@ QImage PlanCurves::picture(const QSizeF& size, double dpr) const {
         drawLine(painter, place, i);
     }
     painter.restore();
-    drawLimits(painter, place);
+    drawLimits(painter, place, places);
+    drawContext(painter, place, places);
     for (std::size_t i = 0; i < picture_.curves.size(); ++i) {
-        drawName(painter, place, i);
+        drawName(painter, place, i, places);
     }
-    drawContext(painter, place);
+}
+
+QImage PlanCurves::picture(const QSizeF& size, double dpr) const {
+    QImage image = plotCanvas(size, dpr, themeTokens().canvas);
+    if (!picture_.curves.empty()) {
+        QPainter painter(&image);
+        paintPlot(painter, size);
+    }
     return image;
+}
+
+QByteArray PlanCurves::svg() const {
+    return vectorPicture(size(), title(), spoken(), [this](QPainter& painter) {
+        painter.fillRect(rect(), themeTokens().canvas);
+        if (!picture_.curves.empty()) {
+            paintPlot(painter, size());
+        }
+    });
 }
 
 void PlanCurves::paintOver(QPainter& painter) {
@@ -284,7 +185,7 @@ QString PlanCurves::wordsAt(double tokens) const {
     QStringList words;
     for (std::size_t i = 0; i < picture_.curves.size(); ++i) {
         if (const double gib = picture_.curves[i].at(tokens); gib > 0) {
-            words << tr("set %1 %2").arg(i + 1).arg(gibOf(gib));
+            words << tr("set %1 %2").arg(i + 1).arg(QString::number(gib, 'f', 2));
         }
     }
     return tr("Context %1: %2 GiB").arg(countText(std::llround(tokens)), words.join(QStringLiteral(", ")));

@@ -5,6 +5,7 @@
 // Peak memory over context: a line for each set of techniques, the device's line, and where they meet. The bars under
 // it share its axis.
 
+#include <QByteArray>
 #include <QPointF>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,8 @@
 #include "ui/widgets/plots/item_plot.h"
 
 namespace vitrine::ui {
+
+class LabelPlaces;
 
 /// A set of techniques as a line.
 struct PlanCurve {
@@ -31,6 +34,9 @@ struct PlanPicture {
     std::int64_t context = 0;
     std::int64_t axisTop = 1; ///< tokens
     double band = 0;          ///< part of the chosen line, on either side
+    /// The curve that is shown at the context beside the chosen one: what changes are offered for. Without one it is
+    /// curves.size().
+    std::size_t beside = 0;
 };
 
 /// The axis of tokens that the curves and the bars share, in the pixels of a widget.
@@ -55,6 +61,7 @@ public:
     void setPicture(PlanPicture picture);
     const PlanPicture& shown() const { return picture_; }
     QImage picture(const QSizeF& size, double dpr) const override;
+    QByteArray svg() const; ///< as it is shown, without the pointer
     QString spoken() const override;
     QSize sizeHint() const override { return {600, 276}; }
 
@@ -72,9 +79,12 @@ private:
     struct Place;
     void drawGrid(QPainter& painter, const Place& place) const;
     void drawLine(QPainter& painter, const Place& place, std::size_t curve) const;
-    void drawLimits(QPainter& painter, const Place& place) const;
-    void drawName(QPainter& painter, const Place& place, std::size_t curve) const;
-    void drawContext(QPainter& painter, const Place& place) const;
+    void paintPlot(QPainter& painter, const QSizeF& size) const;
+    void drawLimits(QPainter& painter, const Place& place, LabelPlaces& places) const;
+    void drawName(QPainter& painter, const Place& place, std::size_t curve, LabelPlaces& places) const;
+    void drawContext(QPainter& painter, const Place& place, LabelPlaces& places) const;
+    void drawPlan(QPainter& painter, const Place& place, LabelPlaces& places) const;
+    void drawBeside(QPainter& painter, const Place& place, LabelPlaces& places) const;
     QString wordsAt(double tokens) const;
 
     PlanPicture picture_;

@@ -15,10 +15,12 @@
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
 #include "ui/views/planner/change_list.h"
+#include "ui/views/planner/plan_budget.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/plan_form.h"
+#include "ui/views/planner/set_delegate.h"
 #include "ui/widgets/base/theme.h"
-#include "ui/widgets/plots/budget_bar.h"
+#include "ui/widgets/forms/named_combo.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
 
@@ -68,26 +70,6 @@ void PlannerView::refresh() {
     if (!answer_) {
         sayWhatIsMissing();
     }
-}
-
-void PlannerView::readPast() {
-    const std::vector<sessions::RunInfo> runs =
-        document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>();
-    const std::vector<sessions::RunId> done = doneRuns(runs);
-    if (pastKnown_ && done == pastIds_) {
-        return;
-    }
-    pastKnown_ = true;
-    pastIds_ = done;
-    pastJob_.start([runs] { return predictedRuns(measuredRuns(runs)); },
-                   [this](std::vector<PastRun> past) {
-                       pastRuns_ = std::move(past);
-                       updateAll();
-                   });
-}
-
-ErrorBand PlannerView::band() const {
-    return errorBand(pastRuns_, draft_.model(), draft_.device());
 }
 
 void PlannerView::takeExperiment(const QString& experimentJson) {
@@ -166,6 +148,7 @@ void PlannerView::take(const WhatIfPtr& answer, double seconds) {
     }
     form_->setAnswer(*answer, axisTop_);
     updateAll();
+    updateBusy();
     if (answer->complete && isVisible()) {
         emit priced(tr("%1 sets and %2 limits priced in %3 s")
                         .arg(answer->sets.size())
@@ -182,7 +165,13 @@ void PlannerView::sayFailure(const QString& error) {
 void PlannerView::updateBusy() {
     const bool shown = job_->busy() && !busyDelay_.isActive();
     cancel_->setVisible(shown);
-    header()->setFacts(shown ? tr("pricing") : QString());
+    const bool sets = answer_ && !answer_->complete;
+    const auto lineMissing = [](const engine::WhatIfSet& set) { return !set.lineKnown; };
+    header()->setFacts(!shown                                            ? QString()
+                       : !sets                                           ? tr("pricing")
+                       : std::ranges::any_of(answer_->sets, lineMissing) ? tr("searching the longest contexts")
+                       : !answer_->changesKnown                          ? tr("searching changes that fit")
+                                                                         : tr("pricing"));
 }
 
 void PlannerView::updateAll() {
@@ -214,7 +203,11 @@ void PlannerView::updateBudget() {
     if (price.reserved > sum) {
         parts.push_back(freeShare(price.reserved - sum));
     }
-    budget_->set(std::move(parts), price.budget, 0, {}, band().share);
+    PlanBudgetPicture picture{std::move(parts), std::max(price.reserved, sum), price.budget, band().share, 0, 0};
+    picture.slope = answer_->set().line.slope().reserved;
+    const double grows = picture.slope * static_cast<double>(answer_->context);
+    picture.fixed = static_cast<std::uint64_t>(std::max(static_cast<double>(picture.reserved) - grows, 0.0));
+    budget_->setPicture(std::move(picture));
     const QString peak =
         QStringLiteral("%1 \u00B1%2")
             .arg(gibText(price.reserved),
@@ -234,6 +227,7 @@ void PlannerView::updateCurves() {
     picture.context = answer_->context;
     picture.axisTop = axisTop_;
     picture.band = band().share;
+    picture.beside = answer_->changed;
     bars_->setPicture(picture);
     curves_->setPicture(std::move(picture));
     QStringList facts;
@@ -247,11 +241,27 @@ void PlannerView::updateCurves() {
 void PlannerView::updateTables() {
     setsTitle_->setText(tr("Sets at %1 tokens").arg(countText(answer_->context)));
     sets_->setTable(planSetTable(*answer_));
+    setLook_->setChosen(static_cast<int>(answer_->chosen));
     sets_->view()->selectRow(static_cast<int>(answer_->chosen));
     facts_->setTable(planFactTable(*answer_, band()));
     const FlatTreePtr slopes = planSlopeTable(*answer_);
     slopes_->setTable(slopes);
     slopes_->setVisible(!slopes->nodes.empty());
+    slopesHead_->setVisible(!slopes->nodes.empty());
+    factsSet_->setText(tr("set %1").arg(answer_->chosen + 1));
+    slopesLine_->setText(tr("slope of line %1").arg(answer_->chosen + 1));
+}
+
+QComboBox* PlannerView::modelChoice() const {
+    return model_;
+}
+
+QComboBox* PlannerView::deviceChoice() const {
+    return device_;
+}
+
+QComboBox* PlannerView::workloadChoice() const {
+    return workload_;
 }
 
 QString PlannerView::verdict() const {
@@ -267,7 +277,7 @@ void PlannerView::updateVerdict() {
                                                     : TextColor::Bad);
     sentence_->setText(this->verdict());
     reason_->setText(verdictReason(answer_->set(), band()));
-    panelHeader_->setTitle(tr("Verdict for %1, %2").arg(device_->currentText(), bytesText(price.budget)));
+    panelFacts_->setText(tr("%1, %2 usable").arg(device_->currentText(), bytesText(price.budget)));
     const bool stops = verdict == PlanVerdict::DoesNotFit;
     stops_->setVisible(stops);
     stops_->setText(price.place.empty() ? tr("The run will stop when memory runs out.")
@@ -305,55 +315,17 @@ void PlannerView::updateGoal() {
     goal_->setText(goalText(*answer_, draft_.experiment()));
 }
 
-void PlannerView::updatePast() {
-    const ErrorBand error = band();
-    if (pastRuns_.empty()) {
-        past_->setSeries({});
-        past_->setMarks({});
-        past_->setAxes(
-            {tr("predicted peak, GiB"), 1, {}, 0},
-            {tr("%"), 4, {{-4, QStringLiteral("\u22124")}, {0, QStringLiteral("0")}, {4, QStringLiteral("+4")}}, -4});
-        past_->setNotes({{{0.05, 0}, tr("No past runs. The band is 3 %."), {}, false, true}});
-        pastFacts_->setText(tr("no past runs"));
-        return;
-    }
-    ChartSeries others, own;
-    others.kind = own.kind = ChartSeries::Kind::Dots;
-    others.width = own.width = 7;
-    others.name = tr("other models and devices");
-    own.name = tr("this model and device");
-    others.color = [](const ThemeTokens& t) { return t.text3; };
-    own.color = [](const ThemeTokens& t) { return t.accent; };
-    double right = 0, high = 1;
-    for (const PastRun& run : pastRuns_) {
-        const bool mine = run.model == draft_.model() && run.device == draft_.device();
-        const QPointF point(static_cast<double>(run.predicted) / kGibibyte, run.error() * 100);
-        (mine ? own : others).points.push_back(point);
-        right = std::max(right, point.x());
-        high = std::max({high, std::abs(point.y()), error.share * 100});
-    }
-    high = std::ceil(high);
-    std::vector<std::pair<double, QString>> ticks;
-    for (const double tick : roundTicks(right * 1.1, 4)) {
-        ticks.emplace_back(tick, QString::number(tick, 'g', 3));
-    }
-    const QString edge = QString::number(high);
-    past_->setAxes(
-        {tr("predicted peak, GiB"), right * 1.1, std::move(ticks), 0},
-        {tr("%"),
-         high,
-         {{-high, QStringLiteral("\u2212") + edge}, {0, QStringLiteral("0")}, {high, QLatin1Char('+') + edge}},
-         -high});
-    past_->setSeries({std::move(others), std::move(own)});
-    past_->setMarks({{Qt::Horizontal, error.share * 100, tr("band \u00B1%1").arg(shareText(error.share))},
-                     {Qt::Horizontal, -error.share * 100, {}}});
-    past_->setNotes({});
-    pastFacts_->setText(pastRuns_.size() == 1 ? tr("1 run") : tr("%1 runs").arg(pastRuns_.size()));
-}
-
 void PlannerView::updateTwin() {
     if (answer_ && header()->tableShown()) {
         twinModel()->setTree(planContextTable(*answer_, axisTop_));
+    }
+}
+
+void PlannerView::clickSet(int set, int column) {
+    constexpr int kWhere = 3;
+    takeSet(set);
+    if (answer_ && column == kWhere && set >= 0 && set < static_cast<int>(answer_->sets.size())) {
+        openStepOf(answer_->sets[static_cast<std::size_t>(set)].price.place);
     }
 }
 

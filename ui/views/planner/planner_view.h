@@ -22,13 +22,15 @@ class QPushButton;
 
 namespace vitrine::ui {
 
-class BudgetBar;
 class ChangeList;
 class Chart;
 class FactTable;
 class LimitBars;
+class NamedCombo;
+class PlanBudget;
 class PlanCurves;
 class PlanForm;
+class SetDelegate;
 
 class PlannerView final : public DocumentView {
     Q_OBJECT
@@ -54,11 +56,12 @@ public:
     FactTable* sets() const { return sets_; }
     ChangeList* changes() const { return changes_; }
     Chart* past() const { return past_; }
-    QComboBox* modelChoice() const { return model_; }
-    QComboBox* deviceChoice() const { return device_; }
-    QComboBox* workloadChoice() const { return workload_; }
+    QComboBox* modelChoice() const;
+    QComboBox* deviceChoice() const;
+    QComboBox* workloadChoice() const;
     QPushButton* startButton() const { return start_; }
     QString verdict() const;
+    PlanBudget* budget() const { return budget_; }
 
 protected:
     void refresh() override;
@@ -91,6 +94,13 @@ private:
     void start();
     void exportTable();
     void exportPicture();
+    void exportCommand();
+    bool writeFile(const QString& path, const QByteArray& bytes);
+    void clickSet(int set, int column);
+    void openStepOf(const std::string& place);
+    void openPast(int series, int point);
+    QString wordsOfPast(int series, int point) const;
+    const PastRun* pastAt(int series, int point) const;
     void readPast();
     bool sayWhatIsMissing();
 
@@ -105,20 +115,23 @@ private:
     std::vector<PastRun> pastRuns_;
     std::vector<sessions::RunId> pastIds_; ///< the finished runs that they are of
     bool pastKnown_ = false;
+    std::vector<std::vector<std::size_t>> pastDots_; ///< of pastRuns_, by series of the plot
     LatestJob<std::vector<PastRun>> pastJob_;
 
-    QComboBox *model_, *device_, *workload_;
+    NamedCombo *model_, *device_, *workload_;
     QPushButton *export_, *cancel_;
     PlanForm* form_;
-    BudgetBar* budget_;
+    PlanBudget* budget_;
     TextLabel *budgetFacts_, *curveFacts_, *barFacts_, *setsTitle_, *pastFacts_;
     PlanCurves* curves_;
     LimitBars* bars_;
     FactTable* sets_;
+    SetDelegate* setLook_;
     Chart* past_;
     QScrollArea* panel_;
     DockHeader* panelHeader_;
-    TextLabel *mark_, *sentence_, *reason_, *stops_;
+    TextLabel *mark_, *sentence_, *reason_, *stops_, *panelFacts_, *factsSet_, *slopesLine_;
+    QWidget* slopesHead_;
     QPushButton *start_, *copy_;
     FactTable *facts_, *slopes_;
     TextLabel *changesTitle_, *changesFacts_, *note_, *goalFacts_, *goal_;

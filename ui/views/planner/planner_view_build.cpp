@@ -14,14 +14,16 @@
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
 #include "ui/views/planner/change_list.h"
+#include "ui/views/planner/plan_budget.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/plan_form.h"
 #include "ui/views/planner/planner_view.h"
+#include "ui/views/planner/set_delegate.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/named_combo.h"
 #include "ui/widgets/forms/number_slider.h"
-#include "ui/widgets/plots/budget_bar.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
 
@@ -95,12 +97,16 @@ PlannerView::PlannerView(const ViewServices& context, QWidget* parent)
 }
 
 void PlannerView::buildHeader() {
-    model_ = header()->addCombo(tr("Model"));
-    model_->setEditable(true);
-    model_->setInsertPolicy(QComboBox::NoInsert);
-    model_->setMinimumContentsLength(22);
-    device_ = header()->addCombo(tr("Device"));
-    workload_ = header()->addCombo(tr("Workload"));
+    const auto addCombo = [this](const QString& name, bool editable) {
+        auto* combo = new NamedCombo(name, editable, this);
+        combo->setMinimumWidth(96); // long names give way before the header is clipped
+        header()->addControl(combo);
+        return combo;
+    };
+    model_ = addCombo(tr("Model"), true);
+    model_->setMinimumContentsLength(18);
+    device_ = addCombo(tr("Device"), false);
+    workload_ = addCombo(tr("Workload"), false);
     model_->addItems(knownModels(context().settingsFile));
     model_->setCurrentText({});
     for (const PlanDevice& device : planDevices()) {
@@ -116,7 +122,8 @@ void PlannerView::buildHeader() {
     setControlHeight(export_, 24);
     auto* menu = new QMenu(export_);
     menu->addAction(tr("Table as CSV"), this, &PlannerView::exportTable);
-    menu->addAction(tr("Curves as PNG"), this, &PlannerView::exportPicture);
+    menu->addAction(tr("Curves as SVG or PNG"), this, &PlannerView::exportPicture);
+    menu->addAction(tr("Command line"), this, &PlannerView::exportCommand);
     export_->setMenu(menu);
     header()->addRightControl(cancel_);
     header()->addRightControl(export_);
@@ -151,7 +158,7 @@ void PlannerView::buildBody() {
     form_ = new PlanForm(body);
     curves_ = new PlanCurves(body);
     bars_ = new LimitBars(body);
-    budget_ = new BudgetBar(false, body);
+    budget_ = new PlanBudget(body);
     auto* budgetPage = new Surface(Surface::Fill::Panel, Surface::None, body);
     auto* budgetRow = new QVBoxLayout(budgetPage);
     budgetRow->setContentsMargins(12, 4, 12, 4);
@@ -184,6 +191,9 @@ void PlannerView::buildBody() {
         change([&](PlanDraft& draft) { draft.edit({on ? spec.on : spec.off}); });
     });
     connect(bars_, &ItemPlot::itemClicked, this, &PlannerView::takeSet);
+    connect(budget_, &PlanBudget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(past_, &Chart::dotClicked, this, &PlannerView::openPast);
+    connect(past_, &Chart::dotHovered, this, [this](int series, int point) { setReadout(wordsOfPast(series, point)); });
     for (PlotWidget* plot : std::initializer_list<PlotWidget*>{curves_, bars_, past_}) {
         connect(plot, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     }
@@ -198,10 +208,16 @@ QWidget* PlannerView::buildTable(QWidget* parent) {
     QVBoxLayout* leftColumn = plainColumn(left);
     TextLabel* tableFacts = nullptr;
     leftColumn->addWidget(sectionHead(tr("Sets"), tableFacts, left, &setsTitle_));
-    tableFacts->setText(tr("a set that does not fit is priced as if the device were larger"));
     sets_ = new FactTable(tr("Sets of techniques at this context"), left);
-    sets_->setNumberWidths({66, 76, 140, 78, 62, 66, 70});
+    sets_->setNumberWidths({66, 76, 160, 78, 56, 66, 66});
+    setLook_ = new SetDelegate(sets_->view());
+    sets_->view()->setItemDelegate(setLook_);
     leftColumn->addWidget(sets_);
+    auto* note = new TextLabel(tr("A set that does not fit is priced as if the device were larger."), TypeRole::Axis,
+                               TextColor::Text3, false, left);
+    note->setElide(true);
+    note->setContentsMargins(12, 6, 12, 4);
+    leftColumn->addWidget(note);
     leftColumn->addStretch(1);
     auto* right = new Surface(Surface::Fill::Canvas, Surface::None, lower);
     QVBoxLayout* rightColumn = plainColumn(right);
@@ -212,7 +228,8 @@ QWidget* PlannerView::buildTable(QWidget* parent) {
     row->addWidget(left, 701);
     row->addWidget(right, 322);
     lower->setFixedHeight(190);
-    connect(sets_->view(), &QTableView::clicked, this, [this](const QModelIndex& index) { takeSet(index.row()); });
+    connect(sets_->view(), &QTableView::clicked, this,
+            [this](const QModelIndex& index) { clickSet(index.row(), index.column()); });
     return lower;
 }
 
@@ -251,14 +268,18 @@ void PlannerView::buildInspector() {
     lines->addWidget(stops_);
     facts_ = new FactTable(tr("This plan"), content);
     slopes_ = new FactTable(tr("Bytes a token at the peak"), content);
-    facts_->setNumberWidth(150);
+    facts_->setNumberWidth(210);
     slopes_->setNumberWidth(120);
+    QWidget* factsHead = sectionHead(tr("This plan"), factsSet_, content);
+    slopesHead_ = sectionHead(tr("Bytes a token at the peak"), slopesLine_, content);
     changes_ = new ChangeList(content);
     note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
     note_->setWordWrap(true);
     note_->setContentsMargins(12, 8, 12, 10);
     column->addWidget(verdict);
+    column->addWidget(factsHead);
     column->addWidget(facts_);
+    column->addWidget(slopesHead_);
     column->addWidget(slopes_);
     column->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, content, &changesTitle_));
     column->addWidget(changes_);
@@ -272,6 +293,8 @@ void PlannerView::buildInspector() {
     column->addStretch(1);
     panel_->setWidget(content);
     panelHeader_ = new DockHeader(tr("Verdict"));
+    panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, panelHeader_);
+    panelHeader_->addControl(panelFacts_);
     connect(start_, &QPushButton::clicked, this, &PlannerView::start);
     connect(copy_, &QPushButton::clicked, this, [this] { perform(QStringLiteral("edit.copy-why")); });
     connect(changes_, &ChangeList::tried, this, &PlannerView::tryChange);

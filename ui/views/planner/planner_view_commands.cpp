@@ -1,11 +1,15 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // What the Planner view does with a plan: runs it, hands out its command line, its table and its picture.
+#include <QBuffer>
 #include <QClipboard>
 #include <QFileDialog>
 #include <QGuiApplication>
 #include <QSaveFile>
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -66,29 +70,71 @@ void PlannerView::exportTable() {
     if (path.isEmpty()) {
         return;
     }
-    QSaveFile file(path);
-    const QByteArray text = asCommaSeparated(*planSetTable(*answer_)).toUtf8();
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
-        showError(tr("%1: %2, choose another place").arg(path, file.errorString()));
-        return;
+    if (writeFile(path, asCommaSeparated(*planSetTable(*answer_)).toUtf8())) {
+        setReadout(tr("The table is in %1").arg(path));
     }
-    setReadout(tr("The table is in %1").arg(path));
+}
+
+bool PlannerView::writeFile(const QString& path, const QByteArray& bytes) {
+    QSaveFile file(path);
+    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit()) {
+        showError(tr("%1: %2, choose another place").arg(path, file.errorString()));
+        return false;
+    }
+    return true;
 }
 
 void PlannerView::exportPicture() {
     if (!answer_) {
         return;
     }
-    const QString path =
-        QFileDialog::getSaveFileName(this, tr("Export the curves"), QStringLiteral("plan.png"), tr("PNG (*.png)"));
+    const QString path = QFileDialog::getSaveFileName(this, tr("Export the curves"), QStringLiteral("plan.svg"),
+                                                      tr("SVG (*.svg);;PNG (*.png)"));
     if (path.isEmpty()) {
         return;
     }
-    if (!curves_->picture(curves_->size(), 2).save(path, "PNG")) {
-        showError(tr("%1: the picture cannot be written, choose another place").arg(path));
-        return;
+    QByteArray bytes;
+    if (path.endsWith(QLatin1String(".png"), Qt::CaseInsensitive)) {
+        QBuffer buffer(&bytes);
+        buffer.open(QIODevice::WriteOnly);
+        curves_->picture(curves_->size(), 2).save(&buffer, "PNG");
+    } else {
+        bytes = curves_->svg();
     }
-    setReadout(tr("The picture is in %1").arg(path));
+    if (writeFile(path, bytes)) {
+        setReadout(tr("The picture is in %1").arg(path));
+    }
+}
+
+void PlannerView::exportCommand() {
+    perform(QStringLiteral("edit.copy-why"));
+}
+
+void PlannerView::openPast(int series, int point) {
+    if (const PastRun* run = pastAt(series, point); run != nullptr && document() != nullptr) {
+        document()->setRunA(run->run);
+        emit openView(QStringLiteral("memory"));
+    }
+}
+
+void PlannerView::openStepOf(const std::string& place) {
+    const auto isSuch = [this](const sessions::RunInfo& run) {
+        const std::optional<engine::Experiment> experiment = engine::Experiment::read(run.specJson);
+        return experiment && !experiment->isPlan() && experiment->workload().name == "finetune" &&
+               textOf(experiment->text("model")) == draft_.model();
+    };
+    const std::vector<sessions::RunInfo> runs =
+        document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>();
+    const sessions::RunInfo* shown = runInfo(runA());
+    const auto other = std::ranges::find_if(runs, isSuch);
+    if (shown != nullptr && isSuch(*shown)) {
+        emit openView(QStringLiteral("finetune/step"));
+    } else if (other != runs.end()) {
+        document()->setRunA(other->id);
+        emit openView(QStringLiteral("finetune/step"));
+    } else {
+        setReadout(tr("%1: no run of this model is in the session that shows it").arg(textOf(place)));
+    }
 }
 
 } // namespace vitrine::ui

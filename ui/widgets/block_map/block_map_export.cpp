@@ -3,10 +3,8 @@
 
 // Whole pictures of the map: for renderings, PNG and SVG. Here tiles are made on the spot.
 
-#include <QBuffer>
 #include <QPainterPath>
 #include <QSaveFile>
-#include <QSvgGenerator>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +12,7 @@
 #include "base/error.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/block_map/block_map_impl.h"
+#include "ui/widgets/plots/vector_picture.h"
 
 namespace vitrine::ui {
 
@@ -169,19 +168,8 @@ QImage BlockMap::picture(double scale) const {
 }
 
 QByteArray BlockMap::svg() const {
-    QBuffer buffer;
-    buffer.open(QIODevice::WriteOnly);
-    QSvgGenerator generator;
-    generator.setOutputDevice(&buffer);
-    generator.setSize(size());
-    generator.setViewBox(QRect(QPoint(), size()));
-    generator.setTitle(impl_->empty() ? title() : impl_->scene.map->name);
-    generator.setDescription(spoken());
-    generator.setResolution(96);
-    QPainter painter(&generator);
-    impl_->paintVectors(painter);
-    painter.end();
-    return buffer.data();
+    return vectorPicture(size(), impl_->empty() ? title() : impl_->scene.map->name, spoken(),
+                         [this](QPainter& painter) { impl_->paintVectors(painter); });
 }
 
 void BlockMap::Impl::paintVectors(QPainter& painter) const {

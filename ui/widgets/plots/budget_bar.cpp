@@ -16,9 +16,10 @@ namespace {
 constexpr int kTallSmall = 16; ///< px; from here on a small bar has hatches and names
 constexpr double kBudgetBarHeight = 34, kBudgetBarTop = 20, kBraces = 30;
 
-/// `free` is where its words may begin; after it, where those of the next may.
-void brace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color, double limit,
-           double& free) {
+} // namespace
+
+void drawBudgetBrace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color,
+                     double limit, double& free) {
     if (x1 - x0 >= 3) {
         painter.fillRect(QRectF(x0, y, 1, 5), color);
         painter.fillRect(QRectF(x1 - 1, y, 1, 5), color);
@@ -31,20 +32,45 @@ void brace(QPainter& painter, double x0, double x1, double y, const QString& tex
     drawText(painter, QRectF(x, y + 7, width + 2, 16), Qt::AlignVCenter, text, color, font);
 }
 
-} // namespace
+void drawBudgetShares(QPainter& painter, const QRectF& bar, const std::vector<BudgetShare>& parts, double scale,
+                      bool unit) {
+    const ThemeTokens& t = themeTokens();
+    const double dpr = deviceRatio(painter);
+    const QFont strong = Theme::instance().font(TypeRole::Table, true), plain = Theme::instance().font(TypeRole::Table);
+    const auto xOf = [&](std::uint64_t bytes) {
+        return bar.left() + std::round(static_cast<double>(bytes) / scale * bar.width());
+    };
+    std::uint64_t at = 0;
+    for (const BudgetShare& part : parts) {
+        const double x0 = xOf(at), x1 = xOf(at + part.bytes);
+        at += part.bytes;
+        if (x1 <= x0) {
+            continue;
+        }
+        const QRectF box(x0, bar.top(), x1 - x0, bar.height());
+        const QString bytes = unit ? bytesText(part.bytes) : gibText(part.bytes);
+        fillCategory(painter, box, part.style, dpr);
+        painter.fillRect(QRectF(x1 - 1, bar.top(), 1, bar.height()), withAlpha(t.canvas, 0.6));
+        if (box.width() >= std::max(textWidth(part.name, strong), textWidth(bytes, plain)) + 14) {
+            drawText(painter, QRectF(x0 + 8, bar.top() + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
+                     part.style.ink, strong);
+            drawText(painter, QRectF(x0 + 8, bar.top() + 17, box.width() - 10, 15), Qt::AlignVCenter, bytes,
+                     part.style.ink, plain);
+        }
+    }
+}
 
 BudgetBar::BudgetBar(bool small, QWidget* parent) : QWidget(parent), small_(small) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     connect(&Theme::instance(), &Theme::changed, this, QOverload<>::of(&QWidget::update));
 }
 
-void BudgetBar::set(std::vector<BudgetShare> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
-                    double band) {
+void BudgetBar::set(std::vector<BudgetShare> parts, std::uint64_t budget, std::uint64_t asked,
+                    const QString& askedName) {
     parts_ = std::move(parts);
     budget_ = budget;
     asked_ = asked;
     askedName_ = askedName;
-    band_ = band;
     held_ = 0;
     QStringList words;
     for (const BudgetShare& part : parts_) {
@@ -109,12 +135,12 @@ void BudgetBar::drawBraces(QPainter& painter, double heldX, double budgetX, doub
     const double missingRoom = missingText.isEmpty() ? 0 : textWidth(missingText, plain) + 12;
     const double freeRoom = freeText.isEmpty() ? 0 : textWidth(freeText, plain) + 12;
     double free = 0; // where the words of the next brace may begin
-    brace(painter, 0, heldX, y, heldText, t.text2, width() - missingRoom - freeRoom, free);
+    drawBudgetBrace(painter, 0, heldX, y, heldText, t.text2, width() - missingRoom - freeRoom, free);
     if (!freeText.isEmpty()) {
-        brace(painter, heldX + 1, budgetX, y, freeText, t.text2, width() - missingRoom, free);
+        drawBudgetBrace(painter, heldX + 1, budgetX, y, freeText, t.text2, width() - missingRoom, free);
     }
     if (!missingText.isEmpty()) {
-        brace(painter, budgetX + 1, neededX, y, missingText, t.bad, width(), free);
+        drawBudgetBrace(painter, budgetX + 1, neededX, y, missingText, t.bad, width(), free);
     }
 }
 
@@ -133,27 +159,7 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     const auto xOf = [&](std::uint64_t bytes) {
         return std::round(static_cast<double>(bytes) / scale * (width() - 1));
     };
-    std::uint64_t at = 0;
-    for (const BudgetShare& part : parts_) {
-        const double x0 = xOf(at), x1 = xOf(at + part.bytes);
-        at += part.bytes;
-        if (x1 <= x0) {
-            continue;
-        }
-        const QRectF box(x0, kBudgetBarTop, x1 - x0, kBudgetBarHeight);
-        fillCategory(painter, box, part.style, dpr);
-        painter.fillRect(QRectF(x1 - 1, kBudgetBarTop, 1, kBudgetBarHeight), withAlpha(t.canvas, 0.6));
-        if (box.width() >= std::max(textWidth(part.name, strong), textWidth(bytesText(part.bytes), plain)) + 14) {
-            drawText(painter, QRectF(x0 + 8, kBudgetBarTop + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
-                     part.style.ink, strong);
-            drawText(painter, QRectF(x0 + 8, kBudgetBarTop + 17, box.width() - 10, 15), Qt::AlignVCenter,
-                     bytesText(part.bytes), part.style.ink, plain);
-        }
-    }
-    if (band_ > 0) {
-        const double width = static_cast<double>(held_) * band_ / scale * (this->width() - 1);
-        painter.fillRect(QRectF(xOf(held_) - width, kBudgetBarTop, 2 * width, kBudgetBarHeight), freeHatch(t, 6, dpr));
-    }
+    drawBudgetShares(painter, QRectF(0, kBudgetBarTop, width() - 1, kBudgetBarHeight), parts_, scale);
     if (asked_ > 0) {
         const QRectF ghost(xOf(held_), kBudgetBarTop, xOf(needed) - xOf(held_), kBudgetBarHeight);
         painter.fillRect(ghost, hatchBrush(Hatch::BackDiagonal, 6, withAlpha(t.bad, 0.75), dpr));

@@ -17,6 +17,16 @@ struct BudgetShare {
     CategoryStyle style;
 };
 
+/// The parts side by side over the width of `bar`, which stands for `scale` bytes, each with its name and bytes where
+/// it has the room. `unit`: "12.40 GiB", else "12.40".
+void drawBudgetShares(QPainter& painter, const QRectF& bar, const std::vector<BudgetShare>& parts, double scale,
+                      bool unit = true);
+
+/// A brace from x0 to x1 with words under it that end before `limit`. They begin after `free`, which becomes where
+/// those of the next may begin.
+void drawBudgetBrace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color,
+                     double limit, double& free);
+
 class BudgetBar final : public QWidget {
     Q_OBJECT
 
@@ -25,9 +35,8 @@ public:
     /// hatches and the names that have room.
     explicit BudgetBar(bool small, QWidget* parent = nullptr);
 
-    /// `asked` 0: nothing failed. `band` is the part by which the sum may be wrong, drawn as a hatch at its end.
-    void set(std::vector<BudgetShare> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
-             double band = 0);
+    /// `asked` 0: nothing failed.
+    void set(std::vector<BudgetShare> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName);
     QSize sizeHint() const override;
     QString spoken() const { return spoken_; }
 
@@ -41,7 +50,6 @@ private:
     std::vector<BudgetShare> parts_;
     std::uint64_t budget_ = 0, asked_ = 0, held_ = 0;
     QString askedName_, spoken_;
-    double band_ = 0;
 };
 
 } // namespace vitrine::ui

@@ -189,7 +189,38 @@ void Chart::stepCursor(int steps) {
     setCursor(stops_[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(at + steps, 0, last))]);
 }
 
+Chart::Dot Chart::dotAt(QPointF position) const {
+    constexpr double kReach = 8; // px
+    Dot best{-1, -1};
+    double nearest = kReach;
+    for (std::size_t i = 0; i < series_.size(); ++i) {
+        for (std::size_t k = 0; series_[i].kind == ChartSeries::Kind::Dots && k < series_[i].points.size(); ++k) {
+            const QPointF away = place(series_[i].points[k]) - position;
+            if (const double distance = std::hypot(away.x(), away.y()); distance < nearest) {
+                nearest = distance;
+                best = {static_cast<int>(i), static_cast<int>(k)};
+            }
+        }
+    }
+    return best;
+}
+
+void Chart::hover(Dot dot) {
+    if (dot != hovered_) {
+        hovered_ = dot;
+        emit dotHovered(dot.first, dot.second);
+    }
+}
+
+void Chart::mousePressEvent(QMouseEvent* event) {
+    PlotWidget::mousePressEvent(event);
+    if (const Dot dot = dotAt(event->position()); event->button() == Qt::LeftButton && dot.first >= 0) {
+        emit dotClicked(dot.first, dot.second);
+    }
+}
+
 void Chart::mouseMoveEvent(QMouseEvent* event) {
+    hover(dotAt(event->position()));
     if (plotArea().adjusted(-4, 0, 4, 0).contains(event->position())) {
         setCursor(valueAt(event->position().x()));
     } else {
@@ -199,6 +230,7 @@ void Chart::mouseMoveEvent(QMouseEvent* event) {
 
 void Chart::leaveEvent(QEvent* event) {
     PlotWidget::leaveEvent(event);
+    hover({-1, -1});
     if (!hasFocus()) {
         setCursor(std::nullopt);
     }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ui/widgets/base/plot_widget.h"
@@ -79,9 +80,12 @@ public:
 
 signals:
     void cursorMoved();
+    void dotClicked(int series, int point); ///< of a series of dots
+    void dotHovered(int series, int point); ///< the pointer came to it; -1: it left
 
 protected:
     void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
@@ -94,6 +98,9 @@ private:
     void build();
     void stepCursor(int steps);
     std::optional<double> nearestStop(double x) const;
+    using Dot = std::pair<int, int>; ///< series and point; -1: none
+    Dot dotAt(QPointF position) const;
+    void hover(Dot dot);
 
     Canvas* canvas_;
     ChartAxis x_, y_;
@@ -103,6 +110,7 @@ private:
     std::vector<double> stops_;
     std::function<QString(double)> words_;
     std::optional<double> cursor_;
+    Dot hovered_{-1, -1};
 };
 
 /// Round numbers from 0 to at or above `top`, at most `lines` of them.
