@@ -178,13 +178,19 @@ void PlannerView::sayFailure(const QString& error) {
 void PlannerView::updateBusy() {
     const bool shown = job_->busy() && !busyDelay_.isActive();
     cancel_->setVisible(shown);
-    const bool sets = answer_ && !answer_->complete;
+    const bool begun = answer_ && !answer_->complete;
     const auto lineMissing = [](const engine::WhatIfSet& set) { return !set.lineKnown; };
-    header()->setFacts(!shown                                            ? QString()
-                       : !sets                                           ? tr("pricing")
-                       : std::ranges::any_of(answer_->sets, lineMissing) ? tr("searching the longest contexts")
-                       : !answer_->changesKnown                          ? tr("searching changes that fit")
-                                                                         : tr("pricing"));
+    QString facts;
+    if (!job_->busy()) {
+        facts = begun ? tr("stopped: not all is known") : QString();
+    } else if (shown && begun && std::ranges::any_of(answer_->sets, lineMissing)) {
+        facts = tr("searching the longest contexts");
+    } else if (shown && begun && !answer_->changesKnown) {
+        facts = tr("searching changes that fit");
+    } else if (shown) {
+        facts = tr("pricing");
+    }
+    header()->setFacts(facts);
 }
 
 void PlannerView::updateAll() {
