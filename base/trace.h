@@ -266,8 +266,9 @@ enum class TrainingMark : std::uint8_t {
     Saved,     ///< a checkpoint was written
     Dropped,   ///< the checkpoint of this step was deleted, because only the latest ones are kept
     Resumed,   ///< the run went on from the checkpoint of this step
+    Answered,  ///< the model answered the fixed prompts; the value is their number
 };
-inline constexpr int kTrainingMarkCount = 4;
+inline constexpr int kTrainingMarkCount = 5;
 
 /// What happened to a training run after one of its steps.
 struct TrainingMarkEvent {

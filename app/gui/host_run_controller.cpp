@@ -104,6 +104,12 @@ void HostRunController::stop() {
     }
 }
 
+void HostRunController::saveCheckpoint() {
+    if (running_) {
+        host_->saveCheckpoint();
+    }
+}
+
 void HostRunController::releaseMemory() {
     if (worker_ != nullptr) {
         worker_->release();

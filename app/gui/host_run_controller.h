@@ -32,6 +32,7 @@ public:
 
     void start(const std::string& experimentJson, const QString& sessionFile) override;
     void stop() override;
+    void saveCheckpoint() override;
     bool running() const override;
     void releaseMemory() override;
     quint64 keptBytes() const override { return keptBytes_; }

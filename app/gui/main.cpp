@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// vitrine-gui [FILE...] [--render DIR [--size WxH] [--views ID,...]]
+// vitrine-gui [FILE...] [--view ID] [--render DIR [--size WxH] [--views ID,...]]
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -15,6 +15,7 @@
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
 #include "app/gui/render.h"
+#include "app/gui/run_choice.h"
 #include "ui/models/common/run_controller.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/base/theme.h"
@@ -38,12 +39,16 @@ struct Options {
                             QStringLiteral("WxH"), QStringLiteral("1440x900")};
     QCommandLineOption views{QStringLiteral("views"), QObject::tr("PNGs of these views only, as batching,kv-cache"),
                              QStringLiteral("ID,...")};
+    QCommandLineOption view{QStringLiteral("view"), QObject::tr("Begin with this view, as fine-tune"),
+                            QStringLiteral("ID")};
 
     explicit Options(QCommandLineParser& parser) : help(parser.addHelpOption()), version(parser.addVersionOption()) {
-        parser.setApplicationDescription(QObject::tr("Opens session files (.vitrine) and model folders."));
-        parser.addPositionalArgument(QStringLiteral("FILE"), QObject::tr("Session file or model folder"),
+        parser.setApplicationDescription(
+            QObject::tr("Opens session files (.vitrine), model folders and rows to train on (.jsonl)."));
+        parser.addPositionalArgument(QStringLiteral("FILE"),
+                                     QObject::tr("Session file, model folder or rows to train on"),
                                      QStringLiteral("[FILE...]"));
-        parser.addOptions({render, size, views});
+        parser.addOptions({render, size, views, view});
     }
 };
 
@@ -91,6 +96,22 @@ bool hasDisplay(const QStringList& words) {
                return word.startsWith(QLatin1String("-platform")) || word.startsWith(QLatin1String("--platform")) ||
                       word.startsWith(QLatin1String("-display")) || word.startsWith(QLatin1String("--display"));
            });
+}
+
+QString viewNames(const vitrine::ui::MainWindow& window) {
+    QStringList names;
+    for (const vitrine::ui::View* view : window.views()) {
+        names << view->id();
+    }
+    return names.join(QStringLiteral(", "));
+}
+
+/// Opens the view, and when the session has been read once, chooses the runs that it shows.
+void beginWith(vitrine::ui::MainWindow& window, const QString& view) {
+    window.openView(view);
+    QObject::connect(
+        window.document(), &vitrine::ui::SessionDocument::opened, &window,
+        [&window, view] { vitrine::app::chooseRuns(*window.document(), view); }, Qt::SingleShotConnection);
 }
 
 int failUsage(const QString& what) {
@@ -149,6 +170,13 @@ int runProgram(int argc, char** argv) {
     vitrine::ui::MainWindow window(&runs, settings, nullptr, &devices);
     for (const QString& file : files) {
         window.openFile(file);
+    }
+    if (const QString view = parser.value(options.view); !view.isEmpty()) {
+        if (window.view(view) == nullptr) {
+            return failUsage(
+                QObject::tr("--view: there is no view \"%1\"; there are: %2").arg(view, viewNames(window)));
+        }
+        beginWith(window, view);
     }
     window.show();
     return QApplication::exec();

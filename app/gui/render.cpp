@@ -12,14 +12,12 @@
 #include <QThread>
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
-#include "engine/workload/experiment/workload_table.h"
+#include "app/gui/run_choice.h"
 #include "profiler/analysis/scope_places.h"
 #include "profiler/timeline/run_timeline.h"
-#include "ui/models/batching/batch_summary.h"
 #include "ui/models/session/session_document.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
@@ -89,59 +87,6 @@ bool savePicture(ui::MainWindow& window, const QString& folder, const QString& s
     }
     say(path);
     return true;
-}
-
-/// The newest run that a view has most to show of; 0 when there is none.
-sessions::RunId newestRun(const ui::SessionDocument& document,
-                          const std::function<bool(const sessions::RunInfo&)>& fits) {
-    const auto& runs = document.runs();
-    const auto found = std::find_if(runs.rbegin(), runs.rend(), fits);
-    return found == runs.rend() ? 0 : found->id;
-}
-
-/// Puts the runs in A and B that make the view's picture: a person would choose them before looking.
-void chooseRuns(ui::SessionDocument& document, const QString& view) {
-    const auto shown = [name = view.toStdString()](const sessions::RunInfo& run) {
-        const engine::Workload* workload = engine::workloadOfRun(run.workload);
-        return workload != nullptr && engine::showsIn(*workload, name);
-    };
-    const auto done = [&shown](const sessions::RunInfo& run) {
-        return run.status == sessions::RunStatus::Done && shown(run);
-    };
-    const auto doneBatch = [&done](const sessions::RunInfo& run) {
-        return done(run) && engine::workloadOfRun(run.workload)->manyAnswers;
-    };
-    sessions::RunId a = newestRun(document, [](const auto&) { return true; });
-    sessions::RunId b = 0;
-    sessions::RunId wanted = 0;
-    if (view == QLatin1String("run")) {
-        wanted = newestRun(document, [&](const auto& run) {
-            return done(run) && engine::findWorkload(run.workload) != nullptr; // no plan
-        });
-    } else if (view == QLatin1String("kernels")) {
-        wanted = newestRun(document,
-                           [&](const auto& run) { return run.metricsJson.find("\"kernels\"") != std::string::npos; });
-        b = wanted == 0 ? 0 : newestRun(document, [&](const auto& run) {
-            return run.id != wanted && run.metricsJson.find("\"kernels\"") != std::string::npos;
-        });
-    } else if (view == QLatin1String("kv-cache")) {
-        wanted = newestRun(document, done);
-    } else if (view == QLatin1String("batching")) {
-        wanted = newestRun(document, [&](const auto& run) {
-            return doneBatch(run) && run.metricsJson.find("\"continuous\"") != std::string::npos;
-        });
-        wanted = wanted != 0 ? wanted : newestRun(document, doneBatch);
-        b = ui::batchPartner(document.runs(), wanted);
-    } else if (view == QLatin1String("load")) {
-        wanted = newestRun(document, done);
-    } else if (view == QLatin1String("mask") || view == QLatin1String("fine-tune")) {
-        wanted = newestRun(document, done);
-        b = wanted == 0 ? 0 : newestRun(document, [&](const auto& run) { return run.id != wanted && done(run); });
-    } else if (view == QLatin1String("compare")) {
-        b = newestRun(document, [&](const auto& run) { return run.id != a && shown(run); });
-    }
-    document.setRunA(wanted != 0 ? wanted : a);
-    document.setRunB(b);
 }
 
 /// Looks at two layers of the run's last traced step and at one op there: a whole run at once is too small to read, and

@@ -51,6 +51,12 @@ Model::~Model() {
     dropLaunched();
 }
 
+void Model::giveBackSteps() {
+    requireNoneLaunched();
+    graphs_.clear();
+    context_.memory().step().giveBack();
+}
+
 void Model::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
     requireNoneLaunched();
     decoder_->setAdapter(weight, adapter);

@@ -197,6 +197,9 @@ public:
     bool launchedAny() const { return !launched_.empty(); }
     /// Waits for all pending steps and drops their results.
     void dropLaunched() noexcept;
+    /// Gives the arena of steps and the captured graphs back; the next step makes them again. REQUIRES that no step is
+    /// pending.
+    void giveBackSteps();
 
     /// Bytes of weights that the decode of one token of one sequence reads: all dense weights, expertsPerToken experts
     /// of each layer, one row of the embedding.

@@ -46,6 +46,8 @@ public:
     /// `prepare` is called before the first pass and before passes that follow a change of the trained tensors, within
     /// the step: what the model computes with is made from them there.
     void setPreparation(std::function<void()> prepare) { prepare_ = std::move(prepare); }
+    /// Calls it where the tensors have changed since, before something else computes with the model.
+    void prepare();
     /// See meanLoss.
     double loss(std::span<const TrainingBatch> batches);
     /// Gives the memory that steps leave for the next step back to the device and the host, before something else
@@ -54,7 +56,6 @@ public:
     const MemoryTechniques& techniques() const { return pass_.techniques(); }
 
 private:
-    void prepare();
     void clearLoss();
     double lossSum();
 

@@ -262,7 +262,9 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     if (virtualDevice == nullptr) {
         return;
     }
-    const OpSeconds time = virtualDevice->secondsOf(op, cost);
+    Cost classed = cost;
+    classed.rateClass = rateClassOf(op, cost.rateClass, copies_);
+    const OpSeconds time = virtualDevice->secondsOf(op, classed);
     if (time.measured) {
         virtualDevice->addOp(time.seconds);
     } else {

@@ -113,6 +113,8 @@ public:
     void joinStreams();
     /// A step begins whose ops reach the device in this way, for the times of a plan. Does nothing in real time.
     void beginVirtualStep(LaunchKind kind);
+    /// Whether all rows of a step are copies of one request, which choose the same experts, for the times of a plan.
+    void expectCopies(bool copies) { copies_ = copies; }
     /// Passes the time that the first steps of this kind take more than later ones, once. Does nothing in real time.
     void passFirstUse(LaunchKind kind);
     /// Advances the clock of ops (or of copies, below) by the time of work that is not run. REQUIRES can().virtualTime.
@@ -145,6 +147,7 @@ private:
     std::unique_ptr<CudaContext> cuda_;
     Capabilities capabilities_;
     DeviceTraits traits_;
+    bool copies_ = false;
     std::unique_ptr<base::Clock> ownClock_;
     const base::Clock* clock_ = nullptr;
     std::unique_ptr<base::TraceSink> ownSink_;

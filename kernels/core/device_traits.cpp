@@ -177,6 +177,9 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.attentionBackwardShareNarrow =
         reader.share("attention_backward_share_narrow", kGpuAttentionBackwardShareNarrow);
     traits.attentionBackwardShareWide = reader.share("attention_backward_share_wide", kGpuAttentionBackwardShareWide);
+    if (value.contains("rates_of")) {
+        traits.ratesOf = reader.text("rates_of");
+    }
     if (!isPath) {
         addOpRates(traits);
     }

@@ -35,6 +35,7 @@ class OpRates;
 enum class RatesFrom : std::uint8_t {
     Profile,     ///< the rates below: nothing was measured op by op
     Shipped,     ///< measured on a device of this kind and shipped with the profile
+    Scaled,      ///< measured on a device of the same architecture, shipped, and scaled by the rates below
     ThisMachine, ///< measured by runs on this machine
     Both         ///< measured by runs on this machine where they had the op, shipped where not
 };
@@ -70,6 +71,7 @@ struct DeviceTraits {
     std::shared_ptr<const OpRates>
         rates; ///< times of ops that were measured; null: none were (kernels/core/op_rates.h)
     RatesFrom ratesFrom = RatesFrom::Profile;
+    std::string ratesOf; ///< id of the profile whose shipped rates are scaled to this device; empty: it has its own
 
     double flops(DType dtype) const;
     /// Of the rate of dense products in this type.

@@ -19,19 +19,25 @@ double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
 }
 
 std::string rateFamily(std::string_view op, RateClass rateClass) {
-    static constexpr std::array<std::string_view, 5> kSuffixes{"", ".narrow", ".wide", ".narrow.bytes", ".wide.bytes"};
+    static constexpr std::array<std::string_view, 6> kSuffixes{
+        "", ".narrow", ".wide", ".narrow.bytes", ".wide.bytes", ".copies"};
     return std::string(op).append(kSuffixes[static_cast<std::size_t>(rateClass)]);
 }
 
-bool hasRateClass(std::string_view op) {
-    return op == "Attention" || op == "FlexAttention" || op == "FlexAttentionBackward";
+RateClass rateClassOf(std::string_view op, RateClass attention, bool copies) {
+    if (op == "Attention" || op == "FlexAttention" || op == "FlexAttentionBackward") {
+        return attention;
+    }
+    return copies && op == "ExpertMlp" ? RateClass::Copies : RateClass::Any;
 }
 
 OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits) {
     if (traits.rates != nullptr) {
-        const std::string family = rateFamily(name, cost.rateClass);
-        if (const auto seconds = traits.rates->seconds(family, cost.bytes(), cost.flops, traits)) {
-            return {*seconds, true};
+        for (const RateClass rateClass : {cost.rateClass, RateClass::Any}) {
+            const std::string family = rateFamily(name, rateClass);
+            if (const auto seconds = traits.rates->seconds(family, cost.bytes(), cost.flops, traits)) {
+                return {*seconds, true};
+            }
         }
     }
     return {rooflineSeconds(cost, traits), false};

@@ -23,16 +23,17 @@ class CudaContext;
 class MetaContext;
 
 /// Calls of one op whose rates differ although they move and compute the same: attention by head dim and by whether
-/// the KV cache holds bytes (FP8, INT8).
-enum class RateClass : std::uint8_t { Any, NarrowHeads, WideHeads, NarrowHeadsOfBytes, WideHeadsOfBytes };
+/// the KV cache holds bytes (FP8, INT8), expert products by whether all requests are copies of one, which choose the
+/// same experts.
+enum class RateClass : std::uint8_t { Any, NarrowHeads, WideHeads, NarrowHeadsOfBytes, WideHeadsOfBytes, Copies };
 constexpr RateClass attentionRateClass(std::int64_t headDim, bool bytesInCache) {
     return headDim > 64 ? (bytesInCache ? RateClass::WideHeadsOfBytes : RateClass::WideHeads)
                         : (bytesInCache ? RateClass::NarrowHeadsOfBytes : RateClass::NarrowHeads);
 }
 /// The name of a family in OpRates: "Attention.wide".
 std::string rateFamily(std::string_view op, RateClass rateClass);
-/// Whether the costs of an op of this name have a class.
-bool hasRateClass(std::string_view op);
+/// The class of an op's calls, of which those of attention have `attention`.
+RateClass rateClassOf(std::string_view op, RateClass attention, bool copies);
 
 /// What an op moves and computes.
 struct Cost {

@@ -156,6 +156,14 @@ void OpRates::join(const OpRates& other) {
     }
 }
 
+void OpRates::scale(const DeviceTraits& from, const DeviceTraits& to) {
+    for (auto& [op, family] : families_) {
+        for (OpCalls& one : family) {
+            one.seconds *= rooflineOf(one.bytes, one.flops, to) / rooflineOf(one.bytes, one.flops, from);
+        }
+    }
+}
+
 void OpRates::overlay(const OpRates& newer) {
     for (const auto& [op, calls] : newer.families_) {
         std::vector<OpCalls>& family = families_.try_emplace(op).first->second;
@@ -278,6 +286,11 @@ std::string ownRatesFile(const DeviceTraits& traits) {
 
 void addOpRates(DeviceTraits& traits) {
     OpRates rates = shippedRates(ratesName(traits));
+    const bool scaled = rates.empty() && !traits.ratesOf.empty() && traits.ratesOf != traits.id;
+    if (scaled) {
+        rates = shippedRates(traits.ratesOf);
+        rates.scale(loadDeviceProfile(traits.ratesOf), traits);
+    }
     const bool hasShipped = !rates.empty();
     bool hasOwn = false;
     try {
@@ -290,6 +303,7 @@ void addOpRates(DeviceTraits& traits) {
     if (!rates.empty()) {
         traits.ratesFrom = hasOwn && hasShipped ? RatesFrom::Both
                            : hasOwn             ? RatesFrom::ThisMachine
+                           : scaled             ? RatesFrom::Scaled
                                                 : RatesFrom::Shipped;
         traits.rates = std::make_shared<const OpRates>(std::move(rates));
     }

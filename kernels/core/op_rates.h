@@ -58,6 +58,8 @@ public:
     void addSteps(LaunchKind kind, const LaunchCost& cost);
     /// add() and addSteps() of all that `other` has.
     void join(const OpRates& other);
+    /// Makes the times of a device with the traits `from` those of `to`, by their roofline times.
+    void scale(const DeviceTraits& from, const DeviceTraits& to);
     /// Takes the calls of `newer` instead of its own that lie within an octave of them.
     void overlay(const OpRates& newer);
 
@@ -83,8 +85,8 @@ private:
 /// base::userCacheFolder(). NAME is the profile's id, for a CPU "cpu-THREADS". Empty: there is no such folder.
 std::string ownRatesFile(const DeviceTraits& traits);
 
-/// Reads the rates shipped with the profile (resources/device-profiles/rates/NAME.json) and those of ownRatesFile into
-/// `traits`. A damaged file of one's own is named in the log and not used.
+/// Reads the rates shipped with the profile (resources/device-profiles/rates/NAME.json), or those of traits.ratesOf
+/// scaled, and those of ownRatesFile into `traits`. A damaged file of one's own is named in the log and not used.
 void addOpRates(DeviceTraits& traits);
 
 } // namespace vitrine::kernels

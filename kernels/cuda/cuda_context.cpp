@@ -393,6 +393,15 @@ void CudaContext::multiply(const DenseProduct& product) {
     state.device->throwIfFaulted();
     if (state.products == nullptr) {
         state.products = std::make_unique<CublasLt>(); // opening the library takes a while: also when prefetching
+        if (state.prefetching) {
+            state.device->launched("cuBLASLt");
+            state.device->check(state.driver().cuMemsetD8Async(state.workspace, 0, state.traits.workspaceBytes,
+                                                               state.device->compute()),
+                                "cuMemsetD8Async");
+            // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as integers
+            state.products->wakeUp(state.device->compute(), reinterpret_cast<void*>(state.workspace),
+                                   state.traits.workspaceBytes);
+        }
     }
     if (state.prefetching || product.m == 0 || product.n == 0) {
         return;

@@ -111,7 +111,7 @@ public:
                 continue;
             }
             step.first = firstOfName_[row->name] == scope;
-            step.own = secondsOf(row->end - row->begin);
+            step.own = own_[scope];
             step.wall = walls_[{row->name, row->tokens}].usual();
             const std::string_view name = timeline_.text(row->name);
             const bool isReplay = device && name == "decode" && !step.first;
@@ -127,6 +127,9 @@ public:
         }
         out.launched = costOf(launched, device);
         out.trained = costOf(trained, device);
+        if (device) {
+            out.launched.step = 0; // a prompt in pieces has no waits; what is left are kernels that are compiled late
+        }
         out.trained.first = 0; // a plan prices one step, and it means a later one
         out.replayed = costOf(replayed, false);
         out.replayed.first = device ? firstDecodes() : 0;
@@ -135,12 +138,16 @@ public:
 
 private:
     void readWalls() {
+        TimeNs before = 0; // steps are launched ahead: what one waits for the one before is not its own
         for (const ScopeRow row : timeline_.scopes().steps()) {
             firstOfName_.try_emplace(row.name, row.id);
             Walls& walls = walls_[{row.name, row.tokens}];
-            if (row.end > row.begin && walls.seconds.size() < kStepsForWall) {
-                walls.seconds.push_back(secondsOf(row.end - row.begin));
+            const TimeNs own = std::max<TimeNs>(0, row.end - std::max(row.begin, before));
+            own_[row.id] = secondsOf(own);
+            if (own > 0 && walls.seconds.size() < kStepsForWall) {
+                walls.seconds.push_back(secondsOf(own));
             }
+            before = std::max(before, row.end);
         }
     }
 
@@ -261,6 +268,7 @@ private:
     ScopePlaces places_;
     std::map<std::uint64_t, TracedStep> steps_;                     ///< by scope
     std::map<std::pair<std::uint32_t, std::int64_t>, Walls> walls_; ///< by name and tokens
+    std::unordered_map<std::uint64_t, double> own_; ///< by step: seconds since it began and the one before had ended
     std::unordered_map<std::uint32_t, std::uint64_t> firstOfName_;
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::vector<double>> calls_;
 };

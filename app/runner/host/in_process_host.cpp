@@ -15,8 +15,8 @@
 #include "app/runner/machine/environment.h"
 #include "app/runner/recording/gpu_profiling.h"
 #include "app/runner/recording/run_prediction.h"
-#include "app/runner/recording/run_rates.h"
 #include "app/runner/recording/run_profiles.h"
+#include "app/runner/recording/run_rates.h"
 #include "app/runner/recording/run_recording.h"
 #include "base/clock.h"
 #include "base/json_values.h"
@@ -181,6 +181,7 @@ public:
         const std::lock_guard lock(mutex_);
         stop_.request_stop();
     }
+    void saveCheckpoint() override { saveWanted_ = true; }
     bool running() const override { return running_; }
     RunOutcome wait() override {
         join();
@@ -211,7 +212,7 @@ private:
     std::unique_ptr<kernels::KeptState> kept_; ///< null: nothing is kept
     engine::RequestFeed* feed_;                ///< null: none
     bool keptInUse_ = false, releaseAfter_ = false;
-    std::atomic<bool> running_ = false;
+    std::atomic<bool> running_ = false, saveWanted_ = false;
     std::thread thread_;
     /// What a run reports to; it never throws.
     const RunMessageSink sink_ = [this](const json& message) { tell(message); };
@@ -265,6 +266,7 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
         keptInUse_ = true;
         token = stop_.get_token();
     }
+    saveWanted_ = false;
     running_ = true;
     try {
         thread_ = std::thread([this, experiment, token] { work(experiment, token); });
@@ -318,6 +320,7 @@ json InProcessHost::execute(const engine::Experiment& experiment, const base::St
     sinks.kept = kept_.get();
     sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
     sinks.feed = feed_;
+    sinks.saveWanted = [this] { return saveWanted_.exchange(false); };
     const bool serves = experiment.workload().servesClients;
     // Planning a long batch would report millions of tokens, so tokens are not reported.
     if ((heard_ && !serves) || recording_ != nullptr) {

@@ -54,6 +54,8 @@ public:
     virtual void start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) = 0;
     /// Asks the run to stop; it ends soon, saved, with Status::Cancelled.
     virtual void stop() = 0;
+    /// Asks a run that writes checkpoints to write one after its present step. Others ignore it.
+    virtual void saveCheckpoint() = 0;
     virtual bool running() const = 0;
     /// Waits for the end. Returns the outcome of the last run.
     virtual RunOutcome wait() = 0;

@@ -202,6 +202,7 @@ public:
 
     void start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) override;
     void stop() override { sendToWorker({{"type", "stop"}}); }
+    void saveCheckpoint() override { sendToWorker({{"type", "save"}}); }
     void release() override { sendToWorker({{"type", "release"}}); }
     bool running() const override { return running_; }
     RunOutcome wait() override {

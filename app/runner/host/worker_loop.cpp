@@ -58,6 +58,8 @@ public:
         }
         if (type == "stop") {
             host_->stop();
+        } else if (type == "save") {
+            host_->saveCheckpoint();
         } else if (type == "release") {
             host_->release();
         } else if (type == "run") {

@@ -5,6 +5,7 @@
 // The inside of `vitrine worker`: runs experiments that come as JSON lines and answers with the messages of run_host.h.
 //
 // Lines in: {"type": "run", "experiment": {...}, "session": "FILE"} | {"type": "stop"} | {"type": "quit"} |
+// {"type": "save"}: a checkpoint after the present step |
 // {"type": "release"}: gives back what is kept for the next run.
 // Lines out: the messages of a run; {"type": "refused", "kind", "error"} for a run that could not start.
 // The end of the input means that the owner is gone: the run is stopped and saved, and the worker ends.

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "engine/workload/common/run_setup.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "kernels/core/backend.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/cuda/cuda_context.h"
@@ -63,13 +64,17 @@ kernels::RateClass attentionOf(const engine::Experiment& experiment) {
     return kernels::attentionRateClass(headDim, cache == "fp8" || cache == "int8");
 }
 
+bool repeatsPrompt(const engine::Experiment& experiment) {
+    return experiment.workload().name == "generate" && experiment.maybeInteger("batch").value_or(1) > 1;
+}
+
 } // namespace
 
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention) {
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention, bool copies) {
     const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
     kernels::OpRates rates;
     for (const profiler::OpCalls& calls : measured.calls) {
-        const kernels::RateClass rateClass = kernels::hasRateClass(calls.op) ? attention : kernels::RateClass::Any;
+        const kernels::RateClass rateClass = kernels::rateClassOf(calls.op, attention, copies);
         rates.add(kernels::rateFamily(calls.op, rateClass),
                   {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
                    static_cast<double>(calls.calls)});
@@ -97,7 +102,7 @@ void keepOpRates(const engine::Experiment& experiment, const std::string& sessio
             return;
         }
         kernels::OpRates rates = kernels::OpRates::read(file);
-        rates.join(ratesOf(*timeline, attentionOf(experiment)));
+        rates.join(ratesOf(*timeline, attentionOf(experiment), repeatsPrompt(experiment)));
         if (rates.empty()) {
             return;
         }

@@ -14,8 +14,9 @@
 
 namespace vitrine::app {
 
-/// The rates that a recorded run measured. `attention`: the class of its calls of attention.
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention);
+/// The rates that a recorded run measured. `attention`: the class of its calls of attention. `copies`: its
+/// requests are copies of one.
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention, bool copies);
 
 /// Joins what `run` of the session file measured with the rates that this machine keeps (kernels::ownRatesFile). Does
 /// nothing for plans, for runs with other kernels than the program's own, and for very long runs, whose short

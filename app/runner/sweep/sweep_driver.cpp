@@ -88,12 +88,7 @@ void SweepDriver::resume(const engine::SweepPlan& plan) {
         }
     }
     for (const std::int64_t number : interrupted) {
-        QueuedRun* run = queue_.find(number);
-        // It begins again: what it reported belongs to the run that was interrupted.
-        run->evaluations.clear();
-        run->loss.reset();
-        run->step = 0;
-        queue_.release(number);
+        engine::goOn(queue_, number, engine::fromLastCheckpoint(queue_.find(number)->spec));
     }
     keep();
 }

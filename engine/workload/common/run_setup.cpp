@@ -96,6 +96,8 @@ std::string_view timesFrom(kernels::RatesFrom rates) {
     switch (rates) {
     case kernels::RatesFrom::Shipped:
         return "measured on this kind of device";
+    case kernels::RatesFrom::Scaled:
+        return "measured on a device like this one, scaled";
     case kernels::RatesFrom::ThisMachine:
         return "measured on this machine";
     case kernels::RatesFrom::Both:

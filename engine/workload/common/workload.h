@@ -70,6 +70,8 @@ struct WorkloadSinks {
     /// metrics of the part that ends. Everything that was reported before that call belongs to the part that ends.
     std::function<bool()> partIsFull;
     std::function<void(const nlohmann::json& metrics)> nextPart;
+    /// Between two training steps: whether somebody wants a checkpoint now. Says it once.
+    std::function<bool()> saveWanted;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
     std::function<void(std::string_view name, double value)> metric;
     /// A part of the metrics that views need while the run goes on: "kv_cache".

@@ -236,6 +236,7 @@ inline constexpr ResultField kLearningRates{"learning_rates", ResultUnit::List, 
 inline constexpr ResultField kAuxLosses{"aux_losses", ResultUnit::List, "load-balancing losses"};
 inline constexpr ResultField kEvalLosses{"eval_losses", ResultUnit::List, "validation losses"};
 inline constexpr ResultField kEvalSteps{"eval_steps", ResultUnit::List, "steps of validation"};
+inline constexpr ResultField kAnswers{"answers", ResultUnit::Data, "answers to fixed prompts"};
 inline constexpr ResultField kStepSeconds{"step_seconds", ResultUnit::List, "times of steps"};
 inline constexpr ResultField kTokens{"tokens", ResultUnit::Count, "tokens trained on in this run"};
 inline constexpr ResultField kCheckpointsOnDevice{"checkpoints_on_device", ResultUnit::Count,

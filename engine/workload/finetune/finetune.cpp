@@ -104,6 +104,15 @@ constexpr std::array kFinetuneOptions = {
                "Evaluate the validation rows every so many steps; 0: never"},
     OptionSpec{"save_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",
                "Write a checkpoint into output every so many steps; 0: never"},
+    OptionSpec{"sample_prompts", OptionType::TextList, "", "", 0, 0, "", "", "Run",
+               "Prompts that the model answers while it trains: a text, or a .jsonl file with prompt or messages in "
+               "each line",
+               0, false, true},
+    OptionSpec{"sample_every", OptionType::Integer, "0", "", 0, kMaxCount, "", "steps", "Run",
+               "Answer the sample prompts every so many steps, and before the first and after the last one; 0: only "
+               "then"},
+    OptionSpec{"sample_tokens", OptionType::Integer, "64", "", 1, 65536, "", "tokens", "Run",
+               "Tokens of an answer to a sample prompt at most"},
     OptionSpec{"keep_checkpoints", OptionType::Integer, "0", "", 0, kMaxCount, "", "", "Run",
                "How many of the latest checkpoints stay in output; 0: all"},
     OptionSpec{"overwrite", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
@@ -200,6 +209,9 @@ void checkFinetune(const Experiment& experiment, const std::string& name) {
         if (experiment.text("merge") != "none") {
             failOption(name, "output", "missing; name the folder that the merged model goes to");
         }
+    }
+    if (experiment.integer("sample_every") > 0 && experiment.texts("sample_prompts").empty()) {
+        failOption(name, "sample_every", "there is nothing to answer; give sample_prompts");
     }
     if (experiment.text("method") == "full" && experiment.text("merge") != "none") {
         failOption(name, "merge", "is for adapters; method full has none");

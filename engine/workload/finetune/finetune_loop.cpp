@@ -50,7 +50,7 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
       trainer_(model.model(), model.state(),
                memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch()),
                {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
-      rate_(learningRate(run, data.steps())), steps_(data.steps()) {
+      rate_(learningRate(run, data.steps())), prompts_(run, source, model.model(), data.steps()), steps_(data.steps()) {
     if (MergedWeights* merged = model.merged()) {
         trainer_.setPreparation([merged] { merged->refresh(); });
     }
@@ -95,12 +95,19 @@ void FinetuneLoop::steps() {
     const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
     const std::int64_t evalEvery = run_.spec.integer("eval_every");
     const std::int64_t saveEvery = run_.spec.integer("save_every");
+    if (!prompts_.empty() && !prompts_.answered(first_ - 1)) {
+        answer(first_ - 1);
+    }
     for (std::int64_t number = first_; number <= steps_; ++number) {
         step(number);
         if (evalEvery > 0 && (number % evalEvery == 0 || number == steps_)) {
             evaluate(number);
         }
-        if (saveEvery > 0 && number % saveEvery == 0) {
+        if (prompts_.due(number)) {
+            answer(number);
+        }
+        const bool asked = run_.sinks.saveWanted && run_.sinks.saveWanted() && run_.spec.has("output");
+        if (asked || (saveEvery > 0 && number % saveEvery == 0)) {
             save(number);
         }
     }
@@ -200,10 +207,26 @@ void FinetuneLoop::evaluate(std::int64_t number) {
     model_.model().context().tracer().counter("eval_loss", evalLosses_.back());
 }
 
+void FinetuneLoop::answer(std::int64_t number) {
+    kernels::Context& context = model_.model().context();
+    const base::TimeNs begin = context.tracer().now();
+    trainer_.prepare();
+    prompts_.answer(number);
+    mark(base::TrainingMark::Answered, begin, number, static_cast<double>(prompts_.size()));
+    if (run_.sinks.fact && context.can().computesValues) {
+        run_.sinks.fact(result::kAnswers.key, prompts_.answers());
+    }
+}
+
 void FinetuneLoop::save(std::int64_t number) {
     const base::TimeNs begin = model_.model().context().tracer().now();
-    const Json progress = {{"losses", losses_},         {"grad_norms", norms_},       {"aux_losses", auxLosses_},
-                           {"learning_rates", rates_},  {"eval_losses", evalLosses_}, {"eval_steps", evalSteps_},
+    const Json progress = {{"losses", losses_},
+                           {"grad_norms", norms_},
+                           {"aux_losses", auxLosses_},
+                           {"learning_rates", rates_},
+                           {"eval_losses", evalLosses_},
+                           {"eval_steps", evalSteps_},
+                           {"answers", prompts_.answers()},
                            {"spec", run_.spec.toJson()}};
     const std::string output = run_.spec.text("output");
     writeTrainingCheckpoint(output, number, model_.model().context(), model_.state(), progress, {});
@@ -236,6 +259,7 @@ void FinetuneLoop::resume() {
     numbers("learning_rates", rates_);
     numbers("eval_losses", evalLosses_);
     numbers("eval_steps", evalSteps_);
+    prompts_.resume(progress.value("answers", Json::array())); // which a checkpoint of a run without prompts lacks
     first_ = progress.at("step").get<std::int64_t>() + 1;
     if (first_ > steps_) {
         throw base::BadInput(
@@ -277,6 +301,9 @@ void FinetuneLoop::addMetrics() {
         metrics[result::kAuxLosses.key] = auxLosses_;
         metrics[result::kEvalLosses.key] = evalLosses_;
         metrics[result::kEvalSteps.key] = evalSteps_;
+        if (!prompts_.empty()) {
+            metrics[result::kAnswers.key] = prompts_.answers();
+        }
     }
     metrics[result::kStepSeconds.key] = stepSeconds_;
     double seconds = 0;

@@ -18,6 +18,7 @@
 #include "engine/training/rounded_weights.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
+#include "engine/workload/finetune/fixed_prompts.h"
 
 namespace vitrine::engine {
 
@@ -71,6 +72,7 @@ private:
     void steps();
     void step(std::int64_t number);
     void evaluate(std::int64_t number);
+    void answer(std::int64_t number);
     void save(std::int64_t number);
     void resume();
     void openMetricFiles();
@@ -88,6 +90,7 @@ private:
     FinetuneData& data_;
     Trainer trainer_;
     LearningRate rate_;
+    FixedPrompts prompts_;
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;

@@ -142,6 +142,7 @@ private:
             if (details != nullptr) {
                 addKvMetrics(*details, model.config(), generate.cache);
             }
+            context.expectCopies(requests.size() > 1 && run_.spec.real("temperature") <= 0);
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
             attempt.roofline = decodeRoofline(model, attempt.report, generate);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json_values.h"
+#include "engine/training/training_checkpoint.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/planner/plan_changes.h"
@@ -143,6 +144,36 @@ QueuePrice priceQueued(const Experiment& experiment, const Experiment& plan, Pla
         out.error = error.what();
     }
     return out;
+}
+
+std::optional<std::string> fromLastCheckpoint(const std::string& spec) {
+    auto experiment = Experiment::read(spec);
+    if (!experiment || !takesOption(*experiment, "resume") || experiment->text("output").empty()) {
+        return std::nullopt;
+    }
+    try {
+        experiment->set("resume", findTrainingCheckpoint(experiment->text("output")));
+    } catch (const base::BadInput&) {
+        return std::nullopt; // it had not written any
+    }
+    return experiment->jsonText();
+}
+
+void goOn(RunQueue& queue, std::int64_t number, const std::optional<std::string>& fromCheckpoint) {
+    QueuedRun* run = queue.find(number);
+    if (run == nullptr || run->state != QueueState::Paused) {
+        return;
+    }
+    if (fromCheckpoint) {
+        const std::optional<QueuePrice> price = run->price; // it holds what it held
+        queue.edit(number, *fromCheckpoint);
+        run->price = price;
+    } else {
+        run->evaluations.clear();
+        run->loss.reset();
+        run->step = 0;
+    }
+    queue.release(number);
 }
 
 } // namespace vitrine::engine

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a run of the queue reports while it works and when it ends, and what it is planned to take.
+// What a run of the queue reports while it works and when it ends, what it is planned to take, and where it goes on.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,12 @@ void takeResults(QueuedRun& run, std::string_view metricsJson);
 /// Where it does not fit, the nearest change is searched: single changes, then pairs, by time. Throws Cancelled.
 QueuePrice priceQueued(const Experiment& experiment, const Experiment& plan, PlanPricer& pricer,
                        const base::StopToken& stop);
+
+/// A training run as JSON that goes on from the latest checkpoint of its output folder; nothing where there is none.
+std::optional<std::string> fromLastCheckpoint(const std::string& spec);
+
+/// An interrupted run waits again: with the experiment that fromLastCheckpoint() gave, or from its beginning, without
+/// what it had reported.
+void goOn(RunQueue& queue, std::int64_t number, const std::optional<std::string>& fromCheckpoint);
 
 } // namespace vitrine::engine

@@ -125,6 +125,7 @@ public:
     bool end(std::int64_t number, QueueState state, const std::string& reason, std::int64_t nowMs);
     void pauseAfterRun(bool on); ///< without a run it pauses at once
     bool pausesAfterRun() const { return pauseAfterRun_; }
+    void pause(std::string reason); ///< at once; a sentence, or nothing to say
     void resume();
     bool paused() const { return paused_; }
     const std::string& pauseReason() const { return pauseReason_; }
@@ -152,7 +153,6 @@ public:
 
 private:
     bool become(QueuedRun& run, QueueState state);
-    void pause(std::string reason);
 
     std::vector<QueuedRun> runs_;
     std::map<std::string, SweepPlan, std::less<>> sweeps_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <cublasLt.h>
 #include <fmt/format.h>
@@ -255,6 +256,21 @@ void CublasLt::multiply(const CudaContext::DenseProduct& product, CUstream strea
                                     product.x, plan->x.get(), beta, product.out, plan->out.get(), product.out,
                                     plan->out.get(), &plan->algorithm, workspace, workspaceBytes, stream),
           "product");
+}
+
+void CublasLt::wakeUp(CUstream stream, void* memory, std::uint64_t bytes) {
+    constexpr std::int64_t kSize = 256;
+    constexpr std::uint64_t kTensor = kSize * kSize * 2;
+    if (bytes < 4 * kTensor) {
+        return;
+    }
+    auto* const first = static_cast<std::byte*>(memory);
+    CudaContext::DenseProduct product;
+    product.x = first;
+    product.weight = first + kTensor;
+    product.out = first + 2 * kTensor;
+    product.m = product.n = product.k = product.xStride = product.weightStride = product.outStride = kSize;
+    multiply(product, stream, first + 3 * kTensor, bytes - 3 * kTensor);
 }
 
 } // namespace vitrine::kernels

@@ -24,6 +24,10 @@ public:
     void multiply(const CudaContext::DenseProduct& product, CUstream stream, void* workspace,
                   std::uint64_t workspaceBytes);
 
+    /// Launches a tiny product whose tensors lie in `memory`. The first product of a process takes some 80 ms longer
+    /// than later ones, because the library loads its kernels then; so it had better be none that somebody waits for.
+    void wakeUp(CUstream stream, void* memory, std::uint64_t bytes);
+
 private:
     struct State;
     std::unique_ptr<State> state_;

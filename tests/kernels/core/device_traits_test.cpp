@@ -44,6 +44,18 @@ TEST(DeviceTraits, FeaturesFollowTheArchitecture) {
     EXPECT_FALSE(featuresOf("y").kernelScratch);
 }
 
+TEST(DeviceTraits, ADeviceIsKnownByTheWordsOfItsName) {
+    EXPECT_EQ(profileOfDevice("NVIDIA H200"), "h200");
+    EXPECT_EQ(profileOfDevice("NVIDIA H100 80GB HBM3"), "h100-80gb");
+    EXPECT_EQ(profileOfDevice("NVIDIA A100-SXM4-80GB"), "a100-80gb");
+    EXPECT_EQ(profileOfDevice("NVIDIA A100-PCIE-40GB"), "a100-40gb");
+    EXPECT_EQ(profileOfDevice("Tesla T4"), "t4");
+    EXPECT_EQ(profileOfDevice("NVIDIA L4"), "l4");
+    for (const char* other : {"", "NVIDIA", "NVIDIA H100 PCIe", "NVIDIA L40S", "NVIDIA GeForce RTX 4080"}) {
+        EXPECT_EQ(profileOfDevice(other), "") << other;
+    }
+}
+
 TEST(DeviceTraits, BadProfilesNameFileAndField) {
     const std::string path = testing::TempDir() + "/bad-profile.json";
     std::ofstream(path) << R"({"name": "x", "arch": "y", "memory_bytes": "much"})";

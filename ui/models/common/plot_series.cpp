@@ -93,6 +93,23 @@ std::optional<std::pair<double, double>> PlotSeries::span(TimeRange range) const
     return all.span();
 }
 
+std::optional<std::pair<double, double>> PlotSeries::usualSpan(TimeRange range) const {
+    std::vector<double> values;
+    for (std::size_t i = before(range.begin); i < size() && places_[i] <= range.end; ++i) {
+        if (std::isfinite(values_[i])) {
+            values.push_back(values_[i]);
+        }
+    }
+    if (values.empty()) {
+        return std::nullopt;
+    }
+    const auto out = static_cast<std::ptrdiff_t>(values.size() / 100);
+    std::nth_element(values.begin(), values.begin() + out, values.end());
+    const double low = values[static_cast<std::size_t>(out)];
+    std::nth_element(values.begin(), values.end() - 1 - out, values.end());
+    return std::pair(low, values[values.size() - 1 - static_cast<std::size_t>(out)]);
+}
+
 std::optional<std::size_t> PlotSeries::nearest(base::TimeNs place) const {
     if (empty()) {
         return std::nullopt;

@@ -41,6 +41,9 @@ public:
     /// Least and largest of the finite values in a stretch; nothing where there is none.
     std::optional<std::pair<double, double>> span(TimeRange range) const;
     std::optional<std::pair<double, double>> span() const { return span_; } ///< of all
+    /// Between the 1st and the 99th percentile of the finite values in a stretch, so that a few that lie far away do
+    /// not make the others flat; nothing where there is none.
+    std::optional<std::pair<double, double>> usualSpan(TimeRange range) const;
     /// The index of the value that lies nearest; nothing in an empty series.
     std::optional<std::size_t> nearest(base::TimeNs place) const;
 

@@ -47,6 +47,8 @@ public:
     virtual void start(const std::string& experimentJson, const QString& sessionFile) = 0;
     virtual void stop() = 0;
     virtual bool running() const = 0;
+    /// Asks a training run that goes on to write a checkpoint after its present step.
+    virtual void saveCheckpoint() {}
 
     /// Gives back what runs have left on the device for the next one; of a run in progress at its end.
     virtual void releaseMemory() {}

@@ -131,6 +131,18 @@ StackModelPtr stepStack(const StepSide& side, const profiler::PhaseMap* phases, 
     return model;
 }
 
+std::optional<profiler::MemoryColumn> stepPeak(const StepSide& side, const profiler::PhaseMap* phases) {
+    profiler::MemoryColumn peak = side.anatomy.peak;
+    if (peak.maxTotal == 0) {
+        return std::nullopt;
+    }
+    peak.maxTime -= side.anatomy.begin;
+    if (phases != nullptr) {
+        peak.maxTime = phases->timeInA(peak.maxTime);
+    }
+    return peak;
+}
+
 TimeRange firstDetail(const profiler::StepAnatomy& step) {
     const auto backward = std::ranges::find(step.phases, profiler::TrainingPhase::Backward, &profiler::StepPhase::kind);
     if (backward == step.phases.end() || backward->items == 0) {

@@ -53,6 +53,10 @@ std::optional<std::int64_t> highestStep(const profiler::RunTimeline& timeline);
 /// time; null: the side is A, or both run from 0.
 StackModelPtr stepStack(const StepSide& side, const profiler::PhaseMap* phases, const AxisMap& axis, int columns);
 
+/// The peak of a side with its place on the axis of A's step, as stepStack() draws it; nothing where no memory was
+/// recorded.
+std::optional<profiler::MemoryColumn> stepPeak(const StepSide& side, const profiler::PhaseMap* phases);
+
 /// The first range that the detail shows, counted from the begin of the step: the last chunks of the loss and the first
 /// three layers of the backward pass.
 TimeRange firstDetail(const profiler::StepAnatomy& step);

@@ -99,6 +99,9 @@ std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& in
             run->clip_ = clip;
         }
         run->evalEvery_ = spec->maybeInteger("eval_every").value_or(0);
+        run->keep_ = spec->maybeInteger("keep_checkpoints").value_or(0);
+        run->sampleEvery_ = spec->maybeInteger("sample_every").value_or(0);
+        run->asks_ = info.workload == "finetune" && !spec->texts("sample_prompts").empty();
     }
     if (const auto total = lastCount(timeline, "training_steps")) {
         run->total_ = static_cast<std::int64_t>(*total);
@@ -112,6 +115,7 @@ std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& in
                                        : std::vector<base::TrainingStepEvent>(recorded.begin(), recorded.end()),
                    std::clamp(smoothing, 0.0, 0.9999));
     run->takeMarks(timeline);
+    run->answers_ = TrainingAnswers::read(info.metricsJson);
     if (results.is_object() && !run->empty()) {
         run->total_ = run->lastStep();
         run->trained_ = engine::countOf(results, engine::result::kTrainedParameters);
@@ -171,6 +175,9 @@ void TrainingRun::takeMarks(const profiler::RunTimeline& timeline) {
         case base::TrainingMark::Resumed:
             resumed_ = mark.step;
             break;
+        case base::TrainingMark::Answered:
+            answerSeconds_.push_back(secondsOf(mark.end - mark.begin));
+            break;
         }
     }
     for (const auto& [step, loss] : losses) {
@@ -214,18 +221,38 @@ std::optional<TrainingRest> TrainingRun::rest() const {
     }
     TrainingRest rest;
     rest.steps = *total_ - lastStep();
-    std::vector<double> seconds;
-    for (std::size_t i = steps_.size() - std::min(steps_.size(), kForecastSteps); i < steps_.size(); ++i) {
-        seconds.push_back(secondsOf(steps_[i].end - steps_[i].begin));
-    }
-    rest.stepSeconds = medianOf(std::move(seconds));
+    rest.stepSeconds = stepSeconds();
     if (evalEvery_ > 0) {
         rest.evaluations = *total_ / evalEvery_ - lastStep() / evalEvery_ + (*total_ % evalEvery_ != 0 ? 1 : 0);
         rest.evaluationSeconds = medianOf(evaluationSeconds_);
     }
+    if (asks_) {
+        rest.answerSets = 1; // after the last step
+        if (sampleEvery_ > 0) {
+            rest.answerSets += (*total_ - 1) / sampleEvery_ - lastStep() / sampleEvery_;
+        }
+        rest.answerSeconds = medianOf(answerSeconds_);
+    }
     rest.seconds = static_cast<double>(rest.steps) * rest.stepSeconds +
-                   static_cast<double>(rest.evaluations) * rest.evaluationSeconds;
+                   static_cast<double>(rest.evaluations) * rest.evaluationSeconds +
+                   static_cast<double>(rest.answerSets) * rest.answerSeconds;
     return rest;
+}
+
+double TrainingRun::stepSeconds() const {
+    std::vector<double> seconds;
+    for (std::size_t i = steps_.size() - std::min(steps_.size(), kForecastSteps); i < steps_.size(); ++i) {
+        seconds.push_back(secondsOf(steps_[i].end - steps_[i].begin));
+    }
+    return medianOf(std::move(seconds));
+}
+
+std::optional<std::int64_t> TrainingRun::nextAnswers() const {
+    if (!asks_ || !total_ || lastStep() >= *total_) {
+        return std::nullopt;
+    }
+    const std::int64_t next = sampleEvery_ > 0 ? (lastStep() / sampleEvery_ + 1) * sampleEvery_ : *total_;
+    return std::min(next, *total_);
 }
 
 std::optional<std::size_t> TrainingRun::stepAt(base::TimeNs place) const {

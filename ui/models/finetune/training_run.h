@@ -16,6 +16,7 @@
 #include "sessions/session_file.h"
 #include "ui/models/common/plot_series.h"
 #include "ui/models/common/stack_model.h"
+#include "ui/models/finetune/training_answers.h"
 
 namespace vitrine::profiler {
 class RunTimeline;
@@ -36,6 +37,8 @@ struct TrainingRest {
     double stepSeconds = 0;       ///< median of the last 50
     std::int64_t evaluations = 0; ///< to come
     double evaluationSeconds = 0; ///< median
+    std::int64_t answerSets = 0;  ///< to come
+    double answerSeconds = 0;     ///< median
     double seconds = 0;           ///< of all that
 };
 
@@ -65,9 +68,18 @@ public:
     const PlotSeries& speed() const { return speed_; }                                  ///< tokens per second
     const std::vector<TrainingCheckpoint>& checkpoints() const { return checkpoints_; } ///< by step
 
+    /// How many of the latest checkpoints stay; 0: all.
+    std::int64_t keptCheckpoints() const { return keep_; }
+
     /// The largest norm that is not clipped; nothing: no clipping.
     std::optional<double> clipNorm() const { return clip_; }
     std::int64_t clippedSteps() const { return clipped_; }
+    /// Answers to fixed prompts.
+    const TrainingAnswers& answers() const { return answers_; }
+    /// The next step that is followed by answers; nothing where none is.
+    std::optional<std::int64_t> nextAnswers() const;
+    /// Median of the last 50 steps.
+    double stepSeconds() const;
     /// Seconds since the first step began.
     double elapsedSeconds() const;
     std::int64_t tokens() const { return tokens_; } ///< of all steps
@@ -91,11 +103,13 @@ private:
     std::vector<base::TrainingStepEvent> steps_;
     std::vector<TrainingCheckpoint> checkpoints_;
     PlotSeries loss_, smoothed_, evaluations_, rate_, norm_, speed_;
-    std::vector<double> evaluationSeconds_;
+    TrainingAnswers answers_;
+    std::vector<double> evaluationSeconds_, answerSeconds_;
     std::optional<std::int64_t> total_, resumed_;
     std::optional<std::uint64_t> trained_, parameters_;
     std::optional<double> clip_;
-    std::int64_t clipped_ = 0, tokens_ = 0, evalEvery_ = 0;
+    std::int64_t clipped_ = 0, tokens_ = 0, evalEvery_ = 0, sampleEvery_ = 0, keep_ = 0;
+    bool asks_ = false; ///< it has fixed prompts
 };
 using TrainingRunPtr = std::shared_ptr<const TrainingRun>;
 

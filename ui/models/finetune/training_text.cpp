@@ -169,6 +169,10 @@ TrainingTimeText trainingTimeText(const sessions::RunInfo& run, const TrainingRu
         text.how += QObject::tr(", %1 evaluations of %2")
                         .arg(countText(rest->evaluations), longTimeText(rest->evaluationSeconds));
     }
+    if (rest->answerSets > 0) {
+        text.how +=
+            QObject::tr(", %1 answer sets of %2").arg(countText(rest->answerSets), longTimeText(rest->answerSeconds));
+    }
     text.how += QObject::tr(". %1 are done.").arg(done);
     return text;
 }
@@ -220,6 +224,17 @@ FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* traini
     return tree;
 }
 
+QString checkpointRuleText(const sessions::RunInfo& run) {
+    const auto spec = engine::Experiment::read(run.specJson);
+    const std::int64_t every = spec && isTrainingRun(run) ? spec->maybeInteger("save_every").value_or(0) : 0;
+    if (every == 0) {
+        return {};
+    }
+    const std::int64_t keep = spec->maybeInteger("keep_checkpoints").value_or(0);
+    const QString rule = every == 1 ? QObject::tr("every step") : QObject::tr("every %1 steps").arg(countText(every));
+    return keep > 0 ? QObject::tr("%1, the last %2 are kept").arg(rule, countText(keep)) : rule;
+}
+
 FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most) {
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {
@@ -232,7 +247,9 @@ FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most) {
         if (checkpoint->best) {
             why << QObject::tr("best");
         }
-        why << (checkpoint->newest ? QObject::tr("newest") : QObject::tr("saved"));
+        why << (checkpoint->newest               ? QObject::tr("newest")
+                : training.keptCheckpoints() > 0 ? QObject::tr("last %1").arg(countText(training.keptCheckpoints()))
+                                                 : QObject::tr("saved"));
         FlatNode& node = tree->nodes.emplace_back();
         node.key = static_cast<quint64>(checkpoint->step);
         node.cells = {FlatCell(countText(checkpoint->step), static_cast<qlonglong>(checkpoint->step)),

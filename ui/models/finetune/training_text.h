@@ -38,6 +38,8 @@ TrainingTimeText trainingTimeText(const sessions::RunInfo& run, const TrainingRu
 FlatTreePtr trainingTimeTable(const TrainingRun& training);
 /// What is trained and how.
 FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* training);
+/// "every 50 steps, the last 3 are kept"; empty of a run that saves none.
+QString checkpointRuleText(const sessions::RunInfo& run);
 /// The newest `most` checkpoints that are kept, newest first, and the best one; the key is the step.
 FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most = 30);
 /// At most `most` steps, evenly chosen, the last one among them, with their loss, rate, norm and speed.

@@ -29,17 +29,20 @@ engine::PlanPrice priceOf(engine::PlanPricer& pricer, const PastRun& run) {
     if (!experiment || experiment->workload().plan == nullptr || run.device.isEmpty()) {
         return {};
     }
-    engine::Experiment planned = experiment->asPlan();
-    if (run.device == QLatin1String("cpu")) {
-        planned.set("backend", std::string("cpu"));
-    } else {
-        planned.set("backend", std::string("meta"));
-        planned.set("device_profile", run.device.toStdString());
-    }
-    return pricer.price(planned, {});
+    return pricer.price(planFor(experiment->asPlan(), run.device), {});
 }
 
 } // namespace
+
+engine::Experiment planFor(engine::Experiment planned, const QString& device) {
+    if (device == QLatin1String("cpu")) {
+        planned.set("backend", std::string("cpu"));
+    } else if (!device.isEmpty()) {
+        planned.set("backend", std::string("meta"));
+        planned.set("device_profile", device.toStdString());
+    }
+    return planned;
+}
 
 QString runDevice(const sessions::RunInfo& run) {
     const Json metrics = base::parsedObject(run.metricsJson);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/workload/experiment/experiment.h"
 #include "sessions/run_info.h"
 
 namespace vitrine::ui {
@@ -29,6 +30,9 @@ struct PastRun {
 
 /// The profile of the device that a run ran on, or was planned for; empty: none describes it.
 QString runDevice(const sessions::RunInfo& run);
+
+/// The plan on the device of this profile; an empty one changes nothing.
+engine::Experiment planFor(engine::Experiment planned, const QString& device);
 
 /// The finished runs of a session that were measured on a device, oldest first, with what plans said of them
 /// where the run has kept it.

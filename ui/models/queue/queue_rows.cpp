@@ -5,10 +5,10 @@
 #include <QObject>
 #include <QStringList>
 #include <algorithm>
-#include <cmath>
 
 #include "ui/models/common/format.h"
 #include "ui/models/queue/queue_words.h"
+#include "ui/models/run/planned_price.h"
 
 namespace vitrine::ui {
 
@@ -40,18 +40,9 @@ void addUnfit(QueueRow& out, const QueuedRun& run) {
     out.progress = QObject::tr("needs %1 of %2, %3 over")
                        .arg(bytesText(price.peak), bytesText(price.budget),
                             bytesText(price.peak > price.budget ? price.peak - price.budget : 0));
-    const QString nearest = QString::fromStdString(price.nearest);
-    if (price.nearestSpec.empty()) {
-        out.progressSub = nearest.isEmpty() ? QObject::tr("no change or pair fits") : nearest;
-    } else {
-        out.progressSub = QObject::tr("nearest change: %1, %2").arg(nearest, bytesText(price.nearestPeak));
-        if (price.nearestTime > 0) {
-            const double percent = (price.nearestTime - 1) * 100;
-            out.progressSub += QObject::tr(", %1%2 % time")
-                                   .arg(percent < 0 ? QStringLiteral("−") : QStringLiteral("+"))
-                                   .arg(std::abs(percent), 0, 'f', 1);
-        }
-        out.button = QObject::tr("Use %1").arg(nearest);
+    out.progressSub = nearestText(price);
+    if (!price.nearestSpec.empty()) {
+        out.button = QObject::tr("Use %1").arg(QString::fromStdString(price.nearest));
     }
     out.left = unknownText();
     out.clock = QObject::tr("not scheduled");
@@ -173,7 +164,7 @@ void QueueRowMaker::addRunning(QueueRow& out, const QueuedRun& run) const {
 void QueueRowMaker::addWaiting(QueueRow& out, const QueuedRun& run) const {
     addClock(out, run);
     if (run.interrupted) {
-        out.progress = QObject::tr("interrupted at step %1; H lets it wait again, E ends it").arg(countText(run.step));
+        out.progress = QObject::tr("interrupted at step %1; H goes on with it, E ends it").arg(countText(run.step));
     } else if (run.state == QueueState::Paused) {
         out.progress = QObject::tr("held back by you; H lets it wait again");
         out.clock = QObject::tr("not scheduled");

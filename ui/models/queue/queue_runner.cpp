@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/json_values.h"
 #include "base/stop.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/sweep/queue_progress.h"
 #include "ui/models/common/format.h"
+#include "ui/models/run/planned_price.h"
 
 namespace vitrine::ui {
 
@@ -25,26 +25,21 @@ using engine::QueuedRun;
 using engine::QueueState;
 
 constexpr const char* kQueueTextName = "queue";
+constexpr int kMemorySettlesMs = 2000;            ///< readings are half a second old at most
+constexpr std::uint64_t kLeftAlone = 64ULL << 20; ///< bytes that a failed run may leave behind
 
-engine::QueuePrice priceOf(const std::string& experiment, const std::string& plan) {
-    engine::QueuePrice out;
-    const auto read = [](const std::string& text) {
-        return engine::Experiment::parse(base::parsedObject(text), "experiment");
-    };
-    try {
-        engine::PlanPricer pricer;
-        const engine::Experiment planned = read(plan);
-        out = engine::priceQueued(read(experiment), planned.isPlan() ? planned : planned.asPlan(), pricer, {});
-    } catch (const base::Error& error) {
-        out.error = error.message();
-    }
-    return out;
+/// By how much `now` exceeds `before`; 0 where it does not, or one of them is not known.
+std::uint64_t growth(const std::optional<std::uint64_t>& before, const std::optional<std::uint64_t>& now) {
+    return before && now && *now > *before ? *now - *before : 0;
 }
 
 } // namespace
 
-QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject* parent)
-    : QObject(parent), document_(document), runs_(runs), pricing_(this) {
+QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject* parent, DeviceFeed* devices)
+    : QObject(parent), document_(document), runs_(runs), pricing_(this), finding_(this), devices_(devices) {
+    memoryCheck_.setSingleShot(true);
+    memoryCheck_.setInterval(kMemorySettlesMs);
+    connect(&memoryCheck_, &QTimer::timeout, this, &QueueRunner::checkMemory);
     if (document_ != nullptr) {
         connect(document_, &SessionDocument::opened, this, &QueueRunner::load);
         connect(document_, &SessionDocument::closed, this, &QueueRunner::load);
@@ -161,6 +156,23 @@ void QueueRunner::hold(std::int64_t number, bool on) {
     }
 }
 
+void QueueRunner::goOnWith(std::int64_t number, bool resume) {
+    const QueuedRun* run = std::as_const(queue_).find(number);
+    if (run == nullptr || !run->interrupted) {
+        return;
+    }
+    finding_.start([spec = run->spec] { return engine::fromLastCheckpoint(spec); },
+                   [this, number, resume](const std::optional<std::string>& spec) {
+                       engine::goOn(queue_, number, spec);
+                       if (resume) {
+                           queue_.resume();
+                       }
+                       settle();
+                       emit said(spec ? tr("#%1 goes on from its last checkpoint").arg(number)
+                                      : tr("#%1 has written no checkpoint and begins again").arg(number));
+                   });
+}
+
 void QueueRunner::useNearest(std::int64_t number) {
     const QueuedRun* run = std::as_const(queue_).find(number);
     if (run != nullptr && run->price && !run->price->nearestSpec.empty() &&
@@ -237,7 +249,7 @@ void QueueRunner::priceNext() {
         QTimer::singleShot(0, this, &QueueRunner::settle);
         return;
     }
-    pricing_.start([spec = unpriced->spec, plan] { return priceOf(spec, plan); },
+    pricing_.start([spec = unpriced->spec, plan] { return plannedPrice(spec, plan); },
                    [this, number = unpriced->number, spec = unpriced->spec](const engine::QueuePrice& price) {
                        const QueuedRun* run = std::as_const(queue_).find(number);
                        if (run != nullptr && run->spec == spec) {
@@ -248,13 +260,16 @@ void QueueRunner::priceNext() {
 }
 
 void QueueRunner::startNext() {
-    if (runs_ == nullptr || own_ != 0 || runs_->running() || loading_) {
+    if (runs_ == nullptr || own_ != 0 || runs_->running() || loading_ || memoryCheck_.isActive()) {
         return;
     }
     const auto number = queue_.next();
     const QueuedRun* next = number ? std::as_const(queue_).find(*number) : nullptr;
     if (next == nullptr || !next->price) {
         return; // priced before its turn
+    }
+    if (!before_ && runs_->keptBytes() == 0) {
+        before_ = gpuReading();
     }
     own_ = *number;
     endedByRule_ = endedByUser_ = false;
@@ -332,7 +347,35 @@ void QueueRunner::finish(QueueState state, const QString& reason) {
     }
     keep();
     emit changed();
-    QTimer::singleShot(0, this, &QueueRunner::settle); // the controller is still inside the run that ended
+    if (state == QueueState::Failed && before_) {
+        memoryCheck_.start();
+    }
+    QTimer::singleShot(0, this, [this] { // the controller is still inside the run that ended
+        if (memoryCheck_.isActive()) {
+            runs_->releaseMemory();
+        }
+        settle();
+    });
+}
+
+std::optional<DeviceReading> QueueRunner::gpuReading() const {
+    const int device = devices_ != nullptr ? devices_->chosen() : -1;
+    return device >= 0 && devices_->devices()[static_cast<std::size_t>(device)].gpu() ? devices_->reading(device)
+                                                                                      : std::nullopt;
+}
+
+void QueueRunner::checkMemory() {
+    const std::optional<DeviceReading> now = gpuReading();
+    const std::uint64_t all = now ? growth(before_->used, now->used) : 0;
+    const std::uint64_t own = now ? growth(before_->own, now->own) : 0;
+    if (all > kLeftAlone) {
+        const QString device = deviceTitle(devices_->devices()[static_cast<std::size_t>(devices_->chosen())]);
+        queue_.pause((own > kLeftAlone
+                          ? tr("%1 of the %2 are still held by the runs of this program").arg(bytesText(own), device)
+                          : tr("%1 of the %2 are held by other programs").arg(bytesText(all), device))
+                         .toStdString());
+    }
+    settle();
 }
 
 } // namespace vitrine::ui

@@ -3,15 +3,18 @@
 #pragma once
 
 // The queue of the desktop program: prices what waits, starts the next run when nothing runs, ends what the rule ends,
-// and keeps the queue in the session after each change of state. A queue that comes with a session never starts by
-// itself. Belongs to the GUI thread. A run that is started elsewhere makes the queue wait for its end.
+// looks after a failure whether the device's memory came back, and keeps the queue in the session after each change of
+// state. A queue that comes with a session never starts by itself. Belongs to the GUI thread. A run that is started
+// elsewhere makes the queue wait for its end.
 
 #include <QObject>
 #include <QString>
+#include <QTimer>
 #include <optional>
 #include <string>
 
 #include "engine/workload/sweep/run_queue.h"
+#include "ui/models/common/device_feed.h"
 #include "ui/models/common/latest_job.h"
 #include "ui/models/common/run_controller.h"
 #include "ui/models/session/session_document.h"
@@ -22,12 +25,14 @@ class QueueRunner final : public QObject {
     Q_OBJECT
 
 public:
-    /// `runs` may be null: nothing can be started then.
-    QueueRunner(SessionDocument* document, RunController* runs, QObject* parent);
+    /// `runs` may be null: nothing can be started then. `devices` too: memory is not looked at then.
+    QueueRunner(SessionDocument* document, RunController* runs, QObject* parent, DeviceFeed* devices = nullptr);
 
     const engine::RunQueue& queue() const { return queue_; }
     bool canRun() const { return runs_ != nullptr; }
     bool pricing() const { return pricing_.busy(); }
+    /// How long a device has to give memory back after a failed run before it is looked at.
+    void setSettleTime(int milliseconds) { memoryCheck_.setInterval(milliseconds); }
     /// Where runs go when no session is open; empty: they are not kept.
     void setFile(const QString& file) { file_ = file; }
 
@@ -41,6 +46,9 @@ public:
     void hold(std::int64_t number, bool on);
     /// Takes the nearest change that fits.
     void useNearest(std::int64_t number);
+    /// An interrupted run goes on from its last checkpoint, or begins again where its output has none, when its turn
+    /// comes. `resume`: the queue, which paused with it, goes on too.
+    void goOnWith(std::int64_t number, bool resume);
     /// Ends the running one, or an interrupted one that is not gone on with.
     void end(std::int64_t number);
     void endSweep(const std::string& sweep);
@@ -53,6 +61,7 @@ signals:
     void changed();  ///< order, states, prices, rules
     void progress(); ///< the running one has come further
     void failed(const QString& sentence);
+    void said(const QString& sentence); ///< what became of a command
 
 private:
     void load();
@@ -64,14 +73,21 @@ private:
     void onMetric(const QString& name, double value);
     void onEnded(const QString& status, const QString& error, const QString& metrics);
     void finish(engine::QueueState state, const QString& reason);
+    /// Memory of the GPU that runs take, as it is read now; nothing without a GPU or a reading.
+    std::optional<DeviceReading> gpuReading() const;
+    void checkMemory(); ///< pauses the queue where more is held than before the first run
     engine::QueuedRun* current();
 
     SessionDocument* document_;
     RunController* runs_;
     engine::RunQueue queue_;
     LatestJob<engine::QueuePrice> pricing_;
+    LatestJob<std::optional<std::string>> finding_; ///< the checkpoint of an interrupted run
     QString file_, loadedFrom_;
-    std::int64_t own_ = 0; ///< number of the run that this queue has started; 0: none
+    DeviceFeed* devices_;
+    std::optional<DeviceReading> before_; ///< before the first run of the queue
+    QTimer memoryCheck_;                  ///< active: nothing starts until memory was looked at
+    std::int64_t own_ = 0;                ///< number of the run that this queue has started; 0: none
     bool endedByRule_ = false, endedByUser_ = false, loading_ = false;
 };
 

@@ -15,6 +15,8 @@
 #include "ui/models/common/format.h"
 #include "ui/models/compare/compare_text.h"
 #include "ui/models/compare/op_change_table.h"
+#include "ui/models/finetune/training_text.h"
+#include "ui/views/compare/training_compare.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
@@ -71,7 +73,20 @@ QString CompareView::whyNot(const QString& action) const {
 }
 
 QList<QWidget*> CompareView::bodyStops() const {
-    return QList<QWidget*>{specView_, metricView_} + stack_->focusStops();
+    return QList<QWidget*>{specView_, metricView_} +
+           (training_->isVisibleTo(this) ? training_->stops() : stack_->focusStops());
+}
+
+QList<LaneStack*> CompareView::laneStacks() const {
+    return training_->isVisibleTo(this) ? training_->laneStacks() : QList<LaneStack*>{stack_};
+}
+
+TimeCursor* CompareView::ownAxis() const {
+    return training_->isVisibleTo(this) ? training_->stepCursor() : time_;
+}
+
+bool CompareView::settled() const {
+    return DocumentView::settled() && (!training_->isVisibleTo(this) || training_->settled());
 }
 
 std::vector<sessions::RunInfo> CompareView::comparedRuns() const {
@@ -223,7 +238,25 @@ void CompareView::updateTables() {
     metricView_->setHorizontalScrollBarPolicy(room ? Qt::ScrollBarAlwaysOff : Qt::ScrollBarAsNeeded);
 }
 
+bool CompareView::updateTraining() {
+    const sessions::RunInfo *a = runInfo(a_), *b = runInfo(b_);
+    const bool both =
+        a != nullptr && b != nullptr && a_ != b_ && !nothingComparable_ && isTrainingRun(*a) && isTrainingRun(*b);
+    const bool shown = both && extent_->current() == 0;
+    extent_->setVisible(both);
+    align_->setVisible(!shown);
+    training_->setVisible(shown);
+    stack_->setVisible(!shown && !nothingComparable_);
+    if (shown) {
+        training_->setRuns({*a, timelineOf(a_).timeline}, {*b, timelineOf(b_).timeline});
+    }
+    return shown;
+}
+
 void CompareView::updateLane() {
+    if (updateTraining()) {
+        return;
+    }
     const TimelinePtr a = timelineOf(a_).timeline, b = timelineOf(b_).timeline;
     const QString reading = readingText();
     if (!a || !b || a_ == b_ || nothingComparable_ || a->memory().events() == 0 || b->memory().events() == 0) {
@@ -324,7 +357,6 @@ void CompareView::showComparable(const CompareText& words) {
     partner_->setVisible(partnerRun_ != 0);
     anyway_->setVisible(words.nothing);
     metricBox_->setVisible(!words.nothing || showNumbers_->isChecked());
-    stack_->setVisible(!words.nothing);
 }
 
 void CompareView::updateDeltas() {
@@ -356,7 +388,8 @@ QString CompareView::asText() const {
 void CompareView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
     updateTables();
-    tables_->setVisible(height() >= kRoomForTables || nothingComparable_ || !stack_->isVisibleTo(this));
+    tables_->setVisible(height() >= kRoomForTables || nothingComparable_ ||
+                        !(stack_->isVisibleTo(this) || training_->isVisibleTo(this)));
 }
 
 } // namespace vitrine::ui

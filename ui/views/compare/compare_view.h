@@ -23,6 +23,7 @@ class DifferenceLane;
 class ErrorStrip;
 class FactTable;
 class LaneStack;
+class TrainingCompare;
 
 class CompareView final : public DocumentView {
     Q_OBJECT
@@ -43,6 +44,10 @@ public:
     FactTable* opTimes() const { return opTimes_; }
     CompareLane* lane() const { return lane_; }
     LaneStack* stack() const { return stack_; }
+    /// What is shown of two training runs in place of stack(); the segments choose.
+    TrainingCompare* training() const { return training_; }
+    SegmentedControl* extent() const { return extent_; }
+    bool settled() const override;
     ErrorStrip* notice() const { return notice_; }
     QPushButton* showNumbers() const { return showNumbers_; }
     TimeCursor* axis() const { return time_; }
@@ -56,8 +61,8 @@ public:
 protected:
     void refresh() override;
     std::vector<sessions::RunId> shownRuns() const override { return {a_, b_}; }
-    TimeCursor* ownAxis() const override { return time_; }
-    QList<LaneStack*> laneStacks() const override { return {stack_}; }
+    TimeCursor* ownAxis() const override;
+    QList<LaneStack*> laneStacks() const override;
     QList<QWidget*> bodyStops() const override;
     QString whyText() const override { return asText(); }
     void resizeEvent(QResizeEvent* event) override;
@@ -70,6 +75,8 @@ private:
     void fillMore();
     void updateTables();
     void updateLane();
+    /// Shows training runs or the whole runs; true: training runs are shown.
+    bool updateTraining();
     void updateBands(const profiler::Alignment& alignment);
     void chooseRun(bool first, sessions::RunId id);
     /// "Reading run 15, 40 %"; empty when both were read.
@@ -85,7 +92,7 @@ private:
     QComboBox *pickA_ = nullptr, *pickB_ = nullptr, *groupBy_ = nullptr;
     QPushButton *more_ = nullptr, *copy_ = nullptr;
     QMenu* moreMenu_ = nullptr;
-    SegmentedControl* align_ = nullptr;
+    SegmentedControl *align_ = nullptr, *extent_ = nullptr;
     QCheckBox* changedOnly_ = nullptr;
     TextLabel *sentence_ = nullptr, *cause_ = nullptr, *answers_ = nullptr, *specTitle_ = nullptr;
     QWidget* tables_ = nullptr;
@@ -93,6 +100,7 @@ private:
     FlatTreeModel *specModel_ = nullptr, *metricModel_ = nullptr;
     TimeCursor* time_ = nullptr;
     LaneStack* stack_ = nullptr;
+    TrainingCompare* training_ = nullptr;
     CompareLane* lane_ = nullptr;
     DifferenceLane* difference_ = nullptr;
     CompareRuler *rulerA_ = nullptr, *rulerB_ = nullptr;

@@ -13,6 +13,7 @@
 #include <QVBoxLayout>
 
 #include "ui/views/compare/compare_view.h"
+#include "ui/views/compare/training_compare.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/compare_delegates.h"
 #include "ui/widgets/plots/fact_table.h"
@@ -24,6 +25,8 @@
 namespace vitrine::ui {
 
 namespace {
+
+constexpr int kTrainingShare = 9; ///< of the height, beside 3 of the tables
 
 QWidget* titled(TextLabel* title, QWidget* content, QWidget* parent) {
     auto* box = new Surface(Surface::Fill::Canvas, Surface::Top, parent);
@@ -58,6 +61,7 @@ void CompareView::buildHeader() {
     connect(more_, &QPushButton::clicked, this,
             [this] { moreMenu_->popup(more_->mapToGlobal(QPoint(0, more_->height()))); });
     header()->addControl(more_);
+    extent_ = header()->addSegments({tr("One step"), tr("Whole run")}, tr("What is compared"));
     align_ = header()->addSegments({tr("Phase"), tr("Step"), tr("Time")}, tr("Align by"));
     changedOnly_ = header()->addCheck(tr("Changed only"), true);
     copy_ = new QPushButton(tr("Copy as text"), header());
@@ -75,6 +79,7 @@ void CompareView::buildHeader() {
     connect(pickA_, &QComboBox::activated, this, pick(true));
     connect(pickB_, &QComboBox::activated, this, pick(false));
     connect(align_, &SegmentedControl::currentChanged, this, &CompareView::updateLane);
+    connect(extent_, &SegmentedControl::currentChanged, this, &CompareView::updateLane);
     connect(changedOnly_, &QCheckBox::toggled, this, &CompareView::updateTables);
     connect(copy_, &QPushButton::clicked, this, [this] { perform(QStringLiteral("edit.copy-why")); });
 }
@@ -149,6 +154,10 @@ void CompareView::buildBody() {
     difference_ = new DifferenceLane(tr("B − A by category"), time_, stack_);
     stack_->addLane(difference_);
     column->addWidget(stack_, 4);
+    training_ = new TrainingCompare(body);
+    training_->hide();
+    column->addWidget(training_, kTrainingShare);
+    connect(training_, &TrainingCompare::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     setBody(body);
     connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
 }

@@ -5,9 +5,11 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <exception>
 
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/models/run/planned_price.h"
 #include "ui/models/run/run_price.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/style.h"
@@ -23,7 +25,7 @@ constexpr std::size_t kNamedShares = 3;
 } // namespace
 
 DataBar::DataBar(RunController* runs, std::function<std::string()> experiment, QWidget* parent)
-    : Surface(Fill::Panel, Top, parent), runs_(runs), experiment_(std::move(experiment)) {
+    : Surface(Fill::Panel, Top, parent), runs_(runs), experiment_(std::move(experiment)), searching_(this) {
     setFixedHeight(kDataBarHeight);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 8, 12, 8);
@@ -50,7 +52,15 @@ DataBar::DataBar(RunController* runs, std::function<std::string()> experiment, Q
     head->addWidget(mark_);
     head->addWidget(verdict_, 1);
     column->addLayout(head);
-    column->addWidget(spare_);
+    try_ = new QPushButton(tr("Try"), left);
+    try_->setToolTip(tr("Puts the nearest change into the form; nothing starts"));
+    setControlHeight(try_, 20);
+    try_->hide();
+    auto* second = new QHBoxLayout;
+    second->setSpacing(8);
+    second->addWidget(spare_, 1);
+    second->addWidget(try_);
+    column->addLayout(second);
     row->addWidget(left);
     auto* middle = new QVBoxLayout;
     middle->setSpacing(2);
@@ -82,6 +92,7 @@ DataBar::DataBar(RunController* runs, std::function<std::string()> experiment, Q
     connect(&timer_, &QTimer::timeout, this, &DataBar::price);
     connect(command_, &QPushButton::clicked, this, &DataBar::commandWanted);
     connect(start_, &QPushButton::clicked, this, &DataBar::startWanted);
+    connect(try_, &QPushButton::clicked, this, [this] { emit experimentWanted(nearest_); });
     if (runs_ != nullptr) {
         connect(runs_, &RunController::priced, this, &DataBar::take);
     }
@@ -105,8 +116,8 @@ void DataBar::setStartable(bool on, const QString& why) {
 }
 
 void DataBar::price() {
-    const std::string wanted = experiment_();
-    ticket_ = runs_ != nullptr && !wanted.empty() ? runs_->price(wanted) : 0;
+    asked_ = experiment_();
+    ticket_ = runs_ != nullptr && !asked_.empty() ? runs_->price(asked_) : 0;
     if (ticket_ == 0) {
         showPrice({});
     }
@@ -137,6 +148,8 @@ void DataBar::showPrice(const QString& metrics) {
     parts_->setText({});
     budget_->setText({});
     bar_->setVisible(price.has_value());
+    try_->hide();
+    searching_.cancel();
     stepSeconds_ = price ? price->stepSeconds : 0;
     emit stepSecondsChanged(stepSeconds_);
     showTime();
@@ -169,6 +182,31 @@ void DataBar::showPrice(const QString& metrics) {
     }
     parts_->setText(named.join(QStringLiteral(", ")));
     budget_->setText(tr("budget %1").arg(bytesText(price->budget)));
+    if (!price->fits) {
+        searchNearest();
+    }
+}
+
+void DataBar::searchNearest() {
+    std::string plan;
+    try {
+        plan = runs_->asPlan(asked_);
+    } catch (const std::exception&) {
+        return; // the price has said what is wrong
+    }
+    searching_.start([asked = asked_, plan] { return plannedPrice(asked, plan); },
+                     [this](const engine::QueuePrice& price) { showNearest(price); });
+}
+
+void DataBar::showNearest(const engine::QueuePrice& price) {
+    if (price.fits || !price.error.empty()) {
+        return;
+    }
+    const QString text = nearestText(price);
+    spare_->setText(text);
+    spare_->setToolTip(text);
+    nearest_ = textOf(price.nearestSpec);
+    try_->setVisible(!nearest_.isEmpty());
 }
 
 void DataBar::showTime() {
@@ -180,7 +218,7 @@ void DataBar::showTime() {
 }
 
 QList<QWidget*> DataBar::stops() const {
-    return {command_, start_};
+    return {try_, command_, start_};
 }
 
 } // namespace vitrine::ui

@@ -18,6 +18,7 @@
 #include "ui/views/finetune/data_form.h"
 #include "ui/views/finetune/data_inspector.h"
 #include "ui/views/finetune/section_head.h"
+#include "ui/views/run/preset_bar.h"
 #include "ui/widgets/plots/mask_pixels.h"
 #include "ui/widgets/plots/pack_strip.h"
 #include "ui/widgets/plots/token_grid.h"
@@ -307,8 +308,19 @@ void DataPage::chooseFile() {
     const QString path = QFileDialog::getOpenFileName(this, tr("Choose the data"), {},
                                                       tr("Rows (*.jsonl *.json *.safetensors);;All files (*)"));
     if (!path.isEmpty()) {
-        form_->setText(QStringLiteral("data"), path);
+        takeFile(path);
     }
+}
+
+void DataPage::takeFile(const QString& path) {
+    for (const char* other : {"tokens_file", "prompt_length"}) {
+        form_->reset(QString::fromLatin1(other));
+    }
+    const QString model = QStringLiteral("model");
+    if (form_->text(model).isEmpty()) {
+        form_->setText(model, demoModel());
+    }
+    form_->setText(QStringLiteral("data"), path);
 }
 
 void DataPage::copyCommand() {

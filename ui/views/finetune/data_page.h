@@ -48,10 +48,13 @@ public:
     const RowTokens& row() const { return row_; }
     PackStrip* strip() const { return strip_; }
     TokenGrid* grid() const { return grid_; }
+    DataBar* bar() const { return bar_; }
     QString sentenceText() const;
     QString whyText() const;
     QList<QWidget*> stops() const;
 
+    /// Trains on this file: in place of other rows, and with the demo model where no model is named.
+    void takeFile(const QString& path);
     void showSequence(std::int64_t sequence, std::int64_t row = 0, bool atCut = false);
     void showRow(std::int64_t row, bool atCut = false);
     void showLine(std::int64_t line);

@@ -220,6 +220,7 @@ void DataPage::connectPlots() {
     connect(inspector_, &DataInspector::exceptionWanted, this, &DataPage::except);
     connect(inspector_, &DataInspector::readoutChanged, this, &DataPage::readoutChanged);
     connect(bar_, &DataBar::startWanted, this, &DataPage::startWanted);
+    connect(bar_, &DataBar::experimentWanted, this, [this](const QString& json) { emit failed(form_->load(json)); });
     connect(bar_, &DataBar::commandWanted, this, &DataPage::copyCommand);
     connect(bar_, &DataBar::stepSecondsChanged, inspector_, &DataInspector::setStepSeconds);
     connect(&Theme::instance(), &Theme::changed, this, [this] {

@@ -24,7 +24,7 @@ void DataPage::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void DataPage::dropEvent(QDropEvent* event) {
-    form_->setText(QStringLiteral("data"), event->mimeData()->urls().front().toLocalFile());
+    takeFile(event->mimeData()->urls().front().toLocalFile());
     event->acceptProposedAction();
 }
 

@@ -10,12 +10,13 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/switch_section.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 
 namespace vitrine::ui {
 
-FinetunePanel::FinetunePanel() : header_(new DockHeader(tr("Time"))) {
+FinetunePanel::FinetunePanel() : header_(new DockHeader(tr("Time"))), job_(this) {
     setFrameShape(QFrame::NoFrame);
     setWidgetResizable(true);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -35,21 +36,26 @@ FinetunePanel::FinetunePanel() : header_(new DockHeader(tr("Time"))) {
     for (FactTable* table : {time_, trained_}) {
         table->setNumberWidth(210);
     }
+    switches_ = new SwitchSection(content);
     column->addWidget(number_);
     column->addWidget(how_);
-    column->addWidget(time_);
-    column->addSpacing(8);
+    column->addWidget(switches_);
+    buildCheckpoints(content);
     column->addWidget(new DockHeader(tr("What is trained")));
     column->addWidget(trained_);
-    column->addSpacing(8);
-    buildCheckpoints(content);
+    column->addWidget(time_);
     column->addStretch(1);
+    connect(switches_, &SwitchSection::outlineWanted, this, &FinetunePanel::outlineWanted);
+    connect(switches_, &SwitchSection::branchWanted, this,
+            [this](const QString& key, const QString& value) { emit branchWanted(newest_, key, value); });
     setWidget(content);
 }
 
 void FinetunePanel::buildCheckpoints(QWidget* content) {
     auto* column = static_cast<QVBoxLayout*>(content->layout());
     checkpointHeader_ = new DockHeader(tr("Checkpoints"));
+    checkpointRule_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, checkpointHeader_);
+    checkpointHeader_->addControl(checkpointRule_);
     checkpoints_ = new FactTable(tr("Checkpoints"), content);
     checkpoints_->setNumberWidths({110, 130});
     buttons_ = new QWidget(content);
@@ -82,7 +88,12 @@ void FinetunePanel::buildCheckpoints(QWidget* content) {
             [this] { emit continueWanted(chosen_ != 0 ? chosen_ : newest_, false); });
 }
 
-void FinetunePanel::setRun(const sessions::RunInfo* info, const TrainingRunPtr& training) {
+void FinetunePanel::setRun(const sessions::RunInfo* info, const TrainingRunPtr& training,
+                           const std::vector<sessions::RunInfo>& runs, std::uint64_t peak) {
+    info_ = info != nullptr ? std::optional(*info) : std::nullopt;
+    training_ = training;
+    measured_ = info != nullptr && training != nullptr ? measuredPair(runs, *info, *training, peak) : std::nullopt;
+    checkpointRule_->setText(info != nullptr ? checkpointRuleText(*info) : QString());
     setEnabled(info != nullptr);
     const TrainingTimeText words = info != nullptr ? trainingTimeText(*info, training.get()) : TrainingTimeText{};
     header_->setTitle(words.title.isEmpty() ? tr("Time") : words.title);
@@ -115,6 +126,41 @@ void FinetunePanel::setRun(const sessions::RunInfo* info, const TrainingRunPtr& 
         chosen_ = 0;
     }
     updateButtons();
+    askPrices(runs);
+    updateSwitches();
+}
+
+/// Once for a run: its experiment does not change. Of a run whose rows only the data say, from its first step on.
+void FinetunePanel::askPrices(const std::vector<sessions::RunInfo>& runs) {
+    const std::int64_t tokens = training_ != nullptr && !training_->empty() ? training_->steps().front().tokens : 0;
+    const std::string asked =
+        info_ ? std::to_string(info_->id) + (tokens > 0 ? " with steps " : " ") + info_->specJson : std::string();
+    if (asked == asked_) {
+        return;
+    }
+    asked_ = asked;
+    prices_.reset();
+    job_.cancel();
+    emit planKnown(0, {});
+    if (!info_ || (tokens == 0 && info_->status != sessions::RunStatus::Running)) {
+        return;
+    }
+    std::vector<PastRun> past = measuredRuns(runs);
+    std::erase_if(past, [](const PastRun& run) { return run.predicted == 0; }); // pricing them takes long
+    job_.start([info = *info_, tokens, past = std::move(past)] { return switchPrices(info, tokens, past); },
+               [this](std::optional<SwitchPrices> prices) {
+                   prices_ = std::move(prices);
+                   emit planKnown(prices_ ? prices_->peak : 0, prices_ ? prices_->band : ErrorBand{});
+                   updateSwitches();
+               });
+}
+
+void FinetunePanel::updateSwitches() {
+    const QString why = !info_        ? QString()
+                        : job_.busy() ? tr("Making plans of this run without each of them.")
+                        : !prices_    ? tr("The planner cannot price this run.")
+                                      : QString();
+    switches_->setPrices(prices_, measured_, training_, newest_, why);
 }
 
 void FinetunePanel::choose(std::int64_t step) {
@@ -142,7 +188,8 @@ void FinetunePanel::updateButtons() {
 }
 
 QString FinetunePanel::asText() const {
-    QStringList parts{number_->text() + QLatin1Char(' ') + how_->text(), time_->asText(), trained_->asText()};
+    QStringList parts{number_->text() + QLatin1Char(' ') + how_->text(), switches_->asText(), trained_->asText(),
+                      time_->asText()};
     if (newest_ != 0) {
         parts << checkpoints_->asText();
     }

@@ -5,6 +5,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QPushButton>
+#include <QShortcut>
 #include <QSignalBlocker>
 #include <QStackedWidget>
 #include <QTableView>
@@ -16,10 +17,12 @@
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/answer_table.h"
 #include "ui/views/finetune/data_inspector.h"
 #include "ui/views/finetune/data_page.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
+#include "ui/views/finetune/live_lanes.h"
 #include "ui/views/finetune/step_page.h"
 #include "ui/views/run/fit_line.h"
 #include "ui/widgets/base/icons.h"
@@ -39,12 +42,6 @@ namespace {
 
 constexpr double kSmoothings[] = {0, 0.6, 0.9, 0.98, 0.998};
 constexpr int kUsualSmoothing = 2;
-// Least heights of the plots; what is left goes to them in these shares.
-constexpr int kLossHeight = 73, kLossShare = 106;
-constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
-constexpr int kMemoryHeight = 96, kMemoryShare = 158;
-constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of them are open
-
 QStackedWidget* stackOf(QWidget* first, QWidget* second) {
     auto* stack = new QStackedWidget;
     stack->addWidget(first);
@@ -77,13 +74,18 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     makeTwin(tr("Steps of the run"));
     connect(form_, &FinetuneForm::failed, this, [this](const QString& sentence) { showError(sentence); });
     connect(form_, &FinetuneForm::readoutChanged, this, [this](const QString& text) { setReadout(text); });
-    connect(panel_, &FinetunePanel::continueWanted, this, &FinetuneView::continueFrom);
+    connect(panel_, &FinetunePanel::continueWanted, this,
+            [this](qint64 step, bool branch) { continueFrom(step, branch, {}, {}); });
+    connect(panel_, &FinetunePanel::branchWanted, this,
+            [this](qint64 step, const QString& key, const QString& value) { continueFrom(step, true, key, value); });
+    connect(panel_, &FinetunePanel::planKnown, lanes_, &LiveLanes::setPlan);
+    connect(panel_, &FinetunePanel::outlineWanted, lanes_, &LiveLanes::setOutline);
     connect(header(), &ViewHeader::tableToggled, this, &FinetuneView::updateTwin);
     connect(twin(), &QTableView::activated, this,
             [this](const QModelIndex& index) { data_->showNode(page() == Data ? twinModel()->node(index) : nullptr); });
     connect(time_, &TimeCursor::cursorChanged, this, [this] {
         updateFacts();
-        updateMarks();
+        lanes_->updateMarks();
         shareCursor();
     });
     connect(time_, &TimeCursor::rangeChanged, this, [this] {
@@ -95,6 +97,12 @@ FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
         follow_->setChecked(false);
     });
     connectRuns();
+    for (const int direction : {-1, 1}) {
+        auto* turn = new QShortcut(direction > 0 ? Qt::CTRL | Qt::Key_PageDown : Qt::CTRL | Qt::Key_PageUp, this);
+        turn->setContext(Qt::WidgetWithChildrenShortcut);
+        connect(turn, &QShortcut::activated, this,
+                [this, direction] { showPage(static_cast<Page>(std::clamp<int>(page() + direction, Form, Step))); });
+    }
     showPage(Form);
     followDocument();
 }
@@ -104,6 +112,8 @@ void FinetuneView::buildHeader() {
     ranges_ = header()->addSegments({tr("So far"), tr("Last 100"), tr("All")}, tr("Steps that are shown"));
     follow_ = header()->addCheck(tr("Follow"), true);
     follow_->setToolTip(tr("The newest step stays in sight while the run goes on"));
+    plan_ = header()->addCheck(tr("Plan"), true);
+    plan_->setToolTip(tr("What the planner says of this run, over its memory"));
     smoothing_ = header()->addCombo(tr("Smoothing of the loss"));
     for (const double share : kSmoothings) {
         smoothing_->addItem(share > 0 ? tr("Smoothing %1").arg(share) : tr("Not smoothed"), share);
@@ -118,7 +128,14 @@ void FinetuneView::buildHeader() {
     fit->setSpacing(8);
     fit->addWidget(form_->fit()->sentence());
     fit->addWidget(form_->fit()->whyButton());
+    save_ = new QPushButton(tr("Save checkpoint"), this);
+    setControlHeight(save_, 24);
+    connect(save_, &QPushButton::clicked, this, [this] {
+        context().runs->saveCheckpoint();
+        setReadout(tr("A checkpoint is saved after this step"));
+    });
     header()->addRightControl(fitBox_);
+    header()->addRightControl(save_);
     header()->addRightControl(run_);
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(static_cast<Page>(index)); });
     connect(ranges_, &SegmentedControl::currentChanged, this, &FinetuneView::applyRange);
@@ -127,6 +144,7 @@ void FinetuneView::buildHeader() {
             applyRange();
         }
     });
+    connect(plan_, &QCheckBox::toggled, this, [this](bool on) { lanes_->setPlanShown(on); });
     connect(smoothing_, &QComboBox::currentIndexChanged, this, [this] { refresh(); });
     connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : start(); });
 }
@@ -155,62 +173,28 @@ void FinetuneView::buildLive() {
         }
     });
     live_ = new QStackedWidget(page);
-    buildLanes();
+    lanes_ = new LiveLanes(time_, live_);
+    answers_ = new AnswerTable(page);
     nothing_ = new EmptyState(live_);
-    live_->addWidget(lanes_);
+    live_->addWidget(lanes_->stack());
     live_->addWidget(nothing_);
     column->addWidget(facts_);
     column->addWidget(live_, 1);
+    column->addWidget(answers_);
     body_->addWidget(page);
-}
-
-void FinetuneView::buildLanes() {
-    lanes_ = new LaneStack(time_, LaneStack::WithMinimap | LaneStack::WithRuler | LaneStack::WithBands, live_);
-    lanes_->minimap()->setFixedHeight(30);
-    lanes_->ruler()->setCounted(kStepLength);
-    lanes_->ruler()->setLead(tr("Step"));
-    lanes_->bands()->setTitle(tr("Parts of the run"));
-    marks_ = new MarkStrip(tr("Checkpoints"), time_, lanes_);
-    lanes_->addStrip(marks_, false);
-    loss_ = new SeriesLane(tr("Loss"), tr("nats per token"), time_, lanes_);
-    rate_ = new SeriesLane(tr("Learning rate"), {}, time_, lanes_);
-    norm_ = new SeriesLane(tr("Gradient norm"), tr("before clipping"), time_, lanes_);
-    speed_ = new SeriesLane(tr("Speed"), {}, time_, lanes_);
-    memory_ = new StackLane(tr("Memory by category"), time_, lanes_);
-    loss_->setPlotHeight(kLossHeight, kLossShare);
-    rate_->setPlotHeight(kRateHeight, 0);
-    norm_->setPlotHeight(kNormHeight, 0);
-    speed_->setPlotHeight(kSpeedHeight, 0);
-    memory_->setPlotHeight(kMemoryHeight, kMemoryShare);
-    memory_->setMarks(false);
-    for (Lane* lane : {static_cast<Lane*>(loss_), static_cast<Lane*>(rate_), static_cast<Lane*>(norm_),
-                       static_cast<Lane*>(speed_), static_cast<Lane*>(memory_)}) {
-        lanes_->addLane(lane);
-    }
-    lanes_->setKeptOpen(5); // which ones are folded depends on the room: see updateRoom()
-    connect(lanes_, &LaneStack::axisChanged, this, &FinetuneView::updateRoom);
-    for (SeriesLane* lane : {loss_, rate_, norm_, speed_}) {
-        lane->setSpoken([this, lane] {
-            const auto step = shownStep();
-            return step ? lane->title() + QStringLiteral(". ") + trainingStepText(*training_, *step) : lane->facts();
-        });
-    }
-    connect(lanes_, &LaneStack::hovered, this, &FinetuneView::updateFacts);
-    connect(memory_, &StackLane::modelChanged, this, &FinetuneView::updateFacts);
-    connect(marks_, &MarkStrip::markClicked, this, [this](int, int mark) {
-        panel_->choose(marks_->rows().front().marks[static_cast<std::size_t>(mark)].place / kStepLength);
-    });
-}
-
-/// Loss and memory are what one looks for; where not all have room the lanes between them give way.
-void FinetuneView::updateRoom() {
-    const bool low = lanes_->height() < kRoomForAll;
-    if (low != low_ && isVisible()) {
-        low_ = low;
-        for (Lane* lane : {rate_, norm_, speed_}) {
-            lane->setCollapsed(low);
+    connect(lanes_->stack(), &LaneStack::axisChanged, this, &FinetuneView::updateAnswers);
+    connect(lanes_, &LiveLanes::factsChanged, this, &FinetuneView::updateFacts);
+    connect(lanes_, &LiveLanes::checkpointClicked, panel_, &FinetunePanel::choose);
+    connect(lanes_, &LiveLanes::answersClicked, answers_, &AnswerTable::show);
+    connect(answers_, &AnswerTable::chosen, this,
+            [this] { lanes_->setShownAnswers(answers_->leftStep(), answers_->rightStep()); });
+    connect(answers_, &AnswerTable::promptsWanted, this, [this] {
+        showPage(Form);
+        if (QWidget* editor = form_->fields()->editor(QStringLiteral("sample_prompts"))) {
+            form_->fields()->ensureWidgetVisible(editor);
+            editor->setFocus();
         }
-    }
+    });
 }
 
 void FinetuneView::connectRuns() {
@@ -262,7 +246,9 @@ QString FinetuneView::find(const QString& text, int direction) {
 }
 
 QList<LaneStack*> FinetuneView::laneStacks() const {
-    return page() == Live ? QList<LaneStack*>{lanes_} : page() == Step ? step_->laneStacks() : QList<LaneStack*>();
+    return page() == Live   ? QList<LaneStack*>{lanes_->stack()}
+           : page() == Step ? step_->laneStacks()
+                            : QList<LaneStack*>();
 }
 
 QList<QWidget*> FinetuneView::bodyStops() const {
@@ -272,7 +258,7 @@ QList<QWidget*> FinetuneView::bodyStops() const {
     case Data:
         return data_->stops();
     case Live:
-        return lanes_->focusStops();
+        return lanes_->stack()->focusStops() << answers_->view();
     default:
         return step_->stops();
     }
@@ -286,8 +272,8 @@ void FinetuneView::showPage(Page page) {
     pages_->setCurrent(page);
     body_->setCurrentIndex(page);
     header()->setTableShown(false);
-    for (QWidget* control :
-         {static_cast<QWidget*>(ranges_), static_cast<QWidget*>(follow_), static_cast<QWidget*>(smoothing_)}) {
+    for (QWidget* control : {static_cast<QWidget*>(ranges_), static_cast<QWidget*>(follow_),
+                             static_cast<QWidget*>(plan_), static_cast<QWidget*>(smoothing_)}) {
         control->setVisible(page == Live);
     }
     step_->showControls(page == Step);
@@ -334,6 +320,11 @@ void FinetuneView::updateButtons() {
     run_->setText(stops ? tr("Stop") : tr("Run"));
     run_->setIcon(icon(stops ? QStringLiteral("stop") : QStringLiteral("run"), themeTokens().onAccent));
     run_->setEnabled(can);
+    const sessions::RunInfo* shown = page() == Live && stops && live(shownRun_) ? runInfo(shownRun_) : nullptr;
+    save_->setVisible(shown != nullptr);
+    save_->setEnabled(shown != nullptr && experimentFrom(*shown, 1, false).has_value());
+    save_->setToolTip(save_->isEnabled() ? tr("After the step that goes on; the run goes on too")
+                                         : tr("The run has no output folder"));
     data_->refreshRuns();
     run_->setToolTip(!can    ? tr("Nothing can be started here")
                      : stops ? tr("What was recorded is kept")
@@ -341,14 +332,14 @@ void FinetuneView::updateButtons() {
 }
 
 bool FinetuneView::settled() const {
-    return !job_.busy() && step_->settled() && form_->fit()->settled() && (page() != Data || data_->settled()) &&
-           DocumentView::settled();
+    return !job_.busy() && panel_->settled() && step_->settled() && form_->fit()->settled() &&
+           (page() != Data || data_->settled()) && DocumentView::settled();
 }
 
 void FinetuneView::activated() {
     DocumentView::activated();
     updateButtons();
-    const std::array<QWidget*, 4> first{form_->fields(), data_->grid(), loss_, step_->bands()};
+    const std::array<QWidget*, 4> first{form_->fields(), data_->grid(), lanes_->loss(), step_->bands()};
     first[page()]->setFocus();
 }
 
@@ -365,13 +356,20 @@ bool FinetuneView::perform(const QString& action) {
         stop();
         return true;
     }
-    if (page() == Live && action == QLatin1String("measure.filter") && shownStep()) {
-        openStep(training_->steps()[*shownStep()].step);
+    if (page() == Live && action == QLatin1String("measure.filter") && lanes_->shownStep()) {
+        openStep(training_->steps()[*lanes_->shownStep()].step);
         return true;
     }
     if (page() == Step && action.startsWith(QLatin1String("go.peak"))) {
         step_->showPeak();
         return true;
+    }
+    if (page() == Live && action.startsWith(QLatin1String("go.peak"))) {
+        lanes_->nextPeak();
+        return true;
+    }
+    if (page() == Live && (action == QLatin1String("select.next") || action == QLatin1String("select.previous"))) {
+        return lanes_->stepItem(action == QLatin1String("select.next") ? 1 : -1);
     }
     if (page() == Step && (action == QLatin1String("select.next") || action == QLatin1String("select.previous"))) {
         step_->stepItem(action == QLatin1String("select.next") ? 1 : -1);
@@ -411,17 +409,37 @@ void FinetuneView::takeFolder(const QString& path) {
     showPage(Form);
 }
 
-void FinetuneView::continueFrom(std::int64_t step, bool branch) {
+void FinetuneView::takeData(const QString& path) {
+    showPage(Data);
+    data_->takeFile(path);
+}
+
+void FinetuneView::continueFrom(std::int64_t step, bool branch, const QString& key, const QString& value) {
     const sessions::RunInfo* run = runInfo(shownRun_);
     if (const auto experiment = run != nullptr ? experimentFrom(*run, step, branch) : std::nullopt) {
         takeExperiment(textOf(*experiment));
+        if (!key.isEmpty()) {
+            form_->fields()->edit(key, value);
+        }
         setReadout(branch ? tr("A branch from step %1: change what shall differ, then run it").arg(countText(step))
                           : tr("Goes on from step %1 when it is run").arg(countText(step)));
     }
 }
 
+SeriesLane* FinetuneView::lossLane() const {
+    return lanes_->loss();
+}
+
+StackLane* FinetuneView::memoryLane() const {
+    return lanes_->memory();
+}
+
+MarkStrip* FinetuneView::marks() const {
+    return lanes_->marks();
+}
+
 QString FinetuneView::whyText() const {
-    return page() == Live   ? panel_->asText()
+    return page() == Live   ? panel_->asText() + QStringLiteral("\n\n") + answers_->asText()
            : page() == Data ? data_->whyText()
            : page() == Step ? step_->whyText()
                             : form_->commandText();

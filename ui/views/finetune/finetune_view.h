@@ -17,10 +17,12 @@ class QStackedWidget;
 
 namespace vitrine::ui {
 
+class AnswerTable;
 class DataPage;
 class FactStrip;
 class FinetuneForm;
 class FinetunePanel;
+class LiveLanes;
 class MarkStrip;
 class SeriesLane;
 class StackLane;
@@ -45,6 +47,7 @@ public:
     QString find(const QString& text, int direction) override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
+    void takeData(const QString& path) override;
     void activated() override;
 
     Page page() const;
@@ -59,10 +62,12 @@ public:
     SegmentedControl* ranges() const { return ranges_; }
     QCheckBox* follow() const { return follow_; }
     QPushButton* runButton() const { return run_; }
+    QPushButton* saveButton() const { return save_; }
     const TrainingRunPtr& training() const { return training_; }
-    SeriesLane* lossLane() const { return loss_; }
-    StackLane* memoryLane() const { return memory_; }
-    MarkStrip* marks() const { return marks_; }
+    SeriesLane* lossLane() const;
+    StackLane* memoryLane() const;
+    MarkStrip* marks() const;
+    AnswerTable* answers() const { return answers_; }
     TimeCursor* axis() const { return time_; }
     QString liveText() const; ///< what the page says in place of lanes; empty: it shows them
     /// Where a session file is made when none is open.
@@ -87,23 +92,17 @@ private:
     void buildHeader();
     void buildData();
     void buildLive();
-    void buildLanes();
     void buildStep();
     void updateStep(); ///< the page Step gets the runs as they are now
     void connectRuns();
-    void updateRoom();
     void start();
     void stop();
     void take(Built built);
     void clear();
     void showRunError();
     double smoothing() const;
-    void updateLive();  ///< lanes or the words in their place
-    void updateLanes(); ///< series and scales
-    void updateMarks(); ///< bands, checkpoints, tags
-    void showRateUnit();
-    void updateMemory();
-    void updateMinimap();
+    void updateLive(); ///< lanes or the words in their place
+    void updateAnswers();
     void updateExtent();
     void applyRange();
     void updateFacts(); ///< header facts of the lanes, readout: at the cursor or at the end
@@ -111,15 +110,15 @@ private:
     void updateButtons();
     void updateHeader();
     void shareCursor();
-    void continueFrom(std::int64_t step, bool branch);
+    /// The form with a checkpoint, and one option changed where `key` names one.
+    void continueFrom(std::int64_t step, bool branch, const QString& key, const QString& value);
     QString whyNothing() const;
-    std::optional<std::size_t> shownStep() const; ///< at the cursor, else the last; an index
     bool running() const;
 
     SegmentedControl *pages_ = nullptr, *ranges_ = nullptr;
-    QCheckBox* follow_ = nullptr;
+    QCheckBox *follow_ = nullptr, *plan_ = nullptr;
     QComboBox* smoothing_ = nullptr;
-    QPushButton* run_ = nullptr;
+    QPushButton *run_ = nullptr, *save_ = nullptr;
     QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
     QStackedWidget *body_ = nullptr, *live_ = nullptr;
     FinetuneForm* form_ = nullptr;
@@ -127,10 +126,8 @@ private:
     FactStrip* facts_ = nullptr;
     EmptyState* nothing_ = nullptr;
     TimeCursor* time_;
-    LaneStack* lanes_ = nullptr;
-    MarkStrip* marks_ = nullptr;
-    SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
-    StackLane* memory_ = nullptr;
+    LiveLanes* lanes_ = nullptr;
+    AnswerTable* answers_ = nullptr;
     QStackedWidget *inspectors_ = nullptr, *inspectorHeads_ = nullptr; ///< of the pages that have one: Data, Live, Step
     FinetunePanel* panel_;
     StepPage* step_ = nullptr;
@@ -143,7 +140,6 @@ private:
     bool started_ = false;           ///< this view has asked for the run that begins
     bool placing_ = false;           ///< the range is being set by the segments
     bool placed_ = true;             ///< it is what they say: nobody has looked elsewhere since
-    bool low_ = false;               ///< not all lanes have room
     QString sessionFolder_;
 };
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,15 +17,15 @@
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/answer_table.h"
 #include "ui/views/finetune/data_page.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/finetune_view.h"
+#include "ui/views/finetune/live_lanes.h"
 #include "ui/views/finetune/step_page.h"
 #include "ui/widgets/plots/fact_strip.h"
 #include "ui/widgets/timeline/lane_stack.h"
-#include "ui/widgets/timeline/lanes.h"
-#include "ui/widgets/timeline/series_lane.h"
 
 namespace vitrine::ui {
 
@@ -34,42 +33,12 @@ namespace {
 
 constexpr double kFreeShare = 0.05; ///< of the axis, right of the newest value
 constexpr std::int64_t kShownSteps = 100;
-constexpr std::size_t kNamedCategories = 5;
+constexpr int kRoomForAnswers = 640; ///< height of the page from which on their rows are open
+constexpr int kAnswerRows = 3;
 
 base::TimeNs withAir(std::int64_t steps) {
     return static_cast<base::TimeNs>(
         std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
-}
-
-/// "weights 17.3 MiB, activations 6.3 MiB"
-QString largestCategories(const base::CategoryBytes& bytes) {
-    std::vector<std::pair<std::uint64_t, int>> order;
-    for (int i = 0; i < base::kCategoryCount; ++i) {
-        order.emplace_back(bytes[static_cast<std::size_t>(i)], i);
-    }
-    std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
-    QStringList words;
-    for (std::size_t i = 0; i < kNamedCategories && order[i].first > 0; ++i) {
-        words << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i].second))) + QLatin1Char(' ') +
-                     bytesText(order[i].first);
-    }
-    return words.join(QStringLiteral(", "));
-}
-
-/// "raw 1.336, smoothed 1.312, evaluation 1.365 at 250"
-QString lossWords(const TrainingRun& run, std::size_t step, bool smoothed) {
-    QStringList losses{QObject::tr("raw %1").arg(lossText(run.loss().value(step)))};
-    if (smoothed) {
-        losses << QObject::tr("smoothed %1").arg(lossText(run.smoothed().value(step)));
-    }
-    const PlotSeries& evaluations = run.evaluations();
-    const base::TimeNs place = run.steps()[step].step * kStepLength;
-    if (auto nearest = evaluations.nearest(place)) {
-        const std::size_t index = evaluations.place(*nearest) > place && *nearest > 0 ? *nearest - 1 : *nearest;
-        losses << QObject::tr("evaluation %1 at %2")
-                      .arg(lossText(evaluations.value(index)), countText(evaluations.place(index) / kStepLength));
-    }
-    return losses.join(QStringLiteral(", "));
 }
 
 /// A fine-tuning run other than this one, the newest; 0: there is none.
@@ -142,6 +111,7 @@ void FinetuneView::clear() {
     training_.reset();
     timeline_.reset();
     peak_ = 0;
+    lanes_->clear();
     placing_ = true;
     time_->reset({0, withAir(1)});
     placing_ = false;
@@ -199,12 +169,13 @@ void FinetuneView::updateLive() {
     if (run != nullptr) {
         facts_->setFacts(trainingFacts(*run));
     }
-    panel_->setRun(run, training_);
-    if (nothing.isEmpty()) {
-        updateLanes();
-        updateMemory();
-        updateMinimap();
-        updateMarks();
+    panel_->setRun(run, training_, document() != nullptr ? document()->runs() : std::vector<sessions::RunInfo>(),
+                   peak_);
+    answers_->setVisible(run != nullptr);
+    answers_->setRun(training_);
+    updateAnswers();
+    if (nothing.isEmpty() && run != nullptr) {
+        lanes_->setRun({*run, training_, timeline_, peak_, smoothing(), live(shownRun_)});
     }
     updateHeader();
     updateStep();
@@ -251,55 +222,18 @@ void FinetuneView::applyRange() {
     placing_ = false;
 }
 
-std::optional<std::size_t> FinetuneView::shownStep() const {
-    if (training_ == nullptr || training_->empty()) {
-        return std::nullopt;
-    }
-    for (const TimeStrip* strip : {static_cast<const TimeStrip*>(loss_), static_cast<const TimeStrip*>(rate_),
-                                   static_cast<const TimeStrip*>(norm_), static_cast<const TimeStrip*>(speed_),
-                                   static_cast<const TimeStrip*>(memory_)}) {
-        if (strip->hovered()) {
-            return training_->stepAt(*strip->hovered());
-        }
-    }
-    return time_->cursor() ? training_->stepAt(*time_->cursor()) : training_->steps().size() - 1;
+/// Where the page is low, the answers give way to the lanes.
+void FinetuneView::updateAnswers() {
+    answers_->setMostRows(body_->height() >= kRoomForAnswers ? kAnswerRows : 0);
 }
 
 void FinetuneView::updateFacts() {
-    const auto step = shownStep();
-    if (!step || page() != Live) {
-        if (page() == Live) {
-            setReadout({});
-        }
+    if (page() != Live) {
         return;
     }
-    const TrainingRun& run = *training_;
-    const QString losses = lossWords(run, *step, smoothing() > 0);
-    const base::TimeNs place = run.steps()[*step].step * kStepLength;
-    loss_->setFacts(run.notFinite() ? tr("not a number at step %1, %2").arg(countText(run.lastStep()), losses) : losses,
-                    run.notFinite() ? TextColor::Bad : TextColor::Text2);
-    const sessions::RunInfo* info = runInfo(shownRun_);
-    const QString rate = rateOfLearningText(run.rate().value(*step));
-    const QString schedule = info != nullptr ? scheduleText(*info) : QString();
-    rate_->setFacts(schedule == rate ? rate : tr("%1;  at most %2").arg(rate, schedule));
-    norm_->setFacts(run.clipNorm()
-                        ? tr("%1 of %2 steps clipped at %3")
-                              .arg(countText(run.clippedSteps()), countText(static_cast<qint64>(run.steps().size())))
-                              .arg(*run.clipNorm())
-                        : QString::number(run.norm().value(*step), 'g', 3));
-    speed_->setFacts(tr("%1 tok/s").arg(countText(std::llround(run.speed().value(*step)))));
-    const auto times = run.timesOf(place, place + 1);
-    QString memory;
-    if (times && timeline_ && peak_ > 0) {
-        const profiler::MemoryColumn peak = timeline_->memory().peak(times->begin, times->end);
-        memory_->setFacts(tr("peak of step %1: %2;  %3")
-                              .arg(countText(run.steps()[*step].step), peakText(peak.maxTotal, peak.incomplete),
-                                   largestCategories(peak.atMax)));
-        memory = tr(", peak %1").arg(bytesText(peak.maxTotal));
-    } else {
-        memory_->setFacts(tr("This run recorded no memory events"));
-    }
-    setReadout(trainingStepText(run, *step) + memory);
+    const auto step = lanes_->shownStep();
+    const QString memory = lanes_->updateFacts();
+    setReadout(step ? trainingStepText(*training_, *step) + memory : QString());
 }
 
 void FinetuneView::updateTwin() {
@@ -317,7 +251,7 @@ void FinetuneView::updateTwin() {
 
 /// The other views go to the peak of the step, which is what one wants to see of it there.
 void FinetuneView::shareCursor() {
-    const auto step = time_->cursor() && isVisible() ? shownStep() : std::nullopt;
+    const auto step = time_->cursor() && isVisible() ? lanes_->shownStep() : std::nullopt;
     if (step && context().time != nullptr && timeline_) {
         const base::TrainingStepEvent& at = training_->steps()[*step];
         const profiler::MemoryColumn peak = timeline_->memory().peak(at.begin, std::max(at.begin + 1, at.end));

@@ -11,6 +11,7 @@
 #include "ui/models/finetune/training_text.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/finetune_view.h"
+#include "ui/views/finetune/live_lanes.h"
 #include "ui/views/finetune/step_page.h"
 #include "ui/views/finetune/step_panel.h"
 #include "ui/widgets/timeline/lane_stack.h"
@@ -55,7 +56,7 @@ void FinetuneView::buildStep() {
             return step.has_value();
         },
         this);
-    for (Lane* lane : lanes_->lanes()) {
+    for (Lane* lane : lanes_->stack()->lanes()) {
         lane->installEventFilter(opener);
     }
     connect(step_, &StepPage::readoutChanged, this, [this](const QString& text) {

@@ -11,6 +11,7 @@
 #include "ui/models/common/format.h"
 #include "ui/views/finetune/step_page.h"
 #include "ui/views/finetune/step_panel.h"
+#include "ui/views/finetune/step_rows.h"
 #include "ui/widgets/timeline/copy_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/part_strip.h"
@@ -21,105 +22,6 @@ namespace vitrine::ui {
 namespace {
 
 using profiler::StepAnatomy;
-using profiler::TrainingPhase;
-
-TimeRange rangeIn(const StepAnatomy& step, base::TimeNs begin, base::TimeNs end) {
-    return {begin - step.begin, end - step.begin};
-}
-
-QString itemTip(const StepAnatomy& step, const profiler::StepItem& item) {
-    QString name = placeInStep(step, item.begin);
-    if (item.phase == TrainingPhase::Loss) {
-        name = QObject::tr("loss chunk %1").arg(item.index + 1);
-    } else if (item.phase == TrainingPhase::Backward) {
-        name = QObject::tr("backward of layer %1").arg(item.index);
-    }
-    name.remove(0, name.startsWith(QLatin1String("the ")) ? 4 : 0);
-    return QObject::tr("%1: %2, peak %3").arg(name, durationText(item.end - item.begin), bytesText(item.peak.maxTotal));
-}
-
-PartRow phaseRow(const StepAnatomy& step) {
-    PartRow row{QObject::tr("Phase"), {}, {}, true};
-    for (const profiler::StepPhase& phase : step.phases) {
-        StripPart part;
-        part.range = rangeIn(step, phase.begin, phase.end);
-        part.label = phaseTitle(step, phase);
-        part.shortLabel = textOf(profiler::phaseName(phase.kind));
-        part.dark = true;
-        part.ahead = step.passes == 1 && &phase != &step.phases.front();
-        part.tip = QObject::tr("%1: %2, peak %3")
-                       .arg(part.shortLabel, durationText(phase.end - phase.begin), bytesText(phase.peak.maxTotal));
-        row.parts.push_back(part);
-    }
-    return row;
-}
-
-/// Layers and chunks. The forward pass has its numbers once, the backward pass on each layer.
-PartRow layerRow(const StepAnatomy& step) {
-    PartRow row{QObject::tr("Layer"), {}, {}, false};
-    for (const profiler::StepItem& item : step.items) {
-        StripPart part;
-        part.range = rangeIn(step, item.begin, item.end);
-        part.dark = item.index % 2 != 0;
-        part.tip = itemTip(step, item);
-        if (item.phase == TrainingPhase::Backward) {
-            part.label = QString::number(item.index);
-        }
-        row.parts.push_back(part);
-    }
-    for (const profiler::StepPhase& phase : step.phases) {
-        if (phase.kind == TrainingPhase::Forward && phase.items > 1) {
-            const auto& first = step.items[phase.firstItem];
-            const auto& last = step.items[phase.firstItem + phase.items - 1];
-            row.captions.emplace_back(rangeIn(step, first.begin, last.end),
-                                      QObject::tr("%1 to %2").arg(first.index).arg(last.index));
-        }
-    }
-    return row;
-}
-
-/// What lies in the detail: chunks, forward layers, and the parts of backward layers.
-PartRow partRow(const StepAnatomy& step) {
-    PartRow row{QObject::tr("Part"), {}, {}, true};
-    for (const profiler::StepItem& item : step.items) {
-        if (item.phase == TrainingPhase::Backward) {
-            continue;
-        }
-        StripPart part;
-        part.range = rangeIn(step, item.begin, item.end);
-        part.dark = item.index % 2 != 0 || item.index < 0;
-        part.label = item.phase == TrainingPhase::Loss      ? QString::number(item.index + 1)
-                     : item.phase == TrainingPhase::Forward ? QObject::tr("layer %1").arg(item.index)
-                                                            : textOf(profiler::phaseName(item.phase));
-        part.shortLabel = item.index >= 0 ? QString::number(item.index) : QString();
-        part.tip = itemTip(step, item);
-        row.parts.push_back(part);
-    }
-    std::int32_t layer = -1;
-    for (const profiler::StepPart& each : step.parts) {
-        StripPart part;
-        part.range = rangeIn(step, each.begin, each.end);
-        part.dark = each.kind != profiler::StepPartKind::Mlp;
-        part.label = partTitle(each, each.layer != layer);
-        part.shortLabel = each.layer != layer                              ? QString::number(each.layer)
-                          : each.kind == profiler::StepPartKind::Mlp       ? QObject::tr("MLP")
-                          : each.kind == profiler::StepPartKind::Recompute ? QString()
-                                                                           : QObject::tr("attention");
-        part.tip = QObject::tr("%1: %2").arg(partTitle(each, true), durationText(each.end - each.begin));
-        layer = each.layer;
-        row.parts.push_back(part);
-    }
-    std::ranges::stable_sort(row.parts, {}, [](const StripPart& part) { return part.range.begin; });
-    return row;
-}
-
-std::vector<base::TimeNs> bordersOf(const StepAnatomy& step) {
-    std::vector<base::TimeNs> borders;
-    for (std::size_t i = 1; i < step.phases.size(); ++i) {
-        borders.push_back(step.phases[i].begin - step.begin);
-    }
-    return borders;
-}
 
 std::vector<LaneCopy> laneCopies(const StepAnatomy& step, bool named) {
     std::vector<LaneCopy> out;
@@ -128,7 +30,7 @@ std::vector<LaneCopy> laneCopies(const StepAnatomy& step, bool named) {
         if (named && copy.end > copy.begin) {
             label += QObject::tr(", %1").arg(durationText(copy.end - copy.begin));
         }
-        out.push_back({rangeIn(step, copy.begin, copy.end), copy.toHost, copy.waited, label});
+        out.push_back({rangeInStep(step, copy.begin, copy.end), copy.toHost, copy.waited, label});
     }
     return out;
 }
@@ -142,15 +44,7 @@ const profiler::PhaseMap* StepPage::phasesOfB() const {
 /// A side's peak with its place on the axis.
 std::optional<profiler::MemoryColumn> StepPage::peakAt(bool a) const {
     const StepSide* side = a ? &pair_->a : pair_->b ? &*pair_->b : nullptr;
-    if (side == nullptr || side->anatomy.peak.maxTotal == 0) {
-        return std::nullopt;
-    }
-    profiler::MemoryColumn peak = side->anatomy.peak;
-    peak.maxTime -= side->anatomy.begin;
-    if (!a && phasesOfB() != nullptr) {
-        peak.maxTime = pair_->phases.timeInA(peak.maxTime);
-    }
-    return peak;
+    return side != nullptr ? stepPeak(*side, a ? nullptr : phasesOfB()) : std::nullopt;
 }
 
 void StepPage::showPair() {
@@ -192,8 +86,8 @@ void StepPage::showPair() {
 }
 
 void StepPage::showBands() {
-    bands_->setRows({phaseRow(pair_->a.anatomy), layerRow(pair_->a.anatomy)});
-    parts_->setRows({partRow(pair_->a.anatomy)});
+    bands_->setRows({stepPhaseRow(pair_->a.anatomy), stepLayerRow(pair_->a.anatomy)});
+    parts_->setRows({stepPartRow(pair_->a.anatomy)});
 }
 
 void StepPage::showLanes() {
@@ -208,7 +102,7 @@ void StepPage::showLanes() {
     laneA_->setModels([pair](const AxisMap& axis, int columns) { return stepStack(pair->a, nullptr, axis, columns); });
     laneA_->setTop(topA);
     laneA_->setPeak(peakAt(true));
-    laneA_->setGuides(bordersOf(pair->a.anatomy));
+    laneA_->setGuides(phaseBorders(pair->a.anatomy));
     const bool copies = copies_->isChecked() && !pair->a.anatomy.copies.empty();
     copiesA_->setVisible(copies);
     copiesDetail_->setVisible(copies);
@@ -227,7 +121,7 @@ void StepPage::showLanes() {
     });
     laneB_->setTop(topB);
     laneB_->setPeak(peakAt(false));
-    laneB_->setGuides(byPhase() ? bordersOf(pair->a.anatomy) : bordersOf(pair->b->anatomy));
+    laneB_->setGuides(byPhase() ? phaseBorders(pair->a.anatomy) : phaseBorders(pair->b->anatomy));
 }
 
 void StepPage::showDetail() {
@@ -241,7 +135,7 @@ void StepPage::showDetail() {
     detail_->setModels([pair](const AxisMap& axis, int columns) { return stepStack(pair->a, nullptr, axis, columns); },
                        dashed);
     detail_->setTop(pair->top());
-    detail_->setGuides(bordersOf(pair->a.anatomy));
+    detail_->setGuides(phaseBorders(pair->a.anatomy));
     std::vector<LaneNote> notes;
     if (const auto peak = peakAt(true)) {
         notes.push_back({peak->maxTime, peak->maxTotal, tr("A peak %1").arg(bytesText(peak->maxTotal)), false});
@@ -316,7 +210,7 @@ void StepPage::stepItem(int direction) {
         return;
     }
     const profiler::StepItem& item = a.items[static_cast<std::size_t>(next)];
-    setDetail(rangeIn(a, item.begin, item.end));
+    setDetail(rangeInStep(a, item.begin, item.end));
     time_->setCursor(item.begin - a.begin + (item.end - item.begin) / 2);
 }
 

@@ -36,7 +36,7 @@ constexpr int kColumnWidths[] = {45, 212, 144, 230, 190, 84}; // the clock takes
 
 QueueView::QueueView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("queue"), tr("Run"), context, parent),
-      runner_(new QueueRunner(context.document, context.runs, this)), model_(new QueueModel(this)),
+      runner_(new QueueRunner(context.document, context.runs, this, context.devices)), model_(new QueueModel(this)),
       delegate_(new QueueDelegate(this)), panel_(new QueuePanel) {
     buildHeader();
     buildBody();
@@ -93,10 +93,7 @@ void QueueView::showQueue() {
     notice_->setVisible(interrupted != queue.runs().end());
     if (interrupted != queue.runs().end()) {
         notice_->setError(tr("1 run was interrupted at step %1.").arg(countText(interrupted->step)));
-        notice_->setAction(tr("Begin it again"), [this, number = interrupted->number] {
-            runner_->hold(number, false);
-            runner_->resume();
-        });
+        notice_->setAction(tr("Resume"), [this, number = interrupted->number] { runner_->goOnWith(number, true); });
     }
     filling_ = false;
     showClock();

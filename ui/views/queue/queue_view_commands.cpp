@@ -46,6 +46,7 @@ void QueueView::connectParts() {
         queue.paused() ? runner_->resume() : runner_->pauseAfterRun(!queue.pausesAfterRun());
     });
     connect(runner_, &QueueRunner::changed, this, &QueueView::showQueue);
+    connect(runner_, &QueueRunner::said, this, [this](const QString& text) { setReadout(text); });
     connect(runner_, &QueueRunner::progress, this, [this] {
         if (isVisible() && !clock_.isActive()) {
             clock_.start(); // texts follow once a second, however fast the steps are
@@ -261,7 +262,9 @@ bool QueueView::keyOfTable(int key, Qt::KeyboardModifiers modifiers) {
         newSweep(nullptr);
         return true;
     case Qt::Key_H:
-        if (run != nullptr) {
+        if (run != nullptr && run->interrupted) {
+            runner_->goOnWith(chosen_, false);
+        } else if (run != nullptr) {
             runner_->hold(chosen_, run->state != engine::QueueState::Paused);
         }
         return true;

@@ -75,15 +75,21 @@ void PresetBar::save() {
     list_->setCurrentIndex(list_->findText(name));
 }
 
+QString demoModel() {
+    try {
+        return QString::fromStdString(base::resourcePath("models/vitrine-demo"));
+    } catch (const base::BadInput&) {
+        return {}; // installed without it
+    }
+}
+
 QStringList knownModels(const QString& settingsFile) {
     QStringList models;
     if (!settingsFile.isEmpty()) {
         models = QSettings(settingsFile, QSettings::IniFormat).value(QLatin1String(kRecentKey)).toStringList();
     }
-    try {
-        models << QString::fromStdString(base::resourcePath("models/vitrine-demo"));
-    } catch (const base::BadInput&) {
-        // Installed without its demo model: there is one choice less.
+    if (const QString demo = demoModel(); !demo.isEmpty()) {
+        models << demo;
     }
     for (const std::string& name : engine::syntheticNames()) {
         models << QStringLiteral("synthetic:") + QString::fromStdString(name);

@@ -38,6 +38,8 @@ private:
 
 /// Models to choose from: those that were run last, the shipped demo model, then the synthetic ones.
 QStringList knownModels(const QString& settingsFile);
+/// The folder of the shipped demo model; empty where it is not installed.
+QString demoModel();
 void rememberModel(const QString& settingsFile, const QString& model);
 
 } // namespace vitrine::ui

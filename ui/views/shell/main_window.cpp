@@ -213,6 +213,11 @@ void MainWindow::openFile(const QString& path) {
         currentView()->showError(tr("%1: there is no such file").arg(path));
         return;
     }
+    if (info.suffix().compare(QLatin1String("jsonl"), Qt::CaseInsensitive) == 0) {
+        openView(QStringLiteral("fine-tune"));
+        currentView()->takeData(info.absoluteFilePath());
+        return;
+    }
     document_->open(path);
 }
 

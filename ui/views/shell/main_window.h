@@ -47,7 +47,7 @@ public:
     TimeCursor* timeCursor() const { return time_; }
     ActionList* actionList() const { return actions_; }
 
-    void openFile(const QString& path); ///< a .vitrine file; a model folder goes to the Run view
+    void openFile(const QString& path); ///< a session; a model folder goes to the Run view, .jsonl to Fine-tune
     void openView(const QString& id) { stack_->open(id); }
     View* currentView() const { return stack_->shown(); }
     View* view(const QString& id) const { return stack_->view(id); }

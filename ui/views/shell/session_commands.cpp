@@ -76,8 +76,9 @@ void SessionCommands::fillRecentMenu() {
 }
 
 void SessionCommands::chooseFile() {
-    const QString path = QFileDialog::getOpenFileName(window_, tr("Open session"), QFileInfo(document_->path()).path(),
-                                                      tr("Vitrine sessions (*.vitrine);;All files (*)"));
+    const QString path = QFileDialog::getOpenFileName(window_, tr("Open"), QFileInfo(document_->path()).path(),
+                                                      tr("Vitrine sessions, rows to train on (*.vitrine *.jsonl);;"
+                                                         "All files (*)"));
     if (!path.isEmpty()) {
         emit openWanted(path);
     }

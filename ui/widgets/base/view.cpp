@@ -222,6 +222,8 @@ void View::takeExperiment(const QString&) {}
 
 void View::takeFolder(const QString&) {}
 
+void View::takeData(const QString&) {}
+
 void View::showError(const QString& sentence, const QString& details) {
     error_->setError(sentence, details);
 }

@@ -116,6 +116,8 @@ public:
     virtual void takeExperiment(const QString& experimentJson);
     /// A model folder that was opened or dropped.
     virtual void takeFolder(const QString& path);
+    /// A file of rows to train on that was opened or dropped.
+    virtual void takeData(const QString& path);
     /// Called when the view becomes the current one and when it stops being it.
     virtual void activated() {}
     virtual void deactivated() {}

@@ -11,6 +11,7 @@
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/allocation_painter.h"
 #include "ui/widgets/timeline/lane.h"
+#include "ui/widgets/timeline/stack_forecast.h"
 #include "ui/widgets/timeline/stack_painter.h"
 
 namespace vitrine::profiler {
@@ -36,6 +37,12 @@ public:
     void setMarks(bool peakAndFailures); ///< the triangle, the ghost of a failed request
     /// What the triangle is called where "Peak" could be read as another number of the page.
     void setPeakName(const QString& name);
+    /// What a plan says of all of it, over the areas; nothing: no plan.
+    void setForecast(std::optional<StackForecast> forecast);
+    const std::optional<StackForecast>& forecast() const { return forecast_; }
+    /// The scale follows the areas, and a budget far above them stands behind a break of the axis.
+    void setBreak(bool on);
+    bool broken() const; ///< there is a break now
     /// One scale for several lanes; 0: its own.
     void setTop(std::uint64_t bytes);
     /// A model that was not made from a timeline (parts of a load); null: by the timeline again.
@@ -59,6 +66,7 @@ protected:
 
 private:
     StackInput input(const PlotFrame& frame);
+    PlotFrame stackFrame(const PlotFrame& frame) const; ///< the part under the break
     TimelinePtr timeline_;
     profiler::GroupBy groupBy_ = profiler::GroupBy::Category;
     std::set<int> only_;
@@ -67,6 +75,8 @@ private:
     QString peakName_;
     std::vector<base::TimeNs> guides_;
     std::uint64_t top_ = 0;
+    std::optional<StackForecast> forecast_;
+    bool breaks_ = false;
     std::optional<profiler::MemoryColumn> peak_;
     std::function<StackModelPtr(const AxisMap&, int)> make_;
     StackModelPtr model_;   ///< what was painted last

@@ -112,14 +112,20 @@ void SeriesLane::paintLine(QPainter& painter, const LaneSeries& series, const Pl
     const ThemeTokens& t = themeTokens();
     const QRectF plot = frame.plot();
     const QColor color = series.color ? series.color(t) : t.text2;
-    const bool bold = series.mark == LaneSeries::Mark::Bold;
+    const bool dashed = series.mark == LaneSeries::Mark::Dashed;
+    const bool bold = series.mark == LaneSeries::Mark::Bold || dashed;
     painter.setRenderHint(QPainter::Antialiasing, bold);
+    QPen pen(color, bold ? 2 : 1);
+    if (dashed) {
+        pen.setDashPattern({2.5, 1.5}); // 5 px and 3 px
+        pen.setCapStyle(Qt::FlatCap);
+    }
     QPolygonF line;
     const auto flush = [&] {
         if (line.size() == 1) { // one value alone is a dot
             painter.fillRect(QRectF(line.front().x() - 1.5, line.front().y() - 1.5, 3, 3), color);
         }
-        painter.setPen(QPen(color, bold ? 2 : 1));
+        painter.setPen(pen);
         painter.drawPolyline(line);
         line.clear();
     };
@@ -129,7 +135,13 @@ void SeriesLane::paintLine(QPainter& painter, const LaneSeries& series, const Pl
             continue;
         }
         const double x = plot.left() + sample.x;
-        if (sample.high > sample.low) {
+        if (sample.high > scale_.high) { // above the scale: said at its edge
+            painter.fillRect(QRectF(x - 0.5, plot.top(), 1, 3), t.warn);
+        }
+        if (sample.low < scale_.low) {
+            painter.fillRect(QRectF(x - 0.5, plot.bottom() - 3, 1, 3), t.warn);
+        }
+        if (sample.high > sample.low && !dashed) {
             const double high = yOf(sample.high, plot), low = yOf(sample.low, plot);
             painter.fillRect(QRectF(x - 0.5 / frame.dpr, high, 1 / frame.dpr, std::max(1 / frame.dpr, low - high)),
                              color);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A lane of lines over a scale that need not begin at 0: thin, bold and ring series, a limit, the newest value beside
-// the end. Each column of pixels shows the span of the values in it, so that no peak is lost.
+// A lane of lines over a scale that need not begin at 0: thin, bold, dashed and ring series, a limit, the newest value
+// beside the end. Each column of pixels shows the span of the values in it, so that no peak is lost.
 
 #include <functional>
 #include <optional>
@@ -16,7 +16,7 @@ namespace vitrine::ui {
 
 /// One series of a lane, the first one at the bottom.
 struct LaneSeries {
-    enum class Mark : std::uint8_t { Thin, Bold, Ring };
+    enum class Mark : std::uint8_t { Thin, Bold, Dashed, Ring };
     QString name;
     std::function<std::vector<PlotSample>(const AxisMap&, int columns)> samples;
     std::function<QColor(const ThemeTokens&)> color;

@@ -116,6 +116,28 @@ void StackLane::setMarks(bool peakAndFailures) {
     invalidate();
 }
 
+void StackLane::setForecast(std::optional<StackForecast> forecast) {
+    forecast_ = std::move(forecast);
+    invalidate();
+}
+
+void StackLane::setBreak(bool on) {
+    breaks_ = on;
+    invalidate();
+}
+
+bool StackLane::broken() const {
+    const std::uint64_t highest = std::max(top_, forecast_ ? forecast_->highest() : 0);
+    return breaks_ && budget_ && highest > 0 && *budget_ > highest + highest / 10 &&
+           plotRect().height() > 3 * kBreakHeight;
+}
+
+PlotFrame StackLane::stackFrame(const PlotFrame& frame) const {
+    PlotFrame under = frame;
+    under.size.rheight() -= broken() ? kBreakHeight : 0;
+    return under;
+}
+
 void StackLane::setTop(std::uint64_t bytes) {
     top_ = bytes;
     invalidate();
@@ -132,10 +154,13 @@ StackInput StackLane::input(const PlotFrame& frame) {
     StackInput in;
     in.axis = axis();
     in.only = only_;
-    in.budget = budget_;
+    in.budget = broken() ? std::nullopt : budget_;
     in.guides = guides_;
     // The scale is that of the whole run: it does not jump while one zooms and pans.
     in.top = top_ != 0 ? top_ : peak_ ? peak_->maxTotal : 0;
+    if (forecast_) {
+        in.top = std::max(in.top, forecast_->highest());
+    }
     if (!only_.empty()) {
         in.top = 0;
     }
@@ -191,7 +216,26 @@ QImage StackLane::paint(const PlotFrame& frame) {
     const StackInput in = input(frame);
     const bool changed = in.model != model_;
     model_ = in.model;
-    QImage image = paintStack(in, frame, themeTokens());
+    const ThemeTokens& t = themeTokens();
+    const PlotFrame under = stackFrame(frame);
+    QImage image = paintStack(in, under, t);
+    if (forecast_ && only_.empty()) {
+        QPainter painter(&image);
+        paintForecast(painter, *forecast_, axis(), under, stackScale(in, under.plot().height()), t);
+    }
+    if (broken()) {
+        QImage whole = frame.canvas(t.canvas);
+        QPainter painter(&whole);
+        painter.drawImage(QPointF(0, kBreakHeight), image);
+        const bool measured = forecast_ && forecast_->value > 0;
+        paintBudgetBreak(
+            painter, frame, *budget_,
+            measured ? std::optional(static_cast<std::int64_t>(*budget_) - static_cast<std::int64_t>(forecast_->value))
+                     : std::nullopt,
+            t);
+        painter.end();
+        image = std::move(whole);
+    }
     if (changed) {
         QMetaObject::invokeMethod(this, &StackLane::modelChanged, Qt::QueuedConnection);
     }
@@ -242,7 +286,7 @@ void StackLane::doubleClickedAt(QPointF position) {
 
 ByteScale StackLane::scale() const {
     auto* self = const_cast<StackLane*>(this);
-    return stackScale(self->input(frame()), plotRect().height());
+    return stackScale(self->input(frame()), stackFrame(frame()).plot().height());
 }
 
 std::uint64_t StackLane::totalAt(base::TimeNs when) const {

@@ -126,6 +126,25 @@ TEST(FinetuneRecord, AResumedRunSaysWhereItWentOn) {
     EXPECT_EQ(sink.steps.front().step, 3);
 }
 
+TEST(FinetuneRecord, ACheckpointIsSavedWhenSomebodyAsksForIt) {
+    const test::TempFolder folder;
+    TrainingSink sink;
+    WorkloadSinks sinks;
+    sinks.trace = &sink;
+    int steps = 0;
+    sinks.saveWanted = [&steps] { return ++steps == 2; };
+    const Json experiment = {{"vitrine", 1},
+                             {"workload", "finetune"},
+                             {"model", test::fixture("llama")},
+                             {"backend", "cpu"},
+                             {"prompt_length", 12},
+                             {"batch", 1},
+                             {"steps", 4},
+                             {"output", folder.path() + "/out"}};
+    runExperiment(Experiment::parse(experiment, "experiment"), sinks, {});
+    EXPECT_EQ(sink.marked(TrainingMark::Saved), std::vector<std::int64_t>{2});
+}
+
 TEST(FinetuneRecord, TheStepThatFailsIsReportedToo) {
     const test::TempFolder folder;
     const std::string model = folder.path() + "/broken";

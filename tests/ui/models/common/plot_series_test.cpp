@@ -90,6 +90,20 @@ private slots:
         const ui::PlotScale none = ui::plotScale(std::numeric_limits<double>::quiet_NaN(), 1, 4);
         QVERIFY(none.low < none.high);
     }
+
+    /// A few values far away do not decide the scale, but two values are both usual.
+    void usualSpan() {
+        ui::PlotSeries series;
+        series.add(0, 1000);
+        for (int i = 1; i < 300; ++i) {
+            series.add(i, 1 + i / 300.0);
+        }
+        series.add(300, -50);
+        const auto usual = series.usualSpan({0, 300});
+        QVERIFY(usual && usual->first >= 1 && usual->second <= 2);
+        QCOMPARE(series.usualSpan({0, 1})->second, 1000.0);
+        QVERIFY(!series.usualSpan({400, 500}));
+    }
 };
 
 QTEST_GUILESS_MAIN(PlotSeriesTest)

@@ -27,6 +27,21 @@ engine::SweepPlan ranks() {
     return plan;
 }
 
+/// One GPU whose memory a test sets.
+class OneGpu final : public ui::DeviceFeed {
+public:
+    std::vector<ui::DeviceEntry> devices() const override {
+        return {{QStringLiteral("cuda"), 0, QStringLiteral("NVIDIA H200"), {}}};
+    }
+    std::optional<ui::DeviceReading> reading(int) const override { return now; }
+    void watch(const std::set<int>&) override {}
+    QStringList notes() const override { return {}; }
+
+    ui::DeviceReading now;
+};
+
+constexpr std::uint64_t kMiB = 1ULL << 20;
+
 } // namespace
 
 class QueueRunnerTest final : public QObject {
@@ -62,6 +77,34 @@ private slots:
             QCOMPARE(stateOf(queue, number), QueueState::Finished);
         }
         QVERIFY(!runs_.busy);
+    }
+
+    void memoryThatAFailedRunKeepsPausesTheQueue() {
+        ui::SessionDocument document;
+        OneGpu gpu;
+        gpu.now.used = 1000 * kMiB;
+        gpu.now.own = 100 * kMiB;
+        ui::QueueRunner queue(&document, &runs_, nullptr, &gpu);
+        queue.setSettleTime(1);
+        queue.addSweep(ranks());
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
+        gpu.now.used = 1064 * kMiB; // as much as may stay
+        gpu.now.own = 164 * kMiB;
+        runs_.end(QStringLiteral("failed"), QStringLiteral("the device was lost"));
+        QTRY_COMPARE(stateOf(queue, 2), QueueState::Running);
+        gpu.now.used = 1100 * kMiB;
+        gpu.now.own = 200 * kMiB;
+        runs_.end(QStringLiteral("failed"), QStringLiteral("the device was lost"));
+        QTRY_VERIFY(queue.queue().paused());
+        QCOMPARE(QString::fromStdString(queue.queue().pauseReason()),
+                 QStringLiteral("100.0 MiB of the H200 are still held by the runs of this program"));
+        QCOMPARE(stateOf(queue, 3), QueueState::Waiting);
+        queue.resume(); // somebody has looked
+        QTRY_COMPARE(stateOf(queue, 3), QueueState::Running);
+        gpu.now.own = 100 * kMiB;
+        gpu.now.used = 1200 * kMiB;
+        runs_.end(QStringLiteral("failed"), QStringLiteral("the device was lost"));
+        QTRY_VERIFY(QString::fromStdString(queue.queue().pauseReason()).contains(QLatin1String("other programs")));
     }
 
     void endsWhatTheRuleEnds() {
@@ -138,6 +181,12 @@ private slots:
         QVERIFY(!runs_.busy);
         queue.resume();
         QTRY_COMPARE(stateOf(queue, 2), QueueState::Running);
+        QSignalSpy said(&queue, &ui::QueueRunner::said);
+        queue.goOnWith(1, false); // its runs have no output
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Waiting);
+        QCOMPARE(said.front().front().toString(), QStringLiteral("#1 has written no checkpoint and begins again"));
+        runs_.end(QStringLiteral("done"), {});
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
         runs_.end(QStringLiteral("done"), {});
     }
 };

@@ -61,6 +61,20 @@ private slots:
         QVERIFY(!shown.view.wantsInspector());
     }
 
+    void aFileGetsTheDemoModelOnlyWhereNoneIsNamed() {
+        ShownData shown;
+        const ui::ExperimentForm* form = shown.view.form()->form();
+        shown.view.form()->form()->setText(QStringLiteral("prompt_length"), QStringLiteral("64"));
+        shown.view.takeData(shown.path());
+        QCOMPARE(shown.view.page(), ui::FinetuneView::Data);
+        QCOMPARE(form->text(QStringLiteral("data")), shown.path());
+        QVERIFY(form->text(QStringLiteral("model")).endsWith(QLatin1String("vitrine-demo")));
+        QVERIFY(!form->changed(QStringLiteral("prompt_length"))); // one input at a time
+        shown.view.form()->form()->setText(QStringLiteral("model"), QStringLiteral("synthetic:tiny-llama"));
+        shown.view.takeData(shown.path());
+        QCOMPARE(form->text(QStringLiteral("model")), QStringLiteral("synthetic:tiny-llama"));
+    }
+
     void theSentenceSaysWhatIsUsedAndLost() {
         ShownData shown;
         shown.open();

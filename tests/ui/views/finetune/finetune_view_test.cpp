@@ -14,6 +14,7 @@
 #include "tests/ui/models/common/played_runs.h"
 #include "tests/ui/models/finetune/training_script.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/finetune/answer_table.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/widgets/plots/fact_table.h"
@@ -106,7 +107,8 @@ private slots:
         QVERIFY(shown.view.readout().startsWith(QLatin1String("Step 2: loss")));
         QVERIFY(shown.view.readout().contains(QLatin1String("peak")));
         QVERIFY(!shown.view.marks()->isVisible()); // nothing was saved
-        QVERIFY(shown.view.memoryLane()->facts().contains(QLatin1String("weights")));
+        QVERIFY2(shown.view.memoryLane()->facts().startsWith(QLatin1String("measured")),
+                 qPrintable(shown.view.memoryLane()->facts()));
     }
 
     void theCursorNamesAStepEverywhere() {
@@ -124,6 +126,68 @@ private slots:
         QVERIFY(*shown.time.cursor() < test::ns(script.beginOf(42)));
         QCOMPARE(shown.view.marks()->rows().front().marks.size(), std::size_t(6));
         QVERIFY(shown.view.lossLane()->spoken().contains(QLatin1String("Step 41")));
+    }
+
+    void answersStandSideBySide() {
+        Shown shown;
+        sessions::RunInfo info = TrainingScript{}.info(1, R"(, "sample_prompts": ["A?"], "sample_every": 20)");
+        info.metricsJson = R"({"answers": [{"step": 0, "prompt": "A?", "text": "no", "tokens": 1},)"
+                           R"({"step": 20, "prompt": "A?", "text": "maybe", "tokens": 2},)"
+                           R"({"step": 40, "prompt": "A?", "text": "yes", "tokens": 3}]})";
+        info.status = sessions::RunStatus::Running;
+        shown.document.show(QStringLiteral("x.vitrine"), {info},
+                            {{1, TrainingScript{.steps = 45, .total = 60}.timeline()}});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        ui::AnswerTable* answers = shown.view.answers();
+        QCOMPARE(answers->leftStep(), 0);
+        QCOMPARE(answers->rightStep(), 40);
+        QVERIFY(answers->asText().contains(QLatin1String("| A? | no | yes |")));
+        const ui::MarkRow& diamonds = shown.view.marks()->rows().back();
+        QCOMPARE(diamonds.marks.size(), std::size_t(3));
+        QCOMPARE(diamonds.marks[0].look, ui::StripMark::Look::Filled);
+        QCOMPARE(diamonds.marks[1].look, ui::StripMark::Look::Outline);
+        QCOMPARE(diamonds.marks[2].look, ui::StripMark::Look::Accent);
+        QVERIFY(answers->show(20, true));
+        QCOMPARE(answers->leftStep(), 20);
+        QCOMPARE(shown.view.marks()->rows().back().marks[0].look, ui::StripMark::Look::Outline);
+        QVERIFY(!answers->show(30, false));
+    }
+
+    void withoutPromptsTheFormIsOffered() {
+        Shown shown;
+        shown.show({.steps = 5});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        QVERIFY(shown.view.answers()->addButton()->isVisible());
+        shown.view.answers()->addButton()->click();
+        QCOMPARE(shown.view.page(), ui::FinetuneView::Form);
+    }
+
+    void keysWalkThroughSteps() {
+        Shown shown;
+        shown.show({.steps = 60, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        shown.view.axis()->setCursor(place(10));
+        QVERIFY(shown.view.perform(QStringLiteral("select.next")));
+        QCOMPARE(*shown.view.axis()->cursor(), place(11));
+        QVERIFY(shown.view.perform(QStringLiteral("select.previous")));
+        QCOMPARE(*shown.view.axis()->cursor(), place(10));
+        QVERIFY(shown.view.perform(QStringLiteral("go.peak-next")));
+        QCOMPARE(*shown.view.axis()->cursor() % place(2), 0); // even steps hold more
+        QTest::keyClick(&shown.view, Qt::Key_PageDown, Qt::ControlModifier);
+        QCOMPARE(shown.view.page(), ui::FinetuneView::Step);
+        QTest::keyClick(&shown.view, Qt::Key_PageUp, Qt::ControlModifier);
+        QCOMPARE(shown.view.page(), ui::FinetuneView::Live);
+    }
+
+    /// A loss that begins high does not make the rest of the run flat.
+    void theScaleOfTheLossFollowsMostSteps() {
+        Shown shown;
+        shown.show({.steps = 400});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        const double first = shown.view.training()->loss().value(0);
+        QVERIFY2(shown.view.lossLane()->scale().high < first + 0.3, qPrintable(QString::number(first)));
+        shown.view.axis()->setRange({place(200), place(400)}, false);
+        QVERIFY(shown.view.lossLane()->scale().high < 1.3);
     }
 
     void ranges() {

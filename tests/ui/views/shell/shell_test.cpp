@@ -202,6 +202,17 @@ private slots:
         QCOMPARE(window_->currentView()->id(), QStringLiteral("run")); // a folder is a model
     }
 
+    void rowsOpenTheirPage() {
+        const QString rows = folder_.filePath(QStringLiteral("rows.jsonl"));
+        QFile file(rows);
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("{\"text\": \"a\"}\n") > 0);
+        file.close();
+        window_->openFile(rows);
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("fine-tune"));
+        window_->openFile(folder_.filePath(QStringLiteral("none.jsonl")));
+        QVERIFY(window_->currentView()->findChild<ErrorStrip*>()->sentence().contains(QStringLiteral("no such file")));
+    }
+
     void commandLineOfARun() {
         sessions::RunInfo run = test::runInfo(1, "x", sessions::RunStatus::Done);
         run.specJson =

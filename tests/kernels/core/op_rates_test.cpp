@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/core/op_rates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/core/op.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using nlohmann::json;
+
+DeviceTraits plainDevice() {
+    DeviceTraits traits;
+    traits.id = "plain";
+    traits.memoryBandwidth = 1e12;
+    traits.flopsF32 = traits.flopsBf16 = traits.flopsF16 = 1e14;
+    return traits;
+}
+
+TEST(OpRates, ACallThatWasMeasuredTakesItsTime) {
+    OpRates rates;
+    rates.add("Matmul", {1e9, 1e12, 0.02, 5});
+    rates.add("Matmul", {1e6, 1e6, 5e-6, 5});
+    EXPECT_NEAR(*rates.seconds("Matmul", 1'000'000'000, 1'000'000'000'000, plainDevice()), 0.02, 1e-5);
+    EXPECT_NEAR(*rates.seconds("Matmul", 1'000'000, 1'000'000, plainDevice()), 5e-6, 1e-7);
+    EXPECT_FALSE(rates.seconds("Rope", 1, 1, plainDevice()));
+    EXPECT_EQ(rates.calls(), 10);
+}
+
+TEST(OpRates, TimesGrowWithTheWorkBetweenAndBeyondWhatWasMeasured) {
+    // A device that reaches half of its rates, after 4 microseconds.
+    const DeviceTraits traits = plainDevice();
+    const auto real = [](double bytes, double flops) { return 4e-6 + 2 * std::max(bytes / 1e12, flops / 1e14); };
+    OpRates rates;
+    for (double bytes = 1e4; bytes < 1e9; bytes *= 16) {
+        rates.add("Matmul", {bytes, 100 * bytes, real(bytes, 100 * bytes), 1});
+    }
+    std::mt19937 random(5);
+    std::uniform_real_distribution<double> exponent(3, 10.5);
+    for (int i = 0; i < 200; ++i) {
+        const double bytes = std::pow(10.0, exponent(random));
+        const double planned = *rates.seconds("Matmul", static_cast<std::uint64_t>(bytes),
+                                              static_cast<std::uint64_t>(100 * bytes), traits);
+        EXPECT_NEAR(planned / real(bytes, 100 * bytes), 1, 0.25) << bytes;
+    }
+}
+
+TEST(OpRates, CallsThatAreAlikeBecomeOneMean) {
+    OpRates rates;
+    rates.add("Rope", {1000, 10, 1e-6, 1});
+    rates.add("Rope", {1010, 10, 3e-6, 1});
+    const json value = rates.toJson();
+    ASSERT_EQ(value["ops"]["Rope"].size(), 1U);
+    EXPECT_NEAR(value["ops"]["Rope"][0][2].get<double>(), 2e-6, 1e-9);
+    EXPECT_EQ(value["ops"]["Rope"][0][3], 2);
+}
+
+TEST(OpRates, NewerCallsReplaceWhatLiesNearThem) {
+    OpRates shipped, own;
+    shipped.add("Rope", {1000, 10, 1e-6, 1});
+    shipped.add("Rope", {1e8, 1e6, 1e-3, 1});
+    shipped.addSteps(LaunchKind::Replayed, {1e-6, 0, 1e-5, 1e-2, 3});
+    own.add("Rope", {1200, 10, 9e-6, 1});
+    own.addSteps(LaunchKind::Launched, {2e-6, 1e-5, 0, 0, 1});
+    shipped.overlay(own);
+    const json value = shipped.toJson();
+    EXPECT_EQ(value["ops"]["Rope"].size(), 2U);
+    EXPECT_NEAR(*shipped.seconds("Rope", 1200, 10, plainDevice()), 9e-6, 1e-8);
+    EXPECT_EQ(shipped.launch(LaunchKind::Replayed).first, 1e-2) << "the newer ones have none of that kind";
+    EXPECT_EQ(shipped.launch(LaunchKind::Launched).host, 1e-5);
+}
+
+TEST(OpRates, ScaledTimesFollowTheRatesOfTheOtherDevice) {
+    DeviceTraits faster = plainDevice();
+    faster.memoryBandwidth *= 2;
+    OpRates rates;
+    rates.add("Copy", {1e10, 0, 0.02, 1});
+    rates.scale(plainDevice(), faster);
+    EXPECT_NEAR(*rates.seconds("Copy", 10'000'000'000, 0, faster), 0.01, 1e-4);
+}
+
+TEST(OpRates, AreTheSameAfterWritingAndReading) {
+    OpRates rates;
+    rates.add("Matmul", {1e9, 1e12, 0.0213, 5});
+    rates.addSteps(LaunchKind::Trained, {1e-6, 2e-5, 3e-3, 0, 7});
+    const json value = rates.toJson();
+    EXPECT_EQ(OpRates::fromJson(value, "rates.json").toJson(), value);
+}
+
+TEST(OpRates, DamagedFilesNameFileAndField) {
+    const json good = {{"format", 1}, {"launch", json::object()}, {"ops", {{"Rope", {{1, 2, 3e-6, 1}}}}}};
+    EXPECT_NO_THROW(OpRates::fromJson(good, "f"));
+    const auto refused = [&](const char* pointer, const json& value, const char* field) {
+        json bad = good;
+        bad[json::json_pointer(pointer)] = value;
+        try {
+            OpRates::fromJson(bad, "rates.json");
+            FAIL() << pointer;
+        } catch (const base::BadInput& error) {
+            EXPECT_NE(error.message().find("rates.json"), std::string::npos);
+            EXPECT_NE(error.message().find(field), std::string::npos) << error.message();
+        }
+    };
+    refused("/format", 2, "format");
+    refused("/ops", 3, "ops");
+    refused("/ops/Rope", 3, "ops.Rope");
+    refused("/ops/Rope/0", json::array({1, 2}), "ops.Rope");
+    refused("/ops/Rope/0/2", -1, "ops.Rope");
+    refused("/ops/Rope/0/2", 0, "ops.Rope");
+    refused("/launch", json{{"replayed", {{"gap", "x"}}}}, "launch.replayed.gap");
+    refused("/launch", json{{"replayed", {{"gap", 1}}}}, "launch.replayed.host");
+}
+
+TEST(OpRates, PlansTakeTheTimeOfTheClassAndElseOfTheOp) {
+    DeviceTraits traits = plainDevice();
+    OpRates rates;
+    rates.add("ExpertMlp", {1e9, 1e9, 0.01, 1});
+    rates.add("ExpertMlp.copies", {1e9, 1e9, 0.004, 1});
+    rates.add("Attention", {1e9, 1e9, 0.02, 1});
+    traits.rates = std::make_shared<const OpRates>(rates);
+    Cost cost;
+    cost.bytesRead = cost.flops = 1'000'000'000;
+    EXPECT_NEAR(opSeconds("ExpertMlp", cost, traits).seconds, 0.01, 1e-4);
+    cost.rateClass = RateClass::Copies;
+    EXPECT_NEAR(opSeconds("ExpertMlp", cost, traits).seconds, 0.004, 1e-4);
+    cost.rateClass = RateClass::WideHeads;
+    EXPECT_NEAR(opSeconds("Attention", cost, traits).seconds, 0.02, 1e-4);
+    EXPECT_TRUE(opSeconds("Attention", cost, traits).measured);
+    EXPECT_FALSE(opSeconds("Rope", cost, traits).measured);
+    EXPECT_EQ(opSeconds("Rope", cost, traits).seconds, rooflineSeconds(cost, traits));
+}
+
+TEST(OpRates, ProfilesHaveTheirOwnOrThoseOfADeviceLikeThem) {
+    const DeviceTraits h100 = loadDeviceProfile("h100-80gb"), h200 = loadDeviceProfile("h200");
+    EXPECT_EQ(h100.ratesFrom, RatesFrom::Shipped);
+    EXPECT_EQ(h200.ratesFrom, RatesFrom::Scaled);
+    EXPECT_EQ(loadDeviceProfile("t4").ratesFrom, RatesFrom::Profile);
+    ASSERT_NE(h200.rates, nullptr);
+    const std::uint64_t bytes = 4'000'000'000; // bound by memory, which the H200 has more of
+    EXPECT_LT(*h200.rates->seconds("LmHead", bytes, bytes, h200), *h100.rates->seconds("LmHead", bytes, bytes, h100));
+}
+
+TEST(OpRates, AFileOfOnesOwnIsReadAndADamagedOneIsNot) {
+    const std::string folder = testing::TempDir() + "/own-rates";
+    ASSERT_EQ(::setenv("VITRINE_CACHE_DIR", folder.c_str(), 1), 0);
+    DeviceTraits t4 = loadDeviceProfile("t4");
+    const std::string file = ownRatesFile(t4);
+    EXPECT_EQ(file, folder + "/op-rates/t4.json");
+    std::filesystem::create_directories(folder + "/op-rates");
+    OpRates rates;
+    rates.add("Rope", {1e6, 1e6, 1e-4, 1});
+    std::ofstream(file) << rates.toJson();
+    t4 = loadDeviceProfile("t4");
+    EXPECT_EQ(t4.ratesFrom, RatesFrom::ThisMachine);
+    std::ofstream(file) << "{";
+    EXPECT_EQ(loadDeviceProfile("t4").ratesFrom, RatesFrom::Profile);
+    std::filesystem::remove_all(folder);
+    ::setenv("VITRINE_CACHE_DIR", "/dev/null/vitrine", 1);
+}
+
+} // namespace
+} // namespace vitrine::kernels
