@@ -248,7 +248,9 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
         ids = readTokenRows(run.spec.text("tokens_file"));
     } else if (run.spec.has("prompt_length")) {
         const std::int64_t count = run.spec.integer("prompt_length");
-        ids.push_back(arbitraryTokens(count, source.config.vocab, run.seed(), 0));
+        // A plan holds as much for one token as for another.
+        ids.push_back(run.spec.isPlan() ? std::vector<std::int32_t>(static_cast<std::size_t>(count))
+                                        : arbitraryTokens(count, source.config.vocab, run.seed(), 0));
     } else {
         rows.push_back(chatRequest(run, maker));
     }

@@ -15,10 +15,10 @@ namespace vitrine::engine {
 namespace {
 
 /// What names inputs and outputs, or does not change what a step holds.
-constexpr std::array<std::string_view, 19> kLeftOut = {
-    "data",   "tokens_file", "eval_data",  "sequence_length", "resume",          "output",     "save_gradients",
-    "prompt", "chat",        "tokens",     "system",          "trace",           "save_trace", "outputs",
-    "repeat", "validation",  "eval_every", "save_every",      "keep_checkpoints"};
+constexpr std::array<std::string_view, 18> kLeftOut = {
+    "data",           "tokens_file", "eval_data",  "sequence_length", "resume",     "output",
+    "save_gradients", "prompt",      "chat",       "tokens",          "system",     "save_trace",
+    "outputs",        "repeat",      "validation", "eval_every",      "save_every", "keep_checkpoints"};
 
 OptionEdit choice(std::string_view key, std::string_view value) {
     return {std::string(key), std::string(value)};
@@ -92,6 +92,9 @@ Experiment plannedExperiment(const Experiment& experiment, std::int64_t context)
         if (takesOption(out, key)) {
             out.set(key, false);
         }
+    }
+    if (takesOption(out, "trace")) {
+        out.set("trace", std::string("fixed")); // all requests are as long as the context
     }
     if (takesOption(out, "merge")) {
         out.set("merge", std::string("none"));

@@ -72,6 +72,19 @@ void PlannerView::refresh() {
     }
 }
 
+void PlannerView::resizeEvent(QResizeEvent* event) {
+    DocumentView::resizeEvent(event);
+    fit();
+}
+
+void PlannerView::fit() {
+    constexpr int kNarrowPage = 1000;
+    const bool narrow = width() < kNarrowPage; // the inspector is then below the page, so its first words stand here
+    budget_->setBraces(!narrow);
+    top_->setVisible(narrow && answer_ != nullptr);
+    curves_->setMinimumHeight(narrow ? 260 : 230);
+}
+
 void PlannerView::takeExperiment(const QString& experimentJson) {
     if (std::optional<PlanDraft> draft = PlanDraft::of(experimentJson.toStdString())) {
         touched_ = true;
@@ -165,13 +178,19 @@ void PlannerView::sayFailure(const QString& error) {
 void PlannerView::updateBusy() {
     const bool shown = job_->busy() && !busyDelay_.isActive();
     cancel_->setVisible(shown);
-    const bool sets = answer_ && !answer_->complete;
+    const bool begun = answer_ && !answer_->complete;
     const auto lineMissing = [](const engine::WhatIfSet& set) { return !set.lineKnown; };
-    header()->setFacts(!shown                                            ? QString()
-                       : !sets                                           ? tr("pricing")
-                       : std::ranges::any_of(answer_->sets, lineMissing) ? tr("searching the longest contexts")
-                       : !answer_->changesKnown                          ? tr("searching changes that fit")
-                                                                         : tr("pricing"));
+    QString facts;
+    if (!job_->busy()) {
+        facts = begun ? tr("stopped: not all is known") : QString();
+    } else if (shown && begun && std::ranges::any_of(answer_->sets, lineMissing)) {
+        facts = tr("searching the longest contexts");
+    } else if (shown && begun && !answer_->changesKnown) {
+        facts = tr("searching changes that fit");
+    } else if (shown) {
+        facts = tr("pricing");
+    }
+    header()->setFacts(facts);
 }
 
 void PlannerView::updateAll() {
@@ -279,11 +298,15 @@ void PlannerView::updateVerdict() {
     reason_->setText(verdictReason(answer_->set(), band()));
     panelFacts_->setText(tr("%1, %2 usable").arg(device_->currentText(), bytesText(price.budget)));
     const bool stops = verdict == PlanVerdict::DoesNotFit;
+    topSentence_->setText(this->verdict());
+    topSentence_->setColor(stops ? TextColor::Bad : TextColor::Text1);
+    fit();
     stops_->setVisible(stops);
     stops_->setText(price.place.empty() ? tr("The run will stop when memory runs out.")
                                         : tr("The run will stop before or in %1.").arg(textOf(price.place)));
     const RunController* runs = context().runs;
     start_->setEnabled(runs != nullptr && !runs->running());
+    topStart_->setEnabled(start_->isEnabled());
 }
 
 void PlannerView::updateChanges() {

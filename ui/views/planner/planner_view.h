@@ -64,6 +64,7 @@ public:
     PlanBudget* budget() const { return budget_; }
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
     void refresh() override;
     QList<QWidget*> bodyStops() const override;
     QString copyText() const override;
@@ -71,9 +72,12 @@ protected:
 private:
     void buildHeader();
     void buildBody();
+    QWidget* buildTop(QWidget* parent);
     QWidget* buildTable(QWidget* parent);
     void buildInspector();
     void fillChoices();
+    void markOwnDevices();
+    void fit(); ///< parts of the page to its width
     void setDraft(PlanDraft draft);
     void draftChanged();
     void ask();
@@ -131,7 +135,9 @@ private:
     QScrollArea* panel_;
     DockHeader* panelHeader_;
     TextLabel *mark_, *sentence_, *reason_, *stops_, *panelFacts_, *factsSet_, *slopesLine_;
-    QWidget* slopesHead_;
+    QWidget *slopesHead_, *top_; ///< top_: the verdict and Start where the page is narrow
+    TextLabel* topSentence_;
+    QPushButton* topStart_;
     QPushButton *start_, *copy_;
     FactTable *facts_, *slopes_;
     TextLabel *changesTitle_, *changesFacts_, *note_, *goalFacts_, *goal_;

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 #include <utility>
 
+#include "ui/models/common/device_feed.h"
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
 #include "ui/views/planner/change_list.h"
@@ -112,6 +113,10 @@ void PlannerView::buildHeader() {
     for (const PlanDevice& device : planDevices()) {
         device_->addItem(device.name, device.id);
     }
+    markOwnDevices();
+    if (context().devices != nullptr) {
+        connect(context().devices, &DeviceFeed::devicesChanged, this, &PlannerView::markOwnDevices);
+    }
     for (const auto& [name, title] : PlanDraft::workloads()) {
         workload_->addItem(title, name);
     }
@@ -148,6 +153,18 @@ void PlannerView::buildHeader() {
     });
 }
 
+void PlannerView::markOwnDevices() {
+    if (context().devices == nullptr) {
+        return;
+    }
+    for (const DeviceEntry& entry : context().devices->devices()) {
+        const QString id = deviceNamed(entry.name);
+        if (const int at = device_->findData(id); !id.isEmpty() && at >= 0) {
+            device_->setItemText(at, tr("%1, in this machine").arg(entry.name));
+        }
+    }
+}
+
 void PlannerView::buildBody() {
     auto* scroll = new QScrollArea(this); // a small window shows all of it, part after part
     scroll->setFrameShape(QFrame::NoFrame);
@@ -163,6 +180,7 @@ void PlannerView::buildBody() {
     auto* budgetRow = new QVBoxLayout(budgetPage);
     budgetRow->setContentsMargins(12, 4, 12, 4);
     budgetRow->addWidget(budget_);
+    column->addWidget(buildTop(body));
     column->addWidget(form_);
     column->addWidget(sectionHead(tr("Memory at the peak, GiB"), budgetFacts_, body));
     column->addWidget(budgetPage);
@@ -197,6 +215,21 @@ void PlannerView::buildBody() {
     for (PlotWidget* plot : std::initializer_list<PlotWidget*>{curves_, bars_, past_}) {
         connect(plot, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     }
+}
+
+QWidget* PlannerView::buildTop(QWidget* parent) {
+    top_ = new Surface(Surface::Fill::Panel, Surface::Bottom, parent);
+    auto* row = new QHBoxLayout(top_);
+    row->setContentsMargins(12, 6, 12, 6);
+    topSentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, false, top_);
+    topSentence_->setElide(true);
+    topStart_ = new QPushButton(tr("Start this run"), top_);
+    setPrimary(topStart_);
+    row->addWidget(topSentence_, 1);
+    row->addWidget(topStart_);
+    top_->hide();
+    connect(topStart_, &QPushButton::clicked, this, &PlannerView::start);
+    return top_;
 }
 
 QWidget* PlannerView::buildTable(QWidget* parent) {

@@ -46,7 +46,7 @@ void PlannerView::updatePast() {
         past_->setMarks({});
         past_->setAxes(
             {tr("predicted peak, GiB"), 1, {}, 0},
-            {tr("%"), 4, {{-4, QStringLiteral("\u22124")}, {0, QStringLiteral("0")}, {4, QStringLiteral("+4")}}, -4});
+            {QString(), 4, {{-4, QStringLiteral("\u22124")}, {0, QStringLiteral("0")}, {4, QStringLiteral("+4")}}, -4});
         past_->setNotes({{{0.05, 1}, tr("No runs of this model on this device."), {}, false, true},
                          {{0.05, -0.6}, tr("The band is 3 %."), {}, false, true}});
         pastFacts_->setText(tr("no past runs"));
@@ -77,7 +77,7 @@ void PlannerView::updatePast() {
     const QString edge = QString::number(high);
     past_->setAxes(
         {tr("predicted peak, GiB"), right * 1.1, std::move(ticks), 0},
-        {tr("%"),
+        {QString(),
          high,
          {{-high, QStringLiteral("\u2212") + edge}, {0, QStringLiteral("0")}, {high, QLatin1Char('+') + edge}},
          -high});

@@ -134,5 +134,68 @@ TEST(WhatIfTest, WhatCannotBePlannedSaysWhy) {
     EXPECT_THROW(planner.answer(experiment, 4096, {}), base::BadInput);
 }
 
+/// The first change that is offered is planned once more as a user would, with the options that he had.
+TEST(WhatIfTest, WhatIsOfferedFirstFitsWhenItIsPlannedAgain) {
+    const Json offers[] = {{{"workload", "generate"},
+                            {"model", "synthetic:gpt-oss-20b"},
+                            {"prompt_length", 32768},
+                            {"device_profile", "t4"}},
+                           {{"workload", "generate"},
+                            {"model", "synthetic:qwen3-4b"},
+                            {"prompt_length", 16384},
+                            {"batch", 16},
+                            {"device_profile", "l4"}},
+                           {{"workload", "generate"},
+                            {"model", "synthetic:gpt-oss-120b"},
+                            {"prompt_length", 8192},
+                            {"device_profile", "a100-40gb"}},
+                           {{"workload", "batch"},
+                            {"model", "synthetic:qwen3-4b"},
+                            {"trace", "uniform"},
+                            {"requests", 64},
+                            {"slots", 32},
+                            {"prompt_tokens", "16384"},
+                            {"device_profile", "t4"}},
+                           {{"workload", "finetune"},
+                            {"model", "synthetic:gpt-oss-20b"},
+                            {"method", "qlora"},
+                            {"prompt_length", 65536},
+                            {"device_profile", "l4"}},
+                           {{"workload", "finetune"},
+                            {"model", "synthetic:qwen3-4b"},
+                            {"method", "full"},
+                            {"prompt_length", 4096},
+                            {"device_profile", "rtx-4090"}}};
+    for (Json spec : offers) {
+        spec.update({{"vitrine", 1}, {"backend", "meta"}});
+        const Experiment experiment = Experiment::parse(spec, "test");
+        WhatIfPlanner planner;
+        const WhatIf answer = planner.answer(experiment, contextOf(experiment).value(), {});
+        ASSERT_FALSE(answer.set().price.fits) << spec.dump();
+        ASSERT_FALSE(answer.changes.empty()) << spec.dump();
+        EXPECT_TRUE(answer.changes.front().price.fits) << spec.dump();
+        const Experiment again = edited(experiment.asPlan(), answer.changes.front().edits);
+        EXPECT_TRUE(planExperiment(again, WorkloadSinks{}, {})["fits"].get<bool>()) << again.jsonText();
+    }
+}
+
+/// Where nothing is recorded, tiles and chunks that are like those before them are not run.
+TEST(WhatIfTest, APlanThatIsRecordedSaysTheSame) {
+    Experiment experiment = plannedExperiment(training(), 131072);
+    experiment.set("loss_chunks", std::string("64"));
+    const Json quick = planExperiment(experiment, WorkloadSinks{}, {});
+    base::NullTraceSink sink;
+    WorkloadSinks recorded;
+    recorded.trace = &sink;
+    experiment.set("profile", std::string("light"));
+    const Json whole = planExperiment(experiment, recorded, {});
+    for (const char* key : {"peak_bytes", "peak_reserved_bytes", "peak_by_category", "peak_at", "fits"}) {
+        EXPECT_EQ(quick[key], whole[key]) << key;
+    }
+    const auto seconds = whole["step_seconds_estimate"].get<double>();
+    EXPECT_NEAR(quick["step_seconds_estimate"].get<double>(), seconds, seconds * 1e-6);
+    EXPECT_FALSE(quick["times_from"].get<std::string>().empty());
+}
+
 } // namespace
 } // namespace vitrine::engine

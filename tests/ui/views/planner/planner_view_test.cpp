@@ -10,6 +10,7 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 
 #include "engine/workload/experiment/experiment.h"
@@ -18,6 +19,7 @@
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/planner/plan_words.h"
 #include "ui/views/planner/change_list.h"
+#include "ui/views/planner/plan_budget.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/plan_form.h"
 #include "ui/widgets/forms/number_slider.h"
@@ -88,6 +90,36 @@ private slots:
         QCOMPARE(view.curves()->shown().curves.size(), std::size_t(4));
         QVERIFY(view.verdict().contains(QStringLiteral("the longest context is")));
         QVERIFY(view.curves()->spoken().contains(QStringLiteral("16,384")));
+    }
+
+    void theBudgetSaysWhatIsHeldAndItsTimesAreNamed() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::PlannerView view({&document, &time, nullptr, nullptr});
+        view.show();
+        view.takeExperiment(training());
+        QTRY_VERIFY(view.answer() && view.answer()->complete);
+        QVERIFY(view.budget()->spoken().contains(QStringLiteral("weights")));
+        const ui::FlatTreePtr facts = ui::planFactTable(*view.answer(), view.band());
+        const bool named = std::ranges::any_of(facts->nodes, [](const ui::FlatNode& node) {
+            return node.cells[0].text == QStringLiteral("Times are") && !node.cells[1].text.isEmpty();
+        });
+        QVERIFY(named);
+        QVERIFY(view.curves()->svg().contains("this plan"));
+    }
+
+    void wherePeaksAreOpensTheStepOfARun() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::PlannerView view({&document, &time, nullptr, nullptr});
+        QSignalSpy opened(&view, &ui::View::openView);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {trainingRun()}, {});
+        QTRY_VERIFY(view.answer() && view.answer()->complete);
+        const QModelIndex where = view.sets()->model()->index(0, 3);
+        emit view.sets()->view()->clicked(where); // the run of this model is in the session
+        QCOMPARE(opened.size(), 1);
+        QCOMPARE(opened[0][0].toString(), QStringLiteral("finetune/step"));
     }
 
     void theFormChangesThePlan() {
