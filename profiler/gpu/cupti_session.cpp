@@ -218,7 +218,7 @@ void Session::setDetail(TraceDetail detail) {
         // correlation id.
         synchronize_();
         if (everything(detail_)) {
-            // The times of a graph's kernels lie where its next launch writes its own: they are fetched before.
+            // The times of a graph's kernels lie where its next launch writes its own, so they are fetched before.
             api_.cuptiActivityFlushAll(0);
         }
     }

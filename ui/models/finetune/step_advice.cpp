@@ -25,7 +25,7 @@ namespace {
 using engine::Experiment;
 using engine::PlanChange;
 
-/// Options that leave what is trained as it is.
+/// Options of memory that leave what is trained as it is.
 constexpr std::array<std::string_view, 4> kTechniques = {"tiled_mlp", "checkpoint", "loss_chunks", "optimizer"};
 constexpr double kLeastGain = 0.01; ///< of the peak
 
