@@ -28,7 +28,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kRoomForTables = 420;
+constexpr int kRoomForTables = 420, kRoomForTrainingTables = 560;
 constexpr int kLongestSetting = 260; ///< px of a column of values
 constexpr int kShortestMetric = 120; ///< px of the names beside the numbers
 
@@ -247,6 +247,7 @@ bool CompareView::updateTraining() {
     align_->setVisible(!shown);
     training_->setVisible(shown);
     stack_->setVisible(!shown && !nothingComparable_);
+    showTables();
     if (shown) {
         training_->setRuns({*a, timelineOf(a_).timeline}, {*b, timelineOf(b_).timeline});
     }
@@ -385,11 +386,17 @@ QString CompareView::asText() const {
                : compareText(runs, document()->runs(), timelineOf(a_).timeline.get(), timelineOf(b_).timeline.get());
 }
 
+/// In a low window the figure has the place.
+void CompareView::showTables() {
+    const bool training = training_->isVisibleTo(this), figure = training || stack_->isVisibleTo(this);
+    tables_->setVisible(height() >= (training ? kRoomForTrainingTables : kRoomForTables) || nothingComparable_ ||
+                        !figure);
+}
+
 void CompareView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
     updateTables();
-    tables_->setVisible(height() >= kRoomForTables || nothingComparable_ ||
-                        !(stack_->isVisibleTo(this) || training_->isVisibleTo(this)));
+    showTables();
 }
 
 } // namespace vitrine::ui
