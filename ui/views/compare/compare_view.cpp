@@ -28,7 +28,6 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kRoomForTables = 420, kRoomForTrainingTables = 560;
 constexpr int kLongestSetting = 260; ///< px of a column of values
 constexpr int kShortestMetric = 120; ///< px of the names beside the numbers
 
@@ -384,13 +383,6 @@ QString CompareView::asText() const {
     return runs.size() < 2
                ? QString()
                : compareText(runs, document()->runs(), timelineOf(a_).timeline.get(), timelineOf(b_).timeline.get());
-}
-
-/// In a low window the figure has the place.
-void CompareView::showTables() {
-    const bool training = training_->isVisibleTo(this), figure = training || stack_->isVisibleTo(this);
-    tables_->setVisible(height() >= (training ? kRoomForTrainingTables : kRoomForTables) || nothingComparable_ ||
-                        !figure);
 }
 
 void CompareView::resizeEvent(QResizeEvent* event) {
