@@ -28,7 +28,6 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kRoomForTables = 420;
 constexpr int kLongestSetting = 260; ///< px of a column of values
 constexpr int kShortestMetric = 120; ///< px of the names beside the numbers
 
@@ -247,6 +246,7 @@ bool CompareView::updateTraining() {
     align_->setVisible(!shown);
     training_->setVisible(shown);
     stack_->setVisible(!shown && !nothingComparable_);
+    showTables();
     if (shown) {
         training_->setRuns({*a, timelineOf(a_).timeline}, {*b, timelineOf(b_).timeline});
     }
@@ -388,8 +388,7 @@ QString CompareView::asText() const {
 void CompareView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
     updateTables();
-    tables_->setVisible(height() >= kRoomForTables || nothingComparable_ ||
-                        !(stack_->isVisibleTo(this) || training_->isVisibleTo(this)));
+    showTables();
 }
 
 } // namespace vitrine::ui

@@ -77,6 +77,7 @@ private:
     void updateLane();
     /// Shows training runs or the whole runs; true: training runs are shown.
     bool updateTraining();
+    void showTables();
     void updateBands(const profiler::Alignment& alignment);
     void chooseRun(bool first, sessions::RunId id);
     /// "Reading run 15, 40 %"; empty when both were read.

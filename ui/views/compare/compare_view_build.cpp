@@ -26,6 +26,7 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr int kRoomForTables = 420, kRoomForTrainingTables = 560;
 constexpr int kTrainingShare = 9; ///< of the height, beside 3 of the tables
 
 QWidget* titled(TextLabel* title, QWidget* content, QWidget* parent) {
@@ -160,6 +161,13 @@ void CompareView::buildBody() {
     connect(training_, &TrainingCompare::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     setBody(body);
     connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
+}
+
+/// In a low window the figure has the place.
+void CompareView::showTables() {
+    const bool training = training_->isVisibleTo(this), figure = training || stack_->isVisibleTo(this);
+    tables_->setVisible(height() >= (training ? kRoomForTrainingTables : kRoomForTables) || nothingComparable_ ||
+                        !figure);
 }
 
 void CompareView::buildInspector() {

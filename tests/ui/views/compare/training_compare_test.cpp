@@ -4,6 +4,7 @@
 #include "ui/views/compare/training_compare.h"
 
 #include <QComboBox>
+#include <QTableView>
 #include <QTest>
 
 #include "tests/profiler/analysis/training_step_script.h"
@@ -118,6 +119,19 @@ private slots:
         shown.view.extent()->setCurrent(1);
         QVERIFY(shown.view.stack()->isVisible() && !shown.figure().isVisible());
         QVERIFY(shown.view.alignment()->isVisible());
+    }
+
+    void aLowWindowGivesTheTablesPlaceToTheFigure() {
+        Compared shown;
+        shown.show(runOf({}, 2), runOf({}, 2));
+        QTRY_VERIFY(shown.drawn());
+        const auto* table = shown.view.findChild<QTableView*>();
+        QVERIFY(table->isVisible());
+        shown.view.resize(960, 430);
+        QTRY_VERIFY(!table->isVisible());
+        QVERIFY(shown.figure().isVisible());
+        shown.view.extent()->setCurrent(1);
+        QVERIFY(table->isVisible());
     }
 
     void otherRunsHaveNoSteps() {
