@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/strict_json.h"
@@ -173,21 +174,30 @@ bool FixedPrompts::due(std::int64_t step) const {
 }
 
 void FixedPrompts::resume(const Json& answers) {
-    const auto asked = [this](const Json& row) {
-        return row.is_object() && row.contains("step") && std::ranges::any_of(prompts_, [&](const FixedPrompt& prompt) {
-                   return row.value("prompt", "") == prompt.text;
-               });
-    };
     for (const Json& row : answers) {
-        if (asked(row)) {
-            answers_.push_back(row);
+        const bool whole = row.is_object() && row.contains("step") && row["step"].is_number_integer();
+        const std::string prompt = whole ? row.value("prompt", "") : std::string();
+        if (whole && std::ranges::find(prompts_, prompt, &FixedPrompt::text) != prompts_.end()) {
+            answers_.push_back({row["step"].get<std::int64_t>(), prompt, row.value("text", ""),
+                                row.value("tokens", std::int64_t{0}), row.value("finish_reason", "")});
         }
     }
 }
 
 bool FixedPrompts::answered(std::int64_t step) const {
-    const auto rows = std::ranges::count_if(answers_, [&](const Json& row) { return row["step"] == step; });
-    return static_cast<std::size_t>(rows) == prompts_.size();
+    return static_cast<std::size_t>(std::ranges::count(answers_, step, &FixedAnswer::step)) == prompts_.size();
+}
+
+Json FixedPrompts::answers() const {
+    Json rows = Json::array();
+    for (const FixedAnswer& each : answers_) {
+        rows.push_back({{"step", each.step},
+                        {"prompt", each.prompt},
+                        {"text", each.text},
+                        {"tokens", each.tokens},
+                        {"finish_reason", each.finish}});
+    }
+    return rows;
 }
 
 GenerateReport FixedPrompts::generate() {
@@ -218,14 +228,11 @@ void FixedPrompts::answer(std::int64_t step) {
     if (!context.can().computesValues) {
         return;
     }
-    std::erase_if(answers_.get_ref<Json::array_t&>(), [&](const Json& row) { return row["step"] == step; });
+    std::erase_if(answers_, [&](const FixedAnswer& each) { return each.step == step; });
     for (std::size_t i = 0; i < prompts_.size(); ++i) {
         const GenerateResult& result = report.results[i];
-        answers_.push_back({{"step", step},
-                            {"prompt", prompts_[i].text},
-                            {"text", answerText(result)},
-                            {"tokens", result.ids.size()},
-                            {"finish_reason", finishReasonName(result.finish)}});
+        answers_.push_back({step, prompts_[i].text, answerText(result), static_cast<std::int64_t>(result.ids.size()),
+                            std::string(finishReasonName(result.finish))});
     }
 }
 

@@ -6,7 +6,8 @@
 // and after the last one, so that one sees what training changes. Runs and plans use the same code.
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ struct FixedPrompt {
 /// Reads the prompts of the option: texts, and files of JSON Lines with "prompt" or "messages" in each line. Throws
 /// BadInput "FILE: line N: FIELD: what".
 std::vector<FixedPrompt> readFixedPrompts(const std::vector<std::string>& items);
+
+/// What the model answered to a prompt after a step.
+struct FixedAnswer {
+    std::int64_t step = 0;
+    std::string prompt, text;
+    std::int64_t tokens = 0;
+    std::string finish; ///< finishReasonName()
+};
 
 class FixedPrompts {
 public:
@@ -43,7 +52,7 @@ public:
     /// Throws OutOfMemory, Cancelled; then answers() has no answer of this step.
     void answer(std::int64_t step);
     /// Rows with step, prompt, text, tokens and finish_reason, by step.
-    const nlohmann::json& answers() const { return answers_; }
+    nlohmann::json answers() const;
 
 private:
     GenerateReport generate();
@@ -56,7 +65,7 @@ private:
     std::vector<GenerateRequest> requests_;
     std::shared_ptr<const Tokenizer> tokenizer_;
     ChatFormatKind chatFormat_ = ChatFormatKind::ChatMl;
-    nlohmann::json answers_ = nlohmann::json::array();
+    std::vector<FixedAnswer> answers_;
 };
 
 } // namespace vitrine::engine

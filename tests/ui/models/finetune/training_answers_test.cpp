@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "tests/ui/models/finetune/training_script.h"
+#include "ui/models/finetune/training_run.h"
 
 using namespace vitrine;
 using test::TrainingScript;
