@@ -171,15 +171,6 @@ run_tests() {
     ctest --test-dir "$folder" --rerun-failed --output-on-failure --no-tests=error
 }
 
-# answer QUESTION [OPTION...]: what a model says, without any chance in the choice of tokens, in one line. The variable
-# (or array) vitrine has the program.
-answer() {
-    local question=$1
-    shift
-    "${vitrine[@]}" generate --backend cpu --temperature 0 --json --prompt "$question" "$@" </dev/null |
-        sed -E 's/.*"text":"(([^"\\]|\\.)*)".*/\1/; s/\\"/"/g'
-}
-
 # cuda_note: says what to install when the build has no CUDA context.
 cuda_note() {
     if grep -q '^VITRINE_CUDA_INCLUDE:PATH=.*NOTFOUND' build/full/CMakeCache.txt 2>/dev/null; then

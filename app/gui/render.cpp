@@ -228,7 +228,10 @@ int renderSession(const QStringList& files, const QString& folder, const QSize& 
     for (const QString& file : sessions) {
         open = file.isEmpty();
         error.clear();
-        if (!file.isEmpty()) {
+        if (file.endsWith(QLatin1String(".jsonl"))) { // rows to train on stand in a page, not in the document
+            window.openFile(file);
+            waitForView(window);
+        } else if (!file.isEmpty()) {
             window.document()->open(file);
             waitFor([&] { return open || !error.isEmpty(); }, kLoadLimitMs);
         }

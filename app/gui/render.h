@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// `--render DIR`: a PNG of every view of a session, in both themes and at device ratios 1 and 2.
+// `--render DIR`: a PNG of every view of a session, or with rows to train on, in both themes and at device ratios 1
+// and 2.
 
 #include <QSize>
 #include <QStringList>

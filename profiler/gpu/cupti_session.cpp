@@ -217,6 +217,10 @@ void Session::setDetail(TraceDetail detail) {
         // Steps are launched ahead. A graph that still runs would keep CUPTI's instruments, and its next launches their
         // correlation id.
         synchronize_();
+        if (everything(detail_)) {
+            // The times of a graph's kernels lie where its next launch writes its own: they are fetched before.
+            api_.cuptiActivityFlushAll(0);
+        }
     }
     setCallbacks(everything(detail), detail != TraceDetail::Nothing);
     if (detail_ == TraceDetail::Graphs && !foreignGraphs_) {

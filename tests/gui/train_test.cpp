@@ -56,8 +56,9 @@ private slots:
         QFile file(rows);
         QVERIFY(file.open(QIODevice::WriteOnly));
         for (const char* word : {"one", "two"}) {
-            file.write(QByteArray(R"({"messages": [{"role": "user", "content": "Say )") + word +
-                       R"("}, {"role": "assistant", "content": "ka"}]})" + '\n');
+            const nlohmann::json asked{{"role", "user"}, {"content", std::string("Say ") + word}};
+            const nlohmann::json answer{{"role", "assistant"}, {"content", "ka"}};
+            file.write(QByteArray::fromStdString(nlohmann::json{{"messages", {asked, answer}}}.dump() + "\n"));
         }
         file.close();
         app::HostRunController runs;

@@ -15,6 +15,7 @@
 #include "engine/workload/planner/plan_price.h"
 #include "engine/workload/planner/plan_sets.h"
 #include "ui/models/common/format.h"
+#include "ui/models/planner/past_plans.h"
 #include "ui/models/planner/plan_words.h"
 
 namespace vitrine::ui {
@@ -41,7 +42,7 @@ void priceOffload(StepAdvice& out, engine::PlanPricer& pricer, const Experiment&
 
 } // namespace
 
-std::optional<StepAdvice> stepAdvice(const std::string& specJson, std::int64_t tokens) {
+std::optional<StepAdvice> stepAdvice(const std::string& specJson, const QString& device, std::int64_t tokens) {
     const auto spec = Experiment::read(specJson);
     if (!spec || !engine::takesOption(*spec, "tiled_mlp")) {
         return std::nullopt;
@@ -49,8 +50,9 @@ std::optional<StepAdvice> stepAdvice(const std::string& specJson, std::int64_t t
     try {
         const std::int64_t parts = std::max<std::int64_t>(1, spec->maybeInteger("batch").value_or(1) *
                                                                  spec->maybeInteger("accumulate").value_or(1));
-        const Experiment planned =
-            plannedExperiment(*spec, engine::contextOf(*spec).value_or(std::max<std::int64_t>(1, tokens / parts)));
+        const Experiment planned = planFor(
+            plannedExperiment(*spec, engine::contextOf(*spec).value_or(std::max<std::int64_t>(1, tokens / parts))),
+            device);
         engine::PlanPricer pricer;
         const engine::PlanPrice now = pricer.price(planned, {});
         if (!now.known()) {

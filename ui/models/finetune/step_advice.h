@@ -22,9 +22,10 @@ struct StepAdvice {
     std::uint64_t host = 0;                 ///< host memory of the offload
 };
 
-/// Nothing where the experiment cannot be planned. `tokens` are those of a micro-batch's row, where the experiment does
+/// Nothing where the experiment cannot be planned. `device`: the profile of the one that the run took (runDevice).
+/// `tokens` are those of a micro-batch's row, where the experiment does
 /// not say it.
-std::optional<StepAdvice> stepAdvice(const std::string& specJson, std::int64_t tokens);
+std::optional<StepAdvice> stepAdvice(const std::string& specJson, const QString& device, std::int64_t tokens);
 
 /// The experiment to compare a run with: the same without offload and tiled MLP, or with both where it has neither.
 struct StepBaseline {

@@ -206,7 +206,7 @@ StepResultText stepResult(const StepPair& pair) {
                      longer < 0 ? QObject::tr("less") : QObject::tr("longer"), shareText(std::abs(share)))};
 }
 
-QString stepReadout(const StepPair& pair, base::TimeNs at, bool byPhase) {
+QString stepReadout(const StepPair& pair, base::TimeNs at, bool byPhase, StepChange change) {
     const StepAnatomy& a = pair.a.anatomy;
     const auto totalAt = [](const StepSide& side, base::TimeNs time) {
         return profiler::totalBytes(side.timeline->memory().at(time));
@@ -218,9 +218,10 @@ QString stepReadout(const StepPair& pair, base::TimeNs at, bool byPhase) {
     if (pair.b) {
         const base::TimeNs time = pair.b->anatomy.begin + (byPhase ? pair.phases.timeInB(at) : at);
         const std::uint64_t other = totalAt(*pair.b, time);
-        text += QObject::tr(", B %1, A to B %2")
-                    .arg(bytesText(other),
-                         signedBytesText(static_cast<std::int64_t>(held) - static_cast<std::int64_t>(other)));
+        const auto less = static_cast<std::int64_t>(held) - static_cast<std::int64_t>(other);
+        text += QObject::tr(", B %1, ").arg(bytesText(other));
+        text += change == StepChange::AToB ? QObject::tr("A to B %1").arg(signedBytesText(less))
+                                           : QObject::tr("B − A %1").arg(signedBytesText(-less));
     }
     return text;
 }

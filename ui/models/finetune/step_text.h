@@ -6,6 +6,7 @@
 // are shown, so that columns add up. Pure functions; any thread.
 
 #include <QString>
+#include <cstdint>
 #include <optional>
 
 #include "ui/models/common/flat_tree.h"
@@ -46,7 +47,9 @@ FlatTreePtr agreementTable(const StepPair& pair);
 FlatTreePtr stepItemTable(const StepPair& pair);
 
 /// "2.46 s, backward of layer 21: A 17.77 GiB, B 28.89 GiB, A to B −11.12 GiB"; `at` counts from the begin of A's step.
-QString stepReadout(const StepPair& pair, base::TimeNs at, bool byPhase);
+/// Or "B − A +11.12 GiB" at its end, as the Compare view counts.
+enum class StepChange : std::uint8_t { AToB, BMinusA };
+QString stepReadout(const StepPair& pair, base::TimeNs at, bool byPhase, StepChange change = StepChange::AToB);
 /// What stands in the free part of a lane of copies: count, bytes, rate, time each, hidden or waited for.
 QString copiesText(const profiler::StepAnatomy& step, bool toHost);
 /// "7.04 s, peak 20.01 GiB, budget 80.00 GiB is off this scale"

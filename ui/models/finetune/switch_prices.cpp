@@ -36,6 +36,11 @@ std::string valueOf(const engine::OptionEdit& edit) {
     return std::get<std::string>(edit.value);
 }
 
+/// Short, for rows and bands.
+QString nameOf(const PlanSwitchSpec& spec) {
+    return spec.on.key == "checkpoint" ? QObject::tr("Offload") : switchName(spec);
+}
+
 /// What a switch does as it is set.
 QString settingText(const Experiment& planned, const SwitchPrice& one, std::int64_t context, std::uint64_t host) {
     const QString value = textOf(planned.text(one.key));
@@ -47,13 +52,13 @@ QString settingText(const Experiment& planned, const SwitchPrice& one, std::int6
                             : QObject::tr("chunks by the free memory");
     }
     if (one.key == "checkpoint") {
-        return one.on ? QObject::tr("layer inputs, %1 of host memory").arg(bytesText(host))
-                      : QObject::tr("off: layer inputs stay on the device");
+        return one.on ? QObject::tr("%1 of host memory").arg(bytesText(host))
+                      : QObject::tr("off: inputs stay on the device");
     }
     if (one.key == "tiled_mlp") {
         return one.on ? QObject::tr("in tiles of the sequence") : QObject::tr("off: the MLP runs at once");
     }
-    return one.on ? QObject::tr("moments of a byte each") : QObject::tr("off: moments of four bytes each");
+    return one.on ? QObject::tr("moments of a byte each") : QObject::tr("off: moments in float32");
 }
 
 /// Automatic techniques are on where turning them off changes the step.
@@ -68,7 +73,7 @@ bool takesEffect(PlanPricer& pricer, const Experiment& planned, const PlanSwitch
 void priceSwitches(SwitchPrices& out, PlanPricer& pricer, const Experiment& planned, const PlanPrice& now) {
     for (const PlanSwitchSpec& spec : engine::planSwitches(planned)) {
         SwitchPrice one;
-        one.name = switchName(spec);
+        one.name = nameOf(spec);
         one.key = spec.on.key;
         one.on = takesEffect(pricer, planned, spec, now);
         const engine::OptionEdit& edit = one.on ? spec.off : spec.on;
@@ -149,7 +154,7 @@ QStringList switchesOf(const Experiment& spec) {
     QStringList names;
     for (const PlanSwitchSpec& each : engine::planSwitches(spec)) {
         if (engine::isOn(spec, each) && spec.text(each.on.key) != "auto") {
-            names << switchName(each);
+            names << nameOf(each);
         }
     }
     return names;
@@ -220,7 +225,7 @@ std::optional<MeasuredPair> measuredPair(const std::vector<sessions::RunInfo>& r
     QStringList names;
     for (const PlanSwitchSpec& each : engine::planSwitches(*spec)) {
         if (before->text(each.on.key) != spec->text(each.on.key)) {
-            names << switchName(each);
+            names << nameOf(each);
         }
     }
     const nlohmann::json metrics = base::parsedObject(earlier->metricsJson);

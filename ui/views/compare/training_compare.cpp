@@ -25,7 +25,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kLeastMemoryPlot = 48, kMemoryPlot = 120, kLeastLossPlot = 48, kLossPlot = 96;
-constexpr int kMemoryShare = 3, kLossShare = 1;
+constexpr int kMemoryShare = 5, kLossShare = 2;
 constexpr double kCompareSmoothing = 0.9; ///< as the Fine-tune view begins
 constexpr double kRawStrength = 0.4;
 
@@ -130,7 +130,7 @@ void TrainingCompare::buildLosses() {
     static_cast<QVBoxLayout*>(layout())->addWidget(losses_, kLossShare);
     connect(losses_, &LaneStack::hovered, this, &TrainingCompare::sayLoss);
     connect(lossAxis_, &SegmentedControl::currentChanged, this, [this] {
-        lossTime_->setCursor(std::nullopt); // it stood on another axis
+        lossTime_->reset({0, 1}); // cursor and range belong to the axis before
         load();
     });
 }
@@ -270,7 +270,9 @@ void TrainingCompare::showLosses() {
     losses_->ruler()->setLead(leads[static_cast<std::size_t>(axis())]);
     losses_->ruler()->setCounted(lengths[static_cast<std::size_t>(axis())]);
     const TimeRange extent{0, std::max<base::TimeNs>(kStepLength, end + end / 50)};
-    if (!(lossTime_->extent() == extent)) {
+    if (lossTime_->extent().length() <= 1) {
+        lossTime_->reset(extent); // the first losses on this axis
+    } else if (!(lossTime_->extent() == extent)) {
         const bool all = lossTime_->showsAll();
         lossTime_->setExtent(extent);
         if (all) {
@@ -294,7 +296,8 @@ void TrainingCompare::sayStep() {
         note_->setText(tr("The memory of this step was not recorded."));
         return;
     }
-    const QString text = stepReadout(*pair_, at.value_or(step.peak.maxTime - step.begin), byPhase());
+    const QString text =
+        stepReadout(*pair_, at.value_or(step.peak.maxTime - step.begin), byPhase(), StepChange::BMinusA);
     note_->setText(text);
     emit readoutChanged(text);
 }

@@ -38,7 +38,7 @@ void drawTwoLines(QPainter& painter, const QRectF& box, const QString& text, con
         const bool last = lines.size() + 1 == kAnswerLines;
         const QString rest = layout.text().mid(line.textStart());
         lines << (last ? QFontMetricsF(font).elidedText(rest, Qt::ElideRight, box.width())
-                       : layout.text().mid(line.textStart(), line.textLength()));
+                       : layout.text().mid(line.textStart(), line.textLength()).trimmed());
     }
     layout.endLayout();
     double y = box.center().y() - kAnswerLine;
@@ -58,7 +58,7 @@ public:
         const bool selected = (option.state & QStyle::State_Selected) != 0;
         painter->fillRect(option.rect, selected ? t.selection : t.canvas);
         const QRectF cell(option.rect);
-        hairline(*painter, cell.left(), cell.right() + 1, cell.bottom(), t.line0);
+        hairline(*painter, cell.left(), cell.right() + 1, cell.bottom() - 1, t.line0);
         const QFont font = Theme::instance().font(TypeRole::Table);
         const bool newest = index.column() == 2;
         const double tokens = index.column() > 0 ? kTokenWidth : 0;

@@ -9,6 +9,7 @@
 
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/models/planner/past_plans.h"
 #include "ui/views/finetune/finetune_panel.h"
 #include "ui/views/finetune/finetune_view.h"
 #include "ui/views/finetune/live_lanes.h"
@@ -92,7 +93,7 @@ void FinetuneView::updateStep() {
     }
     const sessions::RunInfo* run = runInfo(shownRun_);
     if (const QString nothing = whyNothing(); run == nullptr || !nothing.isEmpty()) {
-        return step_->setRuns(nullptr, {}, nullptr, nothing);
+        return step_->setRuns(nullptr, {}, {}, nullptr, nothing);
     }
     const auto readOf = [this](sessions::RunId id) -> TimelinePtr {
         const TimelineState state = timelineOf(id);
@@ -100,7 +101,7 @@ void FinetuneView::updateStep() {
     };
     const std::vector<sessions::RunId> shown = shownRuns();
     const TimelinePtr mine = readOf(shownRun_);
-    step_->setRuns(mine, run->specJson, shown.size() > 1 ? readOf(shown[1]) : nullptr,
+    step_->setRuns(mine, run->specJson, runDevice(*run), shown.size() > 1 ? readOf(shown[1]) : nullptr,
                    mine ? QString() : tr("Reading the events of this run."));
 }
 

@@ -28,11 +28,11 @@ namespace vitrine::ui {
 namespace {
 
 // Least heights of the plots; what is left goes to them in these shares.
-constexpr int kLossHeight = 73, kLossShare = 106;
+constexpr int kLossHeight = 64, kLossShare = 106;
 constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
 constexpr int kMemoryHeight = 96, kMemoryShare = 158;
-constexpr int kRoomForAll = 482; ///< height of the lanes from which on all of them are open
-constexpr std::size_t kNamedCategories = 4;
+constexpr int kRoomForAll = 482;       ///< height of the lanes from which on all of them are open
+constexpr double kLabelledShare = 0.1; ///< of the memory, from which on a layer has room for its name
 
 /// A series of the run that is shown, drawn as long as the lane keeps it.
 LaneSeries laneSeries(const QString& name, const TrainingRunPtr& run, const PlotSeries& (TrainingRun::*series)() const,
@@ -157,19 +157,26 @@ MarkRow answerMarks(const TrainingRun& run, std::int64_t left, std::int64_t righ
     return row;
 }
 
-/// "weights 17.3 MiB, activations 6.3 MiB"
-QString largestCategories(const base::CategoryBytes& bytes) {
-    std::vector<std::pair<std::uint64_t, int>> order;
-    for (int i = 0; i < base::kCategoryCount; ++i) {
-        order.emplace_back(bytes[static_cast<std::size_t>(i)], i);
-    }
-    std::ranges::stable_sort(order, std::greater(), &std::pair<std::uint64_t, int>::first);
+/// "gradients 3.7 MiB": of the categories that have no room for a label.
+QString smallCategories(const base::CategoryBytes& bytes, std::uint64_t total) {
     QStringList words;
-    for (std::size_t i = 0; i < kNamedCategories && order[i].first > 0; ++i) {
-        words << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i].second))) + QLatin1Char(' ') +
-                     bytesText(order[i].first);
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        const std::uint64_t held = bytes[static_cast<std::size_t>(i)];
+        if (held > 0 && static_cast<double>(held) < kLabelledShare * static_cast<double>(total)) {
+            words << textOf(base::categoryName(static_cast<base::MemoryCategory>(i))) + QLatin1Char(' ') +
+                         bytesText(held);
+        }
     }
     return words.join(QStringLiteral(", "));
+}
+
+/// "20.01": the unit stands at the scale.
+QString withoutUnit(const QString& bytes) {
+    qsizetype end = 0;
+    while (end < bytes.size() && (bytes[end].isDigit() || bytes[end] == QLatin1Char('.'))) {
+        ++end;
+    }
+    return bytes.left(end);
 }
 
 /// "raw 1.336, smoothed 1.312, evaluation 1.365 at 250"
@@ -259,6 +266,7 @@ void LiveLanes::updateRoom() {
     const bool low = stack_->height() < kRoomForAll;
     if (low != low_ && stack_->isVisible()) {
         low_ = low;
+        stack_->minimap()->setFixedHeight(low ? 24 : 30);
         for (Lane* lane : {rate_, norm_, speed_}) {
             lane->setCollapsed(low);
         }
@@ -390,7 +398,7 @@ void LiveLanes::updateMemory() {
             run_.timeline->memory().peak(last.begin, std::max(last.begin + 1, last.end));
         forecast.end = last.step * kStepLength;
         forecast.value = run_.peak;
-        forecast.endText = gibText(peak.maxTotal);
+        forecast.endText = withoutUnit(bytesText(peak.maxTotal));
     }
     memory_->setForecast(std::move(forecast));
     memory_->setModel([run = run_.training, timeline = run_.timeline](const AxisMap& axis, int columns) {
@@ -488,7 +496,9 @@ QString LiveLanes::memoryFacts(std::size_t step) {
         return {};
     }
     const profiler::MemoryColumn peak = run_.timeline->memory().peak(at.begin, std::max(at.begin + 1, at.end));
-    memoryFacts_->setText(tr("peak of each step;  at %1: %2").arg(countText(at.step), largestCategories(peak.atMax)));
+    const QString small = smallCategories(peak.atMax, peak.maxTotal);
+    memoryFacts_->setText(small.isEmpty() ? tr("peak of each step")
+                                          : tr("peak of each step;  at %1: %2").arg(countText(at.step), small));
     QString measured = tr("measured %1").arg(peakText(run_.peak, peak.incomplete));
     TextColor color = TextColor::Text2;
     if (planned_ > 0) {

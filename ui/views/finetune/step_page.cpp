@@ -213,7 +213,7 @@ QList<QWidget*> StepPage::stops() const {
     return QList<QWidget*>{bands_} + overview_->focusStops() + QList<QWidget*>{parts_} + closer_->focusStops();
 }
 
-void StepPage::setRuns(const TimelinePtr& a, const std::string& specJson, const TimelinePtr& b,
+void StepPage::setRuns(const TimelinePtr& a, const std::string& specJson, const QString& device, const TimelinePtr& b,
                        const QString& nothing) {
     const bool other = specJson != spec_ || (a == nullptr) != (timelineA_ == nullptr);
     const bool grown = a != timelineA_, baseline = b != timelineB_, words = nothing != why_;
@@ -222,6 +222,7 @@ void StepPage::setRuns(const TimelinePtr& a, const std::string& specJson, const 
     timelineB_ = b;
     if (other) {
         spec_ = specJson;
+        device_ = device;
         pair_.reset();
         step_ = 0;
         steps_->clear();
@@ -286,14 +287,15 @@ void StepPage::advise() {
     }
     advisedFor_ = spec_;
     advice_.reset();
-    advising_.start([spec = spec_, tokens = pair_->a.values.tokens] { return stepAdvice(spec, tokens); },
-                    [this, of = spec_](std::optional<StepAdvice> advice) {
-                        if (of == spec_) {
-                            advice_ = std::move(advice);
-                            showPair();
-                            emit pairChanged();
-                        }
-                    });
+    advising_.start(
+        [spec = spec_, device = device_, tokens = pair_->a.values.tokens] { return stepAdvice(spec, device, tokens); },
+        [this, of = spec_](std::optional<StepAdvice> advice) {
+            if (of == spec_) {
+                advice_ = std::move(advice);
+                showPair();
+                emit pairChanged();
+            }
+        });
 }
 
 void StepPage::fillSteps() {

@@ -33,7 +33,8 @@ public:
 
     /// What is shown: the timeline of run A with its experiment, and that of the baseline. Null: none, and `nothing`
     /// says why.
-    void setRuns(const TimelinePtr& a, const std::string& specJson, const TimelinePtr& b, const QString& nothing);
+    void setRuns(const TimelinePtr& a, const std::string& specJson, const QString& device, const TimelinePtr& b,
+                 const QString& nothing);
     /// Shows a step by its number.
     void openStep(std::int64_t step);
     /// The controls in the view's header belong to this page.
@@ -116,6 +117,7 @@ private:
     StepPanel* panel_;
     TimelinePtr timelineA_, timelineB_;
     std::string spec_;
+    QString device_;
     QString why_, readout_;
     std::int64_t step_ = 0; ///< the one that is shown or being read; 0: none yet
     StepPairPtr pair_;

@@ -20,7 +20,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kSwitchRow = 41, kSwitchHead = 24, kSwitchLine = 16;
-constexpr std::array<int, 2> kSwitchNumbers{98, 84}; ///< widths of the columns of numbers
+constexpr std::array<int, 2> kSwitchNumbers{112, 80}; ///< widths of the columns of numbers
 constexpr double kBarsLeft = 108, kBarsRight = 90, kBarRow = 20, kBarHeight = 10;
 
 /// Rows of two lines; the first cell has a check box where it has a share.

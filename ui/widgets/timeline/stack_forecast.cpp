@@ -11,8 +11,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLabelPlace = 0.06; ///< of the plot's width
-constexpr double kLabelHeight = 14;
+constexpr double kForecastPlace = 0.06; ///< of the plot's width
+constexpr double kForecastLabel = 14;
 
 void dashedLine(QPainter& painter, const QRectF& plot, double y, const QColor& color, const QList<qreal>& pattern) {
     QPen pen(color, 1);
@@ -23,7 +23,7 @@ void dashedLine(QPainter& painter, const QRectF& plot, double y, const QColor& c
 
 void labelAt(QPainter& painter, QPointF at, const QString& text, const QColor& color, const QFont& font,
              const ThemeTokens& theme) {
-    const QRectF box(at, QSizeF(textWidth(text, font) + 4, kLabelHeight));
+    const QRectF box(at, QSizeF(textWidth(text, font) + 4, kForecastLabel));
     painter.fillRect(box, withAlpha(theme.canvas, 0.72));
     drawText(painter, box.adjusted(2, 0, 0, 0), Qt::AlignVCenter, text, color, font);
 }
@@ -48,7 +48,7 @@ void paintForecast(QPainter& painter, const StackForecast& forecast, const AxisM
     const QRectF plot = frame.plot();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const auto yOf = [&](double bytes) { return plot.top() + scale.y(bytes); };
-    const double labelLeft = std::floor(plot.left() + plot.width() * kLabelPlace);
+    const double labelLeft = std::floor(plot.left() + plot.width() * kForecastPlace);
     if (forecast.planned > 0) {
         const auto planned = static_cast<double>(forecast.planned);
         const double high = std::round(yOf(planned * (1 + forecast.share)));
@@ -57,13 +57,14 @@ void paintForecast(QPainter& painter, const StackForecast& forecast, const AxisM
         painter.fillRect(band, withAlpha(theme.canvas, 0.55));
         painter.fillRect(band, withAlpha(theme.accent, 0.38));
         dashedLine(painter, plot, band.center().y() - 0.5, theme.text1, {6, 4});
-        labelAt(painter, {labelLeft, std::max(plot.top(), band.top() - kLabelHeight - 1)}, forecast.label, theme.accent,
-                font, theme);
+        labelAt(painter, {labelLeft, std::max(plot.top(), band.top() - kForecastLabel - 1)}, forecast.label,
+                theme.accent, font, theme);
     }
     if (forecast.outline) {
         const double y = yOf(static_cast<double>(*forecast.outline));
         dashedLine(painter, plot, y, theme.warn, {3, 3});
-        labelAt(painter, {plot.left() + plot.width() * 0.4, y > plot.top() + kLabelHeight ? y - kLabelHeight : y + 2},
+        labelAt(painter,
+                {plot.left() + plot.width() * 0.4, y > plot.top() + kForecastLabel ? y - kForecastLabel : y + 2},
                 forecast.outlineLabel, theme.warn, font, theme);
     }
     const double x = forecast.end ? axis.x(*forecast.end) : -1;
@@ -74,8 +75,8 @@ void paintForecast(QPainter& painter, const StackForecast& forecast, const AxisM
     }
     plumbline(painter, plot.left() + x, plot.top(), plot.bottom(), withAlpha(theme.text1, 0.45));
     if (x + 4 + width <= plot.width() + 1) {
-        const double y = std::min(yOf(static_cast<double>(forecast.value)) + 2, plot.bottom() - kLabelHeight);
-        drawText(painter, QRectF(plot.left() + x + 4, y, width, kLabelHeight), Qt::AlignVCenter, forecast.endText,
+        const double y = std::min(yOf(static_cast<double>(forecast.value)) + 2, plot.bottom() - kForecastLabel);
+        drawText(painter, QRectF(plot.left() + x + 4, y, width, kForecastLabel), Qt::AlignVCenter, forecast.endText,
                  theme.text1, strong);
     }
 }
@@ -86,10 +87,10 @@ void paintBudgetBreak(QPainter& painter, const PlotFrame& frame, std::uint64_t b
     const QFont font = Theme::instance().font(TypeRole::Axis), strong = Theme::instance().font(TypeRole::Axis, true);
     constexpr double kLine = 9;
     dashedLine(painter, plot, plot.top() + kLine, theme.bad, {6, 3});
-    drawText(painter, QRectF(0, plot.top() + 2, frame.gutter - 8, kLabelHeight), Qt::AlignRight | Qt::AlignVCenter,
+    drawText(painter, QRectF(0, plot.top() + 2, frame.gutter - 8, kForecastLabel), Qt::AlignRight | Qt::AlignVCenter,
              gibText(budget), theme.text3, font);
     const auto boxed = [&](double left, double width, const QString& text, const QColor& color, const QFont& with) {
-        const QRectF box(left, plot.top() + 2, width, kLabelHeight);
+        const QRectF box(left, plot.top() + 2, width, kForecastLabel);
         painter.fillRect(box, theme.canvas);
         drawText(painter, box.adjusted(4, 0, 0, 0), Qt::AlignVCenter, text, color, with);
     };

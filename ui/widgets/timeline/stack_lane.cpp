@@ -129,7 +129,7 @@ void StackLane::setBreak(bool on) {
 bool StackLane::broken() const {
     const std::uint64_t highest = std::max(top_, forecast_ ? forecast_->highest() : 0);
     return breaks_ && budget_ && highest > 0 && *budget_ > highest + highest / 10 &&
-           plotRect().height() > 3 * kBreakHeight;
+           plotRect().height() > 4 * kBreakHeight;
 }
 
 PlotFrame StackLane::stackFrame(const PlotFrame& frame) const {

@@ -9,6 +9,7 @@
 #include "sessions/session_file.h"
 #include "tests/sessions/temp_folder.h"
 #include "tests/ui/models/common/played_runs.h"
+#include "ui/models/common/format.h"
 
 using namespace vitrine;
 using engine::QueueState;
@@ -97,7 +98,7 @@ private slots:
         runs_.end(QStringLiteral("failed"), QStringLiteral("the device was lost"));
         QTRY_VERIFY(queue.queue().paused());
         QCOMPARE(QString::fromStdString(queue.queue().pauseReason()),
-                 QStringLiteral("100.0 MiB of the H200 are still held by the runs of this program"));
+                 ui::bytesText(100 * kMiB) + QStringLiteral(" of the H200 are still held by the runs of this program"));
         QCOMPARE(stateOf(queue, 3), QueueState::Waiting);
         queue.resume(); // somebody has looked
         QTRY_COMPARE(stateOf(queue, 3), QueueState::Running);

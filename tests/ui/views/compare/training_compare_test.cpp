@@ -71,7 +71,8 @@ private slots:
         QCOMPARE(shown.figure().curve(true)->raw.size(), std::size_t(3));
         QCOMPARE(shown.figure().curve(false)->raw.size(), std::size_t(5));
         QVERIFY(shown.figure().lossLane()->facts().startsWith(QLatin1String("Step 3, smoothed loss: A ")));
-        QVERIFY(shown.figure().noteText().contains(QLatin1String("A to B")));
+        QVERIFY(shown.figure().lossCursor()->showsAll());
+        QVERIFY(shown.figure().noteText().contains(QStringLiteral("B − A ")));
         QVERIFY(shown.view.picture({1080, 820}, 1).width() > 0);
     }
 
@@ -97,6 +98,7 @@ private slots:
         shown.figure().lossAxis()->setCurrent(2);
         QTRY_VERIFY(shown.view.settled());
         QVERIFY(shown.figure().lossCursor()->extent().end >= shown.figure().curve(true)->end);
+        QVERIFY(shown.figure().lossCursor()->showsAll());
     }
 
     void anotherStepIsChosen() {

@@ -173,8 +173,11 @@ private slots:
         QCOMPARE(*shown.view.axis()->cursor(), place(10));
         QVERIFY(shown.view.perform(QStringLiteral("go.peak-next")));
         QCOMPARE(*shown.view.axis()->cursor() % place(2), 0); // even steps hold more
+        QVERIFY(QTest::qWaitForWindowActive(&shown.view));
+        shown.view.activated();
         QTest::keyClick(&shown.view, Qt::Key_PageDown, Qt::ControlModifier);
         QCOMPARE(shown.view.page(), ui::FinetuneView::Step);
+        shown.view.activated();
         QTest::keyClick(&shown.view, Qt::Key_PageUp, Qt::ControlModifier);
         QCOMPARE(shown.view.page(), ui::FinetuneView::Live);
     }
