@@ -22,10 +22,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool isRecipe(const std::string& trace) {
-    return trace == "fixed" || trace == "uniform" || trace == "poisson" || trace == "long-tail";
-}
-
 /// What a row asks for beyond what the experiment says of all.
 void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
     request.maxNewTokens = row.maxNewTokens > 0 ? row.maxNewTokens : request.maxNewTokens;
@@ -102,7 +98,7 @@ double seconds(base::TimeNs from, base::TimeNs to) {
 std::vector<TraceRow> traceOf(const Run& run) {
     const std::string trace = run.spec.text("trace");
     std::vector<TraceRow> rows;
-    if (isRecipe(trace)) {
+    if (isTraceRecipe(trace)) {
         TraceRecipe recipe;
         recipe.kind = trace;
         recipe.requests = run.spec.integer("requests");

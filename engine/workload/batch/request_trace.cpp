@@ -296,6 +296,10 @@ LengthRange parseLengthRange(std::string_view text, const std::string& name) {
     return range;
 }
 
+bool isTraceRecipe(std::string_view trace) {
+    return trace == "fixed" || trace == "uniform" || trace == "poisson" || trace == "long-tail";
+}
+
 std::vector<TraceRow> makeRequestTrace(const TraceRecipe& recipe) {
     const bool isPoisson = recipe.kind == "poisson";
     if (recipe.requests < 1 || recipe.requests > kMostTraceRows ||

@@ -77,6 +77,8 @@ struct TraceRecipe {
     double rate = 0; ///< requests per second; poisson needs more than 0
     std::uint64_t seed = 0;
 };
+/// Whether a trace of this name is made, and not read from a file.
+bool isTraceRecipe(std::string_view trace);
 /// Makes a trace. Throws BadInput for a recipe that contradicts itself or gives a larger trace than is allowed.
 std::vector<TraceRow> makeRequestTrace(const TraceRecipe& recipe);
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <variant>
 
+#include "engine/workload/batch/request_trace.h"
 #include "engine/workload/experiment/option_table.h"
 #include "engine/workload/experiment/workload_table.h"
 
@@ -70,7 +71,8 @@ std::optional<std::int64_t> contextOf(const Experiment& experiment) {
             return experiment.maybeInteger(key);
         }
     }
-    if (takesOption(experiment, "prompt_tokens") && !experiment.has("trace")) {
+    if (takesOption(experiment, "prompt_tokens") &&
+        (!experiment.has("trace") || isTraceRecipe(experiment.text("trace")))) {
         const std::string range = experiment.text("prompt_tokens"); // "16-256"
         const std::string last = range.substr(range.find('-') == std::string::npos ? 0 : range.find('-') + 1);
         std::int64_t out = 0;

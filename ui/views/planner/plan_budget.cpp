@@ -23,6 +23,11 @@ std::uint64_t wholeBytes(double bytes) {
     return static_cast<std::uint64_t>(std::max(bytes, 0.0));
 }
 
+/// What lies free between tensors has no name on the bar.
+QString nameOfPart(const BudgetShare& part) {
+    return part.name.isEmpty() ? PlanBudget::tr("free") : part.name;
+}
+
 } // namespace
 
 PlanBudget::PlanBudget(QWidget* parent) : QWidget(parent) {
@@ -36,7 +41,7 @@ void PlanBudget::setPicture(PlanBudgetPicture picture) {
     picture_ = std::move(picture);
     QStringList words;
     for (const BudgetShare& part : picture_.parts) {
-        words << part.name + QLatin1Char(' ') + bytesText(part.bytes);
+        words << nameOfPart(part) + QLatin1Char(' ') + bytesText(part.bytes);
     }
     spoken_ = tr("%1 of %2: %3")
                   .arg(bytesText(picture_.reserved), bytesText(picture_.budget), words.join(QStringLiteral(", ")));
@@ -156,7 +161,7 @@ void PlanBudget::mouseMoveEvent(QMouseEvent* event) {
     for (const BudgetShare& part : picture_.parts) {
         end += static_cast<double>(part.bytes);
         if (bytes < end) {
-            emit readoutChanged(part.name + QStringLiteral(": ") + exactBytesText(part.bytes));
+            emit readoutChanged(nameOfPart(part) + QStringLiteral(": ") + exactBytesText(part.bytes));
             return;
         }
     }

@@ -33,7 +33,7 @@ constexpr double kGibibyte = 0x1p30;
 /// What lies free between tensors: a part of the bar that has no category.
 BudgetShare freeShare(std::uint64_t bytes) {
     const ThemeTokens& t = themeTokens();
-    return {PlannerView::tr("free"), bytes, {t.canvas, t.text2, Hatch::BackDiagonal, 10}};
+    return {QString(), bytes, {t.canvas, t.text2, Hatch::BackDiagonal, 10}};
 }
 
 PlanCurve curveOf(const engine::WhatIfSet& set, bool chosen) {

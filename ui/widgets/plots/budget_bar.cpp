@@ -51,7 +51,8 @@ void drawBudgetShares(QPainter& painter, const QRectF& bar, const std::vector<Bu
         const QString bytes = unit ? bytesText(part.bytes) : gibText(part.bytes);
         fillCategory(painter, box, part.style, dpr);
         painter.fillRect(QRectF(x1 - 1, bar.top(), 1, bar.height()), withAlpha(t.canvas, 0.6));
-        if (box.width() >= std::max(textWidth(part.name, strong), textWidth(bytes, plain)) + 14) {
+        if (!part.name.isEmpty() &&
+            box.width() >= std::max(textWidth(part.name, strong), textWidth(bytes, plain)) + 14) {
             drawText(painter, QRectF(x0 + 8, bar.top() + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
                      part.style.ink, strong);
             drawText(painter, QRectF(x0 + 8, bar.top() + 17, box.width() - 10, 15), Qt::AlignVCenter, bytes,

@@ -18,7 +18,7 @@ struct BudgetShare {
 };
 
 /// The parts side by side over the width of `bar`, which stands for `scale` bytes, each with its name and bytes where
-/// it has the room. `unit`: "12.40 GiB", else "12.40".
+/// it has the room; a part without a name has no words. `unit`: "12.40 GiB", else "12.40".
 void drawBudgetShares(QPainter& painter, const QRectF& bar, const std::vector<BudgetShare>& parts, double scale,
                       bool unit = true);
 
