@@ -5,7 +5,7 @@
 #include "engine/checkpoint/model_config.h"
 #include "engine/training/linear_backward.h"
 #include "engine/training/norm_backward.h"
-#include "engine/training/row_parts.h"
+#include "kernels/context/row_parts.h"
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/loss/cross_entropy.h"
 #include "kernels/ops/rowwise/rms_norm.h"
@@ -95,7 +95,7 @@ private:
 
 void runHeadLoss(const OpRunner& runner, const HeadLoss& loss) {
     std::int32_t index = 0;
-    forRowParts(runner.context(), loss.x.shape[0], loss.chunk, [&](std::int64_t begin, std::int64_t end) {
+    kernels::forRowParts(runner.context(), loss.x.shape[0], loss.chunk, [&](std::int64_t begin, std::int64_t end) {
         runner.context().throwIfStopped();
         const kernels::TraceScope scope(runner.context().tracer(), base::ScopeKind::Layer, "loss chunk", index++);
         LossChunk(runner, loss, begin, end).run();

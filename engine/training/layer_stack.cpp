@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "engine/training/row_parts.h"
-
 namespace vitrine::engine {
 
 using base::MemoryCategory;
@@ -35,7 +33,7 @@ void LayerStack::mlp(std::size_t index, const TensorView& x, const TensorView& o
         mlpForward(runner_, model_.config(), layerFrom(index, 0), x, out, keep, told);
         return;
     }
-    forRowParts(runner_.context(), x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
+    kernels::forRowParts(runner_.context(), x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
         mlpForward(runner_, model_.config(), layerFrom(index, begin), kernels::sliceRows(x, begin, end),
                    kernels::sliceRows(out, begin, end), nullptr, told);
     });
@@ -98,15 +96,15 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
     const ModelConfig& config = model_.config();
     const TensorView balance = extras_.balance != nullptr ? extras_.balance->gradProbabilities() : TensorView{};
     if (repeatsMlp()) {
-        forRowParts(runner_.context(), gradient.shape[0], techniques_.mlpTile,
-                    [&](std::int64_t begin, std::int64_t end) {
-                        const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
-                        const TensorView rows = kernels::sliceRows(gradient, begin, end);
-                        MlpActivations again;
-                        const DecoderLayer tile = layerFrom(index, begin);
-                        mlpForward(runner_, config, tile, x, {}, &again);
-                        mlpBackward(runner_, config, tile, gradients, x, again, rows, rows, balance);
-                    });
+        kernels::forRowParts(runner_.context(), gradient.shape[0], techniques_.mlpTile,
+                             [&](std::int64_t begin, std::int64_t end) {
+                                 const TensorView x = kernels::sliceRows(kept.middle.view(), begin, end);
+                                 const TensorView rows = kernels::sliceRows(gradient, begin, end);
+                                 MlpActivations again;
+                                 const DecoderLayer tile = layerFrom(index, begin);
+                                 mlpForward(runner_, config, tile, x, {}, &again);
+                                 mlpBackward(runner_, config, tile, gradients, x, again, rows, rows, balance);
+                             });
     } else {
         mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient, balance);
     }

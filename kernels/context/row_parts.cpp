@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/row_parts.h"
+#include "kernels/context/row_parts.h"
 
 #include <algorithm>
 
 #include "kernels/context/context.h"
 #include "kernels/context/meta_context.h"
 
-namespace vitrine::engine {
+namespace vitrine::kernels {
 
 namespace {
 
@@ -16,14 +16,14 @@ constexpr std::int64_t kFirstParts = 3;
 
 } // namespace
 
-void forRowParts(kernels::Context& context, std::int64_t rows, std::int64_t part,
+void forRowParts(Context& context, std::int64_t rows, std::int64_t part,
                  const std::function<void(std::int64_t begin, std::int64_t end)>& visit) {
     const std::int64_t step = part > 0 ? part : rows;
-    kernels::MetaContext* const meta = context.meta();
+    MetaContext* const meta = context.meta();
     const bool jumps = meta != nullptr && meta->unwatched();
     for (std::int64_t begin = 0, index = 0; begin < rows; begin += step, ++index) {
         const bool lastOfFirst = jumps && index == kFirstParts - 1;
-        const auto before = lastOfFirst ? meta->times() : kernels::MetaContext::Times{};
+        const auto before = lastOfFirst ? meta->times() : MetaContext::Times{};
         visit(begin, std::min(begin + step, rows));
         if (lastOfFirst) {
             // All but the last one, which may be smaller.
@@ -34,4 +34,4 @@ void forRowParts(kernels::Context& context, std::int64_t rows, std::int64_t part
     }
 }
 
-} // namespace vitrine::engine
+} // namespace vitrine::kernels
