@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "kernels/context/row_parts.h"
+
 namespace vitrine::engine {
 
 using base::MemoryCategory;
