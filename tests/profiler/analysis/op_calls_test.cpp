@@ -13,7 +13,7 @@
 namespace vitrine::profiler {
 namespace {
 
-class OpCallsTest : public testing::Test {
+class OpCallsTest : public ::testing::Test {
 protected:
     void scope(std::uint64_t id, std::uint64_t parent, base::ScopeKind kind, const char* name, base::TimeNs begin,
                base::TimeNs end, std::uint64_t bytes = 0, std::uint64_t flops = 0) {
