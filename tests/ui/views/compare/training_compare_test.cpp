@@ -6,6 +6,7 @@
 #include <QComboBox>
 #include <QTableView>
 #include <QTest>
+#include <algorithm>
 
 #include "tests/profiler/analysis/training_step_script.h"
 #include "tests/ui/models/common/patience.h"
@@ -125,7 +126,10 @@ private slots:
         Compared shown;
         shown.show(runOf({}, 2), runOf({}, 2));
         QTRY_VERIFY(shown.drawn());
-        const auto* table = shown.view.findChild<QTableView*>();
+        const QList<QTableView*> tables = shown.view.findChildren<QTableView*>();
+        const auto found = std::ranges::find(tables, QStringLiteral("Results of the runs"), &QWidget::accessibleName);
+        QVERIFY(found != tables.end());
+        const QTableView* table = *found;
         QVERIFY(table->isVisible());
         shown.view.resize(960, 430);
         QTRY_VERIFY(!table->isVisible());
