@@ -16,6 +16,7 @@
 #include "ui/models/planner/plan_draft.h"
 #include "ui/models/planner/planner_job.h"
 #include "ui/views/common/document_view.h"
+#include "ui/views/planner/past_dots.h"
 
 class QComboBox;
 class QPushButton;
@@ -103,8 +104,6 @@ private:
     void clickSet(int set, int column);
     void openStepOf(const std::string& place);
     void openPast(int series, int point);
-    QString wordsOfPast(int series, int point) const;
-    const PastRun* pastAt(int series, int point) const;
     void readPast();
     bool sayWhatIsMissing();
 
@@ -119,7 +118,7 @@ private:
     std::vector<PastRun> pastRuns_;
     std::vector<sessions::RunId> pastIds_; ///< the finished runs that they are of
     bool pastKnown_ = false;
-    std::vector<std::vector<std::size_t>> pastDots_; ///< of pastRuns_, by series of the plot
+    PastDots pastDots_; ///< of pastRuns_
     LatestJob<std::vector<PastRun>> pastJob_;
 
     NamedCombo *model_, *device_, *workload_;

@@ -211,7 +211,8 @@ void PlannerView::buildBody() {
     connect(bars_, &ItemPlot::itemClicked, this, &PlannerView::takeSet);
     connect(budget_, &PlanBudget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(past_, &Chart::dotClicked, this, &PlannerView::openPast);
-    connect(past_, &Chart::dotHovered, this, [this](int series, int point) { setReadout(wordsOfPast(series, point)); });
+    connect(past_, &Chart::dotHovered, this,
+            [this](int series, int point) { setReadout(pastRunText(pastRunAt(pastRuns_, pastDots_, series, point))); });
     for (PlotWidget* plot : std::initializer_list<PlotWidget*>{curves_, bars_, past_}) {
         connect(plot, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     }

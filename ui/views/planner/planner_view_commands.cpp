@@ -111,7 +111,7 @@ void PlannerView::exportCommand() {
 }
 
 void PlannerView::openPast(int series, int point) {
-    if (const PastRun* run = pastAt(series, point); run != nullptr && document() != nullptr) {
+    if (const PastRun* run = pastRunAt(pastRuns_, pastDots_, series, point); run != nullptr && document() != nullptr) {
         document()->setRunA(run->run);
         emit openView(QStringLiteral("memory"));
     }
