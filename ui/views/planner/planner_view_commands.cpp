@@ -21,6 +21,22 @@
 
 namespace vitrine::ui {
 
+namespace {
+
+/// As the name of the file asks for it: PNG or SVG.
+QByteArray pictureOf(PlanCurves& curves, const QString& path) {
+    if (!path.endsWith(QLatin1String(".png"), Qt::CaseInsensitive)) {
+        return curves.svg();
+    }
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    curves.picture(curves.size(), 2).save(&buffer, "PNG");
+    return bytes;
+}
+
+} // namespace
+
 bool PlannerView::perform(const QString& action) {
     if (action == QLatin1String("compare.swap") && before_) {
         PlanDraft back = std::exchange(before_, draft_).value();
@@ -93,15 +109,7 @@ void PlannerView::exportPicture() {
     if (path.isEmpty()) {
         return;
     }
-    QByteArray bytes;
-    if (path.endsWith(QLatin1String(".png"), Qt::CaseInsensitive)) {
-        QBuffer buffer(&bytes);
-        buffer.open(QIODevice::WriteOnly);
-        curves_->picture(curves_->size(), 2).save(&buffer, "PNG");
-    } else {
-        bytes = curves_->svg();
-    }
-    if (writeFile(path, bytes)) {
+    if (writeFile(path, pictureOf(*curves_, path))) {
         setReadout(tr("The picture is in %1").arg(path));
     }
 }
@@ -128,10 +136,10 @@ void PlannerView::openStepOf(const std::string& place) {
     const sessions::RunInfo* shown = runInfo(runA());
     const auto other = std::ranges::find_if(runs, isSuch);
     if (shown != nullptr && isSuch(*shown)) {
-        emit openView(QStringLiteral("finetune/step"));
+        emit openView(QStringLiteral("fine-tune/step"));
     } else if (other != runs.end()) {
         document()->setRunA(other->id);
-        emit openView(QStringLiteral("finetune/step"));
+        emit openView(QStringLiteral("fine-tune/step"));
     } else {
         setReadout(tr("%1: no run of this model is in the session that shows it").arg(textOf(place)));
     }

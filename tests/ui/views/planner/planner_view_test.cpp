@@ -119,7 +119,7 @@ private slots:
         const QModelIndex where = view.sets()->model()->index(0, 3);
         emit view.sets()->view()->clicked(where); // the run of this model is in the session
         QCOMPARE(opened.size(), 1);
-        QCOMPARE(opened[0][0].toString(), QStringLiteral("finetune/step"));
+        QCOMPARE(opened[0][0].toString(), QStringLiteral("fine-tune/step"));
     }
 
     void theFormChangesThePlan() {
