@@ -66,7 +66,7 @@ private slots:
             QCOMPARE(program.exitCode(), 2);
             const QString errors = QString::fromUtf8(program.readAllStandardError());
             const QString sentence =
-                QStringLiteral("vitrine-gui: error: --views: %1 is no view, name some of run,memory,kernels,")
+                QStringLiteral("vitrine-gui: error: --views: %1 is no view, name some of run,queue,memory,kernels,")
                     .arg(QString::fromLatin1(wrong));
             QVERIFY2(errors.contains(sentence), qPrintable(errors));
             QCOMPARE(errors.count(QStringLiteral("error:")), qsizetype(1));

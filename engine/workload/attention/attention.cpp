@@ -265,7 +265,7 @@ private:
         }
         const std::string profile = kernels::profileOfDevice(context_.traits().name);
         const kernels::DeviceTraits traits = profile.empty() ? context_.traits() : kernels::loadDeviceProfile(profile);
-        return kernels::rooflineSeconds(kernels::cost(op, traits), traits);
+        return kernels::opSeconds(Op::kName, kernels::cost(op, traits), traits).seconds;
     }
 
     /// The same tensors and score without the mask. Its results take the place of the masked ones, which are written by

@@ -21,6 +21,7 @@ protected:
         file_ = folder_.file("runs.vitrine");
         for (const char* tokens : {"4", "400"}) {
             ASSERT_EQ(test::vitrine({"generate", "--model", "synthetic:tiny-gpt-oss", "--backend", "meta",
+                                     "--device-profile", "a100-80gb", // its rates do not depend on how long a run is
                                      "--prompt-length", "64", "--max-new-tokens", tokens, "--session", file_})
                           .exitCode,
                       0);
@@ -60,8 +61,8 @@ TEST_F(SessionCompareCommand, WritesTablesForPullRequests) {
 }
 
 TEST_F(SessionCompareCommand, RunsThatCannotBeComparedGetNoChanges) {
-    ASSERT_EQ(test::vitrine({"generate", "--model", "synthetic:tiny-gpt-oss", "--backend", "meta", "--prompt-length",
-                             "65", "--max-new-tokens", "4", "--session", file_})
+    ASSERT_EQ(test::vitrine({"generate", "--model", "synthetic:tiny-gpt-oss", "--backend", "meta", "--device-profile",
+                             "a100-80gb", "--prompt-length", "65", "--max-new-tokens", "4", "--session", file_})
                   .exitCode,
               0);
     const test::ProgramResult result = compare({"1", "3"});

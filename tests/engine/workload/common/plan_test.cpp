@@ -3,10 +3,12 @@
 
 // Sizes of known models in plans, and that a plan is what a run does.
 
+#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/model/model_test_support.h"
@@ -88,8 +90,18 @@ TEST(Plan, WhatIsCancelledKeepsWhatIsKnown) {
     }
 }
 
+/// A profile of which no op was measured: its times follow from its rates alone.
+std::string unmeasuredH200() {
+    const std::string file = ::testing::TempDir() + "/unmeasured-h200.json";
+    std::ofstream(file) << std::ifstream(base::resourcePath("device-profiles/h200.json")).rdbuf();
+    return file;
+}
+
 TEST(Plan, AStepIsADecodeStepOrWithoutOneTheLongestPrefillStep) {
-    Json experiment = {{"workload", "generate"}, {"model", "synthetic:gpt-oss-20b"}, {"max_new_tokens", 1}};
+    Json experiment = {{"workload", "generate"},
+                       {"model", "synthetic:gpt-oss-20b"},
+                       {"device_profile", unmeasuredH200()},
+                       {"max_new_tokens", 1}};
     experiment["prompt_length"] = 8192;
     const Json whole = plan(experiment);
     EXPECT_EQ(whole["step_seconds_estimate"], whole["prefill_seconds"]) << "one step is all there is";
@@ -107,7 +119,7 @@ TEST(Plan, ExpertsAreTooSlowByAsMuchAsTheirKernelsAre) {
     const auto prefill = [](const char* weights) {
         return plan({{"workload", "generate"},
                      {"model", "synthetic:gpt-oss-20b"},
-                     {"device_profile", "h200"},
+                     {"device_profile", unmeasuredH200()},
                      {"weights", weights},
                      {"prompt_length", 8192},
                      {"max_new_tokens", 1}})["prefill_seconds"]
@@ -116,6 +128,22 @@ TEST(Plan, ExpertsAreTooSlowByAsMuchAsTheirKernelsAre) {
     // 24 layers, 4 experts of 3 x 2880 x 2880 weights: the same FLOPs at 0.41 and at 0.72 of 790 TFLOP/s.
     const double flops = 24.0 * 8192 * 4 * 6 * 2880 * 2880;
     EXPECT_NEAR(prefill("dequantized") - prefill("quantized"), flops / 790e12 * (1 / 0.41 - 1 / 0.72), 2e-3);
+}
+
+TEST(Plan, AMeasuredDeviceSaysSoAndKnowsWhatTheFirstStepsTake) {
+    const auto planned = [](const std::string& profile) {
+        return plan({{"workload", "generate"},
+                     {"model", "synthetic:gpt-oss-20b"},
+                     {"device_profile", profile},
+                     {"prompt_length", 64},
+                     {"max_new_tokens", 4}});
+    };
+    const Json measured = planned("h100-80gb"), scaled = planned("h200"), sheet = planned(unmeasuredH200());
+    EXPECT_EQ(measured["times_from"], "measured on this kind of device");
+    EXPECT_EQ(scaled["times_from"], "measured on a device like this one, scaled");
+    EXPECT_EQ(sheet["times_from"], "data sheet");
+    EXPECT_GT(measured["prefill_seconds"], measured["step_seconds_estimate"]);
+    EXPECT_EQ(scaled["peak_bytes"], sheet["peak_bytes"]) << "times change no allocation";
 }
 
 TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
