@@ -6,6 +6,7 @@
 #include <QComboBox>
 #include <QTableView>
 #include <QTest>
+#include <QWidget>
 #include <algorithm>
 
 #include "tests/profiler/analysis/training_step_script.h"
@@ -36,9 +37,10 @@ ui::TimelinePtr runOf(const TrainingStepScript& script, int steps) {
 }
 
 struct Compared {
-    Compared() : view({&document, &time, nullptr, nullptr}) {
+    Compared() : view({&document, &time, nullptr, nullptr}, &window) {
+        window.resize(1080, 820);
         view.resize(1080, 820);
-        view.show();
+        window.show();
     }
     void show(const ui::TimelinePtr& a, const ui::TimelinePtr& b) {
         document.show(QStringLiteral("x.vitrine"),
@@ -52,6 +54,7 @@ struct Compared {
 
     ui::SessionDocument document;
     ui::TimeCursor time;
+    QWidget window; ///< as in the program, the view does not say how large its window is
     ui::CompareView view;
 };
 
