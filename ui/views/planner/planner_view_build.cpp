@@ -243,7 +243,7 @@ QWidget* PlannerView::buildTable(QWidget* parent) {
     TextLabel* tableFacts = nullptr;
     leftColumn->addWidget(sectionHead(tr("Sets"), tableFacts, left, &setsTitle_));
     sets_ = new FactTable(tr("Sets of techniques at this context"), left);
-    sets_->setNumberWidths({66, 76, 160, 78, 56, 66, 66});
+    sets_->setNumberWidths({66, 76, 152, 78, 56, 64, 78});
     setLook_ = new SetDelegate(sets_->view());
     sets_->view()->setItemDelegate(setLook_);
     leftColumn->addWidget(sets_);
