@@ -13,32 +13,13 @@
 
 namespace vitrine::ui {
 
-DataJob::DataJob(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {}
-
-DataJob::~DataJob() {
-    {
-        const std::lock_guard lock(mutex_);
-        ending_ = true;
-        endCurrent();
-    }
-    wake_.notify_all();
-    thread_.join();
-}
-
-void DataJob::endCurrent() {
-    current_.request_stop();
-    current_ = base::StopSource();
-    waiting_.reset();
-}
+DataJob::DataJob(QObject* parent)
+    : QObject(parent),
+      thread_([this](const Question& question, const base::StopToken& stop) { answer(question, stop); }) {}
 
 void DataJob::ask(const std::string& experimentJson) {
     enough_ = std::make_shared<std::atomic<bool>>(false);
-    {
-        const std::lock_guard lock(mutex_);
-        endCurrent();
-        waiting_ = Question{experimentJson, ++asked_, current_.get_token(), enough_};
-    }
-    wake_.notify_all();
+    thread_.ask({experimentJson, ++asked_, enough_});
 }
 
 void DataJob::stop() {
@@ -49,28 +30,12 @@ void DataJob::stop() {
 
 void DataJob::cancel() {
     if (busy()) {
-        const std::lock_guard lock(mutex_);
-        endCurrent();
+        thread_.cancel();
     }
     answered_ = ++asked_;
 }
 
-void DataJob::loop() {
-    while (true) {
-        std::optional<Question> question;
-        {
-            std::unique_lock lock(mutex_);
-            wake_.wait(lock, [this] { return ending_ || waiting_.has_value(); });
-            if (ending_) {
-                return;
-            }
-            question = std::exchange(waiting_, std::nullopt);
-        }
-        answer(*question);
-    }
-}
-
-void DataJob::answer(const Question& question) {
+void DataJob::answer(const Question& question, const base::StopToken& stop) {
     const auto send = [this, number = question.number](DataSetPtr set, const QString& error) {
         QMetaObject::invokeMethod(
             this, [this, number, set = std::move(set), error] { deliver(number, set, error); }, Qt::QueuedConnection);
@@ -79,7 +44,7 @@ void DataJob::answer(const Question& question) {
         const engine::Experiment experiment =
             engine::Experiment::parse(base::parsedObject(question.experiment), "the form");
         send(readDataSet(
-                 experiment, question.stop,
+                 experiment, stop,
                  [this, number = question.number](const DataCounts& counts) {
                      QMetaObject::invokeMethod(
                          this,

@@ -7,13 +7,12 @@
 
 #include <QObject>
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 
+#include "base/stop.h"
+#include "ui/models/common/question_thread.h"
 #include "ui/models/finetune/data_set.h"
 
 namespace vitrine::ui {
@@ -23,7 +22,6 @@ class DataJob final : public QObject {
 
 public:
     explicit DataJob(QObject* parent);
-    ~DataJob() override;
 
     void ask(const std::string& experimentJson);
     /// What was read so far becomes the answer.
@@ -41,22 +39,14 @@ private:
     struct Question {
         std::string experiment;
         std::uint64_t number = 0;
-        base::StopToken stop;
         std::shared_ptr<std::atomic<bool>> enough;
     };
-    void loop();
-    void answer(const Question& question);
+    void answer(const Question& question, const base::StopToken& stop);
     void deliver(std::uint64_t number, const DataSetPtr& set, const QString& error);
-    void endCurrent(); ///< with the mutex held
 
     std::uint64_t asked_ = 0, answered_ = 0; ///< GUI thread
     std::shared_ptr<std::atomic<bool>> enough_;
-    std::mutex mutex_;
-    std::condition_variable wake_;
-    std::optional<Question> waiting_;
-    base::StopSource current_;
-    bool ending_ = false;
-    std::thread thread_;
+    QuestionThread<Question> thread_;
 };
 
 } // namespace vitrine::ui

@@ -11,32 +11,13 @@
 
 namespace vitrine::ui {
 
-PlannerJob::PlannerJob(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {}
-
-PlannerJob::~PlannerJob() {
-    {
-        const std::lock_guard lock(mutex_);
-        ending_ = true;
-        endCurrent();
-    }
-    wake_.notify_all();
-    thread_.join();
-}
-
-void PlannerJob::endCurrent() {
-    current_.request_stop();
-    current_ = base::StopSource();
-    waiting_.reset();
-}
+PlannerJob::PlannerJob(QObject* parent)
+    : QObject(parent),
+      thread_([this](const Question& question, const base::StopToken& stop) { answer(question, stop); }) {}
 
 void PlannerJob::ask(const engine::Experiment& experiment, std::int64_t context) {
     const bool wasBusy = busy();
-    {
-        const std::lock_guard lock(mutex_);
-        endCurrent();
-        waiting_ = Question{experiment, context, ++asked_, current_.get_token()};
-    }
-    wake_.notify_all();
+    thread_.ask({experiment, context, ++asked_});
     if (!wasBusy) {
         emit busyChanged();
     }
@@ -46,31 +27,12 @@ void PlannerJob::cancel() {
     if (!busy()) {
         return;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        endCurrent();
-    }
+    thread_.cancel();
     answered_ = asked_;
     emit busyChanged();
 }
 
-void PlannerJob::loop() {
-    engine::WhatIfPlanner planner;
-    while (true) {
-        std::optional<Question> question;
-        {
-            std::unique_lock lock(mutex_);
-            wake_.wait(lock, [this] { return ending_ || waiting_.has_value(); });
-            if (ending_) {
-                return;
-            }
-            question = std::exchange(waiting_, std::nullopt);
-        }
-        answer(planner, *question);
-    }
-}
-
-void PlannerJob::answer(engine::WhatIfPlanner& planner, const Question& question) {
+void PlannerJob::answer(const Question& question, const base::StopToken& stop) {
     const auto begin = std::chrono::steady_clock::now();
     const auto send = [&](WhatIfPtr answer, const QString& error) {
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -83,7 +45,7 @@ void PlannerJob::answer(engine::WhatIfPlanner& planner, const Question& question
     };
     try {
         const engine::WhatIf whole =
-            planner.answer(question.experiment, question.context, question.stop, [&](const engine::WhatIf& soFar) {
+            planner_.answer(question.experiment, question.context, stop, [&](const engine::WhatIf& soFar) {
                 send(std::make_shared<const engine::WhatIf>(soFar), {});
             });
         send(std::make_shared<const engine::WhatIf>(whole), {});

@@ -7,15 +7,12 @@
 
 #include <QObject>
 #include <QString>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <thread>
 
 #include "base/stop.h"
 #include "engine/workload/planner/what_if.h"
+#include "ui/models/common/question_thread.h"
 
 namespace vitrine::ui {
 
@@ -26,7 +23,6 @@ class PlannerJob final : public QObject {
 
 public:
     explicit PlannerJob(QObject* parent);
-    ~PlannerJob() override;
 
     void ask(const engine::Experiment& experiment, std::int64_t context);
     /// Ends the question in progress; what was found stays found.
@@ -44,20 +40,13 @@ private:
         engine::Experiment experiment;
         std::int64_t context = 0;
         std::uint64_t number = 0;
-        base::StopToken stop;
     };
-    void loop();
-    void answer(engine::WhatIfPlanner& planner, const Question& question);
+    void answer(const Question& question, const base::StopToken& stop);
     void deliver(std::uint64_t number, WhatIfPtr answer, double seconds, const QString& error);
-    void endCurrent(); ///< with the mutex held
 
     std::uint64_t asked_ = 0, answered_ = 0; ///< GUI thread
-    std::mutex mutex_;
-    std::condition_variable wake_;
-    std::optional<Question> waiting_;
-    base::StopSource current_;
-    bool ending_ = false;
-    std::thread thread_;
+    engine::WhatIfPlanner planner_;          ///< of the thread alone
+    QuestionThread<Question> thread_;
 };
 
 } // namespace vitrine::ui

@@ -14,17 +14,7 @@ using profiler::testing::TrainingStepScript;
 namespace {
 
 ui::TimelinePtr runOf(const TrainingStepScript& script, int steps = 1, bool memory = true) {
-    ScriptedRun run;
-    if (memory) {
-        run.allocate("w", base::MemoryCategory::Weights, 50 * profiler::testing::kMiB);
-    }
-    for (int step = 1; step <= steps; ++step) {
-        run.time += 1000;
-        const base::TimeNs begin = run.time;
-        script.record(run, step);
-        run.record(base::TrainingStepEvent{begin, run.time, step, 4096, 1.25, 1e-4, 0.5});
-    }
-    return run.timeline();
+    return profiler::testing::trainingRun(script, steps, memory);
 }
 
 QString cell(const ui::FlatTreePtr& table, std::size_t row, std::size_t column) {

@@ -25,15 +25,7 @@ using profiler::testing::TrainingStepScript;
 namespace {
 
 ui::TimelinePtr runOf(const TrainingStepScript& script, int steps) {
-    profiler::testing::ScriptedRun run;
-    run.allocate("w", base::MemoryCategory::Weights, 50 * profiler::testing::kMiB);
-    for (int step = 1; step <= steps; ++step) {
-        run.time += 1000;
-        const base::TimeNs begin = run.time;
-        script.record(run, step);
-        run.record(base::TrainingStepEvent{begin, run.time, step, 4096, 2.0 / step, 1e-4, 0.5});
-    }
-    return run.timeline();
+    return profiler::testing::trainingRun(script, steps, true, [](int step) { return 2.0 / step; });
 }
 
 struct Compared {
