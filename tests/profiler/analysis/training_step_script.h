@@ -88,4 +88,20 @@ private:
     }
 };
 
+/// A run of so many such steps, with what training reports of each. `memory`: it holds weights before the first one.
+inline std::shared_ptr<const RunTimeline> trainingRun(
+    const TrainingStepScript& script, int steps, bool memory = true, double (*loss)(int) = [](int) { return 1.25; }) {
+    ScriptedRun run;
+    if (memory) {
+        run.allocate("w", base::MemoryCategory::Weights, 50 * kMiB);
+    }
+    for (int step = 1; step <= steps; ++step) {
+        run.time += 1000;
+        const base::TimeNs begin = run.time;
+        script.record(run, step);
+        run.record(base::TrainingStepEvent{begin, run.time, step, 4096, loss(step), 1e-4, 0.5});
+    }
+    return run.timeline();
+}
+
 } // namespace vitrine::profiler::testing
