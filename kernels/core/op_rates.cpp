@@ -104,16 +104,6 @@ OpRates shippedRates(const std::string& name) {
 
 } // namespace
 
-double OpRates::calls() const {
-    double sum = 0;
-    for (const auto& [op, family] : families_) {
-        for (const OpCalls& one : family) {
-            sum += one.calls;
-        }
-    }
-    return sum;
-}
-
 void OpRates::add(std::string_view op, const OpCalls& calls) {
     if (!(calls.seconds > 0)) {
         return;

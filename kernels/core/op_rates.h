@@ -50,8 +50,6 @@ struct LaunchCost {
 class OpRates {
 public:
     bool empty() const { return families_.empty(); }
-    /// How many calls were measured, of all ops.
-    double calls() const;
 
     /// Joins `calls` with those that lie less than a quarter of an octave away; old measurements fade slowly.
     void add(std::string_view op, const OpCalls& calls);
