@@ -14,6 +14,7 @@
 
 #include "base/stop.h"
 #include "engine/checkpoint/model_config.h"
+#include "engine/quant/storage_scheme.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/tensor.h"
 
@@ -109,18 +110,30 @@ struct TensorSpec {
     std::vector<std::int64_t> shape;
     ModelPart part = ModelPart::Norm;
     std::int32_t layer = -1;
-    kernels::WeightFormat format = kernels::WeightFormat::Dense;
-    kernels::WeightField field = kernels::WeightField::Data; ///< which tensor of a packed weight this is
-    std::string weight;         ///< name of that packed weight; empty: the tensor is a dense weight
+    std::string weight;         ///< name of the packed weight that this tensor is part of; empty: a dense weight
     kernels::Shape weightShape; ///< of that weight, (..., out, in)
-    float scaleOffset = 0;      ///< of that weight, see kernels::WeightView
+    WeightPacking packing;      ///< of that weight
+    StoredTensor stored;        ///< the tensor as its storage scheme has it
+
+    bool packed() const { return !weight.empty(); }
 };
 std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
+
+/// A weight that files may store packed.
+struct PackableWeight {
+    std::string name;
+    std::vector<std::int64_t> shape; ///< (out, in), or (experts, out, in)
+    ModelPart part = ModelPart::Attention;
+};
+std::vector<PackableWeight> packableWeights(const ModelConfig& config);
+
+/// Sets `packings` of a model without files: what its quantization_config says.
+void packBySelection(ModelConfig& config);
 
 /// Bytes of a tensor as its spec says.
 std::uint64_t bytesOf(const TensorSpec& spec);
 
-/// Sets the fields that only the files determine (expertFormat, fusedExperts, linears). Throws BadInput "FILE: TENSOR:
+/// Sets the fields that only the files determine (packings, fusedExperts). Throws BadInput "FILE: TENSOR:
 /// what was expected" when a tensor of the model is missing or has another shape or dtype. Weights that are not U8 may
 /// be F32, F16 or BF16, whatever the spec says. Tensors that the model does not need are named at info level, those
 /// inside its layers as a warning. openModel calls it.

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config_reader.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
@@ -28,26 +28,28 @@ public:
     void add(std::string name, std::vector<std::int64_t> shape, ModelPart part, DType dtype = DType::BF16) {
         specs_.push_back({std::move(name), dtype, std::move(shape), part, layer_});
     }
-    void packed(kernels::WeightFormat format, const std::string& name, std::span<const std::int64_t> shape,
-                ModelPart part, bool packedScales = false, float scaleOffset = 0) {
-        for (StoredTensor& tensor : storedTensors(format, name, shape, packedScales)) {
-            add(std::move(tensor.name), std::move(tensor.shape), part, tensor.dtype);
+    const std::vector<PackableWeight>& packable() const { return packable_; }
+
+    /// A weight that may be packed; `dense` is the shape that files have when it is not.
+    void weight(const std::string& name, const std::vector<std::int64_t>& shape, ModelPart part,
+                std::vector<std::int64_t> dense) {
+        packable_.push_back({name, shape, part});
+        const WeightPacking* packing = config_.packing(name);
+        if (packing == nullptr) {
+            add(name, std::move(dense), part);
+            return;
+        }
+        for (StoredTensor& tensor : storedTensors(*packing, name, shape)) {
+            add(tensor.name, tensor.shape, part, tensor.dtype);
             TensorSpec& spec = specs_.back();
-            spec.format = format;
-            spec.field = tensor.field;
             spec.weight = name;
             spec.weightShape = kernels::Shape(shape);
-            spec.scaleOffset = scaleOffset;
+            spec.packing = *packing;
+            spec.stored = std::move(tensor);
         }
     }
     void linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias, ModelPart part) {
-        const LinearPacking& linears = config_.linears;
-        const std::string weight = name + ".weight";
-        if (const auto offset = linears.offsets.find(weight); offset != linears.offsets.end()) {
-            packed(linears.format, weight, std::array{out, in}, part, linears.packedScales, offset->second);
-        } else {
-            add(weight, {out, in}, part);
-        }
+        weight(name + ".weight", {out, in}, part, {out, in});
         if (bias) {
             add(name + ".bias", {out}, part);
         }
@@ -104,11 +106,7 @@ private:
         const std::int64_t inner = config_.moeIntermediate;
         linear(prefix + "router", experts, hidden, config_.routerBias, ModelPart::Router);
         const auto product = [&](const std::string& name, std::int64_t out, std::int64_t in) {
-            if (config_.expertFormat == kernels::WeightFormat::Dense) {
-                add(name, {experts, in, out}, ModelPart::Experts); // used as x @ W: transposed
-            } else {
-                packed(config_.expertFormat, name, std::array{experts, out, in}, ModelPart::Experts);
-            }
+            weight(name, {experts, out, in}, ModelPart::Experts, {experts, in, out}); // dense: used as x @ W
             add(name + "_bias", {experts, out}, ModelPart::Experts);
         };
         product(prefix + "experts.gate_up_proj", 2 * inner, hidden);
@@ -134,6 +132,7 @@ private:
 
     const ModelConfig& config_;
     std::vector<TensorSpec> specs_;
+    std::vector<PackableWeight> packable_;
     std::int32_t layer_ = -1;
 };
 
@@ -150,9 +149,11 @@ bool dtypeFits(DType wanted, DType found) {
 
 bool shapeFits(const TensorSpec& spec, const TensorEntry& entry) {
     // Some writers store the scales of a linear, one after the other, as one row.
-    const bool row = entry.shape.size() == 2 && entry.shape[0] == 1 && spec.shape.size() == 1 &&
-                     spec.format != kernels::WeightFormat::Dense;
-    return row ? entry.shape[1] == spec.shape[0] : entry.shape == spec.shape;
+    const bool row = entry.shape.size() == 2 && entry.shape[0] == 1 && spec.shape.size() == 1 && spec.packed();
+    // A scale for a whole tensor is (1, 1), (1) or a number without dimensions.
+    const bool one = spec.packed() && kernels::Shape(spec.shape).count() == 1 && entry.shape.size() <= 2 &&
+                     kernels::Shape(entry.shape).count() == 1;
+    return row ? entry.shape[1] == spec.shape[0] : one || entry.shape == spec.shape;
 }
 
 void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
@@ -182,18 +183,46 @@ void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
         return;
     }
     const std::string stacked = fmt::format("model.layers.{}.mlp.experts.gate_up_proj", layer - config.layers.begin());
-    if (config.family == Family::GptOss) {
-        const auto found = formatInFile(
-            stacked, [&](const std::string& name) { return findModelTensor(checkpoint, name) != nullptr; });
-        config.expertFormat = found.value_or(config.expertFormat);
-        if (!config.wholeGroups()) {
-            const kernels::PackedFormat& packed = kernels::packedFormat(config.expertFormat);
-            throw base::BadInput(
-                fmt::format("{}: {}{}: {} needs hidden_size and intermediate_size to be multiples of {}",
-                            checkpoint.folder(), stacked, packed.dataSuffix, packed.title, packed.group));
+    config.fusedExperts = config.family != Family::GptOss && findModelTensor(checkpoint, stacked) != nullptr;
+}
+
+std::string_view titleOf(const WeightPacking& packing) {
+    return kernels::packedFormat(packing.format).title;
+}
+
+/// Kernels multiply by any packed linear, but experts that lie by themselves are put into one stack.
+void requireSupported(const ModelConfig& config, const PackableWeight& weight, const WeightPacking& packing,
+                      const std::string& folder) {
+    try {
+        storedTensors(packing, weight.name, weight.shape);
+    } catch (const base::Unsupported& error) {
+        throw base::Unsupported(fmt::format("{}: {}", folder, error.message()));
+    }
+    const bool single = weight.part == ModelPart::Experts && weight.shape.size() == 2;
+    if (single && !canStack(packing)) {
+        throw base::Unsupported(fmt::format("{}: {}: is packed as {}{}, which is not supported for experts", folder,
+                                            weight.name, titleOf(packing),
+                                            packing.ordered ? " with an order of its inputs" : ""));
+    }
+    const std::int64_t out = weight.shape[weight.shape.size() - 2];
+    if (single && out % rowGroupOf(packing, out) != 0) {
+        throw base::Unsupported(fmt::format("{}: {}: has {} outputs, but blocks of {} of them share a scale", folder,
+                                            weight.name, out, packing.rowGroup));
+    }
+    if (weight.part == ModelPart::Router && config.family == Family::GptOss) {
+        throw base::Unsupported(fmt::format("{}: {}: a packed router is not supported", folder, weight.name));
+    }
+}
+
+/// Embeddings and heads are looked up and multiplied as dense matrices.
+void refusePackedHead(const ModelConfig& config, const TensorLookup& files, const std::string& folder) {
+    for (const char* name : {"model.embed_tokens.weight", "lm_head.weight"}) {
+        const std::vector<std::int64_t> shape{config.vocab, config.hidden};
+        if (config.quantization && packingInFile(name, shape, &*config.quantization, files)) {
+            throw base::Unsupported(
+                fmt::format("{}: {}: is packed as {}, which is supported for linears of layers only", folder, name,
+                            titleOf(config.quantization->packing)));
         }
-    } else {
-        config.fusedExperts = findModelTensor(checkpoint, stacked) != nullptr;
     }
 }
 
@@ -214,24 +243,29 @@ SideTensor readSideTensor(const Checkpoint& checkpoint, const std::string& name)
     return out;
 }
 
-/// Which linears are packed: the files say it for each, whatever config.json names as left out.
-void detectPackedLinears(ModelConfig& config, const Checkpoint& checkpoint) {
-    if (config.linears.format == kernels::WeightFormat::Dense) {
-        return;
-    }
-    const auto has = [&](const std::string& name) { return findModelTensor(checkpoint, name) != nullptr; };
-    const auto read = [&](const std::string& name) { return readSideTensor(checkpoint, name); };
-    for (const TensorSpec& spec : expectedTensors(config)) {
-        if (spec.shape.size() != 2 || formatInFile(spec.name, has) != config.linears.format) {
-            continue;
+/// Which weights are packed: the files say it for each, whatever config.json names as left out.
+void detectPackings(ModelConfig& config, const Checkpoint& checkpoint) {
+    const auto find = [&](const std::string& name) { return findModelTensor(checkpoint, name); };
+    const TensorLookup files{[&](const std::string& name) { return find(name) != nullptr; },
+                             [&](const std::string& name) { return find(name)->entry->shape; },
+                             [&](const std::string& name) { return readSideTensor(checkpoint, name); }};
+    const Quantization* declared = config.quantization ? &*config.quantization : nullptr;
+    config.packings.clear();
+    for (const PackableWeight& weight : packableWeights(config)) {
+        if (declared == nullptr && weight.shape.size() == 2) {
+            continue; // linears are packed by a config only
         }
-        if (spec.part != ModelPart::Attention && spec.part != ModelPart::DenseMlp) {
-            throw base::Unsupported(fmt::format(
-                "{}: {}: is packed as {}, which is supported for the linears of attention and dense MLPs only",
-                checkpoint.folder(), spec.name, kernels::packedFormat(config.linears.format).title));
+        auto packing = packingInFile(weight.name, weight.shape, declared, files);
+        const bool missing = !packing && declared != nullptr && declared->packs(weight.name) && !files.has(weight.name);
+        if (missing) {
+            packing = declared->packing; // so that the message names the tensors that it should have
         }
-        config.linears.offsets[spec.name] = readScaleOffset(config.linears, spec.name, spec.shape, read);
+        if (packing) {
+            requireSupported(config, weight, *packing, checkpoint.folder());
+            config.packings[weight.name] = *packing;
+        }
     }
+    refusePackedHead(config, files, checkpoint.folder());
 }
 
 /// Tensors inside the layers are no by-products: the file may describe another model than config.json.
@@ -242,9 +276,11 @@ bool isSuspicious(std::string_view name) {
 
 void logUnusedTensors(const ModelConfig& config, const std::vector<TensorSpec>& specs, const Checkpoint& checkpoint) {
     std::set<std::string_view> used;
-    for (const auto& [weight, offset] : config.linears.offsets) {
-        for (const std::string& name : sideTensorNames(config.linears, weight)) {
-            used.insert(findModelTensor(checkpoint, name)->entry->name);
+    for (const auto& [weight, packing] : config.packings) {
+        for (const std::string& name : sideTensorNames(packing, weight)) {
+            if (const Checkpoint::Location* location = findModelTensor(checkpoint, name); location != nullptr) {
+                used.insert(location->entry->name);
+            }
         }
     }
     for (const TensorSpec& spec : specs) {
@@ -268,7 +304,9 @@ void logUnusedTensors(const ModelConfig& config, const std::vector<TensorSpec>& 
 
 } // namespace
 
-std::vector<TensorSpec> expectedTensors(const ModelConfig& config) {
+namespace {
+
+SpecList listOf(const ModelConfig& config) {
     SpecList list(config);
     list.add("model.embed_tokens.weight", {config.vocab, config.hidden}, ModelPart::Embedding);
     for (std::size_t i = 0; i < config.layers.size(); ++i) {
@@ -278,7 +316,32 @@ std::vector<TensorSpec> expectedTensors(const ModelConfig& config) {
     if (!config.tiedEmbeddings) {
         list.add("lm_head.weight", {config.vocab, config.hidden}, ModelPart::Head);
     }
-    return list.take();
+    return list;
+}
+
+} // namespace
+
+std::vector<TensorSpec> expectedTensors(const ModelConfig& config) {
+    return listOf(config).take();
+}
+
+std::vector<PackableWeight> packableWeights(const ModelConfig& config) {
+    return listOf(config).packable();
+}
+
+void packBySelection(ModelConfig& config) {
+    config.packings.clear();
+    if (!config.quantization) {
+        return;
+    }
+    const Quantization& quantization = *config.quantization;
+    for (const PackableWeight& weight : packableWeights(config)) {
+        const bool chosen = quantization.allLinears ? weight.part != ModelPart::Router : weight.shape.size() == 3;
+        if (chosen && quantization.packs(weight.name)) {
+            WeightPacking& packing = config.packings[weight.name] = quantization.packing;
+            packing.ordered = false; // random weights need no order
+        }
+    }
 }
 
 std::uint64_t bytesOf(const TensorSpec& spec) {
@@ -291,7 +354,7 @@ std::uint64_t bytesOf(const TensorSpec& spec) {
 
 void checkTensors(ModelConfig& config, const Checkpoint& checkpoint) {
     detectExpertForm(config, checkpoint);
-    detectPackedLinears(config, checkpoint);
+    detectPackings(config, checkpoint);
     const std::vector<TensorSpec> specs = expectedTensors(config);
     for (const TensorSpec& spec : specs) {
         checkTensor(spec, checkpoint);

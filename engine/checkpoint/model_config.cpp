@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -15,7 +16,7 @@
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/kv_view.h"
@@ -141,38 +142,32 @@ void parseExperts(ConfigReader& reader, std::int64_t defaultExperts, std::int64_
     }
 }
 
-/// quantization_config: packed experts of gpt-oss and packed linears of the other families are known.
-void parseQuantization(ConfigReader& reader, ModelConfig& config) {
+/// quantization_config: stacks of packed experts of gpt_oss, and packed linears of the other families.
+void parseQuantizationOf(ConfigReader& reader, ModelConfig& config) {
     const json* value = reader.find("quantization_config");
     if (value == nullptr) {
         return;
     }
-    ConfigReader quantization(*value, reader.file(), "quantization_config.");
-    if (const auto linears = parseLinearPacking(*value, reader.file()); linears && config.family != Family::GptOss) {
-        config.linears = *linears;
+    const Quantization quantization = parseQuantization(*value, reader.file());
+    if (quantization.allLinears == (config.family == Family::GptOss)) {
+        ConfigReader(*value, reader.file(), "quantization_config.")
+            .unsupported("quant_method", fmt::format("{} is not supported for {}",
+                                                     quotedText(value->value("quant_method", std::string())),
+                                                     familyName(config.family)));
+    }
+    config.quantization = quantization;
+}
+
+/// Stacks of experts are whole groups: config.json alone shows it.
+void checkWholeGroups(ConfigReader& reader, const ModelConfig& config) {
+    if (!config.quantization || config.family != Family::GptOss) {
         return;
     }
-    const std::string method = quantization.text("quant_method", "");
-    const std::optional<kernels::WeightFormat> format = formatOfMethod(method);
-    if (!format || config.family != Family::GptOss) {
-        quantization.unsupported("quant_method",
-                                 fmt::format("{} is not supported for {}; {} for gpt_oss is", quotedText(method),
-                                             familyName(config.family), kernels::packedMethods()));
-    }
-    config.expertFormat = *format;
-    const json* modules = quantization.find("modules_to_not_convert");
-    if (modules == nullptr) {
-        return;
-    }
-    if (!modules->is_array()) {
-        quantization.bad("modules_to_not_convert", "must be a list of texts");
-    }
-    for (const json& module : *modules) {
-        if (!module.is_string()) {
-            quantization.bad("modules_to_not_convert", "must be a list of texts");
-        }
-        if (module.get_ref<const std::string&>().find("experts") != std::string::npos) {
-            quantization.unsupported("modules_to_not_convert", "experts that are not converted are not supported");
+    const kernels::PackedFormat& packed = kernels::packedFormat(config.quantization->packing.format);
+    for (const auto& [field, size] :
+         {std::pair{"hidden_size", config.hidden}, std::pair{"intermediate_size", config.moeIntermediate}}) {
+        if (size % packed.group != 0) {
+            reader.bad(field, fmt::format("must be a multiple of {} for {} weights", packed.group, packed.title));
         }
     }
 }
@@ -316,12 +311,8 @@ ModelConfig parse(ConfigReader& reader) {
     }
     parseFamily(reader, config);
     parseAuxLoss(reader, config);
-    parseQuantization(reader, config);
-    if (!config.wholeGroups()) {
-        const kernels::PackedFormat& packed = kernels::packedFormat(config.expertFormat);
-        reader.bad(config.hidden % packed.group != 0 ? "hidden_size" : "intermediate_size",
-                   fmt::format("must be a multiple of {} for {} weights", packed.group, packed.title));
-    }
+    parseQuantizationOf(reader, config);
+    checkWholeGroups(reader, config);
     parseLayerWindows(reader, defaults.window, config);
     RopeConfig rope;
     if (config.family == Family::GptOss) {
@@ -348,12 +339,9 @@ std::string_view familyName(Family family) {
     throw base::Internal("unknown model family");
 }
 
-bool ModelConfig::wholeGroups() const {
-    if (expertFormat == kernels::WeightFormat::Dense) {
-        return true;
-    }
-    const std::int64_t group = kernels::packedFormat(expertFormat).group;
-    return hidden % group == 0 && moeIntermediate % group == 0;
+const WeightPacking* ModelConfig::packing(std::string_view weight) const {
+    const auto found = packings.find(weight);
+    return found == packings.end() ? nullptr : &found->second;
 }
 
 std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves) const {

@@ -8,12 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/quant/linear_packing.h"
+#include "engine/quant/packing.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/layer_forms.h"
 #include "kernels/core/weight_view.h"
@@ -75,17 +76,17 @@ struct ModelConfig {
     kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
     bool routerNormalize = false; ///< norm_topk_prob
     bool tiedEmbeddings = false;
-    /// How gpt-oss experts are stored; openModel sets what the file has.
-    kernels::WeightFormat expertFormat = kernels::WeightFormat::Dense;
     bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
-    /// How linears of attention and dense MLPs are stored; openModel lists the packed ones of the file.
-    LinearPacking linears;
+    std::optional<Quantization> quantization; ///< what quantization_config says; none: nothing is packed by it
+    /// How packed weights are stored, by the name of the weight; others are dense. openModel lists what the files
+    /// have, or, for a synthetic model, what quantization_config says.
+    std::map<std::string, WeightPacking, std::less<>> packings;
     std::vector<std::int32_t> eosTokens;
     std::int32_t bosToken = -1; ///< -1: none
     std::int32_t padToken = -1; ///< -1: none
 
-    /// Whether the inputs of experts are a whole number of quantization groups.
-    bool wholeGroups() const;
+    /// Null: the weight is dense.
+    const WeightPacking* packing(std::string_view weight) const;
     std::int64_t queryWidth() const { return heads * headDim; }
     std::int64_t kvWidth() const { return kvHeads * headDim; }
     /// KV bytes of `tokens` tokens of one sequence in a cache of this type (scales of FP8 and INT8 included): a sliding

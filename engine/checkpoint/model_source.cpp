@@ -228,6 +228,7 @@ ModelSource openSynthetic(const std::string& model, const std::map<std::string, 
     ModelSource source;
     source.name = model;
     source.config = parseModelConfig(config, model);
+    packBySelection(source.config);
     source.configText = config.dump(2) + "\n";
     source.generation.eosTokens = source.config.eosTokens;
     source.generation.bosToken = source.config.bosToken;

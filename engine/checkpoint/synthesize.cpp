@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 
 namespace vitrine::engine {
 namespace {
@@ -83,6 +83,17 @@ std::string generationText(const GenerationConfig& generation) {
     return root.dump(2) + "\n";
 }
 
+/// Random bytes make a model only where files hold what is in memory.
+void refuseConverted(const ModelSource& source) {
+    for (const TensorSpec& spec : expectedTensors(source.config)) {
+        if (spec.packed() && (spec.stored.converts || spec.dtype != spec.stored.memoryType)) {
+            throw base::Unsupported(fmt::format("{}: {}: random weights are not written in this storage scheme; write "
+                                                "a dense model and convert it",
+                                                source.name, spec.name));
+        }
+    }
+}
+
 void makeFolder(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -99,9 +110,10 @@ void makeFolder(const fs::path& folder) {
 
 RandomRule randomRule(const ModelConfig& config, const TensorSpec& spec) {
     const std::string_view name = spec.name;
-    if (spec.format != kernels::WeightFormat::Dense) {
-        const RandomBytes bytes = randomBytes(spec.format, spec.field, spec.shape);
-        return {bytes.center, bytes.deviation};
+    if (spec.packed()) {
+        const std::int64_t in = spec.weightShape[spec.weightShape.rank() - 1];
+        const RandomFill fill = randomFill(spec.packing, spec.stored.field, in);
+        return {fill.center, fill.deviation};
     }
     if (spec.part == ModelPart::Norm) {
         // Gemma multiplies by one plus the weight.
@@ -128,6 +140,7 @@ SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::stri
                                       base::ProgressSink* progress, const base::StopToken& stop,
                                       std::uint64_t shardBytes) {
     const fs::path root(folder);
+    refuseConverted(source);
     makeFolder(root);
     const std::vector<Shard> shards = planShards(expectedTensors(source.config), shardBytes);
     std::uint64_t total = 0;

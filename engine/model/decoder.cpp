@@ -53,8 +53,7 @@ public:
     kernels::LinearView experts(const std::string& name, ParameterRole role) {
         // Dense gpt-oss checkpoints hold (experts, in, out); what was expanded from packed weights is (experts, out,
         // in).
-        const bool transposed =
-            config_.family == Family::GptOss && config_.expertFormat == kernels::WeightFormat::Dense;
+        const bool transposed = config_.family == Family::GptOss && config_.packing(name) == nullptr;
         kernels::LinearView out;
         out.weight = weight(name, transposed ? kernels::denseWeight(weights_.get(name), true) : weights_.weight(name),
                             role, false, kExperts);

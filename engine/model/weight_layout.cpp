@@ -11,7 +11,7 @@
 #include "base/sha256.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weights.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/memory/resource.h"
 
@@ -53,12 +53,10 @@ public:
 
 private:
     void requireDense() const {
-        const ModelConfig& config = source_.config;
-        const bool experts = config.expertFormat != kernels::WeightFormat::Dense;
-        if (experts || !config.linears.offsets.empty()) {
+        if (const auto& packings = source_.config.packings; !packings.empty()) {
             throw base::BadInput(fmt::format(
                 "{}: weights: the model is stored as {} and is not packed again; choose quantized or dequantized",
-                source_.name, kernels::packedFormat(experts ? config.expertFormat : config.linears.format).title));
+                source_.name, kernels::packedFormat(packings.begin()->second.format).title));
         }
     }
 
@@ -71,7 +69,7 @@ private:
     void widenPieces() {
         for (WeightPiece& piece : layout_.pieces) {
             const bool narrow = piece.dtype == DType::BF16 || piece.dtype == DType::F16;
-            if (!narrow || piece.expand || piece.format != kernels::WeightFormat::Dense) {
+            if (!narrow || piece.expand || !piece.weight.empty()) {
                 continue;
             }
             piece.widen = true;
@@ -84,13 +82,19 @@ private:
         if (piece.widen || piece.pack) {
             return widenedStaging(piece);
         }
-        const auto matrices = static_cast<std::uint64_t>(matricesOf(piece));
-        const auto staged = static_cast<std::uint64_t>(stagedMatrices(piece));
-        std::uint64_t bytes = 0;
-        for (const WeightSource& source : piece.sources) {
-            bytes += kernels::alignedBytes(source.bytes / matrices * staged);
+        std::uint64_t largest = 0;
+        for (std::size_t begin = 0; begin < piece.sources.size();) {
+            const std::span<const WeightSource> weight = sourcesOfWeight(piece, begin);
+            const auto matrices = static_cast<std::uint64_t>(matricesOf(weight));
+            const auto staged = static_cast<std::uint64_t>(stagedMatrices(weight));
+            std::uint64_t bytes = 0;
+            for (const WeightSource& source : weight) {
+                bytes += kernels::alignedBytes(source.bytes / matrices * staged);
+            }
+            largest = std::max(largest, bytes);
+            begin += weight.size();
         }
-        return bytes;
+        return largest;
     }
 
     /// A synthetic tensor is filled as a whole, a file is read in pieces.
@@ -111,34 +115,59 @@ private:
             }
             out.spec.dtype = out.location->entry->dtype;
         }
-        out.bytes = kernels::bytesOf(out.spec.dtype, kernels::Shape(spec.shape).count());
+        if (spec.packed()) {
+            asInMemory(out);
+        } else {
+            out.bytes = kernels::bytesOf(out.spec.dtype, kernels::Shape(spec.shape).count());
+        }
         return out;
     }
 
+    /// Type and size of a tensor of a packed weight where kernels read it. Types that stand for those of the file are
+    /// the file's.
+    static void asInMemory(WeightSource& source) {
+        StoredTensor& stored = source.spec.stored;
+        stored.memoryType = stored.memoryType == DType::None ? source.spec.dtype : stored.memoryType;
+        source.bytes = kernels::bytesOf(stored.memoryType, stored.memoryShape.count());
+    }
+
     void take(const TensorSpec& spec, std::uint32_t index) {
-        const std::size_t expert = spec.name.find(".experts.");
-        const bool single = expert != std::string::npos && spec.shape.size() == 2 && spec.part == ModelPart::Experts &&
-                            spec.name.ends_with("_proj.weight");
+        const std::string& weight = spec.packed() ? spec.weight : spec.name;
+        const std::size_t expert = weight.find(".experts.");
+        const std::int64_t rank = spec.packed() ? spec.weightShape.rank() : std::ssize(spec.shape);
+        const bool single = expert != std::string::npos && rank == 2 && spec.part == ModelPart::Experts &&
+                            weight.ends_with("_proj.weight");
         if (single) {
-            stackExpert(spec, index, spec.name.substr(0, expert) + ".experts.");
-        } else if (options_.dequantize && spec.format != kernels::WeightFormat::Dense) {
-            expand(spec, index);
+            stackExpert(spec, index, weight, weight.substr(0, expert) + ".experts.");
+        } else if (options_.dequantize && spec.packed()) {
+            expand(sourceOf(spec, index), spec.weight, spec.weightShape);
         } else if (packs(spec)) {
             pack(spec, index);
         } else {
             WeightSource source = sourceOf(spec, index);
-            WeightPiece piece{spec.name, source.spec.dtype, kernels::Shape(spec.shape), spec.layer};
-            if (spec.format != kernels::WeightFormat::Dense) {
-                piece.shape = shapeInMemory(spec.format, spec.field, spec.shape, spec.weightShape);
+            WeightPiece piece = pieceOf(source, spec.name, kernels::Shape(spec.shape));
+            if (spec.packed()) {
+                piece.shape = source.spec.stored.memoryShape;
+                piece.weight = spec.weight;
+                piece.weightShape = spec.weightShape;
+                piece.weightRows = spec.weightShape[spec.weightShape.rank() - 2];
             }
             piece.bytes = source.bytes;
             piece.sources.push_back(std::move(source));
-            piece.format = spec.format;
-            piece.field = spec.field;
-            piece.weight = spec.weight;
-            piece.scaleOffset = spec.scaleOffset;
             layout_.pieces.push_back(std::move(piece));
         }
+    }
+
+    static WeightPiece pieceOf(const WeightSource& source, std::string name, const kernels::Shape& shape) {
+        const TensorSpec& spec = source.spec;
+        WeightPiece piece;
+        piece.name = std::move(name);
+        piece.dtype = spec.packed() ? spec.stored.memoryType : spec.dtype;
+        piece.shape = shape;
+        piece.layer = spec.layer;
+        piece.packing = spec.packing;
+        piece.field = spec.stored.field;
+        return piece;
     }
 
     /// A dense tensor becomes the pieces of a packed weight.
@@ -149,14 +178,14 @@ private:
                                              "choose other weights",
                                              source_.name, spec.name, format.title, format.group, spec.shape[1]));
         }
-        for (const StoredTensor& tensor : storedTensors(options_.pack, spec.name, spec.shape, true)) {
-            const kernels::Shape shape =
-                shapeInMemory(options_.pack, tensor.field, tensor.shape, kernels::Shape(spec.shape));
-            WeightPiece piece{tensor.name, tensor.dtype, shape, spec.layer};
-            piece.bytes = kernels::bytesOf(tensor.dtype, shape.count());
-            piece.format = options_.pack;
+        for (const StoredTensor& tensor : storedTensors(linearPacking(), spec.name, spec.shape)) {
+            WeightPiece piece{tensor.name, tensor.dtype, tensor.memoryShape, spec.layer};
+            piece.bytes = kernels::bytesOf(tensor.dtype, tensor.memoryShape.count());
+            piece.packing = linearPacking();
             piece.field = tensor.field;
             piece.weight = spec.name;
+            piece.weightShape = kernels::Shape(spec.shape);
+            piece.weightRows = spec.shape[0];
             piece.pack = true;
             if (tensor.field == kernels::WeightField::Data) {
                 piece.sources.push_back(sourceOf(spec, index));
@@ -166,47 +195,73 @@ private:
     }
 
     /// The tensors of a packed weight, which follow each other, become the sources of one dense piece.
-    void expand(const TensorSpec& spec, std::uint32_t index) {
-        if (layout_.pieces.empty() || layout_.pieces.back().name != spec.weight) {
+    void expand(WeightSource source, const std::string& name, const kernels::Shape& shape) {
+        if (layout_.pieces.empty() || layout_.pieces.back().name != name) {
             WeightPiece piece;
-            piece.name = spec.weight;
+            piece.name = name;
             piece.dtype = DType::BF16;
-            piece.shape = spec.weightShape;
-            piece.layer = spec.layer;
+            piece.shape = shape;
+            piece.layer = source.spec.layer;
             piece.expand = true;
             piece.bytes = kernels::bytesOf(piece.dtype, piece.shape.count());
             layout_.pieces.push_back(std::move(piece));
         }
-        layout_.pieces.back().sources.push_back(sourceOf(spec, index));
+        layout_.pieces.back().sources.push_back(std::move(source));
     }
 
-    /// "PREFIX J.gate_proj.weight" becomes rows of the stack of its layer: gate then up, or down.
-    void stackExpert(const TensorSpec& spec, std::uint32_t index, const std::string& prefix) {
-        const std::string rest = spec.name.substr(prefix.size());
+    /// The last piece of a layer that has this name, or null.
+    WeightPiece* lastPiece(std::int32_t layer, const std::string& name) {
+        for (auto it = layout_.pieces.rbegin(); it != layout_.pieces.rend() && it->layer == layer; ++it) {
+            if (it->name == name) {
+                return &*it;
+            }
+        }
+        return nullptr;
+    }
+
+    /// "PREFIX J.gate_proj.weight", or a tensor of it, becomes rows of the stack of its layer: gate then up, or down.
+    void stackExpert(const TensorSpec& spec, std::uint32_t index, const std::string& weight,
+                     const std::string& prefix) {
+        const std::string rest = weight.substr(prefix.size());
         const bool down = rest.ends_with("down_proj.weight");
         const bool up = rest.ends_with("up_proj.weight");
-        const std::uint64_t expert = std::stoull(rest);
-        const std::string name = prefix + (down ? "down_proj" : "gate_up_proj");
+        const std::int64_t halves = down ? 1 : 2;
+        const std::int64_t expert = std::stoll(rest);
+        const std::int64_t experts = source_.config.experts;
+        const std::string stack = prefix + (down ? "down_proj" : "gate_up_proj");
+        const std::int64_t rows = spec.packed() ? spec.weightShape[0] : spec.shape[0];
+        const std::int64_t in = spec.packed() ? spec.weightShape[1] : spec.shape[1];
         WeightSource source = sourceOf(spec, index);
-        const std::uint64_t perExpert = source.bytes * (down ? 1 : 2);
-        source.offset = expert * perExpert + (up ? source.bytes : 0);
-
-        auto it = std::find_if(layout_.pieces.rbegin(), layout_.pieces.rend(), [&](const WeightPiece& piece) {
-            return piece.layer != spec.layer || piece.name == name;
-        });
-        if (it == layout_.pieces.rend() || it->name != name) {
-            WeightPiece piece{name, source.spec.dtype,
-                              kernels::Shape{source_.config.experts, spec.shape[0] * (down ? 1 : 2), spec.shape[1]},
-                              spec.layer};
-            piece.bytes = perExpert * static_cast<std::uint64_t>(source_.config.experts);
-            layout_.pieces.push_back(std::move(piece));
-            it = layout_.pieces.rbegin();
+        const std::uint64_t perExpert = source.bytes * static_cast<std::uint64_t>(halves);
+        source.offset = static_cast<std::uint64_t>(expert) * perExpert + (up ? source.bytes : 0);
+        source.row = expert * rows * halves + (up ? rows : 0);
+        const kernels::Shape whole{experts, rows * halves, in};
+        if (spec.packed() && options_.dequantize) {
+            if (lastPiece(spec.layer, stack) == nullptr) {
+                expand(std::move(source), stack, whole);
+            } else {
+                lastPiece(spec.layer, stack)->sources.push_back(std::move(source));
+            }
+            return;
         }
-        if (it->dtype != source.spec.dtype) {
-            throw base::BadInput(fmt::format("{}: {}: the experts of a layer must have one dtype",
+        // The piece of a field is called as the tensor is: "PREFIX gate_up_proj.weight_scale".
+        const std::string name = spec.packed() ? stack + spec.name.substr(moduleOf(weight).size()) : stack;
+        WeightPiece* piece = lastPiece(spec.layer, name);
+        if (piece == nullptr) {
+            const kernels::Shape& part = spec.packed() ? source.spec.stored.memoryShape : kernels::Shape(spec.shape);
+            layout_.pieces.push_back(pieceOf(source, name, kernels::Shape{experts, part[0] * halves, part[1]}));
+            piece = &layout_.pieces.back();
+            piece->bytes = perExpert * static_cast<std::uint64_t>(experts);
+            piece->weight = spec.packed() ? stack : std::string();
+            piece->weightShape = whole;
+            piece->weightRows = rows;
+        }
+        if (piece->dtype != (spec.packed() ? source.spec.stored.memoryType : source.spec.dtype) ||
+            piece->packing != spec.packing) {
+            throw base::BadInput(fmt::format("{}: {}: the experts of a layer must have one dtype and one format",
                                              source.location->file->path(), spec.name));
         }
-        it->sources.push_back(std::move(source));
+        piece->sources.push_back(std::move(source));
     }
 
     const ModelSource& source_;
@@ -216,14 +271,23 @@ private:
 
 } // namespace
 
-std::int64_t matricesOf(const WeightPiece& piece) {
-    return piece.shape.rank() == 3 ? piece.shape[0] : 1;
+std::span<const WeightSource> sourcesOfWeight(const WeightPiece& piece, std::size_t begin) {
+    std::size_t end = begin;
+    while (end < piece.sources.size() && piece.sources[end].spec.weight == piece.sources[begin].spec.weight) {
+        ++end;
+    }
+    return std::span(piece.sources).subspan(begin, end - begin);
 }
 
-std::int64_t stagedMatrices(const WeightPiece& piece) {
-    const auto matrices = static_cast<std::uint64_t>(matricesOf(piece));
+std::int64_t matricesOf(std::span<const WeightSource> weight) {
+    const kernels::Shape& shape = weight.front().spec.weightShape;
+    return shape.rank() == 3 ? shape[0] : 1;
+}
+
+std::int64_t stagedMatrices(std::span<const WeightSource> weight) {
+    const auto matrices = static_cast<std::uint64_t>(matricesOf(weight));
     std::uint64_t bytes = 0;
-    for (const WeightSource& source : piece.sources) {
+    for (const WeightSource& source : weight) {
         bytes += source.bytes;
     }
     const std::uint64_t perMatrix = bytes / matrices;
@@ -244,6 +308,7 @@ std::string contentDigest(const WeightLayout& layout, const ModelSource& source,
     for (const WeightPiece& piece : layout.pieces) {
         text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
                             fmt::join(piece.shape.dims(), ","), piece.expand || piece.widen || piece.pack);
+        text += fmt::format("  {} {} {}\n", piece.packing.group, piece.packing.zerosMinusOne, piece.weightRows);
         for (const WeightSource& from : piece.sources) {
             text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
             if (from.location == nullptr) {

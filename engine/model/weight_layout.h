@@ -4,7 +4,9 @@
 
 // The pieces of memory that hold the weights of a model, and the checkpoint tensors that fill each piece.
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,11 +23,15 @@ struct WeightSource {
     TensorSpec spec;
     const Checkpoint::Location* location = nullptr; ///< null for synthetic models
     std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; ///< in the piece
+    std::int64_t row = 0;    ///< of an expanded piece: the first of its rows that the weight of this source makes
+
+    /// The bytes of the file become others in memory.
+    bool converts() const { return location != nullptr && spec.stored.converts; }
 };
 
-/// One tensor that stays in memory. An expanded piece (`expand`) is a packed weight as BF16. Its sources are the
-/// tensors of the packed weight, which pass through the staging buffer.
+/// One tensor that stays in memory. An expanded piece (`expand`) is a packed weight as BF16, or a stack of such. Its
+/// sources are the tensors of the packed weights, one weight after the other, which pass through the staging buffer.
 struct WeightPiece {
     std::string name;
     kernels::DType dtype = kernels::DType::BF16;
@@ -36,10 +42,11 @@ struct WeightPiece {
     std::vector<WeightSource> sources;
     std::uint64_t bytes = 0;
     // Only for a tensor that stays packed:
-    kernels::WeightFormat format = kernels::WeightFormat::Dense;
+    WeightPacking packing;
     kernels::WeightField field = kernels::WeightField::Data;
-    std::string weight;    ///< name of the packed weight that the tensor belongs to; empty: the piece is a dense weight
-    float scaleOffset = 0; ///< of that weight, unless it is packed at load
+    std::string weight;          ///< name of the packed weight that the tensor belongs to; empty: a dense weight
+    kernels::Shape weightShape;  ///< of that weight
+    std::int64_t weightRows = 0; ///< outputs that the files store together: those of one linear of a stack
     /// The weight is packed at load. Its first piece, of the elements, has the dense tensor as its source; the pieces
     /// of its scales follow and have none.
     bool pack = false;
@@ -61,10 +68,13 @@ WeightLayout layOutWeights(const ModelSource& source, const LoadOptions& options
 /// synthetic model, the seed.
 std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed);
 
-/// Matrices of an expanded piece: a weight that is no stack of experts is one.
-std::int64_t matricesOf(const WeightPiece& piece);
+/// The sources of an expanded piece from `begin` on that belong to one packed weight.
+std::span<const WeightSource> sourcesOfWeight(const WeightPiece& piece, std::size_t begin);
+
+/// Matrices of such a weight: one that is no stack of experts is one.
+std::int64_t matricesOf(std::span<const WeightSource> weight);
 
 /// How many of them one half of the staging buffer holds.
-std::int64_t stagedMatrices(const WeightPiece& piece);
+std::int64_t stagedMatrices(std::span<const WeightSource> weight);
 
 } // namespace vitrine::engine

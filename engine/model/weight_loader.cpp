@@ -8,7 +8,7 @@
 
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_packing.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
@@ -29,10 +29,16 @@ void* advanced(void* data, std::uint64_t bytes) {
     return static_cast<std::byte*>(data) + bytes;
 }
 
-kernels::Shape rowsOf(const std::vector<std::int64_t>& shape, std::int64_t rows) {
-    std::vector<std::int64_t> dims = shape;
+kernels::Shape rowsOf(const kernels::Shape& shape, std::int64_t rows) {
+    std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
     dims[0] = rows;
     return kernels::Shape(dims);
+}
+
+/// What a synthetic tensor is filled as: as it lies in memory.
+TensorView filledView(const TensorSpec& spec, void* data) {
+    return spec.packed() ? viewAt(data, spec.stored.memoryType, spec.stored.memoryShape)
+                         : viewAt(data, spec.dtype, kernels::Shape(spec.shape));
 }
 
 void fillOne(kernels::Context& context, const RandomRule& rule, std::uint32_t index, std::uint64_t seed,
@@ -82,10 +88,12 @@ void WeightLoader::load(const WeightPiece& piece, const TensorView& out) {
 void WeightLoader::loadWhole(const WeightPiece& piece, void* data) {
     for (const WeightSource& source : piece.sources) {
         void* out = advanced(data, source.offset);
-        if (mover_ != nullptr) {
+        if (source.converts() && context_.can().computesValues) {
+            convertStored(source, out);
+        } else if (mover_ != nullptr) {
             move(source, 0, source.bytes, out);
         } else {
-            fill(source, viewAt(out, source.spec.dtype, kernels::Shape(source.spec.shape)));
+            fill(source, filledView(source.spec, out));
         }
     }
 }
@@ -106,15 +114,41 @@ void WeightLoader::convertLater(const std::string& name, const Convert& op) {
     waiting_ = std::move(next);
 }
 
+/// Bytes of a file that are others in memory: read as a whole, made on the host and sent to the device.
+void WeightLoader::convertStored(const WeightSource& source, void* out) {
+    context_.throwIfStopped();
+    const Checkpoint::Location& location = *source.location;
+    const base::TimeNs start = context_.clock().now();
+    std::vector<std::uint8_t> stored(location.entry->bytes);
+    readParallel(pool(), location, 0, std::as_writable_bytes(std::span(stored)));
+    checkMovedBytes({&source, 0, stored.size(), nullptr}, stored.data());
+    std::vector<std::uint8_t> memory(source.bytes);
+    toMemory(source.spec.packing, source.spec.stored, stored, memory);
+    context_.upload(memory.data(), out, memory.size());
+    bytesRead_ += stored.size();
+    context_.tracer().span("Convert", source.spec.name, start, context_.clock().now(), stored.size());
+    report(source.spec.name, source.bytes);
+}
+
 void WeightLoader::expand(const WeightPiece& piece, const TensorView& out) {
-    const std::int64_t matrices = matricesOf(piece);
-    const std::int64_t step = stagedMatrices(piece);
-    for (std::int64_t begin = 0; begin < matrices; begin += step) {
-        const std::int64_t end = std::min(begin + step, matrices);
-        kernels::Dequantize op;
-        op.weight = stageAll(piece, begin, end, nextHalf());
-        op.out = piece.shape.rank() == 3 ? kernels::sliceRows(out, begin, end) : out;
-        convertLater(piece.name, op);
+    for (std::size_t first = 0; first < piece.sources.size();) {
+        const std::span<const WeightSource> weight = sourcesOfWeight(piece, first);
+        first += weight.size();
+        const TensorSpec& spec = weight.front().spec;
+        const std::int64_t matrices = matricesOf(weight);
+        const std::int64_t step = stagedMatrices(weight);
+        for (std::int64_t begin = 0; begin < matrices; begin += step) {
+            const std::int64_t end = std::min(begin + step, matrices);
+            kernels::Dequantize op;
+            op.weight = stageAll(weight, begin, end, nextHalf());
+            if (spec.weightShape.rank() == 3) {
+                op.out = kernels::sliceRows(out, begin, end);
+            } else {
+                const std::uint64_t skipped = kernels::bytesOf(out.dtype, weight.front().row * spec.weightShape[1]);
+                op.out = viewAt(advanced(out.data, skipped), out.dtype, spec.weightShape);
+            }
+            convertLater(piece.name, op);
+        }
     }
 }
 
@@ -159,7 +193,7 @@ PackedValues WeightLoader::packSource(const WeightPiece& piece) {
         };
     }
     const base::TimeNs start = context_.clock().now();
-    PackedValues packed = packDense(piece.format, source, pool(), context_, read);
+    PackedValues packed = packDense(piece.packing.format, source, pool(), context_, read);
     context_.tracer().span("Pack", source.spec.name, start, context_.clock().now(), source.bytes);
     return packed;
 }
@@ -206,28 +240,38 @@ void WeightLoader::move(const WeightSource& source, std::uint64_t offset, std::u
 }
 
 /// The tensors of a packed weight, one after the other.
-kernels::WeightView WeightLoader::stageAll(const WeightPiece& piece, std::int64_t begin, std::int64_t end, void* half) {
-    const auto matrices = static_cast<std::uint64_t>(matricesOf(piece));
-    const auto staged = static_cast<std::uint64_t>(stagedMatrices(piece));
+kernels::WeightView WeightLoader::stageAll(std::span<const WeightSource> weight, std::int64_t begin, std::int64_t end,
+                                           void* half) {
+    const auto matrices = static_cast<std::uint64_t>(matricesOf(weight));
+    const auto staged = static_cast<std::uint64_t>(stagedMatrices(weight));
+    const TensorSpec& spec = weight.front().spec;
     kernels::WeightView packed;
-    packed.format = piece.sources[0].spec.format;
-    packed.scaleOffset = piece.sources[0].spec.scaleOffset;
-    for (const WeightSource& source : piece.sources) {
-        packed.field(source.spec.field) = stage(source, begin, end, half);
+    for (const WeightSource& source : weight) {
+        packed.field(source.spec.stored.field) = stage(source, begin, end, half);
         half = advanced(half, kernels::alignedBytes(source.bytes / matrices * staged));
     }
-    return kernels::withShape(packed);
+    const kernels::Shape& whole = spec.weightShape;
+    const bool stack = whole.rank() == 3;
+    describePacked(spec.packing, stack ? kernels::Shape{end - begin, whole[1], whole[2]} : whole,
+                   whole[whole.rank() - 2], packed);
+    return packed;
 }
 
 TensorView WeightLoader::stage(const WeightSource& source, std::int64_t begin, std::int64_t end, void* out) {
-    if (const TensorSpec& spec = source.spec; spec.weightShape.rank() < 3) {
-        const TensorView whole =
-            viewAt(out, spec.dtype, shapeInMemory(spec.format, spec.field, spec.shape, spec.weightShape));
-        move(source, 0, source.bytes, out); // only files hold such weights
+    const StoredTensor& stored = source.spec.stored;
+    if (source.spec.weightShape.rank() < 3) {
+        const TensorView whole = viewAt(out, stored.memoryType, stored.memoryShape);
+        if (source.converts() && context_.can().computesValues) {
+            convertStored(source, out);
+        } else if (mover_ != nullptr) {
+            move(source, 0, source.bytes, out);
+        } else {
+            fill(source, whole);
+        }
         return whole;
     }
-    const auto perExpert = source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]);
-    const TensorView view = viewAt(out, source.spec.dtype, rowsOf(source.spec.shape, end - begin));
+    const auto perExpert = source.bytes / static_cast<std::uint64_t>(stored.memoryShape[0]);
+    const TensorView view = viewAt(out, stored.memoryType, rowsOf(stored.memoryShape, end - begin));
     if (mover_ != nullptr) {
         move(source, static_cast<std::uint64_t>(begin) * perExpert, static_cast<std::uint64_t>(end - begin) * perExpert,
              out);
@@ -292,8 +336,8 @@ void WeightLoader::fillExperts(const WeightSource& source, std::int64_t begin, s
     const base::TimeNs start = context_.clock().now();
     fillStack(context_, source.spec, source_.config, source.index, options_.seed, begin, out);
     context_.tracer().span("Fill", source.spec.name, start, context_.clock().now(), out.bytes());
-    report(source.spec.name,
-           source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]) * static_cast<std::uint64_t>(end - begin));
+    report(source.spec.name, source.bytes / static_cast<std::uint64_t>(matricesOf({&source, 1})) *
+                                 static_cast<std::uint64_t>(end - begin));
 }
 
 void prefetchFills(kernels::Context& context, const ModelSource& source, const WeightLayout& layout,
@@ -303,7 +347,8 @@ void prefetchFills(kernels::Context& context, const ModelSource& source, const W
         for (const WeightSource& from : piece.sources) {
             const RandomRule rule = randomRule(source.config, from.spec);
             kernels::FillRandom op;
-            op.out = viewAt(nullptr, from.spec.dtype, kernels::Shape{1});
+            op.out = filledView(from.spec, nullptr);
+            op.out.shape = kernels::Shape{1};
             op.seed = options.seed;
             op.center = rule.center;
             op.deviation = rule.deviation;
@@ -314,7 +359,7 @@ void prefetchFills(kernels::Context& context, const ModelSource& source, const W
 
 void fillSynthetic(kernels::Context& context, const TensorSpec& spec, const ModelConfig& config, std::uint32_t index,
                    std::uint64_t seed, const TensorView& out) {
-    if (spec.shape.size() >= 3) {
+    if (out.shape.rank() >= 3) {
         // One expert at a time, so that loading in pieces gives the same values.
         fillStack(context, spec, config, index, seed, 0, out);
     } else {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,6 +57,7 @@ private:
     };
 
     void loadWhole(const WeightPiece& piece, void* data);
+    void convertStored(const WeightSource& source, void* out);
     void expand(const WeightPiece& piece, const kernels::TensorView& out);
     void widen(const WeightPiece& piece, const kernels::TensorView& out);
     void pack(const WeightPiece& piece, const kernels::TensorView& out);
@@ -65,7 +67,8 @@ private:
     void convertLater(const std::string& name, const Convert& op);
     void convert(const Conversion& conversion);
     void move(const WeightSource& source, std::uint64_t offset, std::uint64_t bytes, void* out);
-    kernels::WeightView stageAll(const WeightPiece& piece, std::int64_t begin, std::int64_t end, void* half);
+    kernels::WeightView stageAll(std::span<const WeightSource> weight, std::int64_t begin, std::int64_t end,
+                                 void* half);
     kernels::TensorView stage(const WeightSource& source, std::int64_t begin, std::int64_t end, void* out);
     void reportSpans();
     void fill(const WeightSource& source, const kernels::TensorView& out);

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 
 namespace vitrine::engine {
 namespace {
@@ -105,8 +105,8 @@ private:
 void checkMovedBytes(const WeightMove& move, const void* data) {
     const TensorSpec& spec = move.source->spec;
     const auto name = [&] { return fmt::format("{}: {}", move.source->location->file->path(), spec.name); };
-    checkStoredBytes(spec.format, spec.field, spec.dtype, {static_cast<const std::uint8_t*>(data), move.bytes}, name,
-                     move.offset);
+    checkStoredBytes(spec.packing, spec.stored.field, spec.dtype, {static_cast<const std::uint8_t*>(data), move.bytes},
+                     name, move.offset);
 }
 
 PipelineShape pipelineShape(std::uint64_t total) {

@@ -113,11 +113,10 @@ const kernels::Tensor& WeightStore::add(const WeightPiece& piece) {
     const kernels::Tensor& tensor =
         owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
     tensors_.emplace(piece.name, tensor.view());
-    if (piece.format != kernels::WeightFormat::Dense) {
+    if (!piece.weight.empty()) {
         kernels::WeightView& weight = packed_[piece.weight];
         weight.field(piece.field) = tensor.view();
-        weight.format = piece.format;
-        weight.scaleOffset = piece.scaleOffset;
+        describePacked(piece.packing, piece.weightShape, piece.weightRows, weight);
     }
     return tensor;
 }
@@ -153,7 +152,7 @@ void WeightStore::load(const WeightLayout& layout, const ModelSource& source, co
 
 kernels::WeightView WeightStore::weight(std::string_view name) const {
     const auto it = packed_.find(name);
-    return it == packed_.end() ? kernels::denseWeight(get(name)) : kernels::withShape(it->second);
+    return it == packed_.end() ? kernels::denseWeight(get(name)) : it->second;
 }
 
 const TensorView& WeightStore::get(std::string_view name) const {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 
 #include "base/error.h"
 #include "kernels/formats/mxfp4_format.h"
@@ -15,16 +14,12 @@ namespace vitrine::engine {
 namespace {
 
 void requireSizes(std::size_t values, std::size_t blocks, std::size_t scales) {
-    if (values % kMxfp4Group != 0 || blocks * 2 != values || scales * kMxfp4Group != values) {
+    if (values % kernels::kMxfp4Group != 0 || blocks * 2 != values || scales * kernels::kMxfp4Group != values) {
         throw base::Internal(fmt::format("MXFP4 of {} values: {} block bytes and {} scales", values, blocks, scales));
     }
 }
 
 } // namespace
-
-float e8m0Value(std::uint8_t scale) {
-    return scale == kMxfp4NanScale ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, scale - 127);
-}
 
 void quantizeMxfp4(std::span<const float> values, std::span<std::uint8_t> blocks, std::span<std::uint8_t> scales) {
     requireSizes(values.size(), blocks.size(), scales.size());
@@ -32,19 +27,6 @@ void quantizeMxfp4(std::span<const float> values, std::span<std::uint8_t> blocks
         throw base::BadInput("MXFP4: a value is not finite and has no 4-bit form");
     }
     kernels::packMxfp4(values.data(), static_cast<std::int64_t>(values.size()), blocks.data(), scales.data());
-}
-
-void dequantizeMxfp4(std::span<const std::uint8_t> blocks, std::span<const std::uint8_t> scales,
-                     std::span<float> values) {
-    requireSizes(values.size(), blocks.size(), scales.size());
-    for (std::size_t group = 0; group < scales.size(); ++group) {
-        const float scale = e8m0Value(scales[group]);
-        for (std::size_t i = 0; i < kMxfp4GroupBytes; ++i) {
-            const std::uint8_t byte = blocks[group * kMxfp4GroupBytes + i];
-            values[group * kMxfp4Group + 2 * i] = kE2m1[byte & 15] * scale;
-            values[group * kMxfp4Group + 2 * i + 1] = kE2m1[byte >> 4] * scale;
-        }
-    }
 }
 
 void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name, std::uint64_t first) {

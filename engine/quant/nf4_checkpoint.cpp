@@ -107,15 +107,25 @@ Nf4State parseNf4State(std::string_view text, const std::string& name) {
 std::vector<StoredTensor> nf4StoredTensors(const std::string& name, const Nf4State& state) {
     const std::int64_t count = state.out * state.in;
     const std::int64_t groups = count / kNf4Group;
+    const std::int64_t codeScales = (groups + kNf4ScaleGroup - 1) / kNf4ScaleGroup;
+    // Files hold one row of all; kernels take rows of the matrix.
+    const kernels::Shape data{state.out, state.in / 2};
+    const kernels::Shape scaleRows{state.out, state.in / kNf4Group};
     const std::string scales = name + std::string(kernels::packedFormat(kernels::WeightFormat::Nf4).scalesSuffix);
-    std::vector<StoredTensor> out{
-        {kernels::WeightField::Data, name, DType::U8, {count / 2, 1}},
-        {kernels::WeightField::Scales, scales, state.packedScales ? DType::U8 : DType::F32, {groups}}};
+    std::vector<StoredTensor> out{{kernels::WeightField::Data, name, DType::U8, {count / 2, 1}, DType::U8, data},
+                                  {kernels::WeightField::Scales,
+                                   scales,
+                                   state.packedScales ? DType::U8 : DType::F32,
+                                   {groups},
+                                   DType::None,
+                                   scaleRows}};
     if (state.packedScales) {
         out.push_back({kernels::WeightField::ScaleScales,
                        name + ".nested_absmax",
                        DType::F32,
-                       {(groups + kNf4ScaleGroup - 1) / kNf4ScaleGroup}});
+                       {codeScales},
+                       DType::None,
+                       kernels::Shape{codeScales}});
     }
     return out;
 }

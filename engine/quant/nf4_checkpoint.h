@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 
 namespace vitrine::engine {
 

@@ -24,6 +24,7 @@ const std::vector<std::uint8_t>& PackedValues::field(kernels::WeightField which)
     case kernels::WeightField::ScaleScales:
         return scaleScales;
     case kernels::WeightField::Zeros:
+    case kernels::WeightField::Order:
         break;
     }
     throw base::Internal("packed values have no zeros");

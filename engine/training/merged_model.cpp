@@ -13,8 +13,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/model/op_runner.h"
-#include "engine/quant/linear_packing.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/storage_scheme.h"
 #include "engine/quant/value_packer.h"
 #include "engine/training/host_floats.h"
 #include "kernels/context/context.h"
@@ -158,28 +157,23 @@ class ModelWriter {
 public:
     ModelWriter(const ModelSource& source, Model& model, WeightFormat packed, base::ProgressSink* progress)
         : source_(source), model_(model), weights_(model), progress_(progress), config_(source.config) {
-        if (const auto linears = packingOfLinears(packed)) {
-            packLinears(*linears);
-            return;
+        config_.packings.clear();
+        if (packed == linearPacking().format) {
+            packLinears();
+        } else if (packed != WeightFormat::Dense) {
+            packExperts(packed);
         }
-        if (packed != WeightFormat::Dense && config_.family != Family::GptOss) {
-            throw base::Unsupported("merge: only gpt_oss models have a layout for packed experts; choose bf16");
-        }
-        if (config_.family == Family::GptOss) {
-            config_.expertFormat = packed;
-        }
-        config_.linears = {};
     }
 
     void write(const std::string& folder) {
         std::vector<TensorSpec> specs = expectedTensors(config_);
         for (TensorSpec& spec : specs) {
-            if (spec.format == WeightFormat::Dense) {
+            if (!spec.packed()) {
                 spec.dtype = typeOf(spec);
             }
         }
         const std::size_t stored = specs.size();
-        for (const auto& [weight, offset] : config_.linears.offsets) {
+        for (const auto& [weight, packing] : config_.packings) {
             for (const SideTensor& side : sideTensorsOf(weight)) {
                 const auto count = static_cast<std::int64_t>(side.bytes.size() / kernels::bytesOf(side.dtype, 1));
                 specs.push_back({side.name, side.dtype, {count}});
@@ -194,7 +188,7 @@ public:
             }
             writeTensor(specs[i], *writer);
         }
-        for (const auto& [weight, offset] : config_.linears.offsets) {
+        for (const auto& [weight, packing] : config_.packings) {
             for (const SideTensor& side : sideTensorsOf(weight)) {
                 writer->write(side.bytes.data(), side.bytes.size());
             }
@@ -204,42 +198,52 @@ public:
 
 private:
     /// Lists the linears; what is added to their scales is known when they are packed.
-    void packLinears(const LinearPacking& packing) {
-        if (config_.expertFormat != WeightFormat::Dense) {
+    void packLinears() {
+        if (std::ranges::any_of(source_.config.packings,
+                                [](const auto& packing) { return packing.second.scheme == StorageScheme::GptOss; })) {
             throw base::Unsupported(
                 "merge: packed experts and packed linears are two layouts; choose that of the model");
         }
-        config_.linears = {};
-        LinearPacking linears = packing;
+        const WeightPacking packing = linearPacking();
         const kernels::PackedFormat& format = kernels::packedFormat(packing.format);
-        for (const TensorSpec& spec : expectedTensors(config_)) {
-            const bool linear = spec.part == ModelPart::Attention || spec.part == ModelPart::DenseMlp;
-            if (!linear || spec.shape.size() != 2) {
+        for (const PackableWeight& weight : packableWeights(config_)) {
+            if (weight.part != ModelPart::Attention && weight.part != ModelPart::DenseMlp) {
                 continue;
             }
-            if (spec.shape[1] % format.group != 0) {
+            if (weight.shape[1] % format.group != 0) {
                 throw base::BadInput(
-                    fmt::format("merge: {}: {} needs an input axis that is a multiple of {}; choose bf16", spec.name,
+                    fmt::format("merge: {}: {} needs an input axis that is a multiple of {}; choose bf16", weight.name,
                                 format.title, format.group));
             }
-            linears.offsets[spec.name] = 0;
+            config_.packings[weight.name] = packing;
         }
-        config_.linears = std::move(linears);
+    }
+
+    /// Lists the stacks of experts.
+    void packExperts(WeightFormat packed) {
+        if (config_.family != Family::GptOss || packed != stackPacking().format) {
+            throw base::Unsupported("merge: only gpt_oss models have a layout for packed experts; choose bf16");
+        }
+        for (const PackableWeight& weight : packableWeights(config_)) {
+            if (weight.shape.size() == 3) {
+                config_.packings[weight.name] = stackPacking();
+            }
+        }
     }
 
     std::vector<SideTensor> sideTensorsOf(const std::string& weight) const {
         const Shape& shape = weights_.parameter(weight).view.shape;
-        return makeSideTensors(config_.linears, weight, shape.dims(), config_.linears.offsets.at(weight));
+        return makeSideTensors(*config_.packing(weight), weight, shape.dims());
     }
 
     /// A tensor of a linear. All tensors of one follow each other.
     void writeLinear(const TensorSpec& spec, SafetensorsWriter& writer) {
         if (packedName_ != spec.weight) {
-            packedLinear_ = packValues(spec.format, weights_.values(spec.weight));
+            packedLinear_ = packValues(spec.packing.format, weights_.values(spec.weight));
             packedName_ = spec.weight;
-            config_.linears.offsets[spec.weight] = packedLinear_.scaleOffset;
+            config_.packings.at(spec.weight).scaleOffset = packedLinear_.scaleOffset;
         }
-        const std::vector<std::uint8_t>& field = packedLinear_.field(spec.field);
+        const std::vector<std::uint8_t>& field = packedLinear_.field(spec.stored.field);
         writer.write(field.data(), field.size());
     }
 
@@ -250,7 +254,7 @@ private:
         if (parameter.view.data.dtype == DType::F32) {
             return DType::F32;
         }
-        if (source_.config.linears.offsets.contains(spec.name)) {
+        if (source_.config.packing(spec.name) != nullptr) {
             return DType::BF16; // the source has it packed
         }
         const Checkpoint::Location* stored =
@@ -259,12 +263,8 @@ private:
     }
 
     void writeTensor(const TensorSpec& spec, SafetensorsWriter& writer) {
-        if (config_.linears.offsets.contains(spec.weight)) {
-            writeLinear(spec, writer);
-            return;
-        }
-        if (spec.format != WeightFormat::Dense) {
-            writePacked(spec, writer);
+        if (spec.packed()) {
+            spec.weightShape.rank() == 3 ? writePacked(spec, writer) : writeLinear(spec, writer);
             return;
         }
         const SingleExpert single(spec);
@@ -301,15 +301,15 @@ private:
     void writePacked(const TensorSpec& spec, SafetensorsWriter& writer) {
         kernels::WeightView view = weights_.weight(spec.weight);
         if (view.quantized() && !weights_.adapted(spec.weight)) {
-            const TensorView& stored = view.field(spec.field);
+            const TensorView& stored = view.field(spec.stored.field);
             bytes_.resize(stored.bytes());
             model_.context().download(stored.data, bytes_.data(), bytes_.size());
             writer.write(bytes_.data(), bytes_.size());
             return;
         }
         for (std::int64_t expert = 0; expert < view.experts(); ++expert) {
-            const PackedValues packed = packValues(spec.format, weights_.values(spec.weight, expert));
-            const std::vector<std::uint8_t>& field = packed.field(spec.field);
+            const PackedValues packed = packValues(spec.packing.format, weights_.values(spec.weight, expert));
+            const std::vector<std::uint8_t>& field = packed.field(spec.stored.field);
             writer.write(field.data(), field.size());
         }
     }
@@ -352,15 +352,14 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
     }
     writer.write(folder);
     nlohmann::json config = nlohmann::json::parse(source.configText);
-    if (const auto linears = packingOfLinears(packed)) {
-        config["quantization_config"] = linearQuantization(*linears);
-    } else if (packed == WeightFormat::Dense) {
+    if (packed == WeightFormat::Dense) {
         config.erase("quantization_config");
+    } else if (packed == linearPacking().format) {
+        config["quantization_config"] = quantizationConfig({linearPacking(), {}});
     } else if (!config.contains("quantization_config")) {
-        config["quantization_config"] = {
-            {"quant_method", methodOfFormat(packed)},
-            {"modules_to_not_convert",
-             {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
+        config["quantization_config"] = quantizationConfig(
+            {stackPacking(),
+             {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}});
     }
     if (model.options().widen) {
         config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = "float32";

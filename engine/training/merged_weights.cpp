@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
 #include "kernels/context/context.h"
 #include "kernels/ops/linear/weights.h"
 

@@ -9,7 +9,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
+#include "engine/quant/storage_scheme.h"
 #include "kernels/context/context.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/linear/weights.h"
@@ -33,11 +34,18 @@ constexpr std::int64_t kPieceRows = 32768;
 std::map<std::string, WeightFormat> packedWeights(const ModelConfig& config) {
     std::map<std::string, WeightFormat> formats;
     for (const TensorSpec& spec : expectedTensors(config)) {
-        if (canMergePacked(spec.format)) {
-            formats[spec.weight] = spec.format;
+        if (canMergePacked(spec.packing.format)) {
+            formats[spec.weight] = spec.packing.format;
         }
     }
     return formats;
+}
+
+/// Only stacks are merged and packed again.
+WeightPacking packingOf(WeightFormat format) {
+    WeightPacking packing = stackPacking();
+    packing.format = format;
+    return packing;
 }
 
 TensorView asRows(const TensorView& tensor) {
@@ -47,9 +55,8 @@ TensorView asRows(const TensorView& tensor) {
 
 std::uint64_t packedBytes(WeightFormat format, const Shape& shape) {
     std::uint64_t bytes = 0;
-    for (const StoredTensor& stored : storedTensors(format, "", shape.dims())) {
-        bytes += kernels::alignedBytes(
-            kernels::bytesOf(stored.dtype, shapeInMemory(format, stored.field, stored.shape, shape).count()));
+    for (const StoredTensor& stored : storedTensors(packingOf(format), "", shape.dims())) {
+        bytes += kernels::alignedBytes(kernels::bytesOf(stored.dtype, stored.memoryShape.count()));
     }
     return bytes;
 }
@@ -59,9 +66,9 @@ WeightView packedAt(void* begin, WeightFormat format, const Shape& shape) {
     WeightView out;
     out.format = format;
     auto* place = static_cast<std::byte*>(begin);
-    for (const StoredTensor& stored : storedTensors(format, "", shape.dims())) {
+    for (const StoredTensor& stored : storedTensors(packingOf(format), "", shape.dims())) {
         TensorView& view = out.field(stored.field);
-        view = {place, stored.dtype, shapeInMemory(format, stored.field, stored.shape, shape), {}};
+        view = {place, stored.dtype, stored.memoryShape, {}};
         place += kernels::alignedBytes(view.bytes());
     }
     return kernels::withShape(out);

@@ -170,7 +170,6 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.flopsBf16 = reader.number("flops_bf16", 1e6);
     traits.flopsF16 = reader.number("flops_f16", 1e6);
     traits.flopsF8 = reader.number("flops_f8", 0);
-    traits.expertShareMxfp4 = reader.share("expert_share_mxfp4", kGpuExpertShareMxfp4);
     traits.expertShareDense = reader.share("expert_share_dense", kGpuExpertShareDense);
     traits.attentionShareNarrow = reader.share("attention_share_narrow", kGpuAttentionShareNarrow);
     traits.attentionShareWide = reader.share("attention_share_wide", kGpuAttentionShareWide);

@@ -60,9 +60,8 @@ struct DeviceTraits {
     double flopsBf16 = 0;
     double flopsF16 = 0;
     double flopsF8 = 0;
-    /// Shares of the rate of dense products that grouped expert products reach on tensor cores, by how the weights are
-    /// stored.
-    double expertShareMxfp4 = 1;
+    /// The share of the rate of dense products that grouped expert products of dense weights reach on tensor cores.
+    /// That of packed weights stands with their format (kernels/formats/packed_format.h).
     double expertShareDense = 1;
     /// The same of attention forward and backward, by head dim: up to 64 (narrow) and above (wide). BF16 and F16 only.
     double attentionShareNarrow = 1, attentionShareWide = 1;
@@ -80,7 +79,6 @@ struct DeviceTraits {
 
 /// Those shares on an H200 (docs/performance.md, "Expert products of prefill"); they stand for every GPU whose profile
 /// has none of its own.
-inline constexpr double kGpuExpertShareMxfp4 = 0.72;
 inline constexpr double kGpuExpertShareDense = 0.41;
 /// Likewise those of causal attention ("Attention programs on one H200").
 inline constexpr double kGpuAttentionShareNarrow = 0.60;

@@ -36,6 +36,7 @@ enum class DType : std::uint8_t {
     F8E5M2Fnuz = 22,
     Nf4 = 23, ///< 4-bit NormalFloat; checkpoints store its bytes as U8
 };
+inline constexpr DType kLastDType = DType::Nf4;
 
 /// Bits of one element: 4 for F4, 6 for the F6 types, 0 for None.
 int bitsOf(DType dtype);

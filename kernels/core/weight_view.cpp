@@ -15,10 +15,22 @@ TensorView& WeightView::field(WeightField which) {
         return scales;
     case WeightField::Zeros:
         return zeros;
+    case WeightField::Order:
+        return order;
     case WeightField::ScaleScales:
         break;
     }
     return scaleScales;
+}
+
+std::span<const WeightFormatName> weightFormatNames() {
+    static constexpr std::array<WeightFormatName, 6> kNames = {{{"DENSE", WeightFormat::Dense},
+                                                                {"MXFP4", WeightFormat::Mxfp4},
+                                                                {"NF4", WeightFormat::Nf4},
+                                                                {"INT4", WeightFormat::Int4},
+                                                                {"INT8", WeightFormat::Int8},
+                                                                {"FP8", WeightFormat::Fp8}}};
+    return kNames;
 }
 
 WeightView denseWeight(const TensorView& data, bool transposed) {

@@ -41,7 +41,6 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
     const double tensor = info.major >= 9 ? 16 : 8;
     traits.flopsBf16 = traits.flopsF16 = traits.flopsF32 * tensor / 2;
     traits.flopsF8 = traits.flopsBf16 * (info.major >= 9 ? 2 : 1);
-    traits.expertShareMxfp4 = kGpuExpertShareMxfp4;
     traits.expertShareDense = kGpuExpertShareDense;
     traits.attentionShareNarrow = kGpuAttentionShareNarrow;
     traits.attentionShareWide = kGpuAttentionShareWide;

@@ -8,6 +8,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/formats/packed_format.h"
+
 namespace vitrine::kernels {
 
 inline constexpr std::int64_t kMxfp4Group = 32;
@@ -21,6 +23,9 @@ constexpr std::uint32_t e8m0Bits(std::uint8_t scale) {
     const std::uint32_t nonzero = scale == 255 ? 0x7FC00000U : power;
     return scale == 0 ? 0x00400000U : nonzero;
 }
+
+/// Data are U8 (..., out, groups, 16), scales U8 (..., out, groups).
+const PackedFormat& mxfp4Format();
 
 /// Elements [begin, begin + count) of a stored row of MXFP4 as float32; both are multiples of 32.
 void expandMxfp4(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t begin, std::int64_t count,

@@ -19,6 +19,31 @@ constexpr std::array<float, 15> kNf4Borders = {
     0.2920137718319893F,   0.3893125355243683F,    0.5016634166240692F,  0.6427869200706482F,   0.8614784178118011F,
 };
 
+std::string nf4Problem(const WeightView& weight) {
+    const Shape& data = weight.data.shape;
+    const Shape& scales = weight.scales.shape;
+    const bool packedScales = !weight.scaleScales.empty();
+    if (weight.transposed || weight.shape.rank() != 2 || !weight.zeros.empty() || !weight.order.empty()) {
+        return "NF4 weights are single matrices, never transposed, without zeros and order";
+    }
+    if (weight.data.dtype != DType::U8 || !weight.data.contiguous() || weight.scales.empty() ||
+        !weight.scales.contiguous() || data.rank() != 2 || scales.rank() != 2) {
+        return "data and scales are not matrices without gaps, the data U8";
+    }
+    if (data[0] != scales[0] || data[1] * 2 != scales[1] * kNf4Group) {
+        return "there is not one scale for 64 elements of a row: the input axis must be a multiple of 64";
+    }
+    if (weight.scales.dtype != (packedScales ? DType::U8 : DType::F32)) {
+        return "the scales are not F32, or U8 with scales of scales";
+    }
+    const std::int64_t codeScales = (scales.count() + kNf4ScaleGroup - 1) / kNf4ScaleGroup;
+    if (packedScales && (weight.scaleScales.dtype != DType::F32 || !weight.scaleScales.contiguous() ||
+                         weight.scaleScales.shape.count() != codeScales)) {
+        return "there is not one F32 scale for 256 packed scales";
+    }
+    return {};
+}
+
 void requireNf4Sizes(bool right) {
     if (!right) {
         throw base::Internal("NF4: the sizes of values, codes and scales do not belong together");
@@ -39,16 +64,31 @@ float Nf4Scales::at(std::int64_t group) const {
     return nf4ScaleMap()[codes[group]] * codeScales[group / kNf4ScaleGroup] + offset;
 }
 
-Nf4Scales nf4Scales(const WeightView& weight) {
+Nf4Scales nf4Scales(const PackedMatrix& matrix) {
     Nf4Scales scales;
-    if (weight.scaleScales.empty()) {
-        scales.floats = weight.scales.as<const float>();
+    if (matrix.scaleScales == nullptr) {
+        scales.floats = reinterpret_cast<const float*>(matrix.scales);
         return scales;
     }
-    scales.codes = weight.scales.as<const std::uint8_t>();
-    scales.codeScales = weight.scaleScales.as<const float>();
-    scales.offset = weight.scaleOffset;
+    scales.codes = matrix.scales;
+    scales.codeScales = matrix.scaleScales;
+    scales.offset = matrix.scaleOffset;
     return scales;
+}
+
+const PackedFormat& nf4Format() {
+    static const PackedFormat kRow = [] {
+        PackedFormat row{WeightFormat::Nf4, "nf4", "NF4", DType::Nf4, kNf4Group, 2};
+        row.scalesSuffix = ".absmax";
+        row.problem = nf4Problem;
+        row.expand = [](const PackedMatrix& matrix, std::int64_t index, std::int64_t begin, std::int64_t count,
+                        float* out) {
+            const std::int64_t first = index * matrix.rowBytes * 2; // groups are counted over the whole matrix
+            expandNf4(matrix.data, nf4Scales(matrix), first + begin, count, out);
+        };
+        return row;
+    }();
+    return kRow;
 }
 
 void expandNf4(const std::uint8_t* data, const Nf4Scales& scales, std::int64_t begin, std::int64_t count, float* out) {

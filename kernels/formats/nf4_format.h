@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/weight_view.h"
 #include "kernels/formats/dynamic_map.h"
+#include "kernels/formats/packed_format.h"
 
 namespace vitrine::kernels {
 
@@ -51,8 +51,11 @@ struct Nf4Scales {
     float at(std::int64_t group) const;
 };
 
-/// The scales of a weight of this format.
-Nf4Scales nf4Scales(const WeightView& weight);
+/// The scales of a matrix of this format.
+Nf4Scales nf4Scales(const PackedMatrix& matrix);
+
+/// Data are U8 (out, in / 2), scales F32 (out, groups), or U8 of that shape with `scaleScales`, F32.
+const PackedFormat& nf4Format();
 
 /// Elements [begin, begin + count) of the row-major matrix as float32; both are even.
 void expandNf4(const std::uint8_t* data, const Nf4Scales& scales, std::int64_t begin, std::int64_t count, float* out);

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/error.h"
+#include "kernels/formats/fp8_format.h"
+#include "kernels/formats/integer_format.h"
 #include "kernels/formats/mxfp4_format.h"
 #include "kernels/formats/nf4_format.h"
 
@@ -13,32 +16,21 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::array kFormats = {
-    PackedFormat{WeightFormat::Mxfp4, "mxfp4", "mxfp4", "MXFP4", DType::F4, kMxfp4Group, "_blocks", "_scales",
-                 "_blocks"},
-    PackedFormat{WeightFormat::Nf4, "nf4", "", "NF4", DType::Nf4, kNf4Group, "", ".absmax",
-                 ".quant_state.bitsandbytes__nf4"},
-};
-
-std::string listOf(std::string_view PackedFormat::* word) {
-    std::string out;
-    for (const PackedFormat& entry : kFormats) {
-        const bool both = !out.empty() && !(entry.*word).empty();
-        out += both ? ", " : "";
-        out += entry.*word;
-    }
-    return out;
+/// Every packed format has a row here.
+std::vector<PackedFormat>& rows() {
+    static std::vector<PackedFormat> kRows = {mxfp4Format(), nf4Format(), int4Format(), int8Format(), fp8Format()};
+    return kRows;
 }
 
 } // namespace
 
 std::span<const PackedFormat> packedFormats() {
-    return kFormats;
+    return rows();
 }
 
 const PackedFormat& packedFormat(WeightFormat format) {
-    const auto* const entry = std::ranges::find(kFormats, format, &PackedFormat::format);
-    if (entry == kFormats.end()) {
+    const auto entry = std::ranges::find(rows(), format, &PackedFormat::format);
+    if (entry == rows().end()) {
         throw base::Internal("a dense weight was taken for a packed one");
     }
     return *entry;
@@ -48,23 +40,36 @@ const PackedFormat* packedFormatOf(DType dtype, std::string_view tensor) {
     const auto has = [&](std::string_view part) {
         return !part.empty() && tensor.find(part) != std::string_view::npos;
     };
-    const auto* const entry = std::ranges::find_if(kFormats, [&](const PackedFormat& format) {
-        return dtype == format.element ||
+    const auto entry = std::ranges::find_if(rows(), [&](const PackedFormat& format) {
+        return (format.element != DType::None && bitsOf(format.element) < 8 && dtype == format.element) ||
                (dtype == DType::U8 && (has(format.dataSuffix) || has(format.scalesSuffix) || has(format.name)));
     });
-    return entry == kFormats.end() ? nullptr : entry;
+    return entry == rows().end() ? nullptr : &*entry;
 }
 
 std::string packedTitles() {
-    return listOf(&PackedFormat::title);
+    std::string out;
+    for (const PackedFormat& row : rows()) {
+        out += out.empty() ? "" : ", ";
+        out += row.title;
+    }
+    return out;
 }
 
-std::string packedMethods() {
-    return listOf(&PackedFormat::method);
+AddedFormat::AddedFormat(const PackedFormat& row) {
+    rows().push_back(row);
+}
+
+AddedFormat::~AddedFormat() {
+    rows().pop_back();
 }
 
 WeightView withShape(WeightView packed) {
-    packed.group = packedFormat(packed.format).group;
+    const std::int64_t group = packedFormat(packed.format).group;
+    packed.group = group == 0 ? packed.group : group;
+    if (packed.shape.rank() > 0) {
+        return packed;
+    }
     std::array<std::int64_t, kMaxRank> dims{};
     const std::span<const std::int64_t> groups = packed.scales.shape.dims();
     std::ranges::copy(groups, dims.begin());

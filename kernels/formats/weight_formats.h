@@ -9,23 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/core/weight_view.h"
+#include "kernels/formats/packed_format.h"
 
 namespace vitrine::kernels {
 
-/// What is the same for all weights of a packed format: an entry of the table.
-struct PackedFormat {
-    WeightFormat format = WeightFormat::Dense;
-    std::string_view name;         ///< "mxfp4"
-    std::string_view method;       ///< "quant_method" of a config.json that says it; empty: none does
-    std::string_view title;        ///< for people: "MXFP4"
-    DType element = DType::None;   ///< of one packed element
-    std::int64_t group = 0;        ///< elements of the input axis that share a scale (quantization group)
-    std::string_view dataSuffix;   ///< what the name of a stored tensor ends with: NAME_blocks holds the elements
-    std::string_view scalesSuffix; ///< NAME_scales holds the scales
-    std::string_view markSuffix;   ///< a checkpoint that has such a tensor stores NAME in this format
-};
-
+/// The rows of the table. Those of formats that were added for a test come last.
 std::span<const PackedFormat> packedFormats();
 
 /// The entry of a format. Throws Internal for Dense.
@@ -36,15 +24,22 @@ const PackedFormat* packedFormatOf(DType dtype, std::string_view tensor);
 
 /// Titles of all packed formats for a sentence: "MXFP4, NF4".
 std::string packedTitles();
-/// The methods that config.json may name: "mxfp4".
-std::string packedMethods();
 
-/// Finds out the shape and the quantization group of a packed weight whose format and stored tensors are set. MXFP4:
-/// `data` is U8 (..., out, groups, 16), `scales` U8 (..., out, groups). NF4: `data` is U8 (out, in / 2), `scales` F32
-/// (out, groups), or U8 of that shape with `scaleScales`, F32.
+/// Adds a row while it lives: a format that no product file knows, for tests. Nobody may look at formats on another
+/// thread while one is made or destroyed.
+class AddedFormat {
+public:
+    explicit AddedFormat(const PackedFormat& row);
+    ~AddedFormat();
+    AddedFormat(const AddedFormat&) = delete;
+    AddedFormat& operator=(const AddedFormat&) = delete;
+};
+
+/// Finds out the shape and the quantization group of a packed weight whose format and stored tensors are set. A weight
+/// of a format with one size of groups for all needs neither; of another one the group must be set.
 WeightView withShape(WeightView packed);
 
-/// A packed weight without zeros.
+/// A packed weight of a format with one size of groups, without zeros and order.
 WeightView packedWeight(WeightFormat format, const TensorView& data, const TensorView& scales,
                         const TensorView& scaleScales = {}, float scaleOffset = 0);
 

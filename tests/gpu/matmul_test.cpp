@@ -83,6 +83,9 @@ TEST(MatmulGpu, PackedAsOnTheCpu) {
     weights.push_back(testing::nf4Weight(random, 130, 192, false));
     weights.push_back(testing::nf4Weight(random, 131, 320, true));
     weights.push_back(testing::mxfp4Weight(random, 129, 96));
+    for (testing::TestWeight& weight : testing::groupedWeights(random, 131, 320)) {
+        weights.push_back(std::move(weight));
+    }
     for (const testing::TestWeight& weight : weights) {
         for (const std::int64_t rows : {1, 16, 17, 300}) {
             for (const auto& [type, result] : {std::pair{DType::BF16, DType::BF16},

@@ -44,6 +44,22 @@ TEST(DequantizeNf4Gpu, BitForBitAsOnTheCpu) {
     }
 }
 
+TEST(DequantizeGroupedGpu, BitForBitAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(11);
+    for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
+        for (const auto& [rows, in] : {std::pair{1, 64}, {130, 100}, {129, 704}}) {
+            for (const testing::TestWeight& weight : testing::groupedWeights(random, rows, in)) {
+                SCOPED_TRACE(::testing::Message()
+                             << rows << " by " << in << ", format " << static_cast<int>(weight.view.format));
+                TestTensor out(type, Shape{rows, in});
+                const auto make = [&](auto&& at) { return Dequantize{testing::viewAt(weight, at), at(out)}; };
+                testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
+            }
+        }
+    }
+}
+
 TEST(MergePackedGpu, BitForBitAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(9);

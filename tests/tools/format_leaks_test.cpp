@@ -19,56 +19,37 @@ namespace {
 
 /// What each format has a part in: these a new format touches, as ARCHITECTURE.md counts them. An entry is how a path
 /// starts.
-constexpr std::array<std::string_view, 6> kOfEveryFormat = {
-    "kernels/core/weight_view.h",                // its value
-    "kernels/formats/",                          // its entry in the table, its elements as floats
-    "kernels/ops/linear/weight_check.cpp",       // the shapes that it may have
-    "kernels/ops/linear/weight_product_cpu.cpp", // its products on the CPU
-    "kernels/device/linear/matmul.cuh",          // its products on a GPU
-    "engine/quant/",                             // its tensors in a checkpoint
+constexpr std::array<std::string_view, 5> kOfEveryFormat = {
+    "kernels/core/weight_view.",          // its value and its name for kernels
+    "kernels/formats/",                   // its row, its elements as floats
+    "kernels/device/abi/weight_format.h", // its number on a GPU
+    "kernels/device/formats/",            // its elements as floats on a GPU
+    "engine/quant/",                      // its tensors in a checkpoint
 };
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 34> kOfOneFormat = {
-    // How near the rate of memory its kernels come, in the traits of a device.
-    "kernels/core/device_traits.",
-    "kernels/cuda/cuda_context.cpp",
-    // The type of its elements, and its name in files.
+constexpr std::array<std::string_view, 17> kOfOneFormat = {
+    // Types of elements that files and sessions know by a number.
     "kernels/core/dtype.",
-    "kernels/cuda/jit/expression.cpp",
-    "kernels/cuda/jit/variant_compiler.cpp",
     // Fast products of the CPU.
     "kernels/ops/linear/dot_tile.h",
     "kernels/ops/linear/gemv_",
-    "kernels/ops/linear/weight_product.h",
-    // Dense weights made from packed ones, and what a kernel over packed weights is given.
-    "kernels/ops/linear/matmul_cuda.cpp",
+    // Packed weights with an adapter in them, and what a kernel over packed weights is given.
     "kernels/ops/linear/weights",
-    // Experts: which kernels a weight may go to, and what they cost.
+    // Experts: which kernels a weight may go to.
     "kernels/ops/experts/expert_tiles",
-    "kernels/ops/experts/moe.cpp",
     "kernels/ops/fused/expert_decode_cuda.cpp",
     // Device code.
-    "kernels/device/abi/dequantize_",
-    "kernels/device/abi/dtype.h",
     "kernels/device/abi/expert_gemm.h",
-    "kernels/device/abi/expert_matmul.h",
-    "kernels/device/abi/grouped_matmul.h",
-    "kernels/device/abi/matmul.h",
     "kernels/device/abi/mxfp4_gemv.h",
-    "kernels/device/abi/nf4_scales.h",
     "kernels/device/experts/expert_gemm",
-    "kernels/device/experts/expert_matmul.cuh",
     "kernels/device/experts/expert_ring.cuh",
     "kernels/device/experts/expert_rows.cuh",
     "kernels/device/experts/expert_stream.cuh",
     "kernels/device/experts/expert_tiles.cuh",
-    "kernels/device/experts/grouped_matmul.cuh",
     "kernels/device/experts/mxfp4_",
-    "kernels/device/formats/",
     "kernels/device/linear/dequantize_",
-    "kernels/device/linear/float_tiles.cuh",
     "kernels/device/linear/merge_packed.cuh",
     "resources/kernel-packs/",
 };
@@ -84,7 +65,7 @@ bool mayKnowFormats(std::string_view path) {
 /// The format that a source names; empty when it names none.
 std::string_view formatIn(std::string text) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    constexpr std::array<std::string_view, 5> kWords = {"mxfp4", "nf4", "e2m1", "\"_blocks\"", "\"_scales\""};
+    constexpr std::array<std::string_view, 6> kWords = {"mxfp4", "nf4", "e2m1", "gptq", "\"_blocks\"", "\"_scales\""};
     const auto* const found =
         std::ranges::find_if(kWords, [&](std::string_view word) { return text.find(word) != std::string::npos; });
     return found == kWords.end() ? std::string_view() : *found;
@@ -96,7 +77,7 @@ TEST(FormatLeaks, OnlyTheListedFilesKnowFormats) {
         if (isSource(file.path) && !mayKnowFormats(file.path)) {
             ++sources;
             EXPECT_EQ(formatIn(file.text), "")
-                << file.path << ": ask kernels/formats/weight_formats.h or engine/quant/stored_weight.h";
+                << file.path << ": ask kernels/formats/weight_formats.h or engine/quant/storage_scheme.h";
         }
     }
     EXPECT_GT(sources, 300U) << "the walk found no sources";
@@ -117,8 +98,9 @@ TEST(FormatLeaks, TheListNamesNothingThatKnowsNone) {
 }
 
 TEST(FormatLeaks, TheListLeavesTheRestOfItsFoldersOut) {
-    EXPECT_TRUE(mayKnowFormats("kernels/ops/linear/weight_check.cpp"));
-    EXPECT_TRUE(mayKnowFormats("engine/quant/stored_weight.cpp"));
+    EXPECT_TRUE(mayKnowFormats("kernels/formats/integer_format.cpp"));
+    EXPECT_FALSE(mayKnowFormats("kernels/ops/linear/weight_check.cpp"));
+    EXPECT_TRUE(mayKnowFormats("engine/quant/storage_scheme.cpp"));
     EXPECT_FALSE(mayKnowFormats("kernels/ops/linear/matmul.cpp"));
     EXPECT_FALSE(mayKnowFormats("kernels/ops/rowwise/rms_norm.cpp"));
     EXPECT_FALSE(mayKnowFormats("kernels/context/context.cpp"));

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "engine/model/weight_mover.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
 #include "engine/workload/bench/bench.h"
 #include "engine/workload/experiment/results.h"
 #include "kernels/context/upload_port.h"

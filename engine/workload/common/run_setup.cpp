@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/context/context.h"

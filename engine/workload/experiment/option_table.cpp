@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
 
 namespace vitrine::engine {
 namespace {

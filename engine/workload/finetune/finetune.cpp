@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
 #include "engine/training/data_rows.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/workload/experiment/option_value.h"
@@ -175,8 +175,7 @@ void checkAdapterOptions(const Experiment& experiment, const std::string& name) 
     }
     if (experiment.flag("merge_aware") && experiment.text("merge") == "bf16") {
         failOption(name, "merge_aware",
-                   fmt::format("trains for weights that are packed again; set merge to {} or to none",
-                               kernels::packedMethods()));
+                   fmt::format("trains for weights that are packed again; set merge to {} or to none", kMergedFormat));
     }
     if (full && experiment.real("dropout") > 0) {
         failOption(name, "dropout", "is for adapters; method full has none");

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/finetune/finetune_save.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "engine/quant/stored_weight.h"
+#include "engine/quant/format_options.h"
 #include "engine/training/merged_model.h"
 #include "engine/workload/experiment/results.h"
 #include "kernels/context/context.h"
@@ -46,6 +47,17 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
 
 } // namespace
 
+namespace {
+
+/// How the stacks of experts of the source are packed.
+kernels::WeightFormat formatOfStacks(const ModelConfig& config) {
+    const auto found = std::ranges::find_if(
+        config.packings, [](const auto& packing) { return packing.second.scheme == StorageScheme::GptOss; });
+    return found == config.packings.end() ? kernels::WeightFormat::Dense : found->second.format;
+}
+
+} // namespace
+
 void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data) {
     kernels::Context& context = model.model().context();
     if (!run.spec.has("output") || !context.can().computesValues) {
@@ -56,7 +68,7 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     const std::vector<TrainingBatch> batches = data.validation().empty() ? data.batches(1) : data.validation();
     run.metrics[result::kTrainedLoss.key] = trainer.loss(batches);
     if (model.adapter() == nullptr) {
-        const kernels::WeightFormat experts = source.config.expertFormat;
+        const kernels::WeightFormat experts = formatOfStacks(source.config);
         writeMergedModel(folder, source, model.model(), experts, run.sinks.progress);
         trainer.giveBack();
         run.metrics[result::kSavedLoss.key] =

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "kernels/core/dtype.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 
@@ -22,7 +23,7 @@ constexpr int kMaxDepth = 64;
 constexpr int kMaxOperators = 512;
 
 /// The dtypes that device code may meet, by the names of safetensors headers.
-constexpr std::array<std::pair<std::string_view, DType>, 17> kDtypes = {{{"F64", DType::F64},
+constexpr std::array<std::pair<std::string_view, DType>, 15> kDtypes = {{{"F64", DType::F64},
                                                                          {"F32", DType::F32},
                                                                          {"BF16", DType::BF16},
                                                                          {"F16", DType::F16},
@@ -36,9 +37,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 17> kDtypes = {{{"F64",
                                                                          {"U64", DType::U64},
                                                                          {"NONE", DType::None},
                                                                          {"BOOL", DType::Bool},
-                                                                         {"F8_E4M3", DType::F8E4M3},
-                                                                         {"F4", DType::F4},
-                                                                         {"NF4", DType::Nf4}}};
+                                                                         {"F8_E4M3", DType::F8E4M3}}};
 
 struct Operator {
     std::string_view text;
@@ -202,6 +201,11 @@ private:
         for (const auto& [dtype, value] : kDtypes) {
             if (word == dtype) {
                 return add(Kind::Number, -1, -1, -1, static_cast<std::int64_t>(value));
+            }
+        }
+        for (const WeightFormatName& format : weightFormatNames()) {
+            if (word == format.name) {
+                return add(Kind::Number, -1, -1, -1, static_cast<std::int64_t>(format.format));
             }
         }
         const auto known = std::find(names_.begin(), names_.end(), word);

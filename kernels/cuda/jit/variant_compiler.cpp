@@ -6,9 +6,11 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <map>
+#include <span>
 
 #include "base/sha256.h"
 #include "kernels/core/dtype.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 
@@ -69,13 +71,26 @@ void collectHeaders(const Specialization& what, const std::string& text, std::ma
 
 } // namespace
 
+namespace {
+
+/// Types and formats by name, all else as a number.
+std::string valueText(std::string_view name, std::int64_t value) {
+    if (name.ends_with("dtype") && value > 0 && value <= static_cast<std::int64_t>(kLastDType)) {
+        return std::string(safetensorsName(static_cast<DType>(value)));
+    }
+    const std::span<const WeightFormatName> formats = weightFormatNames();
+    const auto format = std::ranges::find_if(
+        formats, [&](const WeightFormatName& known) { return static_cast<std::int64_t>(known.format) == value; });
+    return name == "w_format" && format != formats.end() ? std::string(format->name) : fmt::to_string(value);
+}
+
+} // namespace
+
 std::string Specialization::text() const {
     std::string out;
     for (const auto& [name, value] : values) {
         out += out.empty() ? "" : " ";
-        const bool isDtype = name.ends_with("dtype") && value > 0 && value <= static_cast<int>(DType::Nf4);
-        const std::string shown =
-            isDtype ? std::string(safetensorsName(static_cast<DType>(value))) : fmt::to_string(value);
+        const std::string shown = valueText(name, value);
         out.append(name).append("=").append(shown);
     }
     if (!generated.digest.empty()) {

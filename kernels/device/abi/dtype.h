@@ -12,5 +12,3 @@
 #define VT_I8 8
 #define VT_U8 9
 #define VT_F8E4M3 14
-#define VT_F4 17
-#define VT_NF4 23

@@ -4,23 +4,24 @@
 
 // Grouped expert products in float32 arithmetic, for any dtypes and both storage orders.
 
+#include "device/abi/packed_weight.h"
+
 namespace vitrine::kernels::abi {
 
-constexpr int kExpertMatmulAbi = 1;
+constexpr int kExpertMatmulAbi = 2;
 
 struct ExpertMatmulParams {
     const void* x;        ///< (rows, in)
     const int* tileCount; ///< of ExpertSort, as the next two
     const int* tiles;
     const int* slots;
-    const void* blocks; ///< MXFP4 (experts, out, in / 32, 16), or null
-    const void* scales;
     const void* dense; ///< (experts, out, in), or (experts, in, out) when transposed, or null
     const void* bias;  ///< (experts, out), or null
     void* result;      ///< (pairs, out)
     long long xStride, biasStride, resultStride;
     int pairsPerRow; ///< pair p reads row p / pairsPerRow
     int in, out;
+    PackedWeight packed; ///< (experts, out, in), of weights that are not dense
 };
 
 } // namespace vitrine::kernels::abi

@@ -4,11 +4,12 @@
 
 // Products over rows that lie expert by expert (kernels/ops/experts/grouped_matmul.h).
 
+#include "device/abi/packed_weight.h"
 #include "device/abi/tensor_map.h"
 
 namespace vitrine::kernels::abi {
 
-constexpr int kGroupedMatmulAbi = 2;
+constexpr int kGroupedMatmulAbi = 3;
 
 /// The tensor-core form takes no more.
 constexpr int kGroupedMatmulExperts = 255;
@@ -20,10 +21,8 @@ struct GroupedMatmulParams {
     TensorMap rowMap;    ///< of x: boxes of 128 rows
     TensorMap weightMap; ///< of dense BF16 stacks
     TensorMap extraRowMap, extraWeightMap;
-    const void* x;      ///< (rows, in)
-    const int* starts;  ///< (experts + 1)
-    const void* packed; ///< MXFP4, or null
-    const void* scales;
+    const void* x;     ///< (rows, in)
+    const int* starts; ///< (experts + 1)
     const void* dense; ///< or null
     const void* bias;  ///< (experts, out), or null
     void* result;      ///< (rows, out)
@@ -31,6 +30,7 @@ struct GroupedMatmulParams {
     int experts, in, out;
     int extra; ///< values of the second product's contracted axis, 0: none
     float scale;
+    PackedWeight packed; ///< of weights that are not dense
 };
 
 constexpr int kGroupedWeightGradientAbi = 1;

@@ -2,17 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "device/abi/nf4_scales.h"
+#include "device/abi/packed_weight.h"
 
 namespace vitrine::kernels::abi {
 
-constexpr int kMatmulAbi = 3;
+constexpr int kMatmulAbi = 4;
 
 /// out = scale x W^T + bias (+ residual), in float32 arithmetic, for any dtypes and both storage orders.
 struct MatmulParams {
     const void* x;        ///< (rows, in)
-    const void* packed;   ///< MXFP4 or NF4 (out, in / 2), or (in, out / 2) when transposed, or null
-    const void* scales;   ///< of MXFP4
     const void* dense;    ///< (out, in), or (in, out) when transposed, or null
     const void* bias;     ///< (out), or null
     const void* residual; ///< (rows, out), or null; may be `result`
@@ -20,7 +18,7 @@ struct MatmulParams {
     long long xStride, weightStride, residualStride, resultStride;
     int rows, in, out;
     float scale;
-    Nf4Scales nf4Scales;
+    PackedWeight packed; ///< (out, in), or (in, out) when transposed, of a weight that is not dense
 };
 
 } // namespace vitrine::kernels::abi

@@ -6,6 +6,7 @@
 
 #include "device/abi/expert_matmul.h"
 #include "device/abi/expert_sort.h"
+#include "device/formats/packed_element.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/linear/float_tiles.cuh"
 
@@ -22,8 +23,8 @@ constexpr int kRows = abi::kExpertTile;
 constexpr int kThreadRows = kRows / 16;
 
 __device__ __forceinline__ float weightAt(const abi::ExpertMatmulParams& p, i64 expert, int out, int in) {
-#if VT_W_DTYPE == VT_U8
-    return float_tiles::mxfp4At(p.blocks, p.scales, expert * p.out + out, in, p.in);
+#if VT_W_FORMAT != VT_FORMAT_DENSE
+    return packedElement(p.packed, expert * p.out + out, in);
 #else
     const auto* dense = static_cast<const StorageOf<VT_W_DTYPE>*>(p.dense) + expert * p.out * p.in;
     return toFloat(VT_TRANSPOSED ? dense[static_cast<i64>(in) * p.out + out]

@@ -5,6 +5,7 @@
 // tensor-core form leaves out.
 
 #include "device/abi/grouped_matmul.h"
+#include "device/formats/packed_element.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/linear/float_tiles.cuh"
 
@@ -20,9 +21,9 @@ using Result = StorageOf<VT_OUT_DTYPE>;
 constexpr int kRows = 64;
 
 __device__ __forceinline__ float weightAt(const abi::GroupedMatmulParams& p, i64 expert, int out, int in) {
-#if VT_W_DTYPE == VT_F4
-    return VT_CONTRACTED ? float_tiles::mxfp4At(p.packed, p.scales, expert * p.in + in, out, p.out)
-                         : float_tiles::mxfp4At(p.packed, p.scales, expert * p.out + out, in, p.in);
+#if VT_W_FORMAT != VT_FORMAT_DENSE
+    return VT_CONTRACTED ? packedElement(p.packed, expert * p.in + in, out)
+                         : packedElement(p.packed, expert * p.out + out, in);
 #else
     const auto* dense = static_cast<const StorageOf<VT_W_DTYPE>*>(p.dense) + expert * p.out * p.in;
     return toFloat(VT_CONTRACTED ? dense[static_cast<i64>(in) * p.out + out]

@@ -7,6 +7,7 @@
 // room on both sides the result is 2^-63 of the weight; products are multiplied by 2^63 at their end. That is exact for
 // scales from 2^-68 to 2^64: weights below become subnormal or zero, larger scales count as 2^64.
 
+#include "device/abi/packed_weight.h"
 #include "device/lib/types.cuh"
 
 namespace vt {
@@ -49,6 +50,12 @@ __device__ __forceinline__ float mxfp4Value(u32 element) {
 /// 2^(scale - 127), NaN for 255.
 __device__ __forceinline__ float mxfp4Scale(u32 scale) {
     return __uint_as_float(scale == 0 ? 0x00400000U : scale == 255 ? 0x7FC00000U : scale << 23);
+}
+
+__device__ __forceinline__ float mxfp4Element(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
+    const u8 pair = weight.data[row * weight.rowBytes + column / 2];
+    const u8 scale = static_cast<const u8*>(weight.scales)[row * weight.groups + column / 32];
+    return mxfp4Value(column % 2 == 0 ? pair & 15U : pair >> 4) * mxfp4Scale(scale);
 }
 
 } // namespace vt

@@ -4,7 +4,7 @@
 
 // NF4 as floats, to the last bit as kernels/formats/nf4_format.cpp makes them.
 
-#include "device/abi/nf4_scales.h"
+#include "device/abi/packed_weight.h"
 #include "device/lib/types.cuh"
 
 namespace vt {
@@ -29,12 +29,19 @@ __device__ const float kNf4Values[16] = {
     1.0F,
 };
 
-/// The scale of a group. Product and sum are rounded one after the other, as on the CPU.
-__device__ __forceinline__ float nf4Scale(const vitrine::kernels::abi::Nf4Scales& scales, i64 group) {
-    if (scales.floats != nullptr) {
-        return scales.floats[group];
+/// The scale of a group, counted over the whole matrix. Product and sum are rounded one after the other, as on the CPU.
+__device__ __forceinline__ float nf4Scale(const vitrine::kernels::abi::PackedWeight& weight, i64 group) {
+    if (weight.scaleScales == nullptr) {
+        return static_cast<const float*>(weight.scales)[group];
     }
-    return __fadd_rn(__fmul_rn(scales.map[scales.codes[group]], scales.codeScales[group / 256]), scales.offset);
+    const u8 code = static_cast<const u8*>(weight.scales)[group];
+    return __fadd_rn(__fmul_rn(weight.scaleMap[code], weight.scaleScales[group / 256]), weight.scaleOffset);
+}
+
+__device__ __forceinline__ float nf4Element(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
+    const i64 element = row * weight.in + column;
+    const u8 pair = weight.data[element / 2];
+    return kNf4Values[column % 2 == 0 ? pair >> 4 : pair & 15U] * nf4Scale(weight, element / 64);
 }
 
 } // namespace vt

@@ -3,7 +3,7 @@
 
 // MXFP4 to a dense matrix: a thread takes 8 elements.
 
-#include "device/abi/dequantize_mxfp4.h"
+#include "device/abi/dequantize.h"
 #include "device/formats/mxfp4.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/lib/vector.cuh"
@@ -11,14 +11,14 @@
 using namespace vt;
 
 extern "C" __global__ void __launch_bounds__(256)
-    dequantize_mxfp4(const __grid_constant__ vitrine::kernels::abi::DequantizeMxfp4Params p) {
+    dequantize_mxfp4(const __grid_constant__ vitrine::kernels::abi::DequantizeParams p) {
     pdl::wait();
     const i64 word = gridThread();
-    if (word >= p.groups * 4) {
+    if (word >= p.rows * p.weight.groups * 4) {
         return;
     }
-    const u32 elements = static_cast<const u32*>(p.blocks)[word];
-    const float scale = mxfp4Scale(static_cast<const u8*>(p.scales)[word / 4]);
+    const u32 elements = reinterpret_cast<const u32*>(p.weight.data)[word];
+    const float scale = mxfp4Scale(static_cast<const u8*>(p.weight.scales)[word / 4]);
     float values[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {

@@ -4,7 +4,7 @@
 // NF4 to a dense matrix: a thread loads 16 bytes, half a group. Four threads then exchange words, so that each store of
 // theirs goes to memory that follows on.
 
-#include "device/abi/dequantize_nf4.h"
+#include "device/abi/dequantize.h"
 #include "device/formats/nf4.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/lib/vector.cuh"
@@ -34,7 +34,7 @@ __device__ __forceinline__ void transposeWords(u32 (&words)[4]) {
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
-    dequantize_nf4(const __grid_constant__ vitrine::kernels::abi::DequantizeNf4Params p) {
+    dequantize_nf4(const __grid_constant__ vitrine::kernels::abi::DequantizeParams p) {
     __shared__ float table[16]; // sixteen banks: lanes never wait for each other
     if (threadIdx.x < 16) {
         table[threadIdx.x] = kNf4Values[threadIdx.x];
@@ -42,10 +42,10 @@ extern "C" __global__ void __launch_bounds__(256)
     pdl::wait();
     __syncthreads();
     const i64 half = gridThread();
-    const i64 halves = p.groups * 2;
+    const i64 halves = p.rows * p.weight.groups * 2;
     u32 words[4] = {};
     if (half < halves) {
-        const u32x4 loaded = loadOnce(static_cast<const u32x4*>(p.data) + half);
+        const u32x4 loaded = loadOnce(reinterpret_cast<const u32x4*>(p.weight.data) + half);
         words[0] = loaded.x;
         words[1] = loaded.y;
         words[2] = loaded.z;
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(256)
             return;
         }
         if (i % 2 == 0) {
-            scale = nf4Scale(p.scales, (first + i) / 2);
+            scale = nf4Scale(p.weight, (first + i) / 2);
         }
         float values[8];
 #pragma unroll

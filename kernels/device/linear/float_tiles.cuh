@@ -5,29 +5,13 @@
 // What the products in float32 arithmetic share: a block of 256 threads makes kRows rows times 64 outputs, thread t the
 // kRows / 16 rows from t / 16 * (kRows / 16) on and four outputs from t % 16 * 4 on.
 
-#include "device/formats/mxfp4.cuh"
-#include "device/formats/nf4.cuh"
+#include "device/lib/types.cuh"
 
 namespace vt::float_tiles {
 
 inline constexpr int kThreads = 256;
 inline constexpr int kOutputs = 64;
 inline constexpr int kDepth = 16; ///< of the contracted axis at a time
-
-/// Element `in` of MXFP4 row `row`.
-__device__ __forceinline__ float mxfp4At(const void* blocks, const void* scales, i64 row, int in, int width) {
-    const u8 pair = static_cast<const u8*>(blocks)[row * (width / 2) + in / 2];
-    return mxfp4Value(in % 2 == 0 ? pair & 15U : pair >> 4) *
-           mxfp4Scale(static_cast<const u8*>(scales)[row * (width / 32) + in / 32]);
-}
-
-/// The same of NF4.
-__device__ __forceinline__ float nf4At(const void* data, const vitrine::kernels::abi::Nf4Scales& scales, i64 row,
-                                       int in, int width) {
-    const i64 element = row * width + in;
-    const u8 pair = static_cast<const u8*>(data)[element / 2];
-    return kNf4Values[in % 2 == 0 ? pair >> 4 : pair & 15U] * nf4Scale(scales, element / 64);
-}
 
 /// Adds the products over `in` values. `x(i, k)` is value k of the i-th row that this thread loads, row t / 16 + 16 i
 /// of the block; `weight(out, k)` of an output of the block. Both are asked for inside of the axis only, and give 0 for

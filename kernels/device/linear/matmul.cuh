@@ -5,6 +5,7 @@
 // (float32 activations with BF16 or packed weights); BF16 at many rows goes to cuBLASLt.
 
 #include "device/abi/matmul.h"
+#include "device/formats/packed_element.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/linear/float_tiles.cuh"
 
@@ -20,15 +21,8 @@ using Result = StorageOf<VT_OUT_DTYPE>;
 constexpr int kRows = 64;
 
 __device__ __forceinline__ float weightAt(const abi::MatmulParams& p, i64 out, int in) {
-#if VT_W_DTYPE == VT_F4 || VT_W_DTYPE == VT_NF4
-    const i64 row = VT_TRANSPOSED ? in : out;
-    const int column = VT_TRANSPOSED ? static_cast<int>(out) : in;
-    const int width = VT_TRANSPOSED ? p.out : p.in;
-#if VT_W_DTYPE == VT_F4
-    return float_tiles::mxfp4At(p.packed, p.scales, row, column, width);
-#else
-    return float_tiles::nf4At(p.packed, p.nf4Scales, row, column, width);
-#endif
+#if VT_W_FORMAT != VT_FORMAT_DENSE
+    return VT_TRANSPOSED ? packedElement(p.packed, in, static_cast<int>(out)) : packedElement(p.packed, out, in);
 #else
     const auto* dense = static_cast<const StorageOf<VT_W_DTYPE>*>(p.dense);
     return toFloat(dense[VT_TRANSPOSED ? in * p.weightStride + out : out * p.weightStride + in]);

@@ -6,6 +6,7 @@
 #include "kernels/device/abi/expert_matmul.h"
 #include "kernels/device/abi/expert_sort.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
 
@@ -86,10 +87,8 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     params.tileCount = scratch.tiles.count.as<const int>();
     params.tiles = scratch.tiles.tiles.as<const int>();
     params.slots = scratch.tiles.slots.as<const int>();
-    const WeightPointers weight(op.weight);
-    params.blocks = weight.packed;
-    params.scales = weight.scales;
-    params.dense = weight.dense;
+    params.dense = WeightPointers(op.weight).dense;
+    params.packed = packedForDevice(op.weight);
     params.bias = op.bias.data;
     params.result = op.out.data;
     params.xStride = op.x.stride0();
@@ -100,7 +99,8 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     params.out = static_cast<int>(op.weight.outFeatures());
     launchFamily(context, "expert_matmul", abi::kExpertMatmulAbi, params,
                  {{"x_dtype", dtypeNumber(op.x)},
-                  {"w_dtype", dtypeNumber(op.weight.data)},
+                  {"w_format", formatNumber(op.weight)},
+                  {"w_dtype", denseNumber(op.weight)},
                   {"bias_dtype", optionalDtype(op.bias)},
                   {"out_dtype", dtypeNumber(op.out)},
                   {"transposed", op.weight.transposed ? 1 : 0},

@@ -87,7 +87,7 @@ std::uint64_t ExpandedExperts::scratchBytes(const WeightView& weight, DType rows
 
 WeightView sliceExperts(const WeightView& weight, std::int64_t begin, std::int64_t end) {
     WeightView out = weight;
-    for (TensorView* field : {&out.data, &out.scales, &out.zeros, &out.scaleScales}) {
+    for (TensorView* field : {&out.data, &out.scales, &out.zeros, &out.scaleScales, &out.order}) {
         if (!field->empty()) {
             *field = sliceRows(*field, begin, end);
         }

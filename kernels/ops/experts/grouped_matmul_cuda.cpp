@@ -12,6 +12,7 @@
 #include "kernels/ops/experts/grouped_products.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
 #include "kernels/ops/linear/weights.h"
+#include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
 
@@ -109,12 +110,10 @@ void launchProduct(CudaContext& context, const GroupedProduct& product) {
         encodeRows(product.extraRows, params.extraRowMap);
         encodeStack(product.extraMatrix, params.extraWeightMap);
     }
-    const WeightPointers weight(product.weight);
     params.x = product.x.data;
     params.starts = product.starts.as<const int>();
-    params.packed = weight.packed;
-    params.scales = weight.scales;
-    params.dense = weight.dense;
+    params.dense = WeightPointers(product.weight).dense;
+    params.packed = packedForDevice(product.weight);
     params.bias = product.bias.data;
     params.result = product.out.data;
     params.xStride = product.x.stride0();
@@ -128,8 +127,8 @@ void launchProduct(CudaContext& context, const GroupedProduct& product) {
     const TileShape tiles = productTiles(product.width());
     launchFamily(context, "grouped_matmul", abi::kGroupedMatmulAbi, params,
                  {{"x_dtype", dtypeNumber(product.x)},
-                  {"w_dtype", product.weight.quantized() ? static_cast<std::int64_t>(DType::F4)
-                                                         : dtypeNumber(product.weight.data)},
+                  {"w_format", formatNumber(product.weight)},
+                  {"w_dtype", denseNumber(product.weight)},
                   {"bias_dtype", optionalDtype(product.bias)},
                   {"out_dtype", dtypeNumber(product.out)},
                   {"contracted", product.contracted ? 1 : 0},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/row_loop.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/common/op_check.h"
 #include "kernels/ops/experts/expert_groups.h"
 #include "kernels/ops/experts/expert_tiles.h"
@@ -89,6 +90,16 @@ void check(const ExpertMatmul& op) {
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 
+namespace {
+
+/// The share of a dense product's rate that grouped products with this stack reach.
+double expertShare(const WeightView& weight, const DeviceTraits& traits) {
+    const bool packedOnGpu = weight.quantized() && traits.features.kernelScratch;
+    return packedOnGpu ? packedFormat(weight.format).expertShare : traits.expertShareDense;
+}
+
+} // namespace
+
 Cost cost(const ExpertMatmul& op, const DeviceTraits& traits) {
     const auto pairs = static_cast<std::uint64_t>(op.ids.shape.count());
     const auto experts = static_cast<std::uint64_t>(std::max<std::int64_t>(1, op.weight.experts()));
@@ -100,7 +111,7 @@ Cost cost(const ExpertMatmul& op, const DeviceTraits& traits) {
     cost.flops = 2 * pairs * static_cast<std::uint64_t>(op.weight.outFeatures() * op.weight.inFeatures());
     cost.computeType = op.x.dtype;
     if (ExpertMatmulTiles::gathers(op)) {
-        cost.share = op.weight.format == WeightFormat::Mxfp4 ? traits.expertShareMxfp4 : traits.expertShareDense;
+        cost.share = expertShare(op.weight, traits);
     }
     return cost;
 }

@@ -12,6 +12,7 @@
 // A dot product has kLanes partial sums. Dense weights add to them vector by vector; MXFP4 sums the vectors of kGroups
 // groups first, as addGroups does: with the scale, a power of two, in the weights or after the sum, the result is one.
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/context/cpu_context.h"
@@ -58,11 +59,23 @@ template <class Level> struct Mxfp4Stretch {
         alignas(64) float scales[kGroups + Level::kLanes];
         const typename Level::Tables tables = Level::tables();
         const std::int64_t groups = count / kMxfp4Group;
-        Level::expandScales(matrix.scales + (out * matrix.in + begin) / kMxfp4Group, groups, scales);
-        const auto* from = static_cast<const std::uint8_t*>(matrix.data) + (out * matrix.in + begin) / 2;
+        Level::expandScales(matrix.packing.scales + (out * matrix.in + begin) / kMxfp4Group, groups, scales);
+        const std::uint8_t* from = matrix.packing.row(out) + begin / 2;
         for (std::int64_t g = 0; g < groups; g += Level::kGroups) {
             Level::expandGroups(from + g * (kMxfp4Group / 2), groups - g, scales + g, tables, to + g * kMxfp4Group);
         }
+    }
+};
+
+/// Any other packed format: its row of the table makes floats.
+template <class Level> struct ExpandedStretch {
+    static constexpr std::int64_t kBlock = 2 * Level::kLanes;
+    static constexpr std::int64_t kUnit = 0;
+
+    static void expand(const MatrixRef& matrix, std::int64_t out, std::int64_t begin, std::int64_t count, float* to) {
+        loadWeights(matrix, out, begin, count, to);
+        const std::int64_t whole = (count + kBlock - 1) / kBlock * kBlock;
+        std::fill(to + count, to + whole, 0.0F);
     }
 };
 
@@ -147,9 +160,13 @@ private:
 };
 
 template <class Level> void addDots(const DotTileCall& call) {
-    switch (call.matrix.dtype) {
-    case DType::F4:
+    if (call.matrix.format == WeightFormat::Mxfp4) {
         return DotTile<Level, Mxfp4Stretch<Level>>::add(call);
+    }
+    if (call.matrix.packed()) {
+        return DotTile<Level, ExpandedStretch<Level>>::add(call);
+    }
+    switch (call.matrix.dtype) {
     case DType::BF16:
         return DotTile<Level, DenseStretch<Level, typename Level::Bf16>>::add(call);
     case DType::F16:
@@ -163,7 +180,7 @@ template <class Level> void addDots(const DotTileCall& call) {
 
 template <class Level> VITRINE_SIMD void sumDots(const DotTileCall& call, float* sums) {
     const DType dtype = call.matrix.dtype;
-    if (dtype != DType::F4 && dtype != DType::BF16 && dtype != DType::F16 && dtype != DType::F32) {
+    if (!call.matrix.packed() && dtype != DType::BF16 && dtype != DType::F16 && dtype != DType::F32) {
         return sumDotsScalar(call, sums);
     }
     for (std::int64_t o = 0; o < call.outCount; ++o) {

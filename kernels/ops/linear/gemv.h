@@ -51,8 +51,8 @@ void sumDotsScalar(const DotTileCall& call, float* sums);
 void sumDotsAvx2(const DotTileCall& call, float* sums);
 void sumDotsAvx512(const DotTileCall& call, float* sums);
 
-/// Where element i of a row lies in its prepared form, per level and format (i within a block of 128).
-std::int64_t preparedIndexAvx2(DType dtype, std::int64_t i);
-std::int64_t preparedIndexAvx512(DType dtype, std::int64_t i);
+/// Where element i of a row lies in its prepared form, per level and kind of matrix (i within a block of 128).
+std::int64_t preparedIndexAvx2(const MatrixRef& matrix, std::int64_t i);
+std::int64_t preparedIndexAvx512(const MatrixRef& matrix, std::int64_t i);
 
 } // namespace vitrine::kernels

@@ -187,12 +187,12 @@ struct Avx2 {
 
 } // namespace
 
-std::int64_t preparedIndexAvx2(DType dtype, std::int64_t i) {
-    if (dtype == DType::BF16) {
+std::int64_t preparedIndexAvx2(const MatrixRef& matrix, std::int64_t i) {
+    if (matrix.dtype == DType::BF16) {
         const std::int64_t block = i / 16 * 16;
         return block + i % 2 * 8 + i % 16 / 2;
     }
-    if (dtype == DType::F4) {
+    if (matrix.format == WeightFormat::Mxfp4) {
         const std::int64_t block = i / 64 * 64;
         const std::int64_t lane = i % 64 / kMxfp4Group; // which of the two groups
         const std::int64_t byte = i % kMxfp4Group / 2;  // of the group's sixteen

@@ -141,12 +141,12 @@ struct Avx512 {
 
 } // namespace
 
-std::int64_t preparedIndexAvx512(DType dtype, std::int64_t i) {
-    if (dtype == DType::BF16) {
+std::int64_t preparedIndexAvx512(const MatrixRef& matrix, std::int64_t i) {
+    if (matrix.dtype == DType::BF16) {
         const std::int64_t block = i / 32 * 32;
         return block + i % 2 * 16 + i % 32 / 2;
     }
-    if (dtype == DType::F4) {
+    if (matrix.format == WeightFormat::Mxfp4) {
         return i % 8 * 16 + i % 128 / 8;
     }
     return i;

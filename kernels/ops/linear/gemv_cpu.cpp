@@ -94,8 +94,8 @@ float sumFour(Four sums) {
 template <int R> void dotMxfp4(const GemvCall& call, std::int64_t row, std::int64_t o) {
     const std::int64_t groups = call.matrix.in / kMxfp4Group;
     const std::int64_t out = call.outBegin + o;
-    const auto* block = static_cast<const std::uint8_t*>(call.matrix.data) + out * (call.matrix.in / 2);
-    const std::uint8_t* const scales = call.matrix.scales + out * groups;
+    const std::uint8_t* block = call.matrix.packing.row(out);
+    const std::uint8_t* const scales = call.matrix.packing.scales + out * groups;
     Four sums[R] = {};
     for (std::int64_t g = 0; g < groups; ++g) {
         Four weights[kMxfp4Group / 4];
@@ -160,7 +160,7 @@ void addGroups(const float* weights, const float* x, std::int64_t count, float* 
 } // namespace
 
 void addDotsScalar(const DotTileCall& call) {
-    const bool grouped = call.matrix.dtype == DType::F4;
+    const bool grouped = call.matrix.format == WeightFormat::Mxfp4;
     for (std::int64_t o = 0; o < call.outCount; ++o) {
         float weights[kDotDepth] = {};
         loadWeights(call.matrix, call.outBegin + o, call.begin, call.count, weights);
@@ -172,7 +172,7 @@ void addDotsScalar(const DotTileCall& call) {
 }
 
 void sumDotsScalar(const DotTileCall& call, float* sums) {
-    const bool grouped = call.matrix.dtype == DType::F4;
+    const bool grouped = call.matrix.format == WeightFormat::Mxfp4;
     for (std::int64_t o = 0; o < call.outCount; ++o) {
         for (std::int64_t r = 0; r < call.rows; ++r) {
             const float* const lanes = call.lanes + (o * kDotRows + r) * kDotLanes;
@@ -184,7 +184,7 @@ void sumDotsScalar(const DotTileCall& call, float* sums) {
 void gemvScalar(const GemvCall& call) {
     if (call.matrix.transposed) {
         sumColumns(call);
-    } else if (call.matrix.dtype == DType::F4) {
+    } else if (call.matrix.format == WeightFormat::Mxfp4) {
         dotMxfp4Rows(call);
     } else {
         dotRows(call);

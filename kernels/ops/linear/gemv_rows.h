@@ -25,7 +25,8 @@
 
 namespace vitrine::kernels {
 
-inline constexpr std::int64_t kGemvScaleChunk = 128; ///< MXFP4 scales that are expanded at once
+inline constexpr std::int64_t kGemvScaleChunk = 128;  ///< MXFP4 scales that are expanded at once
+inline constexpr std::int64_t kExpandedStretch = 512; ///< weights of other packed formats that are expanded at once
 
 /// Dense weights stored (out, in).
 template <class Level, class Weights> struct DenseDots {
@@ -90,8 +91,8 @@ template <class Level> struct Mxfp4Dots {
         const typename Level::Tables tables = Level::tables();
         const std::int64_t groups = call.matrix.in / kMxfp4Group;
         const std::int64_t stride = call.matrix.in / 2;
-        const std::uint8_t* const blocks = static_cast<const std::uint8_t*>(call.matrix.data) + out * stride;
-        const std::uint8_t* const scales = call.matrix.scales + out * groups;
+        const std::uint8_t* const blocks = call.matrix.packing.row(out);
+        const std::uint8_t* const scales = call.matrix.packing.scales + out * groups;
         alignas(64) float expanded[W][kGemvScaleChunk + Level::kLanes];
         Floats sums[W][R] = {};
         for (std::int64_t chunk = 0; chunk < groups; chunk += kGemvScaleChunk) {
@@ -112,6 +113,44 @@ template <class Level> struct Mxfp4Dots {
                     __builtin_prefetch(p + W * stride);
                     Level::template addGroups<R>(p, count - g, expanded[w] + g, tables, call.x, group * kMxfp4Group,
                                                  sums[w]);
+                }
+            }
+        }
+#pragma GCC unroll 8
+        for (int w = 0; w < W; ++w) {
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                y[r * kGemvOutputs + w] = Level::sum(sums[w][r]);
+            }
+        }
+    }
+};
+
+/// Any other packed format: its row of the table makes floats, a stretch at a time. The sums are those of tiles.
+template <class Level> struct ExpandedDots {
+    using Floats = typename Level::Floats;
+    static constexpr int outputs(int rows) { return Level::denseOutputs(rows); }
+
+    template <int W, int R> VITRINE_SIMD static void block(const GemvCall& call, std::int64_t out, float* y) {
+        constexpr std::int64_t kBlock = 2 * Level::kLanes;
+        const std::int64_t in = call.matrix.in;
+        alignas(64) float weights[W][kExpandedStretch];
+        Floats sums[W][R] = {};
+        for (std::int64_t begin = 0; begin < in; begin += kExpandedStretch) {
+            const std::int64_t count = in - begin < kExpandedStretch ? in - begin : kExpandedStretch;
+            const std::int64_t whole = (count + kBlock - 1) / kBlock * kBlock;
+            for (int w = 0; w < W; ++w) {
+                loadWeights(call.matrix, out + w, begin, count, weights[w]);
+                std::memset(weights[w] + count, 0, static_cast<std::size_t>(whole - count) * sizeof(float));
+            }
+            for (std::int64_t k = 0; k < whole; k += Level::kLanes) {
+#pragma GCC unroll 8
+                for (int w = 0; w < W; ++w) {
+                    const Floats values = Level::load(weights[w] + k);
+#pragma GCC unroll 8
+                    for (int r = 0; r < R; ++r) {
+                        sums[w][r] = Level::multiplyAdd(values, Level::load(call.x[r] + begin + k), sums[w][r]);
+                    }
                 }
             }
         }
@@ -191,9 +230,13 @@ template <class Level, class Weights> void multiplyDense(const GemvCall& call) {
 
 /// Level names its dense weights Bf16, F16 and F32; other dtypes take the scalar path.
 template <class Level> void multiplyRows(const GemvCall& call) {
-    switch (call.matrix.dtype) {
-    case DType::F4:
+    if (call.matrix.format == WeightFormat::Mxfp4) {
         return dotRows<Mxfp4Dots<Level>>(call);
+    }
+    if (call.matrix.packed()) {
+        return dotRows<ExpandedDots<Level>>(call);
+    }
+    switch (call.matrix.dtype) {
     case DType::BF16:
         return multiplyDense<Level, typename Level::Bf16>(call);
     case DType::F16:

@@ -66,13 +66,19 @@ void multiplyByVendor(CudaContext& context, const Matmul& op) {
     }
 }
 
-/// The weight as BF16 in the op's scratch. A packed matrix that counts as transposed is expanded as it is stored.
-WeightView expandWeight(CudaContext& context, const Matmul& op) {
-    WeightView stored = op.weight;
-    if (stored.transposed) {
+/// A packed matrix that counts as transposed as it is stored.
+WeightView storedForm(const WeightView& weight) {
+    WeightView stored = weight;
+    if (stored.quantized() && stored.transposed) {
         stored.transposed = false;
-        stored.shape = Shape{op.weight.inFeatures(), op.weight.outFeatures()};
+        stored.shape = Shape{weight.inFeatures(), weight.outFeatures()};
     }
+    return stored;
+}
+
+/// The weight as BF16 in the op's scratch.
+WeightView expandWeight(CudaContext& context, const Matmul& op) {
+    const WeightView stored = storedForm(op.weight);
     const TensorView expanded{op.scratch.data, DType::BF16, stored.shape};
     execute(context, Dequantize{stored, expanded});
     return denseWeight(expanded, op.weight.transposed);
@@ -82,10 +88,7 @@ WeightView expandWeight(CudaContext& context, const Matmul& op) {
 void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     abi::MatmulParams params{};
     params.x = op.x.data;
-    const WeightPointers weight(op.weight);
-    params.packed = weight.packed;
-    params.scales = weight.scales;
-    params.dense = weight.dense;
+    params.dense = WeightPointers(op.weight).dense;
     params.bias = op.bias.data;
     params.residual = op.residual.data;
     params.result = op.out.data;
@@ -97,10 +100,11 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     params.in = static_cast<int>(op.x.shape[1]);
     params.out = static_cast<int>(op.out.shape[1]);
     params.scale = op.scale;
-    params.nf4Scales = nf4ScalesForDevice(op.weight);
+    params.packed = packedForDevice(storedForm(op.weight));
     launchFamily(context, "matmul", abi::kMatmulAbi, params,
                  {{"x_dtype", optionalDtype(op.x)},
-                  {"w_dtype", elementNumber(op.weight)},
+                  {"w_format", formatNumber(op.weight)},
+                  {"w_dtype", denseNumber(op.weight)},
                   {"bias_dtype", optionalDtype(op.bias)},
                   {"residual_dtype", optionalDtype(op.residual)},
                   {"out_dtype", optionalDtype(op.out)},

@@ -13,7 +13,7 @@
 #include "kernels/context/cpu_context.h"
 #include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
-#include "kernels/formats/nf4_format.h"
+#include "kernels/formats/packed_format.h"
 
 namespace vitrine::kernels {
 
@@ -27,18 +27,18 @@ inline constexpr std::int64_t kGemvPiece = 64;
 inline constexpr std::int64_t kTileRows = 256;
 inline constexpr std::int64_t kTileOutputs = 128;
 
-/// One (out, in) matrix, or (in, out) when transposed. F4 stands for MXFP4 blocks with scales, Nf4 for NF4.
+/// One (out, in) matrix, or (in, out) when transposed.
 struct MatrixRef {
-    DType dtype = DType::None;
+    WeightFormat format = WeightFormat::Dense;
+    PackedMatrix packing;      ///< of a packed matrix, as it is stored
+    DType dtype = DType::None; ///< of a dense matrix, as the next two
     const void* data = nullptr;
-    const std::uint8_t* scales = nullptr; ///< of MXFP4
-    Nf4Scales nf4Scales;                  ///< of NF4
+    std::int64_t stride = 0; ///< elements between stored rows
     std::int64_t out = 0;
     std::int64_t in = 0;
-    std::int64_t stride = 0; ///< elements between stored rows of a dense matrix
     bool transposed = false;
 
-    bool packed() const { return dtype == DType::F4 || dtype == DType::Nf4; }
+    bool packed() const { return format != WeightFormat::Dense; }
 };
 
 /// The matrix, or the stack's matrix number `expert`.

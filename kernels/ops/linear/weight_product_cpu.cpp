@@ -8,7 +8,6 @@
 
 #include "kernels/core/floats.h"
 #include "kernels/cpu/tile_kernels.h"
-#include "kernels/formats/mxfp4_format.h"
 #include "kernels/ops/linear/gemv.h"
 
 namespace vitrine::kernels {
@@ -115,7 +114,7 @@ public:
         }
         const bool wide = simd == SimdLevel::Avx512;
         for (std::int64_t i = 0; i < kPreparedBlock; ++i) {
-            const std::int64_t at = wide ? preparedIndexAvx512(matrix.dtype, i) : preparedIndexAvx2(matrix.dtype, i);
+            const std::int64_t at = wide ? preparedIndexAvx512(matrix, i) : preparedIndexAvx2(matrix, i);
             from_[at] = static_cast<std::uint8_t>(i);
             form_ = at == i ? form_ : Form::Mixed;
         }
@@ -214,16 +213,9 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
     MatrixRef matrix;
     matrix.out = weight.outFeatures();
     matrix.in = weight.inFeatures();
-    if (weight.format == WeightFormat::Mxfp4) {
-        matrix.dtype = DType::F4;
-        matrix.data = weight.data.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / 2);
-        matrix.scales = weight.scales.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / kMxfp4Group);
-        return matrix;
-    }
-    if (weight.format == WeightFormat::Nf4) {
-        matrix.dtype = DType::Nf4;
-        matrix.data = weight.data.data;
-        matrix.nf4Scales = nf4Scales(weight);
+    matrix.format = weight.format;
+    if (weight.quantized()) {
+        matrix.packing = packedMatrixOf(weight, expert);
         return matrix;
     }
     const TensorView& dense = weight.data;
@@ -236,12 +228,8 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
 }
 
 void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) {
-    const std::int64_t width = matrix.transposed ? matrix.out : matrix.in;
-    if (matrix.dtype == DType::Nf4) {
-        expandNf4(static_cast<const std::uint8_t*>(matrix.data), matrix.nf4Scales, row * width + begin, count, out);
-    } else if (matrix.dtype == DType::F4) {
-        expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (width / 2),
-                    matrix.scales + row * (width / kMxfp4Group), begin, count, out);
+    if (matrix.packed()) {
+        matrix.packing.format->expand(matrix.packing, row, begin, count, out);
     } else {
         loadFloats(matrix.dtype, matrix.data, row * matrix.stride + begin, count, out);
     }

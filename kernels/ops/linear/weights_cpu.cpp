@@ -15,11 +15,12 @@ namespace vitrine::kernels {
 
 namespace {
 
-void expandRow(const Dequantize& op, const MatrixRef& rows, std::int64_t row, std::int64_t in) {
+/// `row` is the matrix's, `outRow` counts the rows of all experts.
+void expandRow(const Dequantize& op, const MatrixRef& matrix, std::int64_t row, std::int64_t outRow, std::int64_t in) {
     float values[kRowPiece];
     forPieces(in, [&](std::int64_t begin, std::int64_t count) {
-        loadWeights(rows, row, begin, count, values);
-        storeFloats(op.out.dtype, values, count, op.out.data, row * in + begin);
+        loadWeights(matrix, row, begin, count, values);
+        storeFloats(op.out.dtype, values, count, op.out.data, outRow * in + begin);
     });
 }
 
@@ -79,8 +80,9 @@ template <class T> void transposeTiles(CpuContext& context, const TransposeCopy&
 void execute(CpuContext& context, const Dequantize& op) {
     const std::int64_t in = op.weight.inFeatures();
     const std::int64_t rows = in == 0 ? 0 : op.weight.shape.count() / in;
-    const MatrixRef first = matrixOf(op.weight, 0); // rows of all experts follow each other
-    forRows(context, rows, in, [&](std::int64_t row) { expandRow(op, first, row, in); });
+    const std::int64_t perExpert = op.weight.outFeatures();
+    forRows(context, rows, in,
+            [&](std::int64_t row) { expandRow(op, matrixOf(op.weight, row / perExpert), row % perExpert, row, in); });
 }
 
 void execute(CpuContext& context, const MergePacked& op) {

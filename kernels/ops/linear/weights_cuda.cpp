@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "base/philox.h"
-#include "kernels/device/abi/dequantize_mxfp4.h"
-#include "kernels/device/abi/dequantize_nf4.h"
+#include "kernels/device/abi/dequantize.h"
 #include "kernels/device/abi/fill_random.h"
 #include "kernels/device/abi/merge_packed.h"
 #include "kernels/device/abi/transpose_copy.h"
@@ -24,43 +23,36 @@ std::int64_t elementsPerBlock(DType dtype) {
     return dtype == DType::U8 ? 16 : bitsOf(dtype) == 16 ? 8 : 4;
 }
 
-void dequantizeNf4(CudaContext& context, const Dequantize& op) {
-    abi::DequantizeNf4Params params{};
-    params.data = op.weight.data.data;
-    params.out = op.out.data;
-    params.groups = op.weight.scales.shape.count();
-    params.scales = nf4ScalesForDevice(op.weight);
-    launchFamily(context, "dequantize_nf4", abi::kDequantizeNf4Abi, params,
-                 {{"out_dtype", dtypeNumber(op.out)}, {"groups", params.groups}});
-}
-
-void dequantizeMxfp4(CudaContext& context, const Dequantize& op) {
-    abi::DequantizeMxfp4Params params{};
-    params.blocks = op.weight.data.data;
-    params.scales = op.weight.scales.data;
-    params.out = op.out.data;
-    params.groups = op.weight.scales.shape.count();
-    launchFamily(context, "dequantize_mxfp4", abi::kDequantizeMxfp4Abi, params,
-                 {{"out_dtype", dtypeNumber(op.out)}, {"groups", params.groups}});
-}
-
 } // namespace
 
-std::int64_t elementNumber(const WeightView& weight) {
-    return static_cast<std::int64_t>(weight.quantized() ? packedFormat(weight.format).element : weight.data.dtype);
+std::int64_t formatNumber(const WeightView& weight) {
+    return static_cast<std::int64_t>(weight.format);
 }
 
-abi::Nf4Scales nf4ScalesForDevice(const WeightView& weight) {
-    abi::Nf4Scales out{};
-    if (weight.format != WeightFormat::Nf4) {
+std::int64_t denseNumber(const WeightView& weight) {
+    return weight.quantized() ? 0 : dtypeNumber(weight.data);
+}
+
+abi::PackedWeight packedForDevice(const WeightView& weight) {
+    abi::PackedWeight out{};
+    if (!weight.quantized()) {
         return out;
     }
-    const Nf4Scales scales = nf4Scales(weight);
-    out.floats = scales.floats;
-    out.codes = scales.codes;
-    out.codeScales = scales.codeScales;
-    out.offset = scales.offset;
-    std::ranges::copy(nf4ScaleMap(), out.map);
+    const PackedMatrix matrix = packedMatrixOf(weight, 0);
+    out.data = matrix.data;
+    out.scales = matrix.scales;
+    out.zeros = matrix.zeros;
+    out.scaleScales = matrix.scaleScales;
+    out.order = matrix.order;
+    out.rowBytes = matrix.rowBytes;
+    out.out = static_cast<int>(weight.outFeatures());
+    out.in = static_cast<int>(weight.inFeatures());
+    out.groups = static_cast<int>(matrix.groups);
+    out.group = static_cast<int>(matrix.group);
+    out.rowGroup = static_cast<int>(matrix.rowGroup);
+    out.scaleType = static_cast<int>(matrix.scaleType);
+    out.scaleOffset = matrix.scaleOffset;
+    std::ranges::copy(nf4ScaleMap(), out.scaleMap);
     return out;
 }
 
@@ -68,7 +60,14 @@ void execute(CudaContext& context, const Dequantize& op) {
     if (op.out.shape.count() == 0) {
         return;
     }
-    (op.weight.format == WeightFormat::Nf4 ? dequantizeNf4 : dequantizeMxfp4)(context, op);
+    abi::DequantizeParams params{};
+    params.weight = packedForDevice(op.weight);
+    params.out = op.out.data;
+    params.rows = op.weight.experts() * op.weight.outFeatures();
+    launchFamily(context, "dequantize", abi::kDequantizeAbi, params,
+                 {{"w_format", formatNumber(op.weight)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"elements", op.out.shape.count()}});
 }
 
 void execute(CudaContext& context, const MergePacked& op) {

@@ -2,19 +2,22 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What kernels over packed weights are given beside the elements.
+// What kernels that take weights of every format are given and specialised by.
 
 #include <cstdint>
 
 #include "kernels/core/weight_view.h"
-#include "kernels/device/abi/nf4_scales.h"
+#include "kernels/device/abi/packed_weight.h"
 
 namespace vitrine::kernels {
 
-/// The type of the weight's elements, for specialisation: that of packed elements, not of the bytes that hold them.
-std::int64_t elementNumber(const WeightView& weight);
+/// The variable "w_format".
+std::int64_t formatNumber(const WeightView& weight);
 
-/// The scales of an NF4 weight; of another weight nothing.
-abi::Nf4Scales nf4ScalesForDevice(const WeightView& weight);
+/// The variable "w_dtype": the type of a dense weight, 0 of a packed one.
+std::int64_t denseNumber(const WeightView& weight);
+
+/// The fields of a packed weight; of a dense one nothing.
+abi::PackedWeight packedForDevice(const WeightView& weight);
 
 } // namespace vitrine::kernels

@@ -28,7 +28,8 @@ TEST(ConfigFixtures, GptOssInBothForms) {
     for (const char* name : {"gpt-oss-bf16", "gpt-oss-mxfp4"}) {
         const ModelConfig config = fixture(name).config;
         EXPECT_EQ(config.family, Family::GptOss);
-        EXPECT_EQ(config.expertFormat == kernels::WeightFormat::Mxfp4, std::string(name) == "gpt-oss-mxfp4");
+        EXPECT_EQ(config.packing("model.layers.0.mlp.experts.down_proj") != nullptr,
+                  std::string(name) == "gpt-oss-mxfp4");
         EXPECT_EQ(windows(config), (Windows{8, 0, 8, 0}));
         EXPECT_EQ(config.rope.type, RopeType::Yarn);
         EXPECT_EQ(config.rope.theta, 150000);

@@ -36,7 +36,7 @@ TEST(ModelConfig, MissingKeysTakeTheClassDefaults) {
     EXPECT_EQ(oss.expertsPerToken, 4);
     EXPECT_EQ(oss.layers[0].window, 128);
     EXPECT_EQ(oss.layers[1].window, 0);
-    EXPECT_EQ(oss.expertFormat, kernels::WeightFormat::Dense);
+    EXPECT_FALSE(oss.quantization.has_value());
     const ModelConfig llama = parse({{"model_type", "llama"}});
     EXPECT_EQ(llama.kvHeads, 32);
     EXPECT_EQ(llama.headDim, 128);
@@ -137,8 +137,8 @@ TEST(ModelConfig, FieldsThatChangeTheArithmeticAreRefusedByName) {
     EXPECT_THAT(refusal("llama", "partial_rotary_factor", 0.5),
                 StartsWith("unsupported: config.json: partial_rotary_factor"));
     EXPECT_THAT(refusal("llama", "attn_logit_softcapping", 50.0), StartsWith("unsupported: "));
-    EXPECT_THAT(refusal("llama", "quantization_config", {{"quant_method", "gptq"}}),
-                StartsWith("unsupported: config.json: quantization_config.quant_method: \"gptq\""));
+    EXPECT_THAT(refusal("llama", "quantization_config", {{"quant_method", "aqlm"}}),
+                StartsWith("unsupported: config.json: quantization_config.quant_method: \"aqlm\""));
     EXPECT_THAT(refusal("llama", "quantization_config", {{"quant_method", "mxfp4"}}), StartsWith("unsupported: "));
     EXPECT_THAT(refusal("gpt_oss", "quantization_config", {{"bits", 4}}),
                 StartsWith("unsupported: config.json: quantization_config.quant_method"));

@@ -34,7 +34,7 @@ std::string answerTo(const std::string& prompt) {
 TEST(DemoModel, OpensAndIsSmall) {
     const ModelSource source = openModel(demoFolder());
     EXPECT_EQ(source.config.family, Family::GptOss);
-    EXPECT_EQ(source.config.expertFormat, kernels::WeightFormat::Mxfp4);
+    EXPECT_EQ(source.config.packing("model.layers.0.mlp.experts.down_proj")->format, kernels::WeightFormat::Mxfp4);
     EXPECT_EQ(source.config.layers.size(), 6U);
     EXPECT_EQ(source.config.layers[0].window, 64);
     EXPECT_EQ(source.config.layers[1].window, 0);

@@ -44,6 +44,27 @@ StoredBytes storedAs(kernels::DType dtype, std::vector<std::int64_t> shape, cons
     return out;
 }
 
+/// Writes a model with the config of `source` into a new folder, and returns its name.
+inline std::string writeStored(const ModelSource& source, const StoredTensors& tensors,
+                               const nlohmann::json& quantization, const std::string& folder) {
+    std::filesystem::create_directories(folder);
+    std::vector<TensorSpec> specs;
+    for (const auto& [name, tensor] : tensors) {
+        specs.push_back({name, tensor.dtype, tensor.shape});
+    }
+    const auto writer = SafetensorsWriter::create(folder + "/model.safetensors", specs);
+    for (const auto& [name, tensor] : tensors) {
+        writer->write(tensor.bytes.data(), tensor.bytes.size());
+    }
+    writer->finish();
+    nlohmann::json config = nlohmann::json::parse(source.configText);
+    if (!quantization.is_null()) {
+        config["quantization_config"] = quantization;
+    }
+    std::ofstream(folder + "/config.json") << config.dump();
+    return folder;
+}
+
 inline std::uint8_t nearestOf(std::span<const float> values, float value) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < values.size(); ++i) {
@@ -152,23 +173,7 @@ public:
 
 private:
     std::string write(const StoredTensors& tensors, const nlohmann::json& quantized) {
-        const std::string folder = folder_.file(fmt::format("model-{}", ++models_));
-        std::filesystem::create_directories(folder);
-        std::vector<TensorSpec> specs;
-        for (const auto& [name, tensor] : tensors) {
-            specs.push_back({name, tensor.dtype, tensor.shape});
-        }
-        const auto writer = SafetensorsWriter::create(folder + "/model.safetensors", specs);
-        for (const auto& [name, tensor] : tensors) {
-            writer->write(tensor.bytes.data(), tensor.bytes.size());
-        }
-        writer->finish();
-        nlohmann::json config = nlohmann::json::parse(source_.configText);
-        if (!quantized.is_null()) {
-            config["quantization_config"] = quantized;
-        }
-        std::ofstream(folder + "/config.json") << config.dump();
-        return folder;
+        return writeStored(source_, tensors, quantized, folder_.file(fmt::format("model-{}", ++models_)));
     }
 
     bool packedScales_;

@@ -56,13 +56,11 @@ TEST(Nf4Checkpoint, NestedScalesAreCodes) {
 }
 
 TEST(Nf4Checkpoint, TensorsInMemoryAreRowsOfTheMatrix) {
-    const Shape weight{300, 128};
-    const auto shape = [&](WeightField field, std::vector<std::int64_t> stored) {
-        return shapeInMemory(kernels::WeightFormat::Nf4, field, stored, weight);
-    };
-    EXPECT_EQ(shape(WeightField::Data, {19200, 1}), (Shape{300, 64}));
-    EXPECT_EQ(shape(WeightField::Scales, {600}), (Shape{300, 2}));
-    EXPECT_EQ(shape(WeightField::ScaleScales, {3}), Shape{3});
+    const std::vector<StoredTensor> tensors = nf4StoredTensors("w", {300, 128, true, 0});
+    ASSERT_EQ(tensors.size(), 3U);
+    EXPECT_EQ(tensors[0].memoryShape, (Shape{300, 64}));
+    EXPECT_EQ(tensors[1].memoryShape, (Shape{300, 2}));
+    EXPECT_EQ(tensors[2].memoryShape, Shape{3});
 }
 
 TEST(Nf4Checkpoint, WhatIsDamagedIsRefusedWithItsName) {

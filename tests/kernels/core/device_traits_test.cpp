@@ -70,7 +70,6 @@ TEST(DeviceTraits, BadProfilesNameFileAndField) {
 }
 
 TEST(DeviceTraits, SharesOfExpertProductsMayBeLeftOut) {
-    EXPECT_EQ(loadDeviceProfile("a100-80gb").expertShareMxfp4, kGpuExpertShareMxfp4);
     EXPECT_EQ(loadDeviceProfile("a100-80gb").expertShareDense, kGpuExpertShareDense);
     EXPECT_EQ(cpuTraits(1).expertShareDense, 1);
     std::ifstream shipped(base::resourcePath("device-profiles/h200.json"));

@@ -16,7 +16,8 @@ TEST(WeightFormats, NamesAndEndingsDiffer) {
     for (const PackedFormat& format : packedFormats()) {
         EXPECT_TRUE(seen.insert(format.name).second) << format.name;
         EXPECT_TRUE(seen.insert(format.title).second) << format.title;
-        EXPECT_GT(format.group, 0);
+        EXPECT_NE(format.problem, nullptr);
+        EXPECT_NE(format.expand, nullptr);
         EXPECT_EQ(&packedFormat(format.format), &format);
     }
     EXPECT_THROW(packedFormat(WeightFormat::Dense), base::Internal);

@@ -44,7 +44,8 @@ TEST(Expression, LogicIsLazy) {
     EXPECT_EQ(value("rows < 8 ? dim : nothing"), 2880);
     EXPECT_EQ(value("0 ? 1 : 0 ? 2 : 3"), 3);
     EXPECT_EQ(value("!rows + !0"), 1);
-    EXPECT_EQ(value("BF16 == 3 && F32 == 2 && F16 == 4 && U8 == 9 && F4 == 17 && NF4 == 23"), 1);
+    EXPECT_EQ(value("BF16 == 3 && F32 == 2 && F16 == 4 && U8 == 9 && F8_E4M3 == 14"), 1);
+    EXPECT_EQ(value("DENSE == 0 && MXFP4 == 1 && NF4 == 2 && INT4 == 3 && INT8 == 4 && FP8 == 5"), 1);
     EXPECT_EQ(value("1 <= 1 != 2"), 1);
 }
 

@@ -124,6 +124,19 @@ TEST(Matmul, Nf4AgainstDouble) {
     });
 }
 
+TEST(Matmul, IntegersAndFp8AgainstDouble) {
+    std::mt19937 random(15);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const auto& [rows, in, out] :
+             {std::tuple{1, 64, 1}, {1, 2880, 67}, {3, 100, 130}, {9, 192, 40}, {260, 576, 150}}) {
+            for (const TestWeight& weight : testing::groupedWeights(random, out, in)) {
+                expectProduct(context, random, weight, {rows, in, out, DType::BF16, DType::BF16, true, true});
+                expectProduct(context, random, weight, {rows, in, out, DType::F32, DType::F32, false, false});
+            }
+        }
+    });
+}
+
 TEST(Matmul, DoubleRowsKeepDoublePrecision) {
     std::mt19937 random(3);
     CpuContext context(2);
@@ -187,6 +200,11 @@ TEST(Matmul, ARowDoesNotDependOnItsNeighbours) {
         }
         for (const std::int64_t in : {64, 576, 1216}) {
             expectRowsStandAlone(context, random, nf4Weight(random, 70, in, in == 576), DType::BF16);
+        }
+        for (const std::int64_t in : {64, 516, 1216}) {
+            for (const TestWeight& weight : testing::groupedWeights(random, 70, in)) {
+                expectRowsStandAlone(context, random, weight, DType::BF16);
+            }
         }
         for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
             for (const std::int64_t in : {5, 128, 515, 1030}) {

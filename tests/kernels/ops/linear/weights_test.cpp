@@ -77,6 +77,39 @@ TEST(DequantizeNf4, IsTableTimesScale) {
     }
 }
 
+TEST(DequantizeGrouped, IsCodeLessZeroTimesScale) {
+    CpuContext context(2);
+    std::mt19937 random(16);
+    for (const testing::TestWeight& weight : testing::groupedWeights(random, 131, 320)) {
+        TestTensor wide(DType::F32, Shape{131, 320});
+        testing::runOp(context, Dequantize{weight.view, wide});
+        EXPECT_EQ(wide.values(), weight.values);
+    }
+}
+
+TEST(DequantizeGrouped, CheckRefusesOtherShapes) {
+    std::mt19937 random(17);
+    const testing::TestWeight weight = testing::integerWeight(random, 8, 128, {4, 32, DType::F16, true, true});
+    TestTensor out(DType::F32, Shape{8, 128});
+    const Dequantize good{weight.view, out};
+    check(good);
+    const auto expectRefused = [&](const auto& damage) {
+        Dequantize op = good;
+        damage(op.weight);
+        testing::expectCheckNames(op, "weight");
+    };
+    expectRefused([](WeightView& view) { view.data.shape = Shape{8, 48}; });
+    expectRefused([](WeightView& view) { view.scales.shape = Shape{8, 3}; });
+    expectRefused([](WeightView& view) { view.scales.dtype = DType::U8; });
+    expectRefused([](WeightView& view) { view.scales = {}; });
+    expectRefused([](WeightView& view) { view.zeros.dtype = DType::BF16; });
+    expectRefused([](WeightView& view) { view.zeros.shape = Shape{8, 2}; });
+    expectRefused([](WeightView& view) { view.order.shape = Shape{64}; });
+    expectRefused([](WeightView& view) { view.group = 0; });
+    expectRefused([](WeightView& view) { view.transposed = true; });
+    expectRefused([](WeightView& view) { view.scaleScales = view.scales; });
+}
+
 TEST(DequantizeNf4, CheckRefusesOtherShapes) {
     std::mt19937 random(7);
     const testing::TestWeight weight = testing::nf4Weight(random, 8, 128, true);

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// AWQ, version "gemm": NAME.qweight (in, out / 8) with the outputs of a word in the order 0 2 4 6 1 3 5 7, NAME.qzeros
+// (groups, out / 8) in the same order, NAME.scales (groups, out).
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/quant/integer_codes.h"
+#include "engine/quant/scheme_row.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+using kernels::WeightField;
+using kernels::WeightFormat;
+using nlohmann::json;
+
+std::string awqName(const std::string& weight, std::string_view ending) {
+    return std::string(moduleOf(weight)) + std::string(ending);
+}
+
+Quantization parseAwq(const json& object, const std::string& file) {
+    const QuantizationFields fields(object, file);
+    const std::int64_t bits = fields.integer("bits", fields.integer("w_bit", 4));
+    if (bits != 4) {
+        fields.unsupported("bits", fmt::format("{} is not supported; 4 is", bits));
+    }
+    std::string version = fields.text("version", "gemm");
+    for (char& c : version) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    if (version != "gemm") {
+        fields.unsupported("version", fmt::format("\"{}\" is not supported; gemm is", version));
+    }
+    Quantization out;
+    out.packing.scheme = StorageScheme::Awq;
+    out.packing.format = WeightFormat::Int4;
+    out.packing.group = fields.groupSize("group_size", 128);
+    out.packing.zeros = fields.flag("zero_point", true);
+    out.ignored = fields.texts("modules_to_not_convert");
+    out.ignored.emplace_back("lm_head");
+    return out;
+}
+
+json awqConfig(const Quantization& quantization) {
+    return {{"quant_method", "awq"},
+            {"bits", 4},
+            {"group_size", quantization.packing.group},
+            {"zero_point", quantization.packing.zeros},
+            {"version", "gemm"},
+            {"modules_to_not_convert", quantization.ignored}};
+}
+
+std::string awqMark(const std::string& weight) {
+    return awqName(weight, ".qweight");
+}
+
+std::vector<StoredTensor> awqTensors(const WeightPacking& packing, const std::string& weight,
+                                     std::span<const std::int64_t> shape) {
+    const std::int64_t out = shape[0];
+    const std::int64_t in = shape[1];
+    const std::int64_t group = groupOf(packing, in);
+    if (out % 8 != 0 || in % 2 != 0) {
+        failPacking(weight, fmt::format("AWQ needs an output axis that is a multiple of 8, and it is {}", out));
+    }
+    const std::int64_t groups = (in + group - 1) / group;
+    const kernels::Shape grouped{out, groups};
+    std::vector<StoredTensor> tensors{
+        {WeightField::Data, awqMark(weight), DType::I32, {in, out / 8}, DType::U8, kernels::Shape{out, in / 2}, true}};
+    if (packing.zeros) {
+        tensors.push_back(
+            {WeightField::Zeros, awqName(weight, ".qzeros"), DType::I32, {groups, out / 8}, DType::U8, grouped, true});
+    }
+    tensors.push_back(
+        {WeightField::Scales, awqName(weight, ".scales"), DType::BF16, {groups, out}, DType::None, grouped, true});
+    return tensors;
+}
+
+void awqToMemory(const WeightPacking&, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
+                 std::span<std::uint8_t> memory) {
+    if (tensor.field == WeightField::Data) {
+        rowsFromOutputWords({tensor.shape[1] * 8, tensor.shape[0], 4}, stored, memory);
+    } else if (tensor.field == WeightField::Zeros) {
+        ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], 4};
+        layout.order = kAwqOrder;
+        zerosFromWords(layout, stored, memory);
+    } else {
+        const auto size = stored.size() / static_cast<std::size_t>(tensor.shape[0] * tensor.shape[1]);
+        transposeElements(tensor.shape[0], tensor.shape[1], size, stored, memory);
+    }
+}
+
+} // namespace
+
+const SchemeRow& awqScheme() {
+    static constexpr SchemeRow kRow{StorageScheme::Awq, "awq",      parseAwq, awqConfig, awqMark, nullptr,
+                                    awqTensors,         awqToMemory};
+    return kRow;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/quant/format_options.h"
+
+#include <algorithm>
+
+#include "kernels/formats/weight_formats.h"
+
+namespace vitrine::engine {
+
+kernels::WeightFormat formatNamed(std::string_view name) {
+    const std::span<const kernels::PackedFormat> all = kernels::packedFormats();
+    const auto found = std::ranges::find(all, name, &kernels::PackedFormat::name);
+    return found == all.end() ? kernels::WeightFormat::Dense : found->format;
+}
+
+bool canMergePacked(kernels::WeightFormat format) {
+    return format == kernels::WeightFormat::Mxfp4;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Options whose values are names of packed formats, so that the rest of the engine names none.
+
+#include <string>
+#include <string_view>
+
+#include "kernels/core/weight_view.h"
+
+namespace vitrine::engine {
+
+/// The values of the option that merges an adapter into a model, and its help text. A value but "none" and "bf16" is
+/// the name of a packed format.
+inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4|nf4";
+inline constexpr std::string_view kMergeHelp =
+    "Write the model with the adapter in its weights into output/merged: BF16, experts as MXFP4, or linears as NF4";
+
+/// The values of the option that says how weights are kept, and its help text. A value but "quantized", "dequantized"
+/// and "both" is the name of a format that the linears of a dense model are packed to.
+inline constexpr std::string_view kWeightsChoices = "quantized|dequantized|nf4|both";
+inline constexpr std::string_view kWeightsHelp = "Keep packed weights as stored, expand them to BF16, or pack the "
+                                                 "linears of a dense model to NF4 at load; load also "
+                                                 "takes both of the first two, one after the other";
+
+/// The packed format that a value of one of these options names; Dense when it names none.
+kernels::WeightFormat formatNamed(std::string_view name);
+
+/// Whether kernels::MergePacked packs weights of this format again, and the name of those that it does.
+bool canMergePacked(kernels::WeightFormat format);
+inline constexpr std::string_view kMergedFormat = "mxfp4";
+
+} // namespace vitrine::engine

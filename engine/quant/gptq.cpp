@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// GPTQ: NAME.qweight (in / 8, out), NAME.qzeros (groups, out / 8), NAME.scales (groups, out) and NAME.g_idx (in). In
+// version 1 files hold every zero less one; "gptq_v2" holds it as it is.
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/quant/integer_codes.h"
+#include "engine/quant/scheme_row.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+using kernels::WeightField;
+using kernels::WeightFormat;
+using nlohmann::json;
+
+int gptqBits(const WeightPacking& packing) {
+    return packing.format == WeightFormat::Int8 ? 8 : 4;
+}
+
+std::string gptqName(const std::string& weight, std::string_view ending) {
+    return std::string(moduleOf(weight)) + std::string(ending);
+}
+
+Quantization parseGptq(const json& object, const std::string& file) {
+    const QuantizationFields fields(object, file);
+    Quantization out;
+    WeightPacking& packing = out.packing;
+    packing.scheme = StorageScheme::Gptq;
+    const std::int64_t bits = fields.integer("bits", 4);
+    if (bits != 4 && bits != 8) {
+        fields.unsupported("bits", fmt::format("{} is not supported; 4 and 8 are", bits));
+    }
+    packing.format = bits == 4 ? WeightFormat::Int4 : WeightFormat::Int8;
+    packing.group = fields.groupSize("group_size", 128);
+    packing.zeros = true; // files have them also where all are the same
+    packing.ordered = fields.flag("desc_act", false);
+    const std::string version = fields.text("checkpoint_format", "gptq");
+    if (version != "gptq" && version != "gptq_v2") {
+        fields.unsupported("checkpoint_format", fmt::format("\"{}\" is not supported; gptq and gptq_v2 are", version));
+    }
+    packing.zerosMinusOne = version == "gptq";
+    if (const json* dynamic = fields.find("dynamic"); dynamic != nullptr && !dynamic->empty()) {
+        fields.unsupported("dynamic", "rules for single modules are not supported");
+    }
+    out.ignored = fields.texts("modules_to_not_convert");
+    if (!fields.flag("lm_head", false)) {
+        out.ignored.emplace_back("lm_head");
+    }
+    return out;
+}
+
+json gptqConfig(const Quantization& quantization) {
+    const WeightPacking& packing = quantization.packing;
+    return {{"quant_method", "gptq"},
+            {"bits", gptqBits(packing)},
+            {"group_size", packing.group},
+            {"desc_act", packing.ordered},
+            {"sym", false},
+            {"lm_head", false},
+            {"checkpoint_format", packing.zerosMinusOne ? "gptq" : "gptq_v2"},
+            {"modules_to_not_convert", quantization.ignored}};
+}
+
+std::string gptqMark(const std::string& weight) {
+    return gptqName(weight, ".qweight");
+}
+
+std::vector<StoredTensor> gptqTensors(const WeightPacking& packing, const std::string& weight,
+                                      std::span<const std::int64_t> shape) {
+    const std::int64_t out = shape[0];
+    const std::int64_t in = shape[1];
+    const std::int64_t perWord = 32 / gptqBits(packing);
+    const std::int64_t group = groupOf(packing, in);
+    if (in % perWord != 0 || out % perWord != 0) {
+        failPacking(weight,
+                    fmt::format("GPTQ needs axes that are multiples of {}, and they are {} and {}", perWord, out, in));
+    }
+    const std::int64_t groups = (in + group - 1) / group;
+    const kernels::Shape grouped{out, groups};
+    std::vector<StoredTensor> tensors{
+        {WeightField::Data,
+         gptqMark(weight),
+         DType::I32,
+         {in / perWord, out},
+         DType::U8,
+         kernels::Shape{out, in * gptqBits(packing) / 8},
+         true},
+        {WeightField::Zeros,
+         gptqName(weight, ".qzeros"),
+         DType::I32,
+         {groups, out / perWord},
+         DType::U8,
+         grouped,
+         true},
+        {WeightField::Scales, gptqName(weight, ".scales"), DType::BF16, {groups, out}, DType::None, grouped, true}};
+    if (packing.ordered) {
+        tensors.push_back(
+            {WeightField::Order, gptqName(weight, ".g_idx"), DType::I32, {in}, DType::I32, kernels::Shape{in}});
+    }
+    return tensors;
+}
+
+void gptqToMemory(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
+                  std::span<std::uint8_t> memory) {
+    const int bits = gptqBits(packing);
+    if (tensor.field == WeightField::Data) {
+        rowsFromInputWords({tensor.shape[1], tensor.shape[0] * 32 / bits, bits}, stored, memory);
+    } else if (tensor.field == WeightField::Zeros) {
+        ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], bits};
+        layout.added = packing.zerosMinusOne ? 1 : 0;
+        zerosFromWords(layout, stored, memory);
+    } else {
+        const auto size = stored.size() / static_cast<std::size_t>(tensor.shape[0] * tensor.shape[1]);
+        transposeElements(tensor.shape[0], tensor.shape[1], size, stored, memory);
+    }
+}
+
+/// Files have it also where no order was made.
+std::vector<std::string> gptqSideNames(const WeightPacking& packing, const std::string& weight) {
+    return packing.ordered ? std::vector<std::string>{} : std::vector<std::string>{gptqName(weight, ".g_idx")};
+}
+
+std::vector<SideTensor> gptqMakeSide(const WeightPacking& packing, const std::string& weight,
+                                     std::span<const std::int64_t> shape) {
+    if (packing.ordered) {
+        return {};
+    }
+    const std::int64_t in = shape[1];
+    std::vector<std::int32_t> groups(static_cast<std::size_t>(in));
+    for (std::int64_t i = 0; i < in; ++i) {
+        groups[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / groupOf(packing, in));
+    }
+    const auto bytes = std::as_bytes(std::span(groups));
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    return {{gptqName(weight, ".g_idx"), DType::I32, std::vector<std::uint8_t>(begin, begin + bytes.size())}};
+}
+
+} // namespace
+
+const SchemeRow& gptqScheme() {
+    static constexpr SchemeRow kRow{StorageScheme::Gptq, "gptq",       parseGptq,     gptqConfig,  gptqMark, nullptr,
+                                    gptqTensors,         gptqToMemory, gptqSideNames, gptqMakeSide};
+    return kRow;
+}
+
+} // namespace vitrine::engine

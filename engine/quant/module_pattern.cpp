@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/quant/module_pattern.h"
+
+#include <memory>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+namespace vitrine::engine {
+namespace {
+
+constexpr std::string_view kRegex = "re:";
+constexpr std::size_t kLongestPattern = 1000;
+constexpr std::uint32_t kMostSteps = 10000;
+
+template <auto free> struct FreeWith {
+    template <class T> void operator()(T* object) const { free(object); }
+};
+
+bool searchFromBegin(std::string_view pattern, std::string_view text) {
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    const std::unique_ptr<pcre2_code, FreeWith<pcre2_code_free>> code(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_ANCHORED | PCRE2_UTF, &error,
+                      &at, nullptr));
+    const std::unique_ptr<pcre2_match_context, FreeWith<pcre2_match_context_free>> limits(
+        pcre2_match_context_create(nullptr));
+    if (code == nullptr || limits == nullptr) {
+        return false;
+    }
+    pcre2_set_match_limit(limits.get(), kMostSteps);
+    const std::unique_ptr<pcre2_match_data, FreeWith<pcre2_match_data_free>> data(
+        pcre2_match_data_create_from_pattern(code.get(), nullptr));
+    return data != nullptr && pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0,
+                                          data.get(), limits.get()) >= 0;
+}
+
+} // namespace
+
+bool matchesModule(const std::string& pattern, std::string_view module) {
+    if (pattern.empty() || pattern.size() > kLongestPattern) {
+        return false;
+    }
+    if (pattern.starts_with(kRegex)) {
+        return searchFromBegin(std::string_view(pattern).substr(kRegex.size()), module);
+    }
+    return module == pattern || module.ends_with("." + pattern) || module.starts_with(pattern + ".") ||
+           module.find("." + pattern + ".") != std::string_view::npos;
+}
+
+} // namespace vitrine::engine

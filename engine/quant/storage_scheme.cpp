@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/quant/storage_scheme.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/quant/mxfp4.h"
+#include "engine/quant/nf4_checkpoint.h"
+#include "engine/quant/scheme_row.h"
+#include "kernels/core/floats.h"
+#include "kernels/formats/mxfp4_format.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+using kernels::WeightField;
+using kernels::WeightFormat;
+using nlohmann::json;
+
+/// Every scheme has a row here.
+std::array<const SchemeRow*, 6> rows() {
+    return {&gptOssScheme(), &bitsAndBytesScheme(), &packQuantizedScheme(), &gptqScheme(), &awqScheme(), &fp8Scheme()};
+}
+
+const SchemeRow& rowOf(StorageScheme scheme) {
+    const auto all = rows();
+    const auto found = std::ranges::find(all, scheme, &SchemeRow::scheme);
+    if (found == all.end()) {
+        throw base::Internal("a packed weight has no storage scheme");
+    }
+    return **found;
+}
+
+/// The mean square of uniform codes, before the scale.
+float meanSquare(WeightFormat format) {
+    switch (format) {
+    case WeightFormat::Mxfp4: // of the 16 values of E2M1
+        return (0.25F + 1 + 2.25F + 4 + 9 + 16 + 36) / 8;
+    case WeightFormat::Int8:
+        return 256.0F * 256.0F / 12;
+    case WeightFormat::Fp8: // of bytes that are numbers, about
+        return 9000;
+    default:
+        return 16.0F * 16.0F / 12;
+    }
+}
+
+void checkFinite(DType dtype, std::span<const std::uint8_t> bytes, const std::function<std::string()>& name,
+                 std::uint64_t first) {
+    const std::uint64_t size = kernels::bytesOf(dtype, 1);
+    const auto count = static_cast<std::int64_t>(bytes.size() / size);
+    std::vector<float> scales(static_cast<std::size_t>(count));
+    kernels::loadFloats(dtype, bytes.data(), 0, count, scales.data());
+    checkNf4Scales(scales, name, first / size);
+}
+
+void checkNumbers(std::span<const std::uint8_t> bytes, const std::function<std::string()>& name, std::uint64_t first) {
+    const auto found = std::ranges::find_if(bytes, [](std::uint8_t byte) { return (byte & 0x7FU) == 0x7FU; });
+    if (found != bytes.end()) {
+        throw base::BadInput(fmt::format("{}: element {} is \"not a number\"; the file is damaged", name(),
+                                         first + static_cast<std::uint64_t>(found - bytes.begin())));
+    }
+}
+
+} // namespace
+
+Quantization parseQuantization(const json& quantization, const std::string& file) {
+    const QuantizationFields fields(quantization, file);
+    const std::string method = fields.text("quant_method", "");
+    const auto all = rows();
+    const auto found = std::ranges::find(all, method, &SchemeRow::method);
+    if (found == all.end()) {
+        // A text of a file may be long or no text at all.
+        const std::string shown = json(method.substr(0, 40)).dump(-1, ' ', true, json::error_handler_t::replace);
+        fields.unsupported("quant_method", fmt::format("{} is not supported; {} are", shown, quantizationMethods()));
+    }
+    return (*found)->parse(quantization, file);
+}
+
+json quantizationConfig(const Quantization& quantization) {
+    return rowOf(quantization.packing.scheme).config(quantization);
+}
+
+std::optional<WeightPacking> packingInFile(const std::string& name, std::span<const std::int64_t> shape,
+                                           const Quantization* declared, const TensorLookup& files) {
+    // Stacks of gpt_oss say by their names alone that they are packed.
+    const WeightPacking packing = declared == nullptr ? stackPacking() : declared->packing;
+    const SchemeRow& row = rowOf(packing.scheme);
+    if (!files.has(row.mark(name))) {
+        return std::nullopt;
+    }
+    return row.inspect == nullptr ? packing : row.inspect(packing, name, shape, files);
+}
+
+std::vector<StoredTensor> storedTensors(const WeightPacking& packing, const std::string& name,
+                                        std::span<const std::int64_t> shape) {
+    return rowOf(packing.scheme).tensors(packing, name, shape);
+}
+
+void toMemory(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
+              std::span<std::uint8_t> memory) {
+    rowOf(packing.scheme).toMemory(packing, tensor, stored, memory);
+}
+
+std::vector<std::string> sideTensorNames(const WeightPacking& packing, const std::string& weight) {
+    const SchemeRow& row = rowOf(packing.scheme);
+    return row.sideNames == nullptr ? std::vector<std::string>{} : row.sideNames(packing, weight);
+}
+
+std::vector<SideTensor> makeSideTensors(const WeightPacking& packing, const std::string& weight,
+                                        std::span<const std::int64_t> shape) {
+    const SchemeRow& row = rowOf(packing.scheme);
+    return row.makeSide == nullptr ? std::vector<SideTensor>{} : row.makeSide(packing, weight, shape);
+}
+
+RandomFill randomFill(const WeightPacking& packing, WeightField field, std::int64_t in) {
+    const float wanted = 1 / std::sqrt(static_cast<float>(in));
+    const float scale = wanted / std::sqrt(meanSquare(packing.format));
+    if (field == WeightField::Zeros) {
+        return {static_cast<float>(packing.format == WeightFormat::Int8 ? 128 : 8), 0};
+    }
+    if (field != WeightField::Scales || packing.format == WeightFormat::Nf4) {
+        return {};
+    }
+    return packing.format == WeightFormat::Mxfp4 ? RandomFill{127 + std::round(std::log2(scale)), 0}
+                                                 : RandomFill{scale, 0};
+}
+
+void checkStoredBytes(const WeightPacking& packing, WeightField field, DType dtype, std::span<const std::uint8_t> bytes,
+                      const std::function<std::string()>& name, std::uint64_t first) {
+    if (packing.format == WeightFormat::Dense) {
+        return;
+    }
+    if (packing.format == WeightFormat::Mxfp4 && field == WeightField::Scales) {
+        checkMxfp4Scales(bytes, name(), first);
+    } else if (packing.format == WeightFormat::Fp8 && field == WeightField::Data) {
+        checkNumbers(bytes, name, first);
+    } else if (dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16) {
+        checkFinite(dtype, bytes, name, first);
+    }
+}
+
+std::string quantizationMethods() {
+    std::string out;
+    for (const SchemeRow* row : rows()) {
+        out += out.empty() ? "" : ", ";
+        out += row->method;
+    }
+    return out;
+}
+
+} // namespace vitrine::engine
