@@ -6,6 +6,7 @@
 #include <QStackedWidget>
 #include <QTableView>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,13 @@ constexpr int kAnswerRows = 3;
 base::TimeNs withAir(std::int64_t steps) {
     return static_cast<base::TimeNs>(
         std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
+}
+
+/// Grows in jumps of about a hundredth. In between the axis stays, and new steps only add columns at its end.
+std::int64_t inJumps(std::int64_t steps) {
+    const auto jump = static_cast<std::int64_t>(
+        std::max<std::uint64_t>(1, std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 1))) / 64));
+    return (steps + jump - 1) / jump * jump;
 }
 
 /// A fine-tuning run other than this one, the newest; 0: there is none.
@@ -201,8 +209,9 @@ void FinetuneView::updateExtent() {
     }
     const base::TimeNs begin = (training_->firstStep() - 1) * kStepLength;
     const std::int64_t last = std::max(training_->lastStep(), training_->totalSteps().value_or(0));
+    const std::int64_t steps = last - training_->firstStep() + 1;
     placing_ = true;
-    time_->setExtent({begin, begin + withAir(last - training_->firstStep() + 1)});
+    time_->setExtent({begin, begin + withAir(training_->totalSteps() ? steps : inJumps(steps))});
     placing_ = false;
 }
 
@@ -217,7 +226,8 @@ void FinetuneView::applyRange() {
     if (ranges_->current() == All) {
         time_->setRange(time_->extent(), false);
     } else {
-        time_->setRange({first * kStepLength, first * kStepLength + withAir(training_->lastStep() - first)}, false);
+        const base::TimeNs end = first * kStepLength + withAir(inJumps(training_->lastStep() - first));
+        time_->setRange({first * kStepLength, std::min(end, time_->extent().end)}, false);
     }
     placing_ = false;
 }

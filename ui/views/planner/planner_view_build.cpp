@@ -18,6 +18,7 @@
 #include "ui/views/planner/plan_budget.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/plan_form.h"
+#include "ui/views/planner/plan_tabs.h"
 #include "ui/views/planner/planner_view.h"
 #include "ui/views/planner/set_delegate.h"
 #include "ui/views/run/preset_bar.h"
@@ -300,33 +301,40 @@ void PlannerView::buildInspector() {
     lines->addWidget(reason_);
     lines->addLayout(buttons);
     lines->addWidget(stops_);
-    facts_ = new FactTable(tr("This plan"), content);
-    slopes_ = new FactTable(tr("Bytes a token at the peak"), content);
+    auto* plan = new QWidget(content);
+    QVBoxLayout* planColumn = plainColumn(plan);
+    facts_ = new FactTable(tr("This plan"), plan);
+    slopes_ = new FactTable(tr("Bytes a token at the peak"), plan);
     facts_->setNumberWidth(210);
     slopes_->setNumberWidth(120);
-    QWidget* factsHead = sectionHead(tr("This plan"), factsSet_, content);
-    slopesHead_ = sectionHead(tr("Bytes a token at the peak"), slopesLine_, content);
-    changes_ = new ChangeList(content);
-    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
+    planColumn->addWidget(sectionHead(tr("This plan"), factsSet_, plan));
+    planColumn->addWidget(facts_);
+    slopesHead_ = sectionHead(tr("Bytes a token at the peak"), slopesLine_, plan);
+    planColumn->addWidget(slopesHead_);
+    planColumn->addWidget(slopes_);
+    auto* other = new QWidget(content);
+    QVBoxLayout* otherColumn = plainColumn(other);
+    changes_ = new ChangeList(other);
+    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, other);
     note_->setWordWrap(true);
     note_->setContentsMargins(12, 8, 12, 10);
-    column->addWidget(verdict);
-    column->addWidget(factsHead);
-    column->addWidget(facts_);
-    column->addWidget(slopesHead_);
-    column->addWidget(slopes_);
-    column->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, content, &changesTitle_));
-    column->addWidget(changes_);
-    column->addWidget(note_);
-    goalHead_ = sectionHead(tr("For %1 tokens").arg(countText(engine::WhatIfGoal().tokens)), goalFacts_, content);
-    goal_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
+    otherColumn->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, other, &changesTitle_));
+    otherColumn->addWidget(changes_);
+    otherColumn->addWidget(note_);
+    goalHead_ = sectionHead(tr("For %1 tokens").arg(countText(engine::WhatIfGoal().tokens)), goalFacts_, other);
+    goal_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, other);
     goal_->setWordWrap(true);
     goal_->setContentsMargins(12, 8, 12, 10);
-    column->addWidget(goalHead_);
-    column->addWidget(goal_);
+    otherColumn->addWidget(goalHead_);
+    otherColumn->addWidget(goal_);
+    for (QWidget* part : {verdict, plan, other}) {
+        column->addWidget(part);
+    }
     column->addStretch(1);
     panel_->setWidget(content);
+    content->hide(); // until there is a plan
     panelHeader_ = new DockHeader(tr("Verdict"));
+    new PlanTabs({{tr("Verdict"), verdict}, {tr("Plan"), plan}, {tr("Changes"), other}}, panel_, panelHeader_);
     panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, panelHeader_);
     panelHeader_->addControl(panelFacts_);
     connect(start_, &QPushButton::clicked, this, &PlannerView::start);

@@ -98,6 +98,7 @@ void LengthPlot::paintLines(QPainter& painter, const QSizeF& size) const {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const double bottom = size.height() - kLengthBelow;
+    const double middle = std::floor(xOf(static_cast<double>(median_), size.width())) + 0.5;
     if (limit_ > 0) {
         const double x = std::floor(xOf(static_cast<double>(limit_), size.width())) + 0.5;
         QPen pen(t.warn, 1);
@@ -105,21 +106,22 @@ void LengthPlot::paintLines(QPainter& painter, const QSizeF& size) const {
         painter.setPen(pen);
         painter.drawLine(QPointF(x, 4), QPointF(x, bottom));
         const QFont strong = Theme::instance().font(TypeRole::Axis, true);
-        drawText(painter, QRectF(x - 85, 3, 80, 16), Qt::AlignRight | Qt::AlignVCenter, countText(limit_), t.warn,
-                 strong);
+        // Left of its line, unless the median stands there.
+        const bool taken = middle <= x && middle > x - textWidth(countText(limit_), strong) - 10;
+        drawText(painter, QRectF(taken ? x + 5 : x - 85, 3, 80, 16),
+                 (taken ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter, countText(limit_), t.warn, strong);
         if (over_ > 0) {
             drawText(painter, QRectF(x + 6, yOf(static_cast<double>(over_), size.height()) - 18, 40, 16),
                      Qt::AlignVCenter, countText(over_), t.warn, strong);
         }
     }
-    const double x = std::floor(xOf(static_cast<double>(median_), size.width())) + 0.5;
     QPen dots(t.text1, 1);
     dots.setDashPattern({2, 3});
     painter.setPen(dots);
-    painter.drawLine(QPointF(x, 14), QPointF(x, bottom));
+    painter.drawLine(QPointF(middle, 14), QPointF(middle, bottom));
     const QString words = tr("median %1").arg(countText(median_));
-    const bool roomLeft = x - kLengthLeft > textWidth(words, font) + 6;
-    drawText(painter, QRectF(roomLeft ? x - 105 : x + 5, 3, 100, 16),
+    const bool roomLeft = middle - kLengthLeft > textWidth(words, font) + 6;
+    drawText(painter, QRectF(roomLeft ? middle - 105 : middle + 5, 3, 100, 16),
              (roomLeft ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, words, t.text1, font);
 }
 

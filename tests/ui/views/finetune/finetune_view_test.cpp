@@ -280,6 +280,22 @@ private slots:
         }
     }
 
+    /// The page gets its size before it is seen.
+    void lowWindowsFoldLanesOfAPageThatIsOpenedLater() {
+        Shown shown;
+        shown.show({.steps = 5, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        shown.view.showPage(ui::FinetuneView::Form);
+        shown.view.resize(900, 440);
+        shown.view.showPage(ui::FinetuneView::Live);
+        int open = 0;
+        const auto lanes = shown.view.findChildren<ui::SeriesLane*>();
+        QTRY_VERIFY2(
+            (open = static_cast<int>(std::ranges::count(lanes, false, &ui::Lane::collapsed))) == 1,
+            qPrintable(QStringLiteral("%1, height %2").arg(open).arg(shown.view.lossLane()->parentWidget()->height())));
+        QVERIFY(!shown.view.lossLane()->collapsed());
+    }
+
     void hundredThousandSteps() {
         Shown shown;
         shown.show({.steps = 100'000, .evalEvery = 1000, .saveEvery = 1000});
