@@ -42,10 +42,10 @@ base::TimeNs withAir(std::int64_t steps) {
         std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
 }
 
-/// Grows in jumps of about a hundredth. In between the axis stays, and new steps only add columns at its end.
+/// Grows in jumps of about a tenth. In between the axis stays, and new steps only add columns at its end.
 std::int64_t inJumps(std::int64_t steps) {
-    const auto jump = static_cast<std::int64_t>(
-        std::max<std::uint64_t>(1, std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 1))) / 64));
+    const std::uint64_t power = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 1)));
+    const auto jump = static_cast<std::int64_t>(std::max<std::uint64_t>(power / 8, 1));
     return (steps + jump - 1) / jump * jump;
 }
 
@@ -72,6 +72,9 @@ void FinetuneView::onRuns() {
 }
 
 void FinetuneView::refresh() {
+    if (live(shownRun_) && runA() == shownRun_ && pace_.tooSoon()) {
+        return;
+    }
     const sessions::RunInfo* run = runInfo(runA());
     const bool trains = run != nullptr && isTrainingRun(*run);
     const sessions::RunId shown = trains ? run->id : 0;
@@ -211,7 +214,7 @@ void FinetuneView::updateExtent() {
     const std::int64_t last = std::max(training_->lastStep(), training_->totalSteps().value_or(0));
     const std::int64_t steps = last - training_->firstStep() + 1;
     placing_ = true;
-    time_->setExtent({begin, begin + withAir(training_->totalSteps() ? steps : inJumps(steps))});
+    time_->setExtent({begin, begin + withAir(live(shownRun_) && !training_->totalSteps() ? inJumps(steps) : steps)});
     placing_ = false;
 }
 
@@ -226,7 +229,9 @@ void FinetuneView::applyRange() {
     if (ranges_->current() == All) {
         time_->setRange(time_->extent(), false);
     } else {
-        const base::TimeNs end = first * kStepLength + withAir(inJumps(training_->lastStep() - first));
+        const std::int64_t steps = training_->lastStep() - first;
+        const bool grows = live(shownRun_) && ranges_->current() != Last100;
+        const base::TimeNs end = first * kStepLength + withAir(grows ? inJumps(steps) : steps);
         time_->setRange({first * kStepLength, std::min(end, time_->extent().end)}, false);
     }
     placing_ = false;

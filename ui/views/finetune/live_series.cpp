@@ -10,7 +10,9 @@ namespace vitrine::ui {
 void LiveSeries::setRun(sessions::RunId id, double smoothing, TrainingRunPtr run, const PlotFrame& frame,
                         const AxisMap& axis) {
     const TrainingRunPtr before = std::exchange(run_, std::move(run));
-    const bool other = std::exchange(id_, id) != id || std::exchange(smoothing_, smoothing) != smoothing;
+    const bool other = id != id_ || smoothing != smoothing_;
+    id_ = id;
+    smoothing_ = smoothing;
     if (other || before == nullptr || before->empty() || run_->firstStep() != before->firstStep() ||
         run_->lastStep() < before->lastStep()) {
         same_.reset();

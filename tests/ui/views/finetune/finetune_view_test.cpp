@@ -282,18 +282,21 @@ private slots:
 
     /// The page gets its size before it is seen.
     void lowWindowsFoldLanesOfAPageThatIsOpenedLater() {
+        QWidget window; // which, unlike a layout, can be lower than all lanes
+        window.resize(1080, 820);
+        window.show();
         Shown shown;
+        shown.view.setParent(&window);
+        shown.view.show();
         shown.show({.steps = 5, .memory = true});
         QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
         shown.view.showPage(ui::FinetuneView::Form);
         shown.view.resize(900, 440);
         shown.view.showPage(ui::FinetuneView::Live);
-        int open = 0;
-        const auto lanes = shown.view.findChildren<ui::SeriesLane*>();
-        QTRY_VERIFY2(
-            (open = static_cast<int>(std::ranges::count(lanes, false, &ui::Lane::collapsed))) == 1,
-            qPrintable(QStringLiteral("%1, height %2").arg(open).arg(shown.view.lossLane()->parentWidget()->height())));
-        QVERIFY(!shown.view.lossLane()->collapsed());
+        for (const ui::Lane* lane : shown.view.findChildren<ui::SeriesLane*>()) {
+            QTRY_COMPARE(lane->collapsed(), lane != shown.view.lossLane());
+        }
+        QVERIFY(!shown.view.memoryLane()->collapsed());
     }
 
     void hundredThousandSteps() {

@@ -189,6 +189,7 @@ private slots:
         document.open(QString::fromStdString(file->path()));
         const auto knows = [&] { return view.training() != nullptr && view.training()->lastStep() == script.steps; };
         QTRY_VERIFY_WITH_TIMEOUT(knows(), 120'000);
+        const ui::TimeRange range = view.axis()->range();
         double longest = 0, sum = 0;
         int shown = 0;
         constexpr int kMore = 10;
@@ -213,6 +214,7 @@ private slots:
         qInfo("%d steps in the whole view: taking one more %.1f ms, longest turn of the event loop %.1f ms",
               script.steps, sum / kMore, longest);
         QCOMPARE(shown, kMore);
+        QVERIFY(view.axis()->range() == range); // it grows in jumps
     }
 };
 
