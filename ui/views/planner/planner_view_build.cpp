@@ -60,6 +60,16 @@ QVBoxLayout* plainColumn(QWidget* parent) {
     return column;
 }
 
+/// Words of several lines; `inset`: with the air of a part of its own.
+TextLabel* wrappedWords(QWidget* parent, TextColor color, bool inset) {
+    auto* words = new TextLabel({}, TypeRole::Table, color, false, parent);
+    words->setWordWrap(true);
+    if (inset) {
+        words->setContentsMargins(12, 8, 12, 10);
+    }
+    return words;
+}
+
 } // namespace
 
 PlannerView::PlannerView(const ViewServices& context, QWidget* parent)
@@ -286,8 +296,7 @@ void PlannerView::buildInspector() {
     sentence_->setWordWrap(true);
     top->addWidget(mark_);
     top->addWidget(sentence_, 1);
-    reason_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, verdict);
-    reason_->setWordWrap(true);
+    reason_ = wrappedWords(verdict, TextColor::Text2, false);
     auto* buttons = new QHBoxLayout;
     start_ = new QPushButton(icon(QStringLiteral("run"), themeTokens().onAccent), tr("Start this run"), verdict);
     setPrimary(start_);
@@ -295,41 +304,35 @@ void PlannerView::buildInspector() {
     buttons->addWidget(start_);
     buttons->addWidget(copy_);
     buttons->addStretch(1);
-    stops_ = new TextLabel({}, TypeRole::Table, TextColor::Bad, false, verdict);
-    stops_->setWordWrap(true);
+    stops_ = wrappedWords(verdict, TextColor::Bad, false);
     lines->addLayout(top);
     lines->addWidget(reason_);
     lines->addLayout(buttons);
     lines->addWidget(stops_);
-    auto* plan = new QWidget(content);
-    QVBoxLayout* planColumn = plainColumn(plan);
-    facts_ = new FactTable(tr("This plan"), plan);
-    slopes_ = new FactTable(tr("Bytes a token at the peak"), plan);
+    QVBoxLayout* planColumn = plainColumn(new QWidget(content));
+    facts_ = new FactTable(tr("This plan"), content);
+    slopes_ = new FactTable(tr("Bytes a token at the peak"), content);
     facts_->setNumberWidth(210);
     slopes_->setNumberWidth(120);
-    planColumn->addWidget(sectionHead(tr("This plan"), factsSet_, plan));
+    planColumn->addWidget(sectionHead(tr("This plan"), factsSet_, content));
     planColumn->addWidget(facts_);
-    slopesHead_ = sectionHead(tr("Bytes a token at the peak"), slopesLine_, plan);
+    slopesHead_ = sectionHead(tr("Bytes a token at the peak"), slopesLine_, content);
     planColumn->addWidget(slopesHead_);
     planColumn->addWidget(slopes_);
-    auto* other = new QWidget(content);
-    QVBoxLayout* otherColumn = plainColumn(other);
-    changes_ = new ChangeList(other);
-    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, other);
-    note_->setWordWrap(true);
-    note_->setContentsMargins(12, 8, 12, 10);
-    otherColumn->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, other, &changesTitle_));
+    QVBoxLayout* otherColumn = plainColumn(new QWidget(content));
+    changes_ = new ChangeList(content);
+    note_ = wrappedWords(content, TextColor::Text2, true);
+    otherColumn->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, content, &changesTitle_));
     otherColumn->addWidget(changes_);
     otherColumn->addWidget(note_);
-    goalHead_ = sectionHead(tr("For %1 tokens").arg(countText(engine::WhatIfGoal().tokens)), goalFacts_, other);
-    goal_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, other);
-    goal_->setWordWrap(true);
-    goal_->setContentsMargins(12, 8, 12, 10);
+    goalHead_ = sectionHead(tr("For %1 tokens").arg(countText(engine::WhatIfGoal().tokens)), goalFacts_, content);
+    goal_ = wrappedWords(content, TextColor::Text2, true);
     otherColumn->addWidget(goalHead_);
     otherColumn->addWidget(goal_);
-    for (QWidget* part : {verdict, plan, other}) {
-        column->addWidget(part);
-    }
+    QWidget *plan = planColumn->parentWidget(), *other = otherColumn->parentWidget();
+    column->addWidget(verdict);
+    column->addWidget(plan);
+    column->addWidget(other);
     column->addStretch(1);
     panel_->setWidget(content);
     content->hide(); // until there is a plan

@@ -198,7 +198,8 @@ private slots:
         shown.show({.steps = 300, .total = 1000}, sessions::RunStatus::Running);
         QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
         QCOMPARE(shown.view.axis()->range().begin, 0);
-        QVERIFY(shown.view.axis()->range().end > place(300) && shown.view.axis()->range().end < place(330));
+        // The axis of a run that goes on ends up to an eighth behind its newest step, with some air.
+        QVERIFY(shown.view.axis()->range().end > place(300) && shown.view.axis()->range().end < place(350));
         shown.view.ranges()->setCurrent(ui::FinetuneView::Last100);
         QCOMPARE(shown.view.axis()->range().begin, place(200));
         shown.view.ranges()->setCurrent(ui::FinetuneView::All);
