@@ -405,6 +405,8 @@ void LiveLanes::updateMinimap() {
     const TimeRange extent = time_->extent();
     const TrainingRun& training = *run_.training;
     const std::int64_t last = training.totalSteps().value_or(training.lastStep());
+    const QString steps = tr("%1\u2013%2").arg(extent.begin / kStepLength).arg(countText(last));
+    const bool fits = textWidth(steps, Theme::instance().font(TypeRole::Axis)) <= kGutter - 10;
     QString rest;
     if (const auto left = training.rest(); left && run_.live) {
         rest = tr("%1 steps to go, %2").arg(countText(left->steps), longTimeText(left->seconds));
@@ -413,7 +415,7 @@ void LiveLanes::updateMinimap() {
         [this, run = run_.training, extent, rest](QPainter& painter, const QRectF& plot) {
             paintMinimap(painter, plot, *run, series_, extent, rest);
         },
-        tr("%1\u2013%2").arg(extent.begin / kStepLength).arg(countText(last)));
+        fits ? steps : countText(last));
 }
 
 void LiveLanes::updateMarks() {
