@@ -39,9 +39,9 @@ Suffixes suffixesOf(RateClass rateClass) {
                                               Text(".dense")};
     static constexpr std::array kDenseCopies{Text(".dense.copies"), Text(".copies"), Text(".dense"), Text(""),
                                              Text(".packed")};
-    static constexpr std::array<Suffixes, 11> kOfClasses{kAny,        kNarrow,   kWide,   kNarrowFp8, kWideFp8,
-                                                         kNarrowInt8, kWideInt8, kPacked, kDense,     kPackedCopies,
-                                                         kDenseCopies};
+    static constexpr std::array<Suffixes, 11> kOfClasses{kAny,     kNarrow,       kWide,       kNarrowFp8,
+                                                         kWideFp8, kNarrowInt8,   kWideInt8,   kPacked,
+                                                         kDense,   kPackedCopies, kDenseCopies};
     return kOfClasses[static_cast<std::size_t>(rateClass)];
 }
 
