@@ -23,11 +23,17 @@ std::vector<std::int64_t> firstLines(const std::vector<std::int64_t>& lines) {
 } // namespace
 
 FinetuneData::FinetuneData(const Run& run, const ModelSource& source) {
-    PreparedData prepared = prepareData(run, source);
-    packed_ = std::move(prepared.packed);
-    validation_.assign(prepared.heldPacked.sequences.begin(), prepared.heldPacked.sequences.end());
+    PrepareWatch watch;
+    watch.keepTokens = true;
+    PreparedData prepared = prepareData(run, source, watch);
+    packed_ = packRows(prepared.trainingTokens, prepared.packing());
+    if (!prepared.heldTokens.empty()) {
+        const PackingResult held = packRows(prepared.heldTokens, prepared.heldPacking());
+        validation_.assign(held.sequences.begin(), held.sequences.end());
+    }
     validationRows_ = static_cast<std::int64_t>(prepared.held.size());
     leftOut_ = std::move(prepared.leftOut);
+    leftOutCounts_ = prepared.leftOutCounts;
     const bool hasData = !run.spec.text("data").empty();
     const bool hasTokens = !run.spec.text("tokens_file").empty();
     microBatches_ = run.spec.integer("accumulate");
@@ -80,10 +86,7 @@ void FinetuneData::addMetrics(nlohmann::json& metrics) const {
     metrics[result::kCutRows.key] = packed_.cutRows;
     metrics[result::kCutTokens.key] = packed_.cutTokens;
     metrics[result::kCutLines.key] = firstLines(packed_.cutLines);
-    const auto leftOut = [this](LeftOutReason reason) {
-        return std::count_if(leftOut_.begin(), leftOut_.end(),
-                             [reason](const LeftOutRow& row) { return row.reason == reason; });
-    };
+    const auto leftOut = [this](LeftOutReason reason) { return leftOutCounts_[static_cast<std::size_t>(reason)]; };
     metrics[result::kRowsWithoutTargets.key] = packed_.untrainableRows + leftOut(LeftOutReason::NoAnswer);
     metrics[result::kUnreadableRows.key] = leftOut(LeftOutReason::Unreadable);
     metrics[result::kDuplicateRows.key] = leftOut(LeftOutReason::Duplicate);

@@ -256,7 +256,7 @@ void FinetuneView::updateTwin() {
         return;
     }
     if (page() == Data && data_->hasData()) {
-        twinModel()->setTree(lostRowsTable(data_->data()->summary));
+        twinModel()->setTree(rowsTable(*data_->data(), data_->filter()));
         twin()->resizeColumnsToContents();
     } else if (page() != Data && training_ != nullptr) {
         twinModel()->setTree(page() == Step ? step_->table() : trainingStepTable(*training_));

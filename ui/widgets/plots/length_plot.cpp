@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/plots/length_plot.h"
 
+#include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -25,6 +26,77 @@ QString shortLength(std::int64_t tokens) {
 LengthPlot::LengthPlot(const QString& title, QWidget* parent) : ItemPlot(title, parent) {
     setFixedHeight(154);
     setMouseTracking(true);
+    connect(this, &ItemPlot::itemClicked, this, [this](int item) {
+        const LengthBar& bar = bars_[static_cast<std::size_t>(item)];
+        emit rangeChosen(bar.from, bar.to);
+    });
+}
+
+void LengthPlot::setChosen(std::int64_t from, std::int64_t to) {
+    chosenFrom_ = from;
+    chosenTo_ = to;
+    update();
+}
+
+std::size_t LengthPlot::nearestBar(double x) const {
+    std::size_t nearest = 0;
+    double least = -1;
+    for (std::size_t i = 0; i < bars_.size(); ++i) {
+        const QRectF bar = barRect(i, size());
+        const double away = std::max({0.0, bar.left() - x, x - bar.right()});
+        if (least < 0 || away < least) {
+            least = away;
+            nearest = i;
+        }
+    }
+    return nearest;
+}
+
+LengthBar LengthPlot::draggedRange() const {
+    return {bars_[std::min(*dragFrom_, dragTo_)].from, bars_[std::max(*dragFrom_, dragTo_)].to, 0, 0};
+}
+
+void LengthPlot::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || bars_.empty()) {
+        return;
+    }
+    setFocus(Qt::MouseFocusReason);
+    dragFrom_ = dragTo_ = nearestBar(event->position().x());
+    update();
+}
+
+void LengthPlot::mouseMoveEvent(QMouseEvent* event) {
+    ItemPlot::mouseMoveEvent(event);
+    if (dragFrom_) {
+        dragTo_ = nearestBar(event->position().x());
+        update();
+    }
+}
+
+void LengthPlot::mouseReleaseEvent(QMouseEvent* event) {
+    if (!dragFrom_ || event->button() != Qt::LeftButton) {
+        return;
+    }
+    dragTo_ = nearestBar(event->position().x());
+    const LengthBar range = draggedRange();
+    dragFrom_.reset();
+    update();
+    emit rangeChosen(range.from, range.to);
+}
+
+void LengthPlot::paintOver(QPainter& painter) {
+    std::int64_t from = chosenFrom_, to = chosenTo_;
+    if (dragFrom_) {
+        from = draggedRange().from;
+        to = draggedRange().to;
+    }
+    if (to > 0) {
+        const double left = xOf(static_cast<double>(from), width()), right = xOf(static_cast<double>(to), width());
+        QColor band = themeTokens().accent;
+        band.setAlphaF(0.14F);
+        painter.fillRect(QRectF(left, kLengthTop, right - left, height() - kLengthBelow - kLengthTop), band);
+    }
+    ItemPlot::paintOver(painter);
 }
 
 void LengthPlot::setBars(std::vector<LengthBar> bars, std::int64_t limit, std::int64_t over, std::int64_t median) {
@@ -32,6 +104,7 @@ void LengthPlot::setBars(std::vector<LengthBar> bars, std::int64_t limit, std::i
     limit_ = limit;
     over_ = over;
     median_ = median;
+    dragFrom_.reset();
     double low = 0, high = 1, most = 1;
     for (const LengthBar& bar : bars_) {
         low = &bar == &bars_.front() ? std::log2(static_cast<double>(bar.from)) : low;
