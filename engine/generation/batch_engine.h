@@ -138,6 +138,9 @@ public:
     /// survivesOutOfMemory, no OutOfMemory of a step). After an exception the engine serves no more, and the results of
     /// requests that had not ended stay as they are.
     bool step();
+    /// For plans on Meta that are not recorded: step() may go over steps that are like the one that it runs and end
+    /// before `time`, when the next request arrives. Their tokens are not passed to the callback.
+    void jumpUntil(base::TimeNs time) { jumpUntil_ = time; }
 
     /// Sets a callback that is called after each token of a request. The callback must not throw. It may call cancel().
     void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
@@ -166,6 +169,9 @@ public:
 private:
     struct Row;
 
+    bool runStep();
+    std::int64_t stepsToJump() const;
+    void skipSteps(std::int64_t steps);
     void makeMoves(StepSchedule& schedule);
     void moveOut(const PageMove& move, StepSchedule& schedule);
     std::uint64_t bytesOf(const PageMove& move) const;
@@ -228,6 +234,8 @@ private:
     bool pagesMoved_ = false;        ///< pages changed hands since the cache reported them last
     bool idle_ = false;              ///< the last call of step() had nothing to do
     bool finished_ = false;
+    base::TimeNs jumpUntil_ = 0;
+    base::TimeNs lastTook_ = 0; ///< time of the last call of runStep()
 };
 
 } // namespace vitrine::engine

@@ -155,7 +155,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
             work.longestSequence = std::max(work.longestSequence, prompt + item.request.maxNewTokens - 1);
         }
     }
-    if (cut > 0) {
+    if (cut > 0 && !run.sinks.quiet) {
         base::logWarning(
             fmt::format("max_new_tokens: cut for {} of {} requests, to the rest of the model's context of {}", cut,
                         rows.size(), contextLimit(source.config)));
@@ -368,7 +368,9 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         throw;
     }
     addBatchMetrics(metrics, engine);
-    logRefused(engine, rows);
+    if (!run.sinks.quiet) {
+        logRefused(engine, rows);
+    }
     writeAnswers(answers, engine, rows, hasText);
 }
 

@@ -47,7 +47,7 @@ TrainingRowOptions rowOptions(const Run& run, const ModelSource& source) {
 
 std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source) {
     std::vector<TrainingRow> rows;
-    const std::int64_t count = run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
+    const std::int64_t count = arbitraryRowCount(run);
     rows.reserve(static_cast<std::size_t>(std::min(count, kReservedRows)));
     const std::int64_t length = run.spec.integer("prompt_length");
     for (std::int64_t i = 0; i < count; ++i) {
@@ -162,6 +162,10 @@ void pack(PreparedData& data, const Run& run) {
 }
 
 } // namespace
+
+std::int64_t arbitraryRowCount(const Run& run) {
+    return run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
+}
 
 PreparedData prepareData(const Run& run, const ModelSource& source, const PrepareWatch& watch) {
     PreparedData out;

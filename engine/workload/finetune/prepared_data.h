@@ -42,6 +42,9 @@ struct PrepareWatch {
     bool countTemplate = false;                      ///< sets TrainingRow::templateTokens
 };
 
+/// Rows of a run that names no data.
+std::int64_t arbitraryRowCount(const Run& run);
+
 /// Reads and packs what the options name. Rows that cannot be used are left out. Throws BadInput "FILE: what" where no
 /// row is left or no token counts for the loss, Cancelled.
 PreparedData prepareData(const Run& run, const ModelSource& source, const PrepareWatch& watch = {});
