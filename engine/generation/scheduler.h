@@ -148,7 +148,7 @@ public:
     /// How many of the next steps only give each running request one token of its answer: none of them ends a request,
     /// admits one or reads a prompt. Whether pages are needed is not looked at. 0 in mode Static.
     std::int64_t equalSteps() const;
-    /// Goes over so many of these steps, for which no page is needed. REQUIRES that prefixes are not shared.
+    /// Goes over so many of these steps, whose pages the caller has taken. REQUIRES that prefixes are not shared.
     void skipEqual(std::int64_t steps);
     /// The requests in slots.
     std::vector<std::int32_t> runningRequests() const;

@@ -15,8 +15,7 @@ namespace vitrine::engine {
 
 std::int64_t Scheduler::equalSteps() const {
     const std::vector<std::int32_t> requests = runningRequests();
-    const bool admits = !queue_.empty() && static_cast<std::int32_t>(requests.size()) < options_.slots;
-    if (options_.mode != BatchMode::Continuous || admits || requests.empty() ||
+    if (options_.mode != BatchMode::Continuous || requests.empty() ||
         static_cast<std::int64_t>(requests.size()) > options_.tokenBudget) {
         return 0;
     }
@@ -25,7 +24,9 @@ std::int64_t Scheduler::equalSteps() const {
         const Entry& entry = at(request);
         steps = std::min(steps, entry.decodes() ? entry.maxNew - entry.generated - 1 : 0);
     }
-    return std::max<std::int64_t>(steps, 0);
+    // One that there is no room for now gets none from steps that only take pages.
+    const bool comesNext = steps > 0 && !queue_.empty() && freeSlot() >= 0 && admits(at(nextInQueue(1).front()));
+    return comesNext ? 0 : std::max<std::int64_t>(steps, 0);
 }
 
 void Scheduler::skipEqual(std::int64_t steps) {
@@ -34,6 +35,9 @@ void Scheduler::skipEqual(std::int64_t steps) {
         entry.computed += steps;
         entry.generated += steps;
         entry.idle = 0;
+    }
+    for (std::int64_t i = 0; i < steps && freeSlot() >= 0; ++i) {
+        gathers(true);
     }
     steps_ += steps;
 }

@@ -98,19 +98,22 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
 StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
     const StepInputs& stepInputs = step.stepInputs;
     context_.joinStreams();
-    if (const auto price = stepPrices_->of(stepInputs, cache)) {
+    if (auto price = stepPrices_->of(stepInputs, cache)) {
         const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
         context_.memory().step().ensureCapacity(arenaBytes(stepInputs, &cache));
         context_.memory().repeatStep(price->memory);
+        lastStepMemory_ = price->memory;
         context_.passTime(price->seconds);
         context_.joinStreams();
         cache.commit(stepInputs.appends);
+        sampleOnMeta(stepInputs, config_.vocab, price->out.ids);
         return price->out;
     }
     const base::TimeNs begin = context_.clock().now();
     StepOutput out = runOps(step, &cache, false);
     const double seconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
-    stepPrices_->note(stepInputs, cache, {seconds, context_.memory().stepMemory(), out});
+    lastStepMemory_ = context_.memory().stepMemory();
+    stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, out});
     return out;
 }
 

@@ -233,9 +233,7 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     fetch(topIds, out.topIds);
     fetch(topLogprobs, out.topLogprobs);
     if (!context_.can().computesValues) {
-        for (std::size_t row = 0; row < out.ids.size(); ++row) {
-            out.ids[row] = kernels::metaToken(stepInputs_.batch.sampling[row], model_.config().vocab);
-        }
+        sampleOnMeta(stepInputs_, model_.config().vocab, out.ids);
     }
     return out;
 }

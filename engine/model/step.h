@@ -81,6 +81,9 @@ kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs:
 LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
                         const kernels::TensorView& frequencies);
 
+/// The ids that a step samples where nothing is computed.
+void sampleOnMeta(const StepInputs& stepInputs, std::int64_t vocab, std::vector<std::int32_t>& ids);
+
 /// Copies the ids of StepBatch::carried on the device into the step's uploaded inputs.
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs);
 

@@ -174,6 +174,12 @@ LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const 
     return out;
 }
 
+void sampleOnMeta(const StepInputs& stepInputs, std::int64_t vocab, std::vector<std::int32_t>& ids) {
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+        ids[row] = kernels::metaToken(stepInputs.batch.sampling[row], vocab);
+    }
+}
+
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs) {
     for (const CarriedIds& part : stepInputs.batch.carried) {
         context.copy(part.ids, inputs.as<std::int32_t>() + stepInputs.ids.offset + part.token,

@@ -132,8 +132,11 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
         if (row.prompt) {
             item.request = maker.fromText(*row.prompt);
         } else if (row.promptLength > 0) {
+            // A plan holds as much for one token as for another, unless prompts that begin alike share pages.
             item.request = maker.fromTokens(
-                arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
+                meta && !run.spec.flag("share_prefixes")
+                    ? std::vector<std::int32_t>(static_cast<std::size_t>(row.promptLength))
+                    : arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
         } else {
             checkTokenIds({row.tokens}, source.config.vocab, row.place + ": tokens");
             item.request = maker.fromTokens(row.tokens);
@@ -340,7 +343,8 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
-    const BatchOptions batch = batchOptions(run, options, work, source.config);
+    BatchOptions batch = batchOptions(run, options, work, source.config);
+    batch.jumpEqualSteps = !context.can().computesValues;
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = run.spec.text("mode");
     metrics[result::kSlots.key] = batch.scheduler.slots;
