@@ -48,7 +48,7 @@ TrainingRowOptions rowOptions(const Run& run, const ModelSource& source) {
 
 std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source) {
     std::vector<TrainingRow> rows;
-    const std::int64_t count = run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
+    const std::int64_t count = arbitraryRowCount(run);
     rows.reserve(static_cast<std::size_t>(std::min(count, kReservedRows)));
     const std::int64_t length = run.spec.integer("prompt_length");
     for (std::int64_t i = 0; i < count; ++i) {
@@ -233,6 +233,10 @@ TrainingRow PreparedData::row(std::int32_t index) const {
         throw base::BadInput(fmt::format("{}: line {}: it has changed since the file was read", file, facts.line));
     }
     return out;
+}
+
+std::int64_t arbitraryRowCount(const Run& run) {
+    return run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
 }
 
 PreparedData prepareData(const Run& run, const ModelSource& source, const PrepareWatch& watch) {

@@ -56,6 +56,9 @@ struct PrepareWatch {
     bool keepTokens = false;                         ///< of a file of lines; those of other rows are always kept
 };
 
+/// Rows of a run that names no data.
+std::int64_t arbitraryRowCount(const Run& run);
+
 /// Reads and packs what the options name. Rows that cannot be used are left out. Throws BadInput "FILE: what" where no
 /// row is left or no token counts for the loss, Cancelled.
 PreparedData prepareData(const Run& run, const ModelSource& source, const PrepareWatch& watch = {});
