@@ -167,8 +167,7 @@ void BatchEngine::entered(const PendingStep& pending) {
     publish(pending);
 }
 
-bool BatchEngine::step() {
-    model_.context().throwIfStopped();
+bool BatchEngine::runStep() {
     mapPagesOfNextStep();
     StepSchedule schedule = scheduler_->next();
     if (schedule.empty() && underWay() == nullptr) {

@@ -132,8 +132,11 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
         if (row.prompt) {
             item.request = maker.fromText(*row.prompt);
         } else if (row.promptLength > 0) {
+            // A plan holds as much for one token as for another, unless prompts that begin alike share pages.
             item.request = maker.fromTokens(
-                arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
+                meta && !run.spec.flag("share_prefixes")
+                    ? std::vector<std::int32_t>(static_cast<std::size_t>(row.promptLength))
+                    : arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
         } else {
             checkTokenIds({row.tokens}, source.config.vocab, row.place + ": tokens");
             item.request = maker.fromTokens(row.tokens);
@@ -155,7 +158,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
             work.longestSequence = std::max(work.longestSequence, prompt + item.request.maxNewTokens - 1);
         }
     }
-    if (cut > 0) {
+    if (cut > 0 && !run.sinks.quiet) {
         base::logWarning(
             fmt::format("max_new_tokens: cut for {} of {} requests, to the rest of the model's context of {}", cut,
                         rows.size(), contextLimit(source.config)));
@@ -340,7 +343,8 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
-    const BatchOptions batch = batchOptions(run, options, work, source.config);
+    BatchOptions batch = batchOptions(run, options, work, source.config);
+    batch.jumpEqualSteps = !context.can().computesValues;
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = run.spec.text("mode");
     metrics[result::kSlots.key] = batch.scheduler.slots;
@@ -368,7 +372,9 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         throw;
     }
     addBatchMetrics(metrics, engine);
-    logRefused(engine, rows);
+    if (!run.sinks.quiet) {
+        logRefused(engine, rows);
+    }
     writeAnswers(answers, engine, rows, hasText);
 }
 
