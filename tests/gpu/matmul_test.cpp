@@ -83,9 +83,9 @@ TEST(MatmulGpu, PackedAsOnTheCpu) {
     weights.push_back(testing::nf4Weight(random, 130, 192, false));
     weights.push_back(testing::nf4Weight(random, 131, 320, true));
     weights.push_back(testing::mxfp4Weight(random, 129, 96));
-    for (testing::TestWeight& weight : testing::groupedWeights(random, 131, 320)) {
-        weights.push_back(std::move(weight));
-    }
+    weights.push_back(testing::integerWeight(random, 131, 320, {4, 64, DType::F16, true, true}));
+    weights.push_back(testing::integerWeight(random, 131, 320, {8, 32, DType::F16, false, false}));
+    weights.push_back(testing::fp8Weight(random, 131, 320, 128, 128));
     for (const testing::TestWeight& weight : weights) {
         for (const std::int64_t rows : {1, 16, 17, 300}) {
             for (const auto& [type, result] : {std::pair{DType::BF16, DType::BF16},

@@ -2,59 +2,43 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// INT4 codes as BF16 pairs for tensor cores: what Dequantize rounds to BF16, to the last bit.
+// INT4 codes for tensor cores without a single multiplication. A code in the lowest bits of a bf16 is a subnormal,
+// code * 2^-133, and one four bits higher is 16 times that: the step of bf16 is the same up to 2^-125. So two pairs of
+// a word are the word behind a mask. What is multiplied with them, x, is scaled by powers of two instead, so that all
+// products are code * x * kInt4Undo^-1, far from the ends of float32.
 
-#include "device/abi/dtype.h"
 #include "device/lib/types.cuh"
 
 namespace vt {
 
-/// a b + c of two bf16 pairs, each rounded once.
-__device__ __forceinline__ u32 fmaBf16x2(u32 a, u32 b, u32 c) {
+inline constexpr float kInt4Undo = 0x1.0p41F; ///< times sums of products
+
+/// What pairs of x are multiplied by: bf16 twice.
+inline constexpr u32 kInt4LowFactor = 0x6D806D80U;  ///< 2^92, for codes in the lowest bits
+inline constexpr u32 kInt4HighFactor = 0x6B806B80U; ///< 2^88, for codes four bits higher
+
+/// The pair of codes (-n, -n), n up to 15, to sum x: what a zero takes away.
+constexpr __device__ __forceinline__ u32 int4LowMinus(u32 n) {
+    return (0x8000U | n) * 0x00010001U;
+}
+constexpr __device__ __forceinline__ u32 int4HighMinus(u32 n) {
+    return (0x8000U | n << 4) * 0x00010001U;
+}
+
+/// a b of two bf16 pairs.
+__device__ __forceinline__ u32 scaleBf16x2(u32 a, u32 b) {
     u32 out;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(c));
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(0x80008000U)); // - 0 keeps a zero's sign
     return out;
 }
 
-/// The scale and the zero of a group, ready for unpackInt4. Scales of BF16 multiply pairs; others, which have more bits,
-/// multiply floats.
-template <int kScaleType> struct Int4Group;
-
-template <> struct Int4Group<VT_BF16> {
-    u32 scale;  ///< twice
-    u32 offset; ///< -(128 + zero), twice
-
-    using Stored = u16; ///< of a scale
-    __device__ __forceinline__ Int4Group(Stored stored, u32 zero)
-        : scale(stored * 0x00010001U), offset((0xC300U + zero) * 0x00010001U) {} // the zero is 128 + zero's mantissa
-    /// Values (128 + code) of a pair.
-    __device__ __forceinline__ u32 apply(u32 pair) const {
-        return fmaBf16x2(fmaBf16x2(pair, 0x3F803F80U, offset), scale, 0x80008000U); // - 0 keeps the sign of a zero
-    }
-};
-
-template <int kScaleType> struct Int4Group {
-    float scale;
-    float offset; ///< -(128 + zero)
-
-    using Stored = StorageOf<kScaleType>;
-    __device__ __forceinline__ Int4Group(Stored stored, u32 zero)
-        : scale(toFloat(stored)), offset(-128.0F - static_cast<float>(zero)) {}
-    __device__ __forceinline__ u32 apply(u32 pair) const {
-        const float low = (__uint_as_float(pair << 16) + offset) * scale;
-        const float high = (__uint_as_float(pair & 0xFFFF0000U) + offset) * scale;
-        return packBf16(low, high);
-    }
-};
-
-/// A word of 8 codes (code i in bits 4 i ..) to four pairs: out[i] holds codes i (low half) and i + 4.
-template <int kScaleType>
-__device__ __forceinline__ void unpackInt4(u32 word, const Int4Group<kScaleType>& group, u32 (&out)[4]) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const u32 pair = (word >> (4 * i) & 0x000F000FU) | 0x43004300U; // the code is the mantissa of 128 + code
-        out[i] = group.apply(pair);
-    }
+/// A word of 8 codes (code i in bits 4 i ..) to pairs (0, 4), (1, 5), (2, 6), (3, 7): low, high, low, high.
+__device__ __forceinline__ void splitInt4(u32 word, u32 (&pairs)[4]) {
+    const u32 upper = word >> 8;
+    pairs[0] = word & 0x000F000FU;
+    pairs[1] = word & 0x00F000F0U;
+    pairs[2] = upper & 0x000F000FU;
+    pairs[3] = upper & 0x00F000F0U;
 }
 
 } // namespace vt

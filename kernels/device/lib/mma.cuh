@@ -77,6 +77,14 @@ template <> __device__ __forceinline__ void mma16816<f16>(float (&c)[4], const u
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/// d = a b + c.
+__device__ __forceinline__ void mmaOnto(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1, const float (&c)[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%10, %11, %12, %13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
 /// c = a b.
 template <class T> __device__ __forceinline__ void mmaFirst(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
 template <> __device__ __forceinline__ void mmaFirst<bf16>(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {

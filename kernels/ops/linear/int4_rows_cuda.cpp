@@ -12,17 +12,22 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// How a launch divides its work.
+/// How a launch divides its work. Two blocks of few rows share a multiprocessor, so that one loads while the other
+/// ends; sums of more rows take the registers of both.
 struct Int4Launch {
     std::int64_t tiles = 1;    ///< of 8 rows, at a time
-    std::int64_t rowTiles = 4; ///< of 16 outputs, in a block
-    std::int64_t warps = 16;
+    std::int64_t rowTiles = 2; ///< of 16 outputs, in a block
+    std::int64_t warps = 8;
+    std::int64_t blocks = 2; ///< of a multiprocessor
 
     /// `rows` of one matrix, `outputs` of all matrices that work at once. Blocks that are too tall leave
-    /// multiprocessors without work; sums of many rows take the registers of half the warps.
-    Int4Launch(std::int64_t rows, std::int64_t outputs, int multiprocessors) {
-        tiles = rows <= 8 ? 1 : rows <= 16 ? 2 : 4;
-        warps = tiles == 1 ? 16 : 8;
+    /// multiprocessors without work.
+    Int4Launch(const WeightView& weight, std::int64_t rows, std::int64_t outputs, int multiprocessors) {
+        if (rows > 8) {
+            tiles = rows > 16 ? 4 : 2;
+            rowTiles = rows > 16 || weight.group < 128 || !weight.zeros.empty() ? 2 : 4; // what the registers hold
+            blocks = 1;
+        }
         while (rowTiles > 1 && outputs / (16 * rowTiles) < multiprocessors * 3 / 4) {
             rowTiles /= 2;
         }
@@ -68,11 +73,13 @@ bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
         return false;
     }
     const abi::Int4RowsParams params = int4Parameters(product);
-    const Int4Launch launch(product.rows, weight.outFeatures() * std::min(product.tileBound, weight.experts()),
+    const Int4Launch launch(weight, product.rows, weight.outFeatures() * std::min(product.tileBound, weight.experts()),
                             context.device().multiprocessors);
-    const std::array<KernelVariable, 15> variables{{{"tiles", launch.tiles},
+    const std::array<KernelVariable, 17> variables{{{"tiles", launch.tiles},
                                                     {"row_tiles", launch.rowTiles},
                                                     {"warps", launch.warps},
+                                                    {"blocks", launch.blocks},
+                                                    {"whole", weight.inFeatures() % 128 == 0 ? 1 : 0},
                                                     {"group", weight.group},
                                                     {"zeros", weight.zeros.empty() ? 0 : 1},
                                                     {"scale_dtype", dtypeNumber(weight.scales)},

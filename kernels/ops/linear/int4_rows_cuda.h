@@ -13,8 +13,8 @@ namespace vitrine::kernels {
 /// Rows from which on a single weight is better expanded to BF16 and multiplied by cuBLASLt.
 inline constexpr std::int64_t kMaxInt4Rows = 64;
 
-/// Rows of x times a matrix, or, with `tileCount`, rows of pairs times the matrices of experts (device/abi/expert_sort.h
-/// says what the three tensors hold).
+/// Rows of x times a matrix, or, with `tileCount`, rows of pairs times the matrices of experts
+/// (device/abi/expert_sort.h says what the three tensors hold).
 struct Int4Product {
     TensorView x;
     WeightView weight;

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// INT4 products that stream the weight as it is stored: rows on both sides of every size of tile, groups of every kind,
+// axes that end within a chunk, and experts.
+
+#include "kernels/ops/experts/moe.h"
+#include "kernels/ops/linear/matmul.h"
+#include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/ops/linear/weight_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::IntegerForm;
+using testing::TestTensor;
+using testing::TestWeight;
+
+std::vector<TestWeight> streamedWeights(std::mt19937& random, std::int64_t out, std::int64_t in) {
+    std::vector<TestWeight> weights;
+    weights.push_back(testing::integerWeight(random, out, in, {4, 32, DType::BF16, false, false}));
+    weights.push_back(testing::integerWeight(random, out, in, {4, 64, DType::F16, true, false}));
+    weights.push_back(testing::integerWeight(random, out, in, {4, 128, DType::BF16, true, false}));
+    weights.push_back(testing::integerWeight(random, out, in, {4, in, DType::F32, false, false}));
+    return weights;
+}
+
+TEST(Int4RowsGpu, AsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(21);
+    for (const auto& [out, in] : {std::pair{300, 512}, {1000, 2880}}) {
+        for (const TestWeight& weight : streamedWeights(random, out, in)) {
+            for (const std::int64_t rows : {1, 7, 9, 33, 65}) {
+                SCOPED_TRACE(::testing::Message()
+                             << rows << " rows, " << out << " by " << in << ", group " << weight.view.group);
+                TestTensor x(DType::BF16, Shape{rows, in}, in + 8);
+                TestTensor bias(DType::BF16, Shape{out}), result(DType::BF16, Shape{rows, out}, out + 3);
+                x.fillNormal(random);
+                bias.fillNormal(random);
+                result.fillNormal(random);
+                const auto make = [&](auto&& at) {
+                    Matmul op;
+                    op.x = at(x);
+                    op.weight = testing::viewAt(weight, at);
+                    op.bias = at(bias);
+                    op.out = at(result);
+                    op.residual = op.out;
+                    return op;
+                };
+                testing::expectSameOnGpu(*testing::gpu(), make, {&result}, 1e-2);
+            }
+        }
+    }
+}
+
+/// A stack of experts over the rows of one matrix.
+WeightView stackOf(WeightView view, std::int64_t experts) {
+    const auto split = [&](TensorView& field) {
+        if (!field.empty()) {
+            field.shape = Shape{experts, field.shape[0] / experts, field.shape[1]};
+        }
+    };
+    split(view.data);
+    split(view.scales);
+    split(view.zeros);
+    view.shape = Shape{experts, view.shape[0] / experts, view.shape[1]};
+    return view;
+}
+
+TEST(Int4RowsGpu, ExpertsAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(22);
+    constexpr std::int64_t kExperts = 6, kChosen = 3, kOut = 272;
+    for (const std::int64_t in : {256, 352}) {
+        for (const IntegerForm& form :
+             {IntegerForm{4, 32, DType::BF16, false, false}, IntegerForm{4, 128, DType::F16, true, false}}) {
+            const TestWeight weight = testing::integerWeight(random, kExperts * kOut, in, form);
+            for (const std::int64_t tokens : {1, 5, 12, 300}) {
+                for (const bool perToken : {true, false}) {
+                    SCOPED_TRACE(::testing::Message() << tokens << " tokens, in " << in << ", group "
+                                                      << weight.view.group << ", per token " << perToken);
+                    TestTensor x(DType::BF16, Shape{perToken ? tokens : tokens * kChosen, in});
+                    TestTensor ids(DType::I32, Shape{tokens, kChosen});
+                    TestTensor bias(DType::BF16, Shape{kExperts, kOut});
+                    TestTensor out(DType::BF16, Shape{tokens * kChosen, kOut});
+                    x.fillNormal(random);
+                    bias.fillNormal(random);
+                    std::vector<std::int32_t> chosen;
+                    for (std::int64_t i = 0; i < tokens; ++i) {
+                        const auto first = static_cast<std::int32_t>(random() % kExperts);
+                        for (std::int32_t k = 0; k < kChosen; ++k) {
+                            chosen.push_back((first + k * 2) % kExperts);
+                        }
+                    }
+                    ids.fillInts(chosen);
+                    const auto make = [&](auto&& at) {
+                        ExpertMatmul op;
+                        op.x = at(x);
+                        op.xPerToken = perToken;
+                        op.ids = at(ids);
+                        op.weight = stackOf(testing::viewAt(weight, at), kExperts);
+                        op.bias = at(bias);
+                        op.out = at(out);
+                        return op;
+                    };
+                    testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 1e-2);
+                }
+            }
+        }
+    }
+}
+
+} // namespace
+} // namespace vitrine::kernels
