@@ -78,6 +78,10 @@ std::optional<Quantization> conversionTarget(std::string_view name, std::optiona
     return out;
 }
 
+bool canCalibrate(const std::optional<Quantization>& target) {
+    return target && (target->packing.format == WeightFormat::Int4 || target->packing.format == WeightFormat::Int8);
+}
+
 std::string_view formatName(WeightFormat format) {
     return format == WeightFormat::Dense ? "dense" : kernels::packedFormat(format).name;
 }

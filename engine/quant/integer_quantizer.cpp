@@ -83,29 +83,31 @@ std::uint8_t integerCode(const IntegerRules& rules, const IntegerGroup& group, f
     return static_cast<std::uint8_t>(std::rint(std::clamp(moved, -middle, middle - 1)) + middle);
 }
 
-void quantizeIntegers(const IntegerRules& rules, std::int64_t in, std::span<const float> values,
-                      std::span<std::uint8_t> codes, std::span<float> scales, std::span<std::uint8_t> zeros) {
+std::vector<std::uint8_t> packedCodes(int bits, std::span<const std::uint8_t> codes) {
+    if (bits == 8) {
+        return {codes.begin(), codes.end()};
+    }
+    std::vector<std::uint8_t> packed(codes.size() / 2);
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+        packed[i] = static_cast<std::uint8_t>(codes[2 * i] | codes[2 * i + 1] << 4);
+    }
+    return packed;
+}
+
+void quantizeIntegers(const IntegerRules& rules, std::span<const float> values, std::span<std::uint8_t> codes,
+                      std::span<IntegerGroup> groups) {
     const auto size = static_cast<std::size_t>(rules.group);
-    const std::size_t groups = values.size() / size;
-    const std::size_t perByte = rules.bits == 4 ? 2 : 1;
-    if (in % rules.group != 0 || values.size() % static_cast<std::size_t>(in) != 0 || in % 2 != 0 ||
-        codes.size() * perByte != values.size() || scales.size() != groups || zeros.size() != groups) {
+    if (values.size() != groups.size() * size || codes.size() != values.size()) {
         throw base::Internal("quantizeIntegers: sizes do not belong together");
     }
-    std::ranges::fill(codes, std::uint8_t{0});
     std::vector<float> rounded(size);
-    for (std::size_t g = 0; g < groups; ++g) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
         const std::size_t first = g * size;
         std::ranges::transform(values.subspan(first, size), rounded.begin(),
                                [&](float value) { return roundTo(rules.dtype, value); });
-        const IntegerGroup group = integerGroup(rules, rounded);
-        scales[g] = group.scale;
-        zeros[g] = group.zero;
-        for (std::size_t i = 0; i < size; ++i) {
-            const std::size_t at = first + i;
-            const unsigned code = integerCode(rules, group, rounded[i]);
-            codes[at / perByte] |= static_cast<std::uint8_t>(code << (at % perByte * 4));
-        }
+        groups[g] = integerGroup(rules, rounded);
+        std::ranges::transform(rounded, codes.subspan(first, size).begin(),
+                               [&](float value) { return integerCode(rules, groups[g], value); });
     }
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "kernels/core/dtype.h"
 
@@ -35,13 +36,16 @@ struct IntegerGroup {
 };
 IntegerGroup integerGroup(const IntegerRules& rules, std::span<const float> values);
 
+/// Unsigned codes, a byte each, as kernels read them: of 4 bits two in a byte with the low nibble first. REQUIRES
+/// rows of an even number of codes.
+std::vector<std::uint8_t> packedCodes(int bits, std::span<const std::uint8_t> codes);
+
 /// The unsigned code of a value that is in the type of the weight.
 std::uint8_t integerCode(const IntegerRules& rules, const IntegerGroup& group, float value);
 
-/// Quantizes rows of `in` values, which are rounded to the type of the weight first. `codes` (rows, in * bits / 8) are
-/// as kernels read them (kernels/formats/integer_format.h); `scales` and `zeros` are (rows, in / group). REQUIRES `in`
-/// a multiple of the group, and even. Throws as integerGroup() does.
-void quantizeIntegers(const IntegerRules& rules, std::int64_t in, std::span<const float> values,
-                      std::span<std::uint8_t> codes, std::span<float> scales, std::span<std::uint8_t> zeros);
+/// Quantizes groups of values, which are rounded to the type of the weight first. `codes` has a byte for each value.
+/// REQUIRES whole groups. Throws as integerGroup() does.
+void quantizeIntegers(const IntegerRules& rules, std::span<const float> values, std::span<std::uint8_t> codes,
+                      std::span<IntegerGroup> groups);
 
 } // namespace vitrine::engine

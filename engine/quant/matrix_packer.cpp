@@ -40,24 +40,15 @@ std::vector<std::uint8_t> bytesOfScales(DType dtype, const std::vector<float>& s
 
 PackedValues packIntegers(const WeightPacking& packing, const MatrixSize& size, bool symmetric, DType dtype,
                           std::span<const float> values, base::ThreadPool& pool) {
-    const IntegerRules rules{packing.format == WeightFormat::Int8 ? 8 : 4, groupOf(packing, size.in), symmetric, dtype};
-    const std::int64_t groups = size.in / rules.group;
-    const std::int64_t rowBytes = size.in * rules.bits / 8;
-    PackedValues packed;
-    packed.data.resize(static_cast<std::size_t>(size.out * rowBytes));
-    packed.zeros.resize(static_cast<std::size_t>(size.out * groups));
-    std::vector<float> scales(packed.zeros.size());
+    const IntegerRules rules = integerRules(packing, size, symmetric, dtype);
+    const std::int64_t perRow = size.in / rules.group;
+    std::vector<std::uint8_t> codes(values.size());
+    std::vector<IntegerGroup> groups(static_cast<std::size_t>(size.out * perRow));
     forRows(pool, size, [&](std::int64_t begin, std::int64_t end) {
-        quantizeIntegers(
-            rules, size.in, rowsOf(values, size.in, begin, end), rowsOf(std::span(packed.data), rowBytes, begin, end),
-            rowsOf(std::span(scales), groups, begin, end), rowsOf(std::span(packed.zeros), groups, begin, end));
+        quantizeIntegers(rules, rowsOf(values, size.in, begin, end), rowsOf(std::span(codes), size.in, begin, end),
+                         rowsOf(std::span(groups), perRow, begin, end));
     });
-    if (!packing.zeros) {
-        packed.zeros.clear();
-    }
-    packed.scaleType = scaleTypeOf(packing, dtype);
-    packed.scales = bytesOfScales(packed.scaleType, scales);
-    return packed;
+    return packedIntegers(packing, rules, codes, groups);
 }
 
 PackedValues packFp8(const WeightPacking& packing, const MatrixSize& size, std::span<const float> values,
@@ -122,6 +113,27 @@ PackedValues packMatrix(const WeightPacking& packing, const MatrixSize& size, bo
     default:
         return packBlocks(packing.format, size, values, pool);
     }
+}
+
+IntegerRules integerRules(const WeightPacking& packing, const MatrixSize& size, bool symmetric, DType dtype) {
+    return {packing.format == WeightFormat::Int8 ? 8 : 4, groupOf(packing, size.in), symmetric, dtype};
+}
+
+PackedValues packedIntegers(const WeightPacking& packing, const IntegerRules& rules,
+                            std::span<const std::uint8_t> codes, std::span<const IntegerGroup> groups) {
+    PackedValues packed;
+    packed.data = packedCodes(rules.bits, codes);
+    std::vector<float> scales;
+    scales.reserve(groups.size());
+    for (const IntegerGroup& group : groups) {
+        scales.push_back(group.scale);
+        if (packing.zeros) {
+            packed.zeros.push_back(group.zero);
+        }
+    }
+    packed.scaleType = scaleTypeOf(packing, rules.dtype);
+    packed.scales = bytesOfScales(packed.scaleType, scales);
+    return packed;
 }
 
 DType scaleTypeOf(const WeightPacking& packing, DType dtype) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/thread_pool.h"
+#include "engine/quant/integer_quantizer.h"
 #include "engine/quant/packing.h"
 #include "engine/quant/rounding_error.h"
 #include "engine/quant/value_packer.h"
@@ -29,6 +30,11 @@ struct MatrixSize {
 /// the format cannot hold.
 PackedValues packMatrix(const WeightPacking& packing, const MatrixSize& size, bool symmetric, kernels::DType dtype,
                         std::span<const float> values, base::ThreadPool& pool);
+
+/// How a matrix is rounded to integers, and its packed values from the codes, a byte each, and the groups of its rows.
+IntegerRules integerRules(const WeightPacking& packing, const MatrixSize& size, bool symmetric, kernels::DType dtype);
+PackedValues packedIntegers(const WeightPacking& packing, const IntegerRules& rules,
+                            std::span<const std::uint8_t> codes, std::span<const IntegerGroup> groups);
 
 /// The type of the scales that packMatrix() makes of a weight of type `dtype`.
 kernels::DType scaleTypeOf(const WeightPacking& packing, kernels::DType dtype);

@@ -3,6 +3,7 @@
 
 // The workload convert: a model in another format, with the error that each weight has in it.
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <map>
@@ -12,7 +13,9 @@
 #include "base/units.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/common/row_options.h"
 #include "engine/workload/common/run_setup.h"
+#include "engine/workload/convert/calibration.h"
 #include "engine/workload/convert/model_converter.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
@@ -26,7 +29,7 @@ using Json = nlohmann::json;
 
 constexpr std::array<ResultSet, 4> kConvertResults = {result::kRunSet, result::kRateSet, result::kFileSet,
                                                       result::kConversionSet};
-constexpr std::array<std::string_view, 1> kConvertSharedKeys = {"output"};
+constexpr std::array<std::string_view, 3> kConvertSharedKeys = {"output", "chat_format", "date"};
 constexpr std::array<WorkloadOutput, 1> kConvertOutputs{{{"output"}}};
 
 constexpr std::array kConvertOptions = {
@@ -37,6 +40,11 @@ constexpr std::array kConvertOptions = {
                "Integers without zeros of their own for each group; unset: false for awq, else true"},
     OptionSpec{"ignore", OptionType::TextList, "", "", 0, 0, "", "", "Conversion",
                "Modules that stay dense: a name, the beginning or end of one, or re:PATTERN"},
+    OptionSpec{"calibrate", OptionType::Path, "", "", 0, 0, "", "", "Conversion",
+               "JSON Lines as finetune reads them: integers are rounded so that the model's products with these texts "
+               "change least (error-compensated)"},
+    OptionSpec{"calibrate_rows", OptionType::Integer, "128", "", 1, 65536, "", "", "Conversion",
+               "Rows of calibrate that are read, each up to 2,048 tokens"},
 };
 
 /// Files are read and written in host memory.
@@ -59,7 +67,10 @@ void checkConvert(const Experiment& experiment, const std::string& name) {
         failOption(name, "group_size", fmt::format("must be a multiple of 8, or -1, and it is {}", *group));
     }
     try {
-        targetOf(experiment);
+        const std::optional<Quantization> target = targetOf(experiment);
+        if (experiment.has("calibrate") && !canCalibrate(target)) {
+            throw base::BadInput("calibrate: only integers are calibrated; choose int4 or int8, or leave it out");
+        }
     } catch (const base::BadInput& error) {
         throw base::BadInput(fmt::format("{}: {}", name, error.message()));
     }
@@ -128,6 +139,35 @@ Json rolesJson(const std::vector<ConvertedWeight>& weights) {
     }
     return rows;
 }
+
+/// The documents of the option calibrate.
+std::vector<std::vector<std::int32_t>> calibrationDocuments(const Run& run, const ModelSource& source) {
+    constexpr std::size_t kLongest = 2048;
+    TrainingRowOptions options = rowOptions(run, source);
+    options.mostRows = run.spec.integer("calibrate_rows");
+    std::vector<std::vector<std::int32_t>> documents;
+    const auto take = [&](TrainingRow row) {
+        row.tokens.resize(std::min(row.tokens.size(), kLongest));
+        if (!row.tokens.empty()) {
+            documents.push_back(std::move(row.tokens));
+        }
+    };
+    forTrainingRows(run.spec.text("calibrate"), options, run.stop, run.sinks.progress, take);
+    if (documents.empty()) {
+        throw base::BadInput(run.spec.text("calibrate") + ": holds no row; write one JSON object on each line");
+    }
+    return documents;
+}
+
+/// The model and what it read, when the experiment names texts.
+struct CalibratedModel {
+    CalibratedModel(const Run& run, const ModelSource& source, kernels::Context& context)
+        : model(context, source, modelOptions(run, context, "quantized"), run.sinks.progress),
+          calibration(model, calibrationDocuments(run, source)) {}
+
+    Model model;
+    Calibration calibration;
+};
 
 void runConvert(const Run& run) {
     const ModelSource source = openSource(run);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/model/weight_packing.h"
+#include "engine/quant/compensated_rounding.h"
 #include "engine/training/host_floats.h"
 #include "engine/workload/convert/conversion_plan.h"
 #include "engine/workload/convert/weight_reader.h"
@@ -62,8 +63,8 @@ public:
     ModelConverter(const ModelSource& source, const ConversionRules& rules, base::ThreadPool& pool,
                    base::ProgressSink* progress, base::StopToken stop)
         : source_(source), plan_(planConversion(source, rules)),
-          symmetric_(rules.quantization && rules.quantization->symmetric), pool_(pool), progress_(progress),
-          stop_(std::move(stop)), reader_(source, pool) {
+          symmetric_(rules.quantization && rules.quantization->symmetric), factorOf_(rules.factorOf), pool_(pool),
+          progress_(progress), stop_(std::move(stop)), reader_(source, pool) {
         for (const PackableWeight& weight : packableWeights(plan_.config)) {
             weights_[weight.name] = weight;
         }
@@ -211,9 +212,12 @@ private:
         }
     }
 
-    PackedValues packedMatrix(const TensorSpec& spec, const MatrixSize& size, std::span<const float> values) {
+    PackedValues packedMatrix(const TensorSpec& spec, const MatrixSize& size, const std::vector<float>& values) {
         try {
-            return packMatrix(spec.packing, size, symmetric_, reader_.typeOf(spec.weight), values, pool_);
+            const DType dtype = reader_.typeOf(spec.weight);
+            const std::vector<float>* factor = factorOf_ ? factorOf_(spec.layer, spec.weight) : nullptr;
+            return factor == nullptr ? packMatrix(spec.packing, size, symmetric_, dtype, values, pool_)
+                                     : packCompensated(spec.packing, size, symmetric_, dtype, values, *factor, pool_);
         } catch (const base::BadInput& error) {
             throw base::BadInput(fmt::format("{}: {}: {}", source_.name, spec.weight, error.message()));
         }
@@ -286,6 +290,7 @@ private:
     const ModelSource& source_;
     ConversionPlan plan_;
     bool symmetric_;
+    decltype(ConversionRules::factorOf) factorOf_;
     base::ThreadPool& pool_;
     base::ProgressSink* progress_;
     base::StopToken stop_;

@@ -5,6 +5,7 @@
 // Writes a model with its weights in another format, and says what that costs in accuracy.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ namespace vitrine::engine {
 struct ConversionRules {
     std::optional<Quantization> quantization; ///< nothing: all weights become dense BF16
     std::vector<std::string> ignored;         ///< modules that stay dense (module_pattern.h)
+    /// The factor of the inputs of a weight of a layer (compensated_rounding.h), null where there were none. Asked in
+    /// the order of the layers. Null: weights are rounded to the nearest.
+    std::function<const std::vector<float>*(std::int32_t layer, const std::string& weight)> factorOf;
 };
 
 /// What became of one weight that may be packed.

@@ -279,6 +279,43 @@ TEST_F(Convert, AFormatThatTheFamilyHasNoLayoutForIsRefused) {
     }
 }
 
+TEST_F(Convert, CalibratedWeightsChangeTheModelLess) {
+    for (const char* family : {"llama", "qwen3-moe"}) {
+        SCOPED_TRACE(family);
+        const std::string model = randomModel(family);
+        std::ofstream texts(path("texts.jsonl"));
+        for (int row = 0; row < 24; ++row) {
+            Json tokens = {5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17};
+            for (int i = 0; i < 20; ++i) {
+                tokens.push_back((row * 37 + i * i * 11) % 512);
+            }
+            texts << Json{{"tokens", tokens}} << "\n";
+        }
+        texts.close();
+        const auto distance = [&](const Json& more, const char* name) {
+            Json spec = {{"workload", "convert"}, {"model", model},     {"to", "int4"},
+                         {"group_size", 32},      {"symmetric", false}, {"output", path(std::string(family) + name)}};
+            spec.update(more);
+            runOf(spec);
+            const std::vector<float> before = logitsOf(model);
+            const std::vector<float> after = logitsOf(path(std::string(family) + name));
+            double sum = 0;
+            for (std::size_t i = 0; i < before.size(); ++i) {
+                sum += std::pow(double{before[i]} - after[i], 2);
+            }
+            return sum;
+        };
+        const double nearest = distance(Json::object(), "nearest");
+        EXPECT_LT(distance({{"calibrate", path("texts.jsonl")}}, "calibrated"), nearest * 0.9);
+    }
+    EXPECT_THROW(runOf({{"workload", "convert"},
+                        {"model", randomModel("llama")},
+                        {"to", "fp8"},
+                        {"calibrate", path("texts.jsonl")},
+                        {"output", path("out")}}),
+                 base::BadInput);
+}
+
 /// Stops when the weight is reached.
 class StopAt final : public base::ProgressSink {
 public:
