@@ -96,6 +96,14 @@ PackedValues packBlocks(WeightFormat format, const MatrixSize& size, std::span<c
     return packer.finish();
 }
 
+/// The type of a tensor in memory. BF16 stands for any type of scales.
+DType typeInMemory(const StoredTensor& tensor, DType scaleType) {
+    if (tensor.memoryType != DType::None) {
+        return tensor.memoryType;
+    }
+    return tensor.dtype == DType::BF16 ? scaleType : tensor.dtype;
+}
+
 std::uint8_t* bytesAt(const std::vector<std::uint8_t>& bytes) {
     return const_cast<std::uint8_t*>(bytes.data()); // views are written through by nobody here
 }
@@ -168,7 +176,7 @@ kernels::WeightView viewOf(const WeightPacking& packing, const MatrixSize& size,
         kernels::TensorView& field = view.field(tensor.field);
         field.data = bytesAt(bytes);
         field.shape = tensor.memoryShape;
-        field.dtype = tensor.memoryType == DType::None ? packed.scaleType : tensor.memoryType;
+        field.dtype = typeInMemory(tensor, packed.scaleType);
     }
     return view;
 }

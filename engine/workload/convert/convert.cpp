@@ -174,9 +174,16 @@ void runConvert(const Run& run) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);
     const base::TimeNs begin = context->clock().now();
+    ConversionRules rules{targetOf(run.spec), run.spec.texts("ignore"), nullptr};
+    std::unique_ptr<CalibratedModel> calibrated;
+    if (run.spec.has("calibrate")) {
+        calibrated = std::make_unique<CalibratedModel>(run, source, *context);
+        rules.factorOf = [&](std::int32_t layer, const std::string& weight) {
+            return calibrated->calibration.factorOf(layer, weight);
+        };
+    }
     const ConvertedModel model =
-        convertModel(source, {targetOf(run.spec), run.spec.texts("ignore")}, run.spec.text("output"),
-                     context->hostPool(), run.sinks.progress, run.stop);
+        convertModel(source, rules, run.spec.text("output"), context->hostPool(), run.sinks.progress, run.stop);
     const double seconds = static_cast<double>(context->clock().now() - begin) * 1e-9;
     Json tensors = Json::array();
     for (const ConvertedWeight& weight : model.weights) {

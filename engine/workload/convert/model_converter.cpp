@@ -110,7 +110,7 @@ private:
         for (TensorSpec& spec : specs) {
             if (!spec.packed()) {
                 spec.dtype = typeAfter(spec.name);
-            } else if (spec.stored.memoryType == DType::None) {
+            } else if (spec.dtype == DType::BF16) { // which stands for any type of scales
                 spec.dtype = scaleType(spec.packing, spec.weight);
             }
         }
