@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/checkpoint/model_config.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/matrix_packer.h"
 #include "engine/quant/storage_scheme.h"
@@ -76,6 +77,7 @@ ConversionPlan planConversion(const ModelSource& source, const ConversionRules& 
     }
     quantization.ignored = std::move(kept);
     config["quantization_config"] = quantizationConfig(quantization);
+    parseModelConfig(config, source.name); // throws for a format that the family is not read in
     plan.configText = config.dump(2) + "\n";
     return plan;
 }

@@ -108,7 +108,7 @@ std::vector<float> byColumns(const WeightPacking& packing, const IntegerRules& r
 
 TEST(CompensatedRounding, IsTheMethodAndBeatsTheNearest) {
     std::mt19937 random = seeded();
-    const MatrixSize size{37, 320}; // more than two blocks of columns, rows that do not fill a task
+    const MatrixSize size{40, 320}; // more than two blocks of columns, rows that do not fill a task
     const std::vector<float> inputs = dependentRows(random, 500, size.in);
     const std::vector<float> values = normalMatrix(random, size);
     base::ThreadPool pool(3);
