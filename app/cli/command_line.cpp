@@ -87,6 +87,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addServe(app, line);
     addLoad(app, line);
     addSynthesize(app, line);
+    addConvert(app, line);
     addPlan(app, line);
     addBench(app, line);
     addSession(app, line);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
+#include "engine/checkpoint/shards.h"
 #include "engine/quant/storage_scheme.h"
 
 namespace vitrine::engine {
@@ -29,44 +30,6 @@ bool endsWith(std::string_view text, std::string_view end) {
 
 float inverseRoot(std::int64_t fanIn) {
     return 1 / std::sqrt(static_cast<float>(fanIn));
-}
-
-struct Shard {
-    std::string file;
-    std::vector<TensorSpec> tensors;
-    std::uint32_t firstStream = 0;
-    std::uint64_t bytes = 0;
-};
-
-std::vector<Shard> planShards(std::vector<TensorSpec> specs, std::uint64_t shardBytes) {
-    std::vector<Shard> shards(1);
-    std::uint32_t stream = 0;
-    for (TensorSpec& spec : specs) {
-        const std::uint64_t bytes = bytesOf(spec);
-        if (!shards.back().tensors.empty() && shards.back().bytes + bytes > shardBytes) {
-            shards.emplace_back().firstStream = stream;
-        }
-        shards.back().tensors.push_back(std::move(spec));
-        shards.back().bytes += bytes;
-        ++stream;
-    }
-    for (std::size_t i = 0; i < shards.size(); ++i) {
-        shards[i].file = shards.size() == 1 ? "model.safetensors"
-                                            : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
-    }
-    return shards;
-}
-
-std::string indexText(const std::vector<Shard>& shards) {
-    json weightMap = json::object();
-    std::uint64_t total = 0;
-    for (const Shard& shard : shards) {
-        total += shard.bytes;
-        for (const TensorSpec& spec : shard.tensors) {
-            weightMap[spec.name] = shard.file;
-        }
-    }
-    return json{{"metadata", {{"total_size", total}}}, {"weight_map", weightMap}}.dump(2) + "\n";
 }
 
 std::string generationText(const GenerationConfig& generation) {
@@ -91,18 +54,6 @@ void refuseConverted(const ModelSource& source) {
                                                 "a dense model and convert it",
                                                 source.name, spec.name));
         }
-    }
-}
-
-void makeFolder(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) {
-        throw base::BadInput(fmt::format("{}: creating: {}", folder.string(), error.message()));
-    }
-    if (fs::exists(folder / "config.json", error) || fs::exists(folder / "model.safetensors", error) ||
-        fs::exists(folder / "model.safetensors.index.json", error)) {
-        throw base::BadInput(folder.string() + ": holds a model already; give another folder or remove it");
     }
 }
 
@@ -141,7 +92,7 @@ SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::stri
                                       std::uint64_t shardBytes) {
     const fs::path root(folder);
     refuseConverted(source);
-    makeFolder(root);
+    makeModelFolder(folder);
     const std::vector<Shard> shards = planShards(expectedTensors(source.config), shardBytes);
     std::uint64_t total = 0;
     for (const Shard& shard : shards) {

@@ -11,6 +11,7 @@
 
 #include "base/stop.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/shards.h"
 
 namespace vitrine::engine {
 
@@ -38,6 +39,6 @@ struct SynthesizedFiles {
 /// BadInput when it cannot be written, Cancelled when stopped (files that were complete stay).
 SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::string& folder, const FillTensor& fill,
                                       base::ProgressSink* progress, const base::StopToken& stop,
-                                      std::uint64_t shardBytes = std::uint64_t{5} * 1000 * 1000 * 1000);
+                                      std::uint64_t shardBytes = kShardBytes);
 
 } // namespace vitrine::engine

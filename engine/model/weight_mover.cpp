@@ -105,8 +105,12 @@ private:
 void checkMovedBytes(const WeightMove& move, const void* data) {
     const TensorSpec& spec = move.source->spec;
     const auto name = [&] { return fmt::format("{}: {}", move.source->location->file->path(), spec.name); };
-    checkStoredBytes(spec.packing, spec.stored.field, spec.dtype, {static_cast<const std::uint8_t*>(data), move.bytes},
-                     name, move.offset);
+    const std::span<const std::uint8_t> bytes(static_cast<const std::uint8_t*>(data), move.bytes);
+    checkStoredBytes(spec.packing, spec.stored.field, spec.dtype, bytes, name, move.offset);
+    if (spec.packed()) {
+        checkStoredOrder(spec.packing, spec.stored.field, spec.weightShape[spec.weightShape.rank() - 1], bytes, name,
+                         move.offset);
+    }
 }
 
 PipelineShape pipelineShape(std::uint64_t total) {

@@ -79,25 +79,43 @@ std::vector<StoredTensor> awqTensors(const WeightPacking& packing, const std::st
     return tensors;
 }
 
+CodeShape awqCodes(const StoredTensor& tensor) {
+    return {tensor.shape[1] * 8, tensor.shape[0], 4};
+}
+
+ZeroLayout awqZeros(const StoredTensor& tensor) {
+    ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], 4};
+    layout.order = kAwqOrder;
+    return layout;
+}
+
 void awqToMemory(const WeightPacking&, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
                  std::span<std::uint8_t> memory) {
     if (tensor.field == WeightField::Data) {
-        rowsFromOutputWords({tensor.shape[1] * 8, tensor.shape[0], 4}, stored, memory);
+        rowsFromOutputWords(awqCodes(tensor), stored, memory);
     } else if (tensor.field == WeightField::Zeros) {
-        ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], 4};
-        layout.order = kAwqOrder;
-        zerosFromWords(layout, stored, memory);
+        zerosFromWords(awqZeros(tensor), stored, memory);
     } else {
-        const auto size = stored.size() / static_cast<std::size_t>(tensor.shape[0] * tensor.shape[1]);
-        transposeElements(tensor.shape[0], tensor.shape[1], size, stored, memory);
+        transposeScales(tensor.shape[0], tensor.shape[1], stored, memory);
+    }
+}
+
+void awqToStored(const WeightPacking&, const StoredTensor& tensor, std::span<const std::uint8_t> memory,
+                 std::span<std::uint8_t> stored) {
+    if (tensor.field == WeightField::Data) {
+        outputWordsFromRows(awqCodes(tensor), memory, stored);
+    } else if (tensor.field == WeightField::Zeros) {
+        wordsFromZeros(awqZeros(tensor), memory, stored);
+    } else {
+        transposeScales(tensor.shape[1], tensor.shape[0], memory, stored);
     }
 }
 
 } // namespace
 
 const SchemeRow& awqScheme() {
-    static constexpr SchemeRow kRow{StorageScheme::Awq, "awq",      parseAwq, awqConfig, awqMark, nullptr,
-                                    awqTensors,         awqToMemory};
+    static constexpr SchemeRow kRow{StorageScheme::Awq, "awq",       parseAwq, awqConfig, awqMark,    nullptr,
+                                    awqTensors,         awqToMemory, nullptr,  nullptr,   awqToStored};
     return kRow;
 }
 

@@ -56,18 +56,23 @@ Quantization parseBitsAndBytes(const json& object, const std::string& file) {
     Quantization out;
     out.packing = linearPacking();
     out.packing.packedScales = fields.flag("bnb_4bit_use_double_quant", false);
-    out.ignored = {"lm_head"};
+    out.ignored = fields.texts("llm_int8_skip_modules");
+    out.ignored.emplace_back("lm_head");
     return out;
 }
 
 json bitsAndBytesConfig(const Quantization& quantization) {
-    return {{"quant_method", "bitsandbytes"},
-            {"load_in_4bit", true},
-            {"load_in_8bit", false},
-            {"bnb_4bit_quant_type", "nf4"},
-            {"bnb_4bit_quant_storage", "uint8"},
-            {"bnb_4bit_compute_dtype", "bfloat16"},
-            {"bnb_4bit_use_double_quant", quantization.packing.packedScales}};
+    json out = {{"quant_method", "bitsandbytes"},
+                {"load_in_4bit", true},
+                {"load_in_8bit", false},
+                {"bnb_4bit_quant_type", "nf4"},
+                {"bnb_4bit_quant_storage", "uint8"},
+                {"bnb_4bit_compute_dtype", "bfloat16"},
+                {"bnb_4bit_use_double_quant", quantization.packing.packedScales}};
+    if (!quantization.ignored.empty()) {
+        out["llm_int8_skip_modules"] = quantization.ignored; // the name is one of 8 bits, the rule one of 4 bits too
+    }
+    return out;
 }
 
 std::optional<WeightPacking> inspectNf4(const WeightPacking& declared, const std::string& weight,

@@ -44,6 +44,7 @@ Quantization parseGptq(const json& object, const std::string& file) {
         fields.unsupported("checkpoint_format", fmt::format("\"{}\" is not supported; gptq and gptq_v2 are", version));
     }
     packing.zerosMinusOne = version == "gptq";
+    out.symmetric = fields.flag("sym", true);
     if (const json* dynamic = fields.find("dynamic"); dynamic != nullptr && !dynamic->empty()) {
         fields.unsupported("dynamic", "rules for single modules are not supported");
     }
@@ -60,7 +61,7 @@ json gptqConfig(const Quantization& quantization) {
             {"bits", gptqBits(packing)},
             {"group_size", packing.group},
             {"desc_act", packing.ordered},
-            {"sym", false},
+            {"sym", quantization.symmetric},
             {"lm_head", false},
             {"checkpoint_format", packing.zerosMinusOne ? "gptq" : "gptq_v2"},
             {"modules_to_not_convert", quantization.ignored}};
@@ -105,18 +106,36 @@ std::vector<StoredTensor> gptqTensors(const WeightPacking& packing, const std::s
     return tensors;
 }
 
+CodeShape gptqCodes(const WeightPacking& packing, const StoredTensor& tensor) {
+    const int bits = gptqBits(packing);
+    return {tensor.shape[1], tensor.shape[0] * 32 / bits, bits};
+}
+
+ZeroLayout gptqZeros(const WeightPacking& packing, const StoredTensor& tensor) {
+    ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], gptqBits(packing)};
+    layout.added = packing.zerosMinusOne ? 1 : 0;
+    return layout;
+}
+
 void gptqToMemory(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
                   std::span<std::uint8_t> memory) {
-    const int bits = gptqBits(packing);
     if (tensor.field == WeightField::Data) {
-        rowsFromInputWords({tensor.shape[1], tensor.shape[0] * 32 / bits, bits}, stored, memory);
+        rowsFromInputWords(gptqCodes(packing, tensor), stored, memory);
     } else if (tensor.field == WeightField::Zeros) {
-        ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], bits};
-        layout.added = packing.zerosMinusOne ? 1 : 0;
-        zerosFromWords(layout, stored, memory);
+        zerosFromWords(gptqZeros(packing, tensor), stored, memory);
     } else {
-        const auto size = stored.size() / static_cast<std::size_t>(tensor.shape[0] * tensor.shape[1]);
-        transposeElements(tensor.shape[0], tensor.shape[1], size, stored, memory);
+        transposeScales(tensor.shape[0], tensor.shape[1], stored, memory);
+    }
+}
+
+void gptqToStored(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> memory,
+                  std::span<std::uint8_t> stored) {
+    if (tensor.field == WeightField::Data) {
+        inputWordsFromRows(gptqCodes(packing, tensor), memory, stored);
+    } else if (tensor.field == WeightField::Zeros) {
+        wordsFromZeros(gptqZeros(packing, tensor), memory, stored);
+    } else {
+        transposeScales(tensor.shape[1], tensor.shape[0], memory, stored);
     }
 }
 
@@ -143,8 +162,9 @@ std::vector<SideTensor> gptqMakeSide(const WeightPacking& packing, const std::st
 } // namespace
 
 const SchemeRow& gptqScheme() {
-    static constexpr SchemeRow kRow{StorageScheme::Gptq, "gptq",       parseGptq,     gptqConfig,  gptqMark, nullptr,
-                                    gptqTensors,         gptqToMemory, gptqSideNames, gptqMakeSide};
+    static constexpr SchemeRow kRow{
+        StorageScheme::Gptq, "gptq",       parseGptq,     gptqConfig,   gptqMark,    nullptr,
+        gptqTensors,         gptqToMemory, gptqSideNames, gptqMakeSide, gptqToStored};
     return kRow;
 }
 

@@ -155,4 +155,9 @@ void transposeElements(std::int64_t rows, std::int64_t columns, std::size_t size
     });
 }
 
+void transposeScales(std::int64_t rows, std::int64_t columns, std::span<const std::uint8_t> x,
+                     std::span<std::uint8_t> out) {
+    transposeElements(rows, columns, x.size() / static_cast<std::size_t>(rows * columns), x, out);
+}
+
 } // namespace vitrine::engine

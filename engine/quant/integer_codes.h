@@ -51,4 +51,8 @@ void wordsFromZeros(const ZeroLayout& layout, std::span<const std::uint8_t> zero
 void transposeElements(std::int64_t rows, std::int64_t columns, std::size_t size, std::span<const std::uint8_t> x,
                        std::span<std::uint8_t> out);
 
+/// The same for elements of whatever size the bytes come to.
+void transposeScales(std::int64_t rows, std::int64_t columns, std::span<const std::uint8_t> x,
+                     std::span<std::uint8_t> out);
+
 } // namespace vitrine::engine

@@ -183,11 +183,21 @@ std::vector<StoredTensor> tensors(const WeightPacking& packing, const std::strin
     return out_;
 }
 
-void toRows(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
-            std::span<std::uint8_t> memory) {
+/// Only zeros differ in files.
+ZeroLayout zeroLayout(const WeightPacking& packing, const StoredTensor& tensor) {
     ZeroLayout layout{tensor.memoryShape[0], tensor.memoryShape[1], bitsOf(packing)};
     layout.outputsFirst = true;
-    zerosFromWords(layout, stored, memory);
+    return layout;
+}
+
+void toRows(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
+            std::span<std::uint8_t> memory) {
+    zerosFromWords(zeroLayout(packing, tensor), stored, memory);
+}
+
+void fromRows(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> memory,
+              std::span<std::uint8_t> stored) {
+    wordsFromZeros(zeroLayout(packing, tensor), memory, stored);
 }
 
 std::vector<std::string> sideNames(const WeightPacking&, const std::string& weight) {
@@ -203,8 +213,17 @@ std::vector<SideTensor> makeSide(const WeightPacking&, const std::string& weight
 } // namespace
 
 const SchemeRow& packQuantizedScheme() {
-    static constexpr SchemeRow kRow{
-        StorageScheme::PackQuantized, kMethod, parse, config, mark, inspect, tensors, toRows, sideNames, makeSide};
+    static constexpr SchemeRow kRow{StorageScheme::PackQuantized,
+                                    kMethod,
+                                    parse,
+                                    config,
+                                    mark,
+                                    inspect,
+                                    tensors,
+                                    toRows,
+                                    sideNames,
+                                    makeSide,
+                                    fromRows};
     return kRow;
 }
 

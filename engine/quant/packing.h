@@ -59,6 +59,7 @@ struct Quantization {
     WeightPacking packing;            ///< of every weight that is packed
     std::vector<std::string> ignored; ///< modules that stay dense: names, parts of names, or "re:PATTERN"
     bool allLinears = true;           ///< false: experts only
+    bool symmetric = false;           ///< the zeros that files hold are all the middle code
 
     /// Whether the weight NAME, or its module without ".weight", is packed by these rules.
     bool packs(std::string_view weight) const;

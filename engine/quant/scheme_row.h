@@ -26,6 +26,9 @@ struct SchemeRow {
     std::vector<std::string> (*sideNames)(const WeightPacking& packing, const std::string& weight) = nullptr;
     std::vector<SideTensor> (*makeSide)(const WeightPacking& packing, const std::string& weight,
                                         std::span<const std::int64_t> shape) = nullptr;
+    /// The reverse of toMemory.
+    void (*toStored)(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> memory,
+                     std::span<std::uint8_t> stored) = nullptr;
 };
 
 const SchemeRow& gptOssScheme();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -108,6 +109,11 @@ void toMemory(const WeightPacking& packing, const StoredTensor& tensor, std::spa
     rowOf(packing.scheme).toMemory(packing, tensor, stored, memory);
 }
 
+void toStored(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> memory,
+              std::span<std::uint8_t> stored) {
+    rowOf(packing.scheme).toStored(packing, tensor, memory, stored);
+}
+
 std::vector<std::string> sideTensorNames(const WeightPacking& packing, const std::string& weight) {
     const SchemeRow& row = rowOf(packing.scheme);
     return row.sideNames == nullptr ? std::vector<std::string>{} : row.sideNames(packing, weight);
@@ -143,6 +149,24 @@ void checkStoredBytes(const WeightPacking& packing, WeightField field, DType dty
         checkNumbers(bytes, name, first);
     } else if (dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16) {
         checkFinite(dtype, bytes, name, first);
+    }
+}
+
+void checkStoredOrder(const WeightPacking& packing, WeightField field, std::int64_t in,
+                      std::span<const std::uint8_t> bytes, const std::function<std::string()>& name,
+                      std::uint64_t first) {
+    if (field != WeightField::Order) {
+        return;
+    }
+    const std::int64_t groups = (in + groupOf(packing, in) - 1) / groupOf(packing, in);
+    std::int32_t group = 0;
+    for (std::size_t at = 0; at + sizeof group <= bytes.size(); at += sizeof group) {
+        std::memcpy(&group, bytes.data() + at, sizeof group);
+        if (group < 0 || group >= groups) {
+            throw base::BadInput(fmt::format("{}: input {} is in group {}, and there are {} groups; the file is "
+                                             "damaged",
+                                             name(), (first + at) / sizeof group, group, groups));
+        }
     }
 }
 

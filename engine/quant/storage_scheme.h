@@ -68,6 +68,10 @@ std::vector<StoredTensor> storedTensors(const WeightPacking& packing, const std:
 void toMemory(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> stored,
               std::span<std::uint8_t> memory);
 
+/// The reverse: the bytes in the file of a tensor that `converts`, from all of its bytes in memory.
+void toStored(const WeightPacking& packing, const StoredTensor& tensor, std::span<const std::uint8_t> memory,
+              std::span<std::uint8_t> stored);
+
 /// Names of the tensors beside the weight that hold neither elements nor what unpacks them.
 std::vector<std::string> sideTensorNames(const WeightPacking& packing, const std::string& weight);
 
@@ -89,6 +93,12 @@ RandomFill randomFill(const WeightPacking& packing, kernels::WeightField field, 
 /// Checks `bytes` in the memory of a tensor, which begin at byte `first` of it. Throws BadInput "NAME: what" when they
 /// stand for values that are not numbers: one of these would spoil every token. `bytes` are whole elements of `dtype`.
 void checkStoredBytes(const WeightPacking& packing, kernels::WeightField field, kernels::DType dtype,
+                      std::span<const std::uint8_t> bytes, const std::function<std::string()>& name,
+                      std::uint64_t first);
+
+/// Checks the order of a weight with `in` inputs in the same way: a group that is not there would be read beyond the
+/// scales. Other fields pass.
+void checkStoredOrder(const WeightPacking& packing, kernels::WeightField field, std::int64_t in,
                       std::span<const std::uint8_t> bytes, const std::function<std::string()>& name,
                       std::uint64_t first);
 

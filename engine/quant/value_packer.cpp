@@ -24,10 +24,11 @@ const std::vector<std::uint8_t>& PackedValues::field(kernels::WeightField which)
     case kernels::WeightField::ScaleScales:
         return scaleScales;
     case kernels::WeightField::Zeros:
+        return zeros;
     case kernels::WeightField::Order:
-        break;
+        return order;
     }
-    throw base::Internal("packed values have no zeros");
+    throw base::Internal("packed values have no such field");
 }
 
 ValuePacker::ValuePacker(WeightFormat format, std::int64_t count) : format_(format) {

@@ -12,9 +12,10 @@
 
 namespace vitrine::engine {
 
-/// The tensors of values that were packed, as bytes.
+/// The tensors of values that were packed, as bytes in the layout of memory.
 struct PackedValues {
-    std::vector<std::uint8_t> data, scales, scaleScales;
+    std::vector<std::uint8_t> data, scales, scaleScales, zeros, order; ///< what the format does not have is empty
+    kernels::DType scaleType = kernels::DType::U8;
     float scaleOffset = 0; ///< added to every unpacked scale
 
     const std::vector<std::uint8_t>& field(kernels::WeightField which) const;

@@ -3,7 +3,6 @@
 #include "engine/training/merged_model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -12,6 +11,8 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
+#include "engine/checkpoint/shards.h"
+#include "engine/checkpoint/single_expert.h"
 #include "engine/model/op_runner.h"
 #include "engine/quant/storage_scheme.h"
 #include "engine/quant/value_packer.h"
@@ -133,26 +134,6 @@ private:
     std::map<std::string, const Parameter*> parameters_;
 };
 
-/// "PREFIX.experts.7.up_proj.weight": a matrix of a stack, stored by itself.
-struct SingleExpert {
-    std::string parameter;
-    std::int64_t expert = -1; ///< -1: the name is none of this kind
-    bool up = false;
-
-    explicit SingleExpert(const TensorSpec& spec) {
-        constexpr std::string_view kExperts = ".experts.";
-        const std::size_t at = spec.name.find(kExperts);
-        if (at == std::string::npos || spec.shape.size() != 2 || !spec.name.ends_with("_proj.weight")) {
-            return;
-        }
-        const std::size_t number = at + kExperts.size();
-        std::from_chars(spec.name.data() + number, spec.name.data() + spec.name.size(), expert);
-        up = spec.name.ends_with("up_proj.weight");
-        parameter =
-            spec.name.substr(0, number) + (spec.name.ends_with("down_proj.weight") ? "down_proj" : "gate_up_proj");
-    }
-};
-
 class ModelWriter {
 public:
     ModelWriter(const ModelSource& source, Model& model, WeightFormat packed, base::ProgressSink* progress)
@@ -249,7 +230,7 @@ private:
 
     /// What was trained in float32 stays float32; other tensors have the types of the source.
     DType typeOf(const TensorSpec& spec) const {
-        const SingleExpert single(spec);
+        const SingleExpert single(spec.name);
         const Parameter& parameter = weights_.parameter(single.expert >= 0 ? single.parameter : spec.name);
         if (parameter.view.data.dtype == DType::F32) {
             return DType::F32;
@@ -267,7 +248,7 @@ private:
             spec.weightShape.rank() == 3 ? writePacked(spec, writer) : writeLinear(spec, writer);
             return;
         }
-        const SingleExpert single(spec);
+        const SingleExpert single(spec.name);
         if (single.expert >= 0) {
             const std::vector<float> stack = weights_.values(single.parameter, single.expert);
             const auto count = static_cast<std::size_t>(spec.shape[0] * spec.shape[1]);
@@ -323,22 +304,6 @@ private:
     std::string packedName_; ///< of the linear that was packed last
     PackedValues packedLinear_;
 };
-
-/// Tokenizer, chat template and the like, as they are.
-void copySmallFiles(const std::string& from, const fs::path& to) {
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
-        const std::string name = entry.path().filename().string();
-        const std::string kind = entry.path().extension().string();
-        const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
-        if (small && name != "config.json" && !name.ends_with(".index.json")) {
-            fs::copy_file(entry.path(), to / name, fs::copy_options::overwrite_existing, error);
-            if (error) {
-                throw base::BadInput(fmt::format("{}: cannot be written: {}", (to / name).string(), error.message()));
-            }
-        }
-    }
-}
 
 } // namespace
 

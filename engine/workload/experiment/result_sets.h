@@ -151,6 +151,10 @@ inline constexpr std::array<const ResultField*, 21> kAttentionSet{&kHeads,      
                                                                   &kNotes};
 inline constexpr std::array<const ResultField*, 7> kFileSet{&kShape, &kOutput,  &kBytes,         &kFiles,
                                                             &kRows,  &kDecoded, &kDecodeContexts};
+inline constexpr std::array<const ResultField*, 14> kConversionSet{
+    &kTensors,       &kRoles,    &kName,         &kRole,       &kFormatBefore,
+    &kFormat,        &kElements, &kBytesBefore,  &kBytesAfter, &kMeanSquaredError,
+    &kSignalToNoise, &kCosine,   &kLargestError, &kBytesRead};
 inline constexpr std::array<const ResultField*, 17> kBenchSet{
     &kValue,          &kUnit,           &kCeiling,        &kRatio,          &kWhat,           &kTtftP50Seconds,
     &kTtftP90Seconds, &kTtftP95Seconds, &kTtftP99Seconds, &kTpotP50Seconds, &kTpotP90Seconds, &kTpotP95Seconds,

@@ -297,6 +297,20 @@ inline constexpr ResultField kRows{"rows", ResultUnit::Data, "rows"};
 inline constexpr ResultField kDecoded{"decoded", ResultUnit::Text, "text again"};
 inline constexpr ResultField kDecodeContexts{"decode_contexts", ResultUnit::Text, "contexts of decoding"};
 
+// Converted models: a row for each weight, and for each role of weights in the model
+inline constexpr ResultField kTensors{"tensors", ResultUnit::Data, "weights"};
+inline constexpr ResultField kRoles{"roles", ResultUnit::Rows, "weights by role"};
+inline constexpr ResultField kRole{"role", ResultUnit::Text, "role"};
+inline constexpr ResultField kFormatBefore{"format_before", ResultUnit::Text, "format before"};
+inline constexpr ResultField kFormat{"format", ResultUnit::Text, "format"};
+inline constexpr ResultField kElements{"elements", ResultUnit::Count, "elements"};
+inline constexpr ResultField kBytesBefore{"bytes_before", ResultUnit::Bytes, "before", Better::Less};
+inline constexpr ResultField kBytesAfter{"bytes_after", ResultUnit::Bytes, "after", Better::Less};
+inline constexpr ResultField kMeanSquaredError{"mse", ResultUnit::Number, "mean squared error", Better::Less};
+inline constexpr ResultField kSignalToNoise{"snr_db", ResultUnit::Number, "signal to noise (dB)", Better::More};
+inline constexpr ResultField kCosine{"cosine", ResultUnit::Number, "cosine", Better::More};
+inline constexpr ResultField kLargestError{"largest_error", ResultUnit::Number, "largest error", Better::Less};
+
 // A row of a benchmark
 inline constexpr ResultField kValue{"value", ResultUnit::Number, "value"};
 inline constexpr ResultField kUnit{"unit", ResultUnit::Text, "unit"};

@@ -14,6 +14,7 @@ extern const Workload kLoadWorkload;
 extern const Workload kLogitsWorkload;
 extern const Workload kTokenizeWorkload;
 extern const Workload kSynthesizeWorkload;
+extern const Workload kConvertWorkload;
 extern const Workload kBenchWorkload;
 extern const Workload kAttentionWorkload;
 extern const Workload kBatchWorkload;

@@ -11,6 +11,8 @@
 #include "engine/checkpoint/token_rows.h"
 #include "engine/training/chat_mask.h"
 #include "engine/training/data_split.h"
+#include "engine/workload/common/row_options.h"
+#include "engine/workload/common/row_options.h"
 
 namespace vitrine::engine {
 
@@ -24,26 +26,6 @@ TrainingRow wholeRow(std::vector<std::int32_t> tokens, std::int64_t line) {
     row.tokens = std::move(tokens);
     row.line = line;
     return row;
-}
-
-TrainingRowOptions rowOptions(const Run& run, const ModelSource& source) {
-    TrainingRowOptions out;
-    out.vocab = source.config.vocab;
-    out.eosTokens = source.generation.eosTokens.empty() ? source.config.eosTokens : source.generation.eosTokens;
-    out.chat.date = run.spec.text("date");
-    out.chat.addGenerationPrompt = false;
-    if (source.tokenizerFile.empty()) {
-        return out;
-    }
-    out.tokenizer = Tokenizer::load(source.tokenizerFile);
-    const std::string family(familyName(source.config.family));
-    const std::string name = run.spec.text("chat_format");
-    const std::optional<ChatFormatKind> kind =
-        name == "auto" ? chooseChatFormat(family, *out.tokenizer, source.chatTemplate) : chatFormatByName(name);
-    if (kind) {
-        out.format = std::make_shared<const ChatFormat>(*kind, out.tokenizer, family, source.chatTemplate);
-    }
-    return out;
 }
 
 std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source) {

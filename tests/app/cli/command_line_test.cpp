@@ -130,6 +130,7 @@ TEST(CommandLine, EveryCommandHasHelpWithAnExample) {
                                                                    {"generate"},
                                                                    {"load"},
                                                                    {"synthesize"},
+                                                                   {"convert"},
                                                                    {"plan"},
                                                                    {"plan", "generate"},
                                                                    {"plan", "load"},

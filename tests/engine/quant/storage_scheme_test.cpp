@@ -169,5 +169,25 @@ TEST(StorageScheme, OnlyNumbersAreAccepted) {
               std::string::npos);
 }
 
+TEST(StorageScheme, AnOrderNamesGroupsThatAreThere) {
+    WeightPacking packing;
+    packing.format = WeightFormat::Int4;
+    packing.group = 32;
+    const auto name = [] { return std::string("FILE: g_idx"); };
+    const auto check = [&](std::array<std::int32_t, 3> groups, WeightField field) {
+        const std::span bytes(reinterpret_cast<const std::uint8_t*>(groups.data()), sizeof groups);
+        checkStoredOrder(packing, field, 64, bytes, name, 8);
+    };
+    EXPECT_NO_THROW(check({0, 1, 0}, WeightField::Order));
+    EXPECT_NO_THROW(check({0, 7, 0}, WeightField::Zeros));
+    EXPECT_THROW(check({0, -1, 0}, WeightField::Order), base::BadInput);
+    try {
+        check({0, 1, 2}, WeightField::Order);
+        FAIL();
+    } catch (const base::BadInput& error) {
+        EXPECT_EQ(error.message(), "FILE: g_idx: input 4 is in group 2, and there are 2 groups; the file is damaged");
+    }
+}
+
 } // namespace
 } // namespace vitrine::engine

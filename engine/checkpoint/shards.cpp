@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/checkpoint/shards.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::vector<Shard> planShards(std::vector<TensorSpec> specs, std::uint64_t shardBytes) {
+    std::vector<Shard> shards(1);
+    std::uint32_t stream = 0;
+    for (TensorSpec& spec : specs) {
+        const std::uint64_t bytes = bytesOf(spec);
+        if (!shards.back().tensors.empty() && shards.back().bytes + bytes > shardBytes) {
+            shards.emplace_back().firstStream = stream;
+        }
+        shards.back().tensors.push_back(std::move(spec));
+        shards.back().bytes += bytes;
+        ++stream;
+    }
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        shards[i].file = shards.size() == 1 ? "model.safetensors"
+                                            : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    }
+    return shards;
+}
+
+std::string indexText(const std::vector<Shard>& shards) {
+    json weightMap = json::object();
+    std::uint64_t total = 0;
+    for (const Shard& shard : shards) {
+        total += shard.bytes;
+        for (const TensorSpec& spec : shard.tensors) {
+            weightMap[spec.name] = shard.file;
+        }
+    }
+    return json{{"metadata", {{"total_size", total}}}, {"weight_map", weightMap}}.dump(2) + "\n";
+}
+
+void makeModelFolder(const std::string& folder) {
+    const fs::path root(folder);
+    std::error_code error;
+    fs::create_directories(root, error);
+    if (error) {
+        throw base::BadInput(fmt::format("{}: cannot be made: {}; give another folder", folder, error.message()));
+    }
+    for (const char* file : {"config.json", "model.safetensors", kIndexFile}) {
+        if (fs::exists(root / file, error)) {
+            throw base::BadInput(folder + ": holds a model already; give another folder or remove it");
+        }
+    }
+}
+
+std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
+        const std::string name = entry.path().filename().string();
+        const std::string kind = entry.path().extension().string();
+        const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
+        if (small && name != "config.json" && !name.ends_with(".index.json")) {
+            const fs::path target = fs::path(to) / name;
+            fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, error);
+            if (error) {
+                throw base::BadInput(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
+            }
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What those who write a model folder share: weights in files of bounded size with an index, and the small files beside
+// them. A folder is a model once it has config.json, so that is written last.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/checkpoint.h"
+
+namespace vitrine::engine {
+
+inline constexpr std::uint64_t kShardBytes = std::uint64_t{5} * 1000 * 1000 * 1000;
+
+/// One safetensors file of a model.
+struct Shard {
+    std::string file; ///< the name in the folder
+    std::vector<TensorSpec> tensors;
+    std::uint32_t firstStream = 0; ///< the place of its first tensor among all
+    std::uint64_t bytes = 0;
+};
+
+/// Distributes the tensors, in their order, over files of at most `shardBytes` each, one tensor at least.
+std::vector<Shard> planShards(std::vector<TensorSpec> specs, std::uint64_t shardBytes);
+
+/// The index of several files.
+inline constexpr const char* kIndexFile = "model.safetensors.index.json";
+std::string indexText(const std::vector<Shard>& shards);
+
+/// Makes the folder. Throws BadInput when it cannot be made, or holds a model already.
+void makeModelFolder(const std::string& folder);
+
+/// Copies tokenizer, chat template and the like from a model folder as they are, and returns their names. Throws
+/// BadInput when one cannot be written.
+std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to);
+
+} // namespace vitrine::engine

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/quant/conversion_target.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "engine/quant/format_options.h"
+#include "kernels/formats/weight_formats.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::WeightFormat;
+
+constexpr std::int64_t kUsualGroup = 128;
+
+void refuseGroup(std::string_view name, std::optional<std::int64_t> group) {
+    if (group) {
+        throw base::BadInput(fmt::format("group_size: {} has groups of one size; leave the option out", name));
+    }
+}
+
+void refuseZeros(std::string_view name, std::optional<bool> symmetric) {
+    if (symmetric && !*symmetric) {
+        throw base::BadInput(fmt::format("symmetric: {} has no zeros; leave the option out", name));
+    }
+}
+
+/// Integers in the layout of compressed-tensors, GPTQ or AWQ.
+Quantization integers(std::string_view name, std::optional<std::int64_t> group, bool symmetric) {
+    Quantization out;
+    WeightPacking& packing = out.packing;
+    packing.format = name == "int8" ? WeightFormat::Int8 : WeightFormat::Int4;
+    packing.group = group.value_or(name == "int8" ? kWholeRow : kUsualGroup);
+    packing.scheme = name == "gptq"  ? StorageScheme::Gptq
+                     : name == "awq" ? StorageScheme::Awq
+                                     : StorageScheme::PackQuantized;
+    // The files of GPTQ and AWQ have zeros even where all are the middle code.
+    packing.zeros = packing.scheme != StorageScheme::PackQuantized || !symmetric;
+    // Version 1 of GPTQ has no code for a zero of 0: some readers would take it for another one.
+    packing.zerosMinusOne = packing.scheme == StorageScheme::Gptq && symmetric;
+    out.symmetric = symmetric;
+    return out;
+}
+
+Quantization fp8(std::optional<std::int64_t> group) {
+    if (group && *group != kUsualGroup && *group != kWholeRow) {
+        throw base::BadInput("group_size: fp8 has a scale for 128 by 128 values, or with -1 for a whole matrix");
+    }
+    const bool whole = group == kWholeRow;
+    Quantization out;
+    out.packing.scheme = StorageScheme::Fp8;
+    out.packing.format = WeightFormat::Fp8;
+    out.packing.group = out.packing.rowGroup = whole ? kWholeRow : kUsualGroup;
+    out.packing.scalesName = whole ? "weight_scale" : "weight_scale_inv";
+    return out;
+}
+
+} // namespace
+
+std::optional<Quantization> conversionTarget(std::string_view name, std::optional<std::int64_t> group,
+                                             std::optional<bool> symmetric) {
+    if (name == "int4" || name == "int8" || name == "gptq" || name == "awq") {
+        return integers(name, group, symmetric.value_or(name != "awq"));
+    }
+    refuseZeros(name, symmetric);
+    if (name == "fp8") {
+        return fp8(group);
+    }
+    refuseGroup(name, group);
+    if (name == "bf16") {
+        return std::nullopt;
+    }
+    Quantization out;
+    out.packing = formatNamed(name) == stackPacking().format ? stackPacking() : linearPacking();
+    out.allLinears = out.packing.scheme != StorageScheme::GptOss;
+    return out;
+}
+
+bool canCalibrate(const std::optional<Quantization>& target) {
+    return target && (target->packing.format == WeightFormat::Int4 || target->packing.format == WeightFormat::Int8);
+}
+
+std::string_view formatName(WeightFormat format) {
+    return format == WeightFormat::Dense ? "dense" : kernels::packedFormat(format).name;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a model can be converted to, by the names that the option has. Stateless; safe from any thread.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/quant/packing.h"
+
+namespace vitrine::engine {
+
+/// The values of the option, and its help text.
+inline constexpr std::string_view kConversionChoices = "int4|int8|gptq|awq|mxfp4|nf4|fp8|bf16";
+inline constexpr std::string_view kConversionHelp =
+    "Format of the linears: int4 and int8 are compressed-tensors, gptq and awq their own layouts, nf4 bitsandbytes, "
+    "fp8 DeepSeek's; mxfp4 packs stacks of experts as gpt-oss has them; bf16 unpacks";
+
+/// Nothing: weights become dense BF16. `group` is the number of inputs that share a scale, kWholeRow for all of them;
+/// unset: what is usual. Of FP8, kWholeRow is a scale for the whole matrix. `symmetric` says that zeros are not chosen;
+/// unset: what is usual. Throws BadInput "group_size: what" and "symmetric: what" for what the format does not have.
+std::optional<Quantization> conversionTarget(std::string_view name, std::optional<std::int64_t> group,
+                                             std::optional<bool> symmetric);
+
+/// Whether weights can be calibrated for it: rounded so that products with typical inputs change least.
+bool canCalibrate(const std::optional<Quantization>& target);
+
+/// The format as a result names it: "int4".
+std::string_view formatName(kernels::WeightFormat format);
+
+} // namespace vitrine::engine
