@@ -12,9 +12,13 @@
 namespace vitrine::engine {
 
 BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
-    : StepEngine(model), tokenizer_(std::move(tokenizer)), options_(options) {
+    : StepEngine(model, options.speculation), tokenizer_(std::move(tokenizer)), options_(options) {
     kernels::Context& context = model_.context();
     SchedulerOptions& scheduler = options_.scheduler;
+    if (speculation_.on()) {
+        checkSpeculation();
+        options_.cache.rollBackTokens = speculation_.draftTokens;
+    }
     buckets_ = context.traits().features.fewStepSizes;
     scheduler.otherPages = buckets_ ? 1 : 0;
     if (model_.config().rope.type == RopeType::Dynamic) {
@@ -60,6 +64,9 @@ void BatchEngine::finish() noexcept {
     }
     finished_ = true;
     drop();
+    if (speculation_.on()) {
+        speculation_.drafter->forgetAll();
+    }
     try {
         trace_->finish();
     } catch (const std::bad_alloc&) {
@@ -148,6 +155,9 @@ void BatchEngine::abandon(FinishReason reason) {
 // --- steps
 
 bool BatchEngine::launch(const PendingStep& pending) {
+    if (speculation_.on()) {
+        return false;
+    }
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.
     const bool graph = pending.decodes && !options_.scheduler.oneByOne;
     const bool launched = model_.launch(pending.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
@@ -169,6 +179,7 @@ void BatchEngine::entered(const PendingStep& pending) {
 
 bool BatchEngine::step() {
     model_.context().throwIfStopped();
+    offerDrafts();
     mapPagesOfNextStep();
     StepSchedule schedule = scheduler_->next();
     if (schedule.empty() && underWay() == nullptr) {
@@ -248,6 +259,7 @@ void BatchEngine::reportSchedule(const StepSchedule& schedule) {
     for (const SlotChange& change : schedule.preempted) {
         Row& row = rowOf(change.request);
         ++row.out.preemptions;
+        forgetDrafts(change.request);
         ++counts_.preemptions;
         trace_->preempted(change.slot, change.request);
         trace_->request(change.request, base::RequestChange::Preempted, time, change.slot, schedule.index,

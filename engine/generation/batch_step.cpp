@@ -84,7 +84,8 @@ std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
 void BatchEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
     const auto count = static_cast<std::int32_t>(pending.schedule.rows.size());
-    pending.fill = buckets_ && pending.decodes ? bucketRows(count, mostDecodes()) - count : 0;
+    const bool single = pending.schedule.tokens() == count; // others are no graphs
+    pending.fill = buckets_ && pending.decodes && single ? bucketRows(count, mostDecodes()) - count : 0;
     for (std::int32_t i = 0; i < pending.fill; ++i) {
         StepSequence fill{fillSequence_, {pending.padding.data(), 1}, true};
         fill.keep = false;
@@ -94,7 +95,7 @@ void BatchEngine::complete(PendingStep& pending) {
     }
     batch.topLogprobs = mostTopLogprobs(pending);
     pending.carried = carriedBy(pending);
-    if (model_.context().can().runsAhead) {
+    if (model_.context().can().runsAhead && !speculation_.on()) { // else the next step waits for the ids
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         pending.ids = batch.idsOut;
     }

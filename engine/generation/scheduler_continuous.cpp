@@ -109,6 +109,10 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, StepSche
     if (border != entry.keepAt.end()) {
         tokens = std::min(tokens, *border - entry.computed);
     }
+    if (entry.decodes() && tokens > 0) {
+        const std::int64_t drafted = std::min(1 + entry.offered, budget_);
+        tokens = book_->canGrow(entry.sequence, drafted) ? drafted : tokens;
+    }
     if (tokens > 0 && makeRoom(request, tokens, claims, schedule)) {
         budget_ -= tokens;
         claims.push_back({request, tokens});
@@ -226,14 +230,32 @@ void Scheduler::addRow(const Claim& claim, StepSchedule& schedule) {
     row.kind = entry.decodes() ? RowKind::Decode : RowKind::Prefill;
     row.begin = entry.computed;
     row.tokens = claim.tokens;
+    row.drafts = row.kind == RowKind::Decode ? claim.tokens - 1 : 0;
     entry.computed += claim.tokens;
     row.keepsRings = std::binary_search(entry.keepAt.begin(), entry.keepAt.end(), entry.computed);
-    row.samples = entry.computed == entry.known();
+    row.samples = entry.computed == entry.known() + row.drafts;
     if (row.samples) {
-        ++entry.generated;
+        entry.generated += 1 + row.drafts;
         entry.ending = entry.generated == entry.maxNew;
     }
     schedule.rows.push_back(row);
+}
+
+std::vector<std::int32_t> Scheduler::decoding() const {
+    std::vector<std::int32_t> out;
+    for (const std::int32_t request : slots_) {
+        if (options_.mode == BatchMode::Continuous && request >= 0 && at(request).decodes() && !at(request).ending) {
+            out.push_back(request);
+        }
+    }
+    return out;
+}
+
+void Scheduler::reject(std::int32_t request, std::int64_t tokens) {
+    Entry& entry = at(request);
+    entry.computed -= tokens;
+    entry.generated -= tokens;
+    entry.ending = false;
 }
 
 void Scheduler::undo(const StepSchedule& schedule) {
@@ -243,7 +265,7 @@ void Scheduler::undo(const StepSchedule& schedule) {
         }
         Entry& entry = at(row.request);
         entry.computed = row.begin;
-        entry.generated -= row.samples ? 1 : 0;
+        entry.generated -= row.samples ? 1 + row.drafts : 0;
         entry.ending = false;
     }
     steps_ = schedule.index;
@@ -278,6 +300,7 @@ void Scheduler::scheduleContinuous(StepSchedule& schedule) {
     for (const std::int32_t request : slots_) {
         if (request >= 0) {
             ++at(request).idle;
+            at(request).offered = 0;
         }
     }
     for (const Claim& claim : claims) {

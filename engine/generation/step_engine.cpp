@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/generation/acceptance.h"
+
 namespace vitrine::engine {
 namespace {
 
@@ -87,26 +89,7 @@ void StepEngine::fill(PendingStep& pending) {
     }
     pending.padding.assign(static_cast<std::size_t>(longest), kNoToken);
     for (const ScheduledRow& scheduled : rows) {
-        const auto count = static_cast<std::size_t>(scheduled.tokens);
-        StepSequence sequence{
-            scheduled.sequence, {pending.padding.data(), count}, scheduled.samples || pending.decodes};
-        const ActiveRequest* request = unended(scheduled.request);
-        const bool known = request != nullptr && scheduled.kind != RowKind::Padding &&
-                           scheduled.begin + scheduled.tokens <= static_cast<std::int64_t>(request->history().size());
-        pending.known = pending.known && (known || scheduled.kind != RowKind::Prefill);
-        if (known) {
-            sequence.tokens = {request->history().data() + scheduled.begin, count};
-        }
-        if (request != nullptr && scheduled.kind == RowKind::Prefill) {
-            const std::int64_t prompt = request->result().promptTokens;
-            sequence.promptTokens = scheduled.begin < prompt ? prompt : 0;
-        }
-        batch.sequences.push_back(sequence);
-        if (sequence.wantsLogits) {
-            const bool counts = scheduled.samples && request != nullptr;
-            pending.sampled.push_back(counts ? scheduled.request : -1);
-            pending.sampling.push_back(counts ? request->sampling(known ? 0 : 1) : kernels::SampleParameters{});
-        }
+        addRow(pending, scheduled);
     }
     complete(pending);
     batch.sampling = pending.sampling;
@@ -114,29 +97,144 @@ void StepEngine::fill(PendingStep& pending) {
     pending.launched = now();
 }
 
+void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {
+    const auto count = static_cast<std::size_t>(scheduled.tokens);
+    StepSequence sequence{scheduled.sequence, {pending.padding.data(), count}, scheduled.samples || pending.decodes};
+    sequence.logitTokens = 1 + scheduled.drafts;
+    const ActiveRequest* const request = unended(scheduled.request);
+    const bool known =
+        request != nullptr && scheduled.kind != RowKind::Padding &&
+        scheduled.begin + scheduled.tokens <= static_cast<std::int64_t>(request->historyAndDraft().size());
+    pending.known = pending.known && (known || scheduled.kind != RowKind::Prefill);
+    if (known) {
+        sequence.tokens = request->historyAndDraft().subspan(static_cast<std::size_t>(scheduled.begin), count);
+    }
+    if (request != nullptr && scheduled.kind == RowKind::Prefill) {
+        const std::int64_t prompt = request->result().promptTokens;
+        sequence.promptTokens = scheduled.begin < prompt ? prompt : 0;
+    }
+    pending.batch.sequences.push_back(sequence);
+    for (std::int64_t row = 0; sequence.wantsLogits && row < sequence.logitTokens; ++row) {
+        const bool counts = scheduled.samples && request != nullptr;
+        pending.sampled.push_back(counts ? scheduled.request : -1);
+        pending.sampling.push_back(counts ? request->sampling(known ? row : 1) : kernels::SampleParameters{});
+    }
+}
+
+void StepEngine::draft(std::span<ActiveRequest* const> requests) {
+    const base::TimeNs begin = now();
+    std::vector<DraftJob> jobs;
+    for (ActiveRequest* const request : requests) {
+        request->dropDraft();
+        // The step gives a token more than the draft has.
+        const std::int64_t tokens = std::min(speculation_.draftTokens, request->remaining() - 1);
+        if (tokens > 0) {
+            jobs.push_back({request, tokens});
+        }
+    }
+    if (!jobs.empty()) {
+        speculation_.drafter->draft(jobs);
+    }
+    speculated_.draftSeconds += static_cast<double>(now() - begin) * 1e-9;
+}
+
+/// The rows of logits of one request in a step.
+struct StepEngine::Answer {
+    std::int32_t request = 0;
+    std::size_t row = 0;
+    std::int64_t drafted = 0; ///< it has one row more than these
+    std::int64_t kept = 0;    ///< of them
+};
+
+/// Those of requests that have not ended.
+std::vector<StepEngine::Answer> StepEngine::answersOf(const StepOutput& out, const PendingStep& pending) const {
+    std::vector<Answer> answers;
+    for (std::size_t row = 0; row < pending.sampled.size(); ++row) {
+        const std::int32_t request = pending.sampled[row];
+        if (!answers.empty() && answers.back().request == request) {
+            ++answers.back().drafted;
+        } else if (unended(request) != nullptr) {
+            answers.push_back({request, row});
+        }
+    }
+    for (Answer& answer : answers) {
+        answer.kept = keep(out, pending, answer);
+    }
+    return answers;
+}
+
+/// How many tokens of its draft are right.
+std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending, const Answer& answer) const {
+    if (!model_.context().can().computesValues) {
+        return assumedAcceptedTokens(speculation_.assumedAcceptance, answer.drafted,
+                                     pending.schedule.index + answer.request);
+    }
+    const auto drafted = static_cast<std::size_t>(answer.drafted);
+    return acceptedTokens(unended(answer.request)->draft().first(drafted),
+                          std::span(out.ids).subspan(answer.row, drafted));
+}
+
 /// Gives the tokens of a step to its requests.
 void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     const base::TimeNs begin = std::max(pending.launched, landedAt_);
     landedAt_ = std::max(now(), begin);
-    landed(pending, begin);
-    const auto best = static_cast<std::size_t>(pending.batch.topLogprobs);
-    for (std::size_t row = 0; row < pending.sampled.size(); ++row) {
-        ActiveRequest* const request = unended(pending.sampled[row]);
-        if (request == nullptr) {
-            continue;
-        }
-        if (!out.logprobs.empty() && !std::isfinite(out.logprobs[row])) {
-            broken(*request, pending);
-            continue;
-        }
-        std::vector<std::pair<std::int32_t, float>> top;
-        const std::size_t wanted = std::min(best, static_cast<std::size_t>(topLogprobsOf(*request)));
-        top.reserve(wanted);
-        for (std::size_t i = row * best; i < row * best + wanted; ++i) {
-            top.emplace_back(out.topIds[i], out.topLogprobs[i]);
-        }
-        accept(*request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row], std::move(top));
+    const std::vector<Answer> answers = answersOf(out, pending);
+    std::int64_t tokens = 0;
+    for (const Answer& answer : answers) {
+        tokens += 1 + answer.kept;
     }
+    landed(pending, begin, tokens);
+    if (speculation_.on() && pending.decodes) {
+        noteDrafts(answers);
+    }
+    for (const Answer& answer : answers) {
+        if (unended(answer.request) != nullptr) { // a callback may have cancelled it
+            give(out, pending, answer);
+        }
+    }
+}
+
+void StepEngine::give(const StepOutput& out, const PendingStep& pending, const Answer& answer) {
+    for (std::int64_t i = 0; i <= answer.kept; ++i) {
+        if (!take(out, pending, answer.row + static_cast<std::size_t>(i)) || unended(answer.request) == nullptr) {
+            return;
+        }
+    }
+    if (answer.kept < answer.drafted) {
+        rollBack(*unended(answer.request), answer.drafted - answer.kept);
+    }
+}
+
+/// Gives its request the token of one row of logits. False where there is none.
+bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::size_t row) {
+    ActiveRequest& request = *unended(pending.sampled[row]);
+    if (!out.logprobs.empty() && !std::isfinite(out.logprobs[row])) {
+        broken(request, pending);
+        return false;
+    }
+    const auto best = static_cast<std::size_t>(pending.batch.topLogprobs);
+    std::vector<std::pair<std::int32_t, float>> top;
+    const std::size_t wanted = std::min(best, static_cast<std::size_t>(topLogprobsOf(request)));
+    top.reserve(wanted);
+    for (std::size_t i = row * best; i < row * best + wanted; ++i) {
+        top.emplace_back(out.topIds[i], out.topLogprobs[i]);
+    }
+    accept(request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row], std::move(top));
+    return true;
+}
+
+void StepEngine::noteDrafts(std::span<const Answer> answers) {
+    std::int64_t drafted = 0;
+    std::int64_t accepted = 0;
+    for (const Answer& answer : answers) {
+        drafted += answer.drafted;
+        accepted += answer.kept;
+    }
+    speculated_.rows += static_cast<std::int64_t>(answers.size());
+    speculated_.drafted += drafted;
+    speculated_.accepted += accepted;
+    model_.context().tracer().counter("drafted_tokens", static_cast<double>(drafted));
+    model_.context().tracer().counter("accepted_tokens", static_cast<double>(accepted));
 }
 
 } // namespace vitrine::engine

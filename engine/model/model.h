@@ -78,12 +78,13 @@ struct BrokenPlace {
 struct StepSequence {
     int sequence = 0; ///< its number in the cache
     std::span<const std::int32_t> tokens;
-    bool wantsLogits = true; ///< the step gives logits of its last token
+    bool wantsLogits = true; ///< the step gives logits of its last tokens
     /// Tokens of the whole prompt while the prompt is read in pieces; 0: `tokens` are not such a piece. Dynamic rotary
     /// frequencies depend on the length of the sequence. Each piece uses the frequencies of the whole prompt, so the
     /// result is the same as without pieces.
     std::int64_t promptTokens = 0;
-    bool keep = true; ///< see KvAppend
+    bool keep = true;             ///< see KvAppend
+    std::int64_t logitTokens = 1; ///< of how many last tokens the step gives logits; at most as many as there are
 };
 
 /// Neighbouring tokens of a step whose ids only the device knows, because a pending step samples them. The step ignores

@@ -36,7 +36,9 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
         }
         offsetList.push_back(static_cast<std::int32_t>(idList.size()));
         if (item.wantsLogits) {
-            rowList.push_back(static_cast<std::int32_t>(idList.size()) - 1);
+            for (std::int64_t back = item.logitTokens; back > 0; --back) {
+                rowList.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(idList.size()) - back));
+            }
         }
         appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
     }

@@ -15,6 +15,7 @@
 #include "engine/generation/batch_pool.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
@@ -340,7 +341,10 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
-    const BatchOptions batch = batchOptions(run, options, work, source.config);
+    BatchOptions batch = batchOptions(run, options, work, source.config);
+    const RunSpeculation speculation(run, source, context, batch.cache,
+                                     DraftPool{batch.scheduler.slots, work.longestSequence});
+    batch.speculation = speculation.speculation();
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = run.spec.text("mode");
     metrics[result::kSlots.key] = batch.scheduler.slots;
@@ -360,6 +364,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         replayRequests(engine, context, std::move(work.requests));
     } catch (...) {
         addBatchMetrics(metrics, engine);
+        speculation.addMetrics(metrics, engine.speculation());
         try {
             writeAnswers(answers, engine, rows, hasText);
         } catch (const base::BadInput& second) {
@@ -368,6 +373,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         throw;
     }
     addBatchMetrics(metrics, engine);
+    speculation.addMetrics(metrics, engine.speculation());
     logRefused(engine, rows);
     writeAnswers(answers, engine, rows, hasText);
 }

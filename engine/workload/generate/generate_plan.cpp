@@ -14,6 +14,7 @@
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/roofline/decode_roofline.h"
 #include "kernels/context/context.h"
@@ -76,8 +77,11 @@ public:
             limit, limit,
             [&](std::int64_t context) {
                 GenerateRequest request;
-                request.prompt.assign(static_cast<std::size_t>(std::max<std::int64_t>(context - 1, 1)), 0);
-                request.maxNewTokens = 1;
+                // The first new token needs no draft, and a draft leaves one more: a drafter's memory counts from the
+                // third on.
+                request.maxNewTokens = speculates(run_.spec) ? 3 : 1;
+                request.prompt.assign(
+                    static_cast<std::size_t>(std::max<std::int64_t>(context - request.maxNewTokens, 1)), 0);
                 return probe(request, copies);
             },
             [this] { return budget_; });
@@ -142,10 +146,17 @@ private:
             if (details != nullptr) {
                 addKvMetrics(*details, model.config(), generate.cache);
             }
+            const RunSpeculation speculation(run_, source_, context, generate.cache, std::nullopt);
+            generate.speculation = speculation.speculation();
             context.expectCopies(requests.size() > 1 && run_.spec.real("temperature") <= 0);
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
-            attempt.roofline = decodeRoofline(model, attempt.report, generate);
+            if (details != nullptr) {
+                speculation.addMetrics(*details, attempt.report.speculation);
+            }
+            if (!generate.speculation.on()) {
+                attempt.roofline = decodeRoofline(model, attempt.report, generate);
+            }
             attempt.fits = true;
             attempt.reserved = context.memory().statistics().peakReserved;
         } catch (const base::OutOfMemory& error) {
