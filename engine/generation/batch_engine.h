@@ -170,6 +170,7 @@ private:
 
     void checkSpeculation() const;
     void offerDrafts();
+    void dropGraphs();
     void forgetDrafts(std::int32_t request);
     void makeMoves(StepSchedule& schedule);
     void moveOut(const PageMove& move, StepSchedule& schedule);

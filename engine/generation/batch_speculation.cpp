@@ -34,12 +34,21 @@ void BatchEngine::offerDrafts() {
         lastOutOfMemory_ = error.message();
         ++counts_.outOfMemorySteps;
         speculation_.drafter->forgetAll();
+        dropGraphs();
         for (ActiveRequest* const request : requests) {
             request->dropDraft();
         }
     }
     for (const ActiveRequest* const request : requests) {
         scheduler_->offerDraft(request->number(), static_cast<std::int64_t>(request->draft().size()));
+    }
+}
+
+/// Both models have their steps in one arena, and each drops its own graphs only where it finds no memory for it.
+void BatchEngine::dropGraphs() {
+    if (speculation_.on()) {
+        model_.dropGraphs();
+        speculation_.drafter->dropGraphs();
     }
 }
 

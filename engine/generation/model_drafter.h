@@ -38,6 +38,7 @@ public:
     void draft(std::span<const DraftJob> jobs) override;
     void forget(std::int32_t request) override;
     void forgetAll() override;
+    void dropGraphs() override { model_.dropGraphs(); }
     const KvCache& cache() const { return cache_; }
 
 private:

@@ -37,4 +37,13 @@ void NgramDrafter::draft(std::span<const DraftJob> jobs) {
     }
 }
 
+void PlannedDrafter::draft(std::span<const DraftJob> jobs) {
+    for (const DraftJob& job : jobs) {
+        const std::int32_t last = job.request->history().back();
+        for (std::int64_t i = 0; i < job.tokens; ++i) {
+            job.request->addToDraft(last);
+        }
+    }
+}
+
 } // namespace vitrine::engine

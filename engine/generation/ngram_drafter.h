@@ -38,4 +38,13 @@ private:
     NgramSizes sizes_;
 };
 
+/// Stands for n-gram look-up in plans. On Meta tokens are numbers without a meaning, so there is no text to look into:
+/// every request gets a draft of full length, and what is right of it is assumed (Speculation::assumedAcceptance).
+class PlannedDrafter final : public Drafter {
+public:
+    void draft(std::span<const DraftJob> jobs) override;
+    void forget(std::int32_t) override {}
+    void forgetAll() override {}
+};
+
 } // namespace vitrine::engine

@@ -40,6 +40,8 @@ public:
     virtual void forget(std::int32_t request) = 0;
     /// Frees what is kept for any request.
     virtual void forgetAll() = 0;
+    /// The large model found no memory for a step: forgets graphs that were captured in the arena of steps.
+    virtual void dropGraphs() {}
 };
 
 /// Throws Unsupported for a model whose steps of several tokens of one sequence would give other results than steps of

@@ -98,7 +98,7 @@ struct CarriedIds {
 enum class StepLogits : std::uint8_t { Last, All };
 
 struct StepBatch {
-    /// Name of the step scope: "prefill", "decode", or "mixed" for a step that does both.
+    /// Name of the step scope: "prefill", "decode", "mixed" for a step that does both, or "draft" for a draft model's.
     std::string_view name = "decode";
     std::int32_t index = 0; ///< step number in its phase
     bool repeats = true;    ///< similar steps will follow, so the trace keeps a template of this one
@@ -198,6 +198,9 @@ public:
     bool launchedAny() const { return !launched_.empty(); }
     /// Waits for all pending steps and drops their results.
     void dropLaunched() noexcept;
+    /// Forgets the captured graphs. Needed where another model on this context has found no memory for a step: the
+    /// arena of steps may lie elsewhere now. REQUIRES that no step is pending.
+    void dropGraphs();
     /// Gives the arena of steps and the captured graphs back; the next step makes them again. REQUIRES that no step is
     /// pending.
     void giveBackSteps();

@@ -36,7 +36,8 @@ private:
 /// Whether steps after this one do the same with other values: one token for each sequence, sampled on the device.
 bool repeatsAlike(const StepInputs& stepInputs) {
     // By name too: a prompt of one token runs the same kernels, but is reported as another step.
-    return stepInputs.batch.name == "decode" &&
+    const std::string_view name = stepInputs.batch.name;
+    return (name == "decode" || name == "draft") &&
            stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
            stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
            stepInputs.batch.logitsOut == nullptr && stepInputs.batch.expertUse == nullptr &&

@@ -283,7 +283,9 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     metrics[result::kStepsLaunchedAhead.key] = counts.aheadSteps;
     const double cells =
         static_cast<double>(engine.scheduler().options().slots) * static_cast<double>(counts.samplingSteps);
-    metrics[result::kSlotUtilization.key] = cells > 0 ? static_cast<double>(counts.generated) / cells : 0.0;
+    // A slot that got several tokens of a draft in a step was in use once.
+    const std::int64_t used = counts.generated - engine.speculation().accepted;
+    metrics[result::kSlotUtilization.key] = cells > 0 ? static_cast<double>(used) / cells : 0.0;
     metrics[result::kPrefillTokens.key] = counts.prefillTokens;
     metrics[result::kRecomputedTokens.key] = counts.recomputedTokens;
     metrics[result::kPaddingTokens.key] = counts.paddingTokens;

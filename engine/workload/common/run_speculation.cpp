@@ -91,7 +91,9 @@ RunSpeculation::RunSpeculation(const Run& run, const ModelSource& source, kernel
     }
     speculation_.draftTokens = run.spec.integer("draft_tokens");
     speculation_.assumedAcceptance = run.spec.real("assumed_acceptance");
-    if (run.spec.text("speculate") == "ngram") {
+    if (run.spec.text("speculate") == "ngram" && !context.can().computesValues) {
+        drafter_ = std::make_unique<PlannedDrafter>();
+    } else if (run.spec.text("speculate") == "ngram") {
         drafter_ = std::make_unique<NgramDrafter>(
             NgramSizes{run.spec.integer("ngram_shortest"), run.spec.integer("ngram_longest")});
     } else {

@@ -37,6 +37,12 @@ struct Attempt {
     std::optional<DecodeRoofline> roofline;
 };
 
+/// New tokens of a request whose context is searched for. The first one needs no draft, and a draft leaves one more. So
+/// a draft model's memory counts from the third on.
+std::int64_t searchedNewTokens(const Experiment& experiment) {
+    return speculates(experiment) ? 3 : 1;
+}
+
 class GeneratePlanner {
 public:
     GeneratePlanner(const Run& run, const ModelSource& source) : run_(run), source_(source) {}
@@ -77,9 +83,7 @@ public:
             limit, limit,
             [&](std::int64_t context) {
                 GenerateRequest request;
-                // The first new token needs no draft, and a draft leaves one more: a drafter's memory counts from the
-                // third on.
-                request.maxNewTokens = speculates(run_.spec) ? 3 : 1;
+                request.maxNewTokens = searchedNewTokens(run_.spec);
                 request.prompt.assign(
                     static_cast<std::size_t>(std::max<std::int64_t>(context - request.maxNewTokens, 1)), 0);
                 return probe(request, copies);
@@ -199,9 +203,10 @@ void planGenerate(const Run& run) {
     if (!hasPrompt) {
         // Only a search was asked for: price what it found.
         Experiment found = run.spec;
+        const std::int64_t newTokens = searchedNewTokens(run.spec);
         found.set("prompt_length",
-                  std::max<std::int64_t>(run.metrics.value(result::kMaxContext.key, std::int64_t{1}) - 1, 1));
-        found.set("max_new_tokens", std::int64_t{1});
+                  std::max<std::int64_t>(run.metrics.value(result::kMaxContext.key, std::int64_t{1}) - newTokens, 1));
+        found.set("max_new_tokens", newTokens);
         GeneratePlanner(Run{found, run.sinks, run.stop, run.metrics}, source).plan();
     }
 }

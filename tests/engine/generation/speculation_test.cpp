@@ -245,7 +245,6 @@ TEST(Speculation, ADraftModelWithoutRoomDraftsNothing) {
 TEST(Speculation, PlansAcceptWhatTheyAssume) {
     Rig rig("synthetic:tiny-llama", kernels::Backend::Meta);
     rig.generate.jumpEqualSteps = true;
-    NgramDrafter nothing({8, 8}); // on Meta tokens are numbers without a meaning
     Model twin(*rig.context, rig.source, ModelOptions{}, nullptr);
     ModelDrafterOptions options;
     options.draftTokens = 4;
@@ -255,6 +254,9 @@ TEST(Speculation, PlansAcceptWhatTheyAssume) {
     EXPECT_EQ(report.results[0].ids.size(), 200U);
     EXPECT_EQ(report.decodedTokens, 199);
     EXPECT_NEAR(report.speculation.tokensPerStep(), 1 + 0.5 + 0.25 + 0.125 + 0.0625, 0.03);
+    PlannedDrafter planned;
+    rig.generate.speculation.drafter = &planned;
+    EXPECT_EQ(rig.run({request(10, 200, 1)}).decodeSteps, report.decodeSteps);
     rig.generate.speculation.assumedAcceptance = 0;
     EXPECT_EQ(rig.run({request(10, 50, 1)}).decodeSteps, 49);
 }
