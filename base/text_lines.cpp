@@ -29,21 +29,42 @@ bool nextLine(std::istream& file, std::string& line, const std::string& path) {
     return any;
 }
 
-} // namespace
-
-void forTextLines(const std::string& path,
-                  const std::function<void(std::string_view line, std::int64_t number)>& take) {
+std::ifstream openText(const std::string& path) {
     std::error_code ignored;
     std::ifstream file(path, std::ios::binary);
     if (!file || std::filesystem::is_directory(path, ignored)) {
         throw BadInput(path + ": cannot be read; give a file of rows");
     }
+    return file;
+}
+
+} // namespace
+
+void forTextLines(const std::string& path,
+                  const std::function<void(std::string_view line, std::int64_t number)>& take) {
+    forTextLines(path, [&take](const TextLine& line) { take(line.text, line.number); });
+}
+
+void forTextLines(const std::string& path, const std::function<void(const TextLine& line)>& take) {
+    std::ifstream file = openText(path);
     std::string line;
+    std::uint64_t offset = 0;
     for (std::int64_t number = 1; nextLine(file, line, path); ++number) {
         if (line.find_first_not_of(" \t\r") != std::string::npos) {
-            take(line, number);
+            take({line, number, offset});
         }
+        offset += line.size() + 1;
     }
+}
+
+std::string readTextLine(const std::string& path, std::uint64_t offset) {
+    std::ifstream file = openText(path);
+    file.seekg(static_cast<std::streamoff>(offset));
+    std::string line;
+    if (file) {
+        nextLine(file, line, path);
+    }
+    return line;
 }
 
 } // namespace vitrine::base

@@ -16,4 +16,15 @@ namespace vitrine::base {
 /// are passed on.
 void forTextLines(const std::string& path, const std::function<void(std::string_view line, std::int64_t number)>& take);
 
+struct TextLine {
+    std::string_view text;
+    std::int64_t number = 0;  ///< from 1
+    std::uint64_t offset = 0; ///< of its first byte in the file
+};
+/// As above.
+void forTextLines(const std::string& path, const std::function<void(const TextLine& line)>& take);
+
+/// The line that begins at a byte of the file, without the line end; empty behind the end. Throws as above.
+std::string readTextLine(const std::string& path, std::uint64_t offset);
+
 } // namespace vitrine::base

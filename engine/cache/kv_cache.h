@@ -153,6 +153,8 @@ public:
     void reserve(std::span<const KvAppend> appends);
     /// The tables of a step whose room was reserved.
     KvTables tables(int group, std::span<const KvAppend> appends) const;
+    /// KvTables::totalTokens.
+    std::int64_t tokensToRead(int group, std::span<const KvAppend> appends) const;
     /// Block table columns that `tables` will have: part of a step's signature.
     std::int64_t tableColumns(int group, std::span<const KvAppend> appends) const;
     /// A view of the keys and values of one layer. The caller fills in the tensors of the block table.

@@ -15,7 +15,22 @@ namespace {
 /// Page numbers of block tables count this many bytes from the first page: every page starts on such a border.
 constexpr std::uint64_t kPageUnit = kernels::kMemoryAlignment;
 
+/// Tokens that attention reads of a sequence. A ring is read before the step's tokens replace older ones; the other
+/// caches hold them already.
+std::int64_t readLength(const KvGroup& kind, std::int64_t before, std::int64_t newTokens) {
+    return kind.ring() ? std::min(before, kind.window - 1) : before + newTokens;
+}
+
 } // namespace
+
+std::int64_t KvCache::tokensToRead(int group, std::span<const KvAppend> appends) const {
+    const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
+    std::int64_t sum = 0;
+    for (const KvAppend& append : appends) {
+        sum += readLength(kind, length(append.sequence), append.tokens);
+    }
+    return sum;
+}
 
 std::int64_t KvCache::tableColumns(int group, std::span<const KvAppend> appends) const {
     const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
@@ -41,9 +56,8 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
             const auto index = static_cast<std::size_t>(column);
             out.pages.push_back(index < held.size() ? held[index] * unitsOfPage : -1);
         }
-        // A ring is read before the step's tokens replace older ones; the other caches hold them already.
         const std::int64_t after = before + append.tokens;
-        const std::int64_t length = kind.ring() ? std::min(before, kind.window - 1) : after;
+        const std::int64_t length = readLength(kind, before, append.tokens);
         out.first.push_back(kind.ring() ? static_cast<std::int32_t>(before - length) : 0);
         out.lengths.push_back(static_cast<std::int32_t>(length));
         if (kind.ring()) {
@@ -51,8 +65,8 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
             out.firstAfter.push_back(static_cast<std::int32_t>(after - kept));
             out.lengthsAfter.push_back(static_cast<std::int32_t>(kept));
         }
-        out.totalTokens += length;
     }
+    out.totalTokens = tokensToRead(group, appends);
     return out;
 }
 

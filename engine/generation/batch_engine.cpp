@@ -177,8 +177,7 @@ void BatchEngine::entered(const PendingStep& pending) {
     publish(pending);
 }
 
-bool BatchEngine::step() {
-    model_.context().throwIfStopped();
+bool BatchEngine::runStep() {
     offerDrafts();
     mapPagesOfNextStep();
     StepSchedule schedule = scheduler_->next();

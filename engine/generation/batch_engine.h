@@ -69,6 +69,9 @@ struct BatchOptions {
     std::int64_t longestPrompt = 0;
     std::int64_t longestSequence = 0;
     std::int64_t mostForbidden = 0; ///< the largest number of ids that one request forbids
+    /// For plans on Meta that are not recorded: skips steps that are like the step before, and advances the clock by
+    /// their time. The ids of the skipped tokens are 0, and nobody is told of them.
+    bool jumpEqualSteps = false;
 };
 
 /// The result of one request. Times are on the context's clock; -1: this has not happened.
@@ -139,6 +142,8 @@ public:
     /// survivesOutOfMemory, no OutOfMemory of a step). After an exception the engine serves no more, and the results of
     /// requests that had not ended stay as they are.
     bool step();
+    /// The steps that jumpEqualSteps skips end before `time`, when the next request arrives.
+    void jumpUntil(base::TimeNs time) { jumpUntil_ = time; }
 
     /// Sets a callback that is called after each token of a request. The callback must not throw. It may call cancel().
     void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
@@ -172,6 +177,11 @@ private:
     void offerDrafts();
     void dropGraphs();
     void forgetDrafts(std::int32_t request);
+    bool runStep();
+    std::int64_t stepsToJump() const;
+    bool staysAlike(std::int64_t steps) const;
+    std::vector<KvAppend> appendsOfRunning(std::int64_t tokens) const;
+    std::int64_t skipSteps(std::int64_t steps);
     void makeMoves(StepSchedule& schedule);
     void moveOut(const PageMove& move, StepSchedule& schedule);
     std::uint64_t bytesOf(const PageMove& move) const;
@@ -235,6 +245,9 @@ private:
     bool pagesMoved_ = false;        ///< pages changed hands since the cache reported them last
     bool idle_ = false;              ///< the last call of step() had nothing to do
     bool finished_ = false;
+    base::TimeNs jumpUntil_ = 0;
+    base::TimeNs lastTook_ = 0;    ///< time of the last call of runStep()
+    std::int32_t lastDecodes_ = 0; ///< rows of the last step; 0: not all of them decode
 };
 
 } // namespace vitrine::engine

@@ -49,6 +49,7 @@ void BatchEngine::landed(const PendingStep& pending, base::TimeNs begin, std::in
             row->computed = std::max(row->computed, scheduled.begin + scheduled.tokens - scheduled.drafts);
         }
     }
+    lastDecodes_ = pending.decodes ? static_cast<std::int32_t>(pending.schedule.rows.size()) : 0;
     counts_.paddingTokens += pending.fill;
     ++counts_.steps;
     counts_.samplingSteps += samples ? 1 : 0;

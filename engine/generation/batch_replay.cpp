@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/generation/batch_replay.h"
 
+#include <limits>
 #include <new>
 
 #include "base/error.h"
@@ -24,6 +25,7 @@ void replay(BatchEngine& engine, kernels::Context& context, std::vector<Arriving
         if (next == requests.size()) {
             engine.close();
         }
+        engine.jumpUntil(next < requests.size() ? arrivalOf(next) : std::numeric_limits<base::TimeNs>::max());
         if (engine.step()) {
             continue;
         }

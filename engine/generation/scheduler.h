@@ -158,6 +158,13 @@ public:
     /// stay moved, and requests that it admitted or preempted stay admitted or preempted. REQUIRES mode Continuous, and
     /// no other call since next().
     void undo(const StepSchedule& schedule);
+    /// How many of the next steps only give each running request one token of its answer: none of them ends a request,
+    /// admits one or reads a prompt. Whether pages are needed is not looked at. 0 in mode Static.
+    std::int64_t equalSteps() const;
+    /// Goes over so many of these steps, whose pages the caller has taken. REQUIRES that prefixes are not shared.
+    void skipEqual(std::int64_t steps);
+    /// The requests in slots.
+    std::vector<std::int32_t> runningRequests() const;
     /// Sets the token budget of the steps that follow.
     void limitTokens(std::int64_t tokens) { options_.tokenBudget = std::max<std::int64_t>(tokens, 1); }
     /// Says that the host has no memory for the pages of a request that the last schedule swapped out. The request will

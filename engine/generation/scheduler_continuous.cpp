@@ -4,6 +4,8 @@
 // Continuous batching: which requests get tokens, pages and slots of the next step.
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "base/error.h"
@@ -11,14 +13,44 @@
 
 namespace vitrine::engine {
 
+std::int64_t Scheduler::equalSteps() const {
+    const std::vector<std::int32_t> requests = runningRequests();
+    if (options_.mode != BatchMode::Continuous || requests.empty() ||
+        static_cast<std::int64_t>(requests.size()) > options_.tokenBudget) {
+        return 0;
+    }
+    std::int64_t steps = std::numeric_limits<std::int64_t>::max();
+    for (const std::int32_t request : requests) {
+        const Entry& entry = at(request);
+        steps = std::min(steps, entry.decodes() ? entry.maxNew - entry.generated - 1 : 0);
+    }
+    // One that there is no room for now gets none from steps that only take pages.
+    const bool comesNext = steps > 0 && !queue_.empty() && freeSlot() >= 0 && admits(at(nextInQueue(1).front()));
+    return comesNext ? 0 : std::max<std::int64_t>(steps, 0);
+}
+
+void Scheduler::skipEqual(std::int64_t steps) {
+    for (const std::int32_t request : runningRequests()) {
+        Entry& entry = at(request);
+        entry.computed += steps;
+        entry.generated += steps;
+        entry.idle = 0;
+    }
+    for (std::int64_t i = 0; i < steps && freeSlot() >= 0; ++i) {
+        gathers(true);
+    }
+    steps_ += steps;
+}
+
+std::vector<std::int32_t> Scheduler::runningRequests() const {
+    std::vector<std::int32_t> requests;
+    std::ranges::copy_if(slots_, std::back_inserter(requests), [](std::int32_t request) { return request >= 0; });
+    return requests;
+}
+
 /// Running requests in the order in which they get tokens.
 std::vector<std::int32_t> Scheduler::runningOrder() const {
-    std::vector<std::int32_t> order;
-    for (const std::int32_t request : slots_) {
-        if (request >= 0) {
-            order.push_back(request);
-        }
-    }
+    std::vector<std::int32_t> order = runningRequests();
     const auto rank = [this](std::int32_t request) {
         const Entry& entry = at(request);
         const bool overdue = entry.idle >= options_.fairSteps;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/model/step.h"
+#include "engine/model/step_prices.h"
 #include "kernels/core/floats.h"
 
 namespace vitrine::engine {
@@ -26,7 +27,7 @@ float embeddingScale(const ModelConfig& config, kernels::DType compute) {
 
 Model::Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
              base::ProgressSink* progress)
-    : context_(context), config_(source.config), options_(options) {
+    : context_(context), config_(source.config), options_(options), stepPrices_(std::make_unique<StepPrices>()) {
     const LoadOptions load{options.dequantize, options.widen, options.seed, options.pack};
     const bool kept = WeightStore::wouldKeep(context, source, load);
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase,
@@ -61,19 +62,25 @@ void Model::giveBackSteps() {
     context_.memory().step().giveBack();
 }
 
+/// Their ops are others now.
+void Model::forgetSteps() {
+    arenaSizes_.clear();
+    stepPrices_->clear();
+    layerKinds_.clear();
+    graphs_.clear();
+}
+
 void Model::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
     requireNoneLaunched();
     decoder_->setAdapter(weight, adapter);
-    arenaSizes_.clear();
-    graphs_.clear();
+    forgetSteps();
 }
 
 void Model::setMerged(const std::string& weight, const kernels::WeightView& merged,
                       const kernels::AdapterView& adapter) {
     requireNoneLaunched();
     decoder_->setMerged(weight, merged, adapter);
-    arenaSizes_.clear();
-    graphs_.clear();
+    forgetSteps();
 }
 
 WeightBytes Model::weightBytes() const {

@@ -32,6 +32,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/decoder.h"
 #include "engine/model/weights.h"
+#include "kernels/memory/memory.h"
 #include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::kernels {
@@ -51,6 +52,7 @@ struct ModelOptions {
 struct StepGraph;
 struct LaunchedStep;
 struct StepInputs;
+class StepPrices;
 
 /// Bytes of a model's weights, grouped by which tokens of a step read them.
 struct WeightBytes {
@@ -173,6 +175,9 @@ public:
     /// token id outside the vocabulary. REQUIRES that no step is pending.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
+    /// What the last step of a plan added to memory while it ran.
+    const kernels::StepMemory& lastStepMemory() const { return lastStepMemory_; }
+
     /// Runs a step without a cache. Every sequence begins at position 0 and attends to its own tokens of this step, as
     /// in the forward pass of training. StepSequence::sequence is ignored.
     StepOutput step(const StepBatch& batch);
@@ -216,6 +221,9 @@ private:
     std::uint64_t dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile);
     std::unique_ptr<LaunchedStep> prepareStep(const StepBatch& batch, KvCache& cache) const;
     void requireNoneLaunched() const;
+    void forgetSteps();
+    const std::vector<int>& kindsOfLayers();
+    StepOutput priceStep(LaunchedStep& step, KvCache& cache);
     StepOutput runOps(LaunchedStep& step, KvCache* cache, bool ahead);
     bool canBeGraph(const StepInputs& stepInputs) const;
     std::vector<std::int64_t> graphKey(const StepInputs& stepInputs, const KvCache& cache) const;
@@ -237,6 +245,9 @@ private:
     std::unique_ptr<kernels::Context> dryContext_;
     kernels::Buffer dryGap_;
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by the signature of the step
+    std::unique_ptr<StepPrices> stepPrices_;                        ///< of a plan
+    std::vector<int> layerKinds_;                                   ///< empty until a plan asks
+    kernels::StepMemory lastStepMemory_;
     /// Graphs of decode steps, by the signature and by every address that the kernels use.
     std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;
     std::deque<std::unique_ptr<LaunchedStep>> launched_; ///< oldest first

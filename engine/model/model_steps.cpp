@@ -8,9 +8,12 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/model/layer_kinds.h"
 #include "engine/model/model.h"
 #include "engine/model/step.h"
+#include "engine/model/step_prices.h"
 #include "kernels/context/context_options.h"
+#include "kernels/context/equal_work.h"
 
 namespace vitrine::engine {
 namespace {
@@ -32,17 +35,6 @@ public:
 private:
     kernels::Tracer& tracer_;
 };
-
-/// Whether steps after this one do the same with other values: one token for each sequence, sampled on the device.
-bool repeatsAlike(const StepInputs& stepInputs) {
-    // By name too: a prompt of one token runs the same kernels, but is reported as another step.
-    const std::string_view name = stepInputs.batch.name;
-    return (name == "decode" || name == "draft") &&
-           stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
-           stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
-           stepInputs.batch.logitsOut == nullptr && stepInputs.batch.expertUse == nullptr &&
-           stepInputs.frequencies.empty();
-}
 
 /// Ends a launched step's replay in the trace however it is left.
 class TracedReplay {
@@ -72,7 +64,7 @@ std::vector<KvAppend> appendsOf(const StepBatch& batch) {
 std::unique_ptr<LaunchedStep> Model::prepareStep(const StepBatch& batch, KvCache& cache) const {
     // A cache that grows here does so beside the step under way, and nothing moves.
     cache.reserve(appendsOf(batch));
-    return std::make_unique<LaunchedStep>(*this, batch, &cache);
+    return std::make_unique<LaunchedStep>(*this, batch, &cache, inputValues(context_));
 }
 
 void Model::requireNoneLaunched() const {
@@ -84,7 +76,7 @@ void Model::requireNoneLaunched() const {
 StepOutput Model::step(const StepBatch& batch) {
     context_.throwIfStopped();
     requireNoneLaunched();
-    LaunchedStep step(*this, batch, nullptr);
+    LaunchedStep step(*this, batch, nullptr, inputValues(context_));
     return runOps(step, nullptr, false);
 }
 
@@ -98,7 +90,31 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
         launched_.push_back(std::move(step));
         return finishLaunched();
     }
-    return runOps(*step, &cache, false);
+    return kernels::jumpsEqualWork(context_) && step->stepInputs.onlySamples() ? priceStep(*step, cache)
+                                                                               : runOps(*step, &cache, false);
+}
+
+/// A step of a plan runs unless steps like it have told what it takes.
+StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
+    const StepInputs& stepInputs = step.stepInputs;
+    context_.joinStreams();
+    if (auto price = stepPrices_->of(stepInputs, cache)) {
+        const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
+        context_.memory().step().ensureCapacity(arenaBytes(stepInputs, &cache));
+        context_.memory().repeatStep(price->memory);
+        lastStepMemory_ = price->memory;
+        context_.passTime(price->seconds);
+        context_.joinStreams();
+        cache.commit(stepInputs.appends);
+        sampleOnMeta(stepInputs, config_.vocab, price->out.ids);
+        return price->out;
+    }
+    const base::TimeNs begin = context_.clock().now();
+    StepOutput out = runOps(step, &cache, false);
+    const double seconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
+    lastStepMemory_ = context_.memory().stepMemory();
+    stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, out});
+    return out;
 }
 
 bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
@@ -148,7 +164,7 @@ std::vector<std::int64_t> Model::graphKey(const StepInputs& stepInputs, const Kv
 }
 
 bool Model::canBeGraph(const StepInputs& stepInputs) const {
-    return context_.can().replaysGraphs && repeatsAlike(stepInputs) && !context_.memory().guarded() &&
+    return context_.can().replaysGraphs && stepInputs.repeatsAlike() && !context_.memory().guarded() &&
            context_.tracer().foldsSteps();
 }
 
@@ -191,10 +207,11 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
     StepOutput out;
     {
         const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
-        context_.beginVirtualStep(context_.traits().features.fewStepSizes && repeatsAlike(stepInputs)
+        context_.beginVirtualStep(context_.traits().features.fewStepSizes && stepInputs.repeatsAlike()
                                       ? kernels::LaunchKind::Replayed
                                       : kernels::LaunchKind::Launched);
         StepRunOptions runOptions;
+        runOptions.layerKinds = kindsOfLayers();
         if (ahead) {
             runOptions.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {
                 reserveResults(step, results);
@@ -352,9 +369,20 @@ std::uint64_t Model::dryRun(const StepInputs& stepInputs, const KvCache* cache, 
     kernels::Context& dry = dryContext();
     std::optional<kernels::Prefetch> prefetch;
     StepRunOptions runOptions;
-    runOptions.compile = compile ? &prefetch.emplace(context_) : nullptr;
+    if (compile) {
+        runOptions.compile = &prefetch.emplace(context_); // of every layer
+    } else {
+        runOptions.layerKinds = kindsOfLayers();
+    }
     StepRunner(*this, stepInputs, cache, dry, runOptions).run();
     return dry.memory().step().highWater();
+}
+
+const std::vector<int>& Model::kindsOfLayers() {
+    if (layerKinds_.empty()) {
+        layerKinds_ = layerKinds(layers());
+    }
+    return layerKinds_;
 }
 
 kernels::Context& Model::dryContext() {
@@ -383,11 +411,11 @@ std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t before, cons
         cache.commit({&first, 1});
     }
     cache.reserve(appendsOf(batch));
-    return dryRun(StepInputs(*this, batch, &cache), &cache, false);
+    return dryRun(StepInputs(*this, batch, &cache, InputValues::OnlySizes), &cache, false);
 }
 
 std::uint64_t Model::stepBytes(const StepBatch& batch) {
-    return dryRun(StepInputs(*this, batch, nullptr), nullptr, false);
+    return dryRun(StepInputs(*this, batch, nullptr, InputValues::OnlySizes), nullptr, false);
 }
 
 void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
@@ -404,7 +432,7 @@ void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& opti
             }
         }
         cache.reserve(appendsOf(batch));
-        const StepInputs stepInputs(*this, batch, &cache);
+        const StepInputs stepInputs(*this, batch, &cache, InputValues::OnlySizes);
         dryRun(stepInputs, &cache, true);
         cache.commit(stepInputs.appends);
     }

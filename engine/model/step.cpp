@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model/embed_tokens.h"
+#include "kernels/context/equal_work.h"
 #include "kernels/core/floats.h"
 #include "kernels/ops/fused/blocks.h"
 
@@ -41,8 +42,7 @@ kernels::KvView StepRunner::kvView(int layer) const {
 StepOutput StepRunner::run() {
     const ModelConfig& config = model_.config();
     context_.memory().step().beginStep();
-    inputs_ = runner_.make(MemoryCategory::Activations, "step.inputs", DType::I32,
-                           Shape{static_cast<std::int64_t>(stepInputs_.inputs.size())});
+    inputs_ = runner_.make(MemoryCategory::Activations, "step.inputs", DType::I32, Shape{stepInputs_.inputCount});
     upload(stepInputs_.inputs.data(), inputs_.view());
     copyCarried(context_, stepInputs_, inputs_.view());
     if (!stepInputs_.frequencies.empty()) {
@@ -69,19 +69,25 @@ void StepRunner::runLayers(const TensorView& x) {
     const LayerTokens tokens = layerTokens(model_, stepInputs_, inputs_.view(), frequencies_.view());
     const RouterObserver countExpertsOf{[&](const kernels::RouterTopK& done) { countExperts(done.ids); }};
     const bool counts = stepInputs_.batch.expertUse != nullptr && context_.can().computesValues;
+    kernels::EqualWork equal(context_);
     for (std::size_t i = 0; i < model_.layers().size(); ++i) {
         context_.throwIfStopped();
-        const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
-                                        static_cast<std::int32_t>(i));
-        const DecoderLayer& layer = model_.layers()[i];
-        std::optional<LayerCache> cache;
-        if (cache_ != nullptr) {
-            cache = layerCache(static_cast<int>(i));
-        }
-        attentionForward(runner_, {model_.config(), layer, tokens, cache ? &*cache : nullptr}, x, x, nullptr);
-        mlpForward(runner_, model_.config(), layer, x, x, nullptr, counts ? &countExpertsOf : nullptr);
-        lookAt(x, static_cast<std::int32_t>(i));
+        const auto layer = static_cast<int>(i);
+        equal.run(options_.layerKinds.empty() ? layer : options_.layerKinds[i],
+                  [&] { runLayer(layer, tokens, x, counts ? &countExpertsOf : nullptr); });
     }
+}
+
+void StepRunner::runLayer(int index, const LayerTokens& tokens, const TensorView& x, const RouterObserver* observer) {
+    const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer", index);
+    const DecoderLayer& layer = model_.layers()[static_cast<std::size_t>(index)];
+    std::optional<LayerCache> cache;
+    if (cache_ != nullptr) {
+        cache = layerCache(index);
+    }
+    attentionForward(runner_, {model_.config(), layer, tokens, cache ? &*cache : nullptr}, x, x, nullptr);
+    mlpForward(runner_, model_.config(), layer, x, x, nullptr, observer);
+    lookAt(x, index);
 }
 
 /// Notes the layer when its output is not finite, and the first one.
@@ -227,9 +233,7 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     fetch(topIds, out.topIds);
     fetch(topLogprobs, out.topLogprobs);
     if (!context_.can().computesValues) {
-        for (std::size_t row = 0; row < out.ids.size(); ++row) {
-            out.ids[row] = kernels::metaToken(stepInputs_.batch.sampling[row], model_.config().vocab);
-        }
+        sampleOnMeta(stepInputs_, model_.config().vocab, out.ids);
     }
     return out;
 }

@@ -26,10 +26,15 @@ struct RopeSpan {
     float scale = 1;
 };
 
+/// Whether a step's arrays are filled. Where nothing is computed their sizes are enough.
+enum class InputValues : std::uint8_t { Filled, OnlySizes };
+InputValues inputValues(const kernels::Context& context);
+
 /// The arrays that the device needs for a step. The host makes them after the pages of the cache are reserved. Without
 /// a cache (null) every sequence begins at position 0.
 struct StepInputs {
-    StepInputs(const Model& model, const StepBatch& batch, const KvCache* cache);
+    /// With OnlySizes, `inputs` stays empty and token ids are not looked at.
+    StepInputs(const Model& model, const StepBatch& batch, const KvCache* cache, InputValues values);
 
     /// Where one array lies in `inputs`, in elements.
     struct Slice {
@@ -46,6 +51,7 @@ struct StepInputs {
     std::int64_t rows = 0; ///< of logits
     std::vector<KvAppend> appends;
     std::vector<std::int32_t> inputs; ///< all I32 arrays of the step, uploaded in one copy
+    std::int64_t inputCount = 0;      ///< elements of them all
     Slice ids, positions, sequence, offsets, rowIds;
     Slice zeros;                     ///< one for each sequence; empty with a cache
     Slice sampling;                  ///< packed SampleParameters; empty when every row is plainly greedy
@@ -55,9 +61,16 @@ struct StepInputs {
 
     /// All numbers that the sizes of the step's allocations depend on.
     std::vector<std::int64_t> signature() const;
+    /// Whether steps after this one do the same with other values: one token for each sequence, sampled on the device.
+    bool repeatsAlike() const;
+    /// Whether nothing but sampled tokens is wanted of the step.
+    bool onlySamples() const;
 
 private:
     Slice append(const std::vector<std::int32_t>& values);
+    Slice appendSize(std::int64_t count);
+    void fill(const Model& model, const KvCache* cache);
+    void addSizes(const KvCache* cache);
     void addRope(const Model& model, const KvCache* cache);
 };
 
@@ -67,6 +80,9 @@ kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs:
 /// The step's tokens as the layers take them. `frequencies` are StepInputs::frequencies on the device, or empty.
 LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
                         const kernels::TensorView& frequencies);
+
+/// The ids that a step samples where nothing is computed.
+void sampleOnMeta(const StepInputs& stepInputs, std::int64_t vocab, std::vector<std::int32_t>& ids);
 
 /// Copies the ids of StepBatch::carried on the device into the step's uploaded inputs.
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs);
@@ -89,9 +105,9 @@ struct StepGraph {
 
 /// A step from the making of its inputs until its results are read.
 struct LaunchedStep {
-    LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache* cache)
+    LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache* cache, InputValues values)
         : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()),
-          stepInputs(model, batch, cache) {
+          stepInputs(model, batch, cache, values) {
         batch.sampling = sampling;
     }
     ~LaunchedStep() = default;
@@ -118,7 +134,9 @@ struct StepRunOptions {
     /// Not null: the kernels of the ops are compiled here; used with a Meta context.
     kernels::Prefetch* compile = nullptr;
     StepGraph* capture = nullptr; ///< not null: the ops are captured as this graph, which is then replayed
-    OnSampled fetchLater;         ///< called instead of reading the sampled values; run() then returns an empty output
+    /// Where equal layers need not run, the kind of each (layerKinds()); empty: every layer runs.
+    std::vector<int> layerKinds;
+    OnSampled fetchLater; ///< called instead of reading the sampled values; run() then returns an empty output
 };
 
 /// Runs the ops of a step on a context: the model's own, or a Meta context, which only finds the sizes. With a cache,
@@ -139,6 +157,7 @@ private:
     kernels::TensorView input(const StepInputs::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
     void runLayers(const kernels::TensorView& x);
+    void runLayer(int index, const LayerTokens& tokens, const kernels::TensorView& x, const RouterObserver* observer);
     LayerCache layerCache(int index) const;
     kernels::DType newKeyType(const kernels::KvView& view) const;
     bool writesBeforeAttention(int index) const;

@@ -8,12 +8,39 @@
 
 namespace vitrine::engine {
 
-StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvCache* cache) : batch(stepBatch) {
-    std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
-    std::size_t all = 0;
+InputValues inputValues(const kernels::Context& context) {
+    return context.can().computesValues ? InputValues::Filled : InputValues::OnlySizes;
+}
+
+StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvCache* cache, InputValues values)
+    : batch(stepBatch) {
     for (const StepSequence& item : batch.sequences) {
-        all += item.tokens.size();
+        if (item.tokens.empty()) {
+            throw base::Internal("a step has a sequence without tokens");
+        }
+        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
+        tokens += appends.back().tokens;
+        rows += item.wantsLogits ? 1 : 0;
     }
+    const bool everyRow = batch.logits == StepLogits::All;
+    rows = everyRow ? tokens : rows;
+    if (values == InputValues::Filled) {
+        fill(model, cache);
+    } else {
+        addSizes(cache);
+    }
+    addRope(model, cache);
+    // After all else: histories grow, and the other arrays should stay where they are.
+    if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
+        const std::vector<std::int32_t> packed = kernels::packSampleParameters(batch.sampling);
+        sampling =
+            values == InputValues::Filled ? append(packed) : appendSize(static_cast<std::int64_t>(packed.size()));
+    }
+}
+
+void StepInputs::fill(const Model& model, const KvCache* cache) {
+    std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
+    const auto all = static_cast<std::size_t>(tokens);
     idList.reserve(all);
     positionList.reserve(all);
     sequenceList.reserve(all);
@@ -31,25 +58,18 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
             positionList.push_back(static_cast<std::int32_t>(start + static_cast<std::int64_t>(t)));
             sequenceList.push_back(static_cast<std::int32_t>(s));
         }
-        if (item.tokens.empty()) {
-            throw base::Internal("a step has a sequence without tokens");
-        }
         offsetList.push_back(static_cast<std::int32_t>(idList.size()));
         if (item.wantsLogits) {
             for (std::int64_t back = item.logitTokens; back > 0; --back) {
                 rowList.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(idList.size()) - back));
             }
         }
-        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
     }
-    tokens = static_cast<std::int64_t>(idList.size());
-    const bool everyRow = batch.logits == StepLogits::All;
-    rows = everyRow ? tokens : static_cast<std::int64_t>(rowList.size());
     ids = append(idList);
     positions = append(positionList);
     sequence = append(sequenceList);
     offsets = append(offsetList);
-    rowIds = everyRow ? Slice{} : append(rowList);
+    rowIds = batch.logits == StepLogits::All ? Slice{} : append(rowList);
     for (std::size_t g = 0; cache != nullptr && g < cache->groups().size(); ++g) {
         const KvTables tables = cache->tables(static_cast<int>(g), appends);
         groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),
@@ -58,16 +78,34 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
     if (cache == nullptr) {
         zeros = append(std::vector<std::int32_t>(appends.size(), 0));
     }
-    addRope(model, cache);
-    // After all else: histories grow, and the other arrays should stay where they are.
-    if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
-        sampling = append(kernels::packSampleParameters(batch.sampling));
+}
+
+/// The same arrays as fill() makes.
+void StepInputs::addSizes(const KvCache* cache) {
+    const auto sequences = static_cast<std::int64_t>(appends.size());
+    ids = appendSize(tokens);
+    positions = appendSize(tokens);
+    sequence = appendSize(tokens);
+    offsets = appendSize(sequences + 1);
+    rowIds = batch.logits == StepLogits::All ? Slice{} : appendSize(rows);
+    for (std::size_t g = 0; cache != nullptr && g < cache->groups().size(); ++g) {
+        const auto group = static_cast<int>(g);
+        const std::int64_t columns = cache->tableColumns(group, appends);
+        const std::int64_t after = cache->groups()[g].ring() ? sequences : 0;
+        groups.push_back({appendSize(sequences * columns), appendSize(sequences), appendSize(sequences),
+                          appendSize(after), appendSize(after), columns, cache->tokensToRead(group, appends)});
     }
+    zeros = cache == nullptr ? appendSize(sequences) : Slice{};
 }
 
 StepInputs::Slice StepInputs::append(const std::vector<std::int32_t>& values) {
-    const Slice slice{static_cast<std::int64_t>(inputs.size()), static_cast<std::int64_t>(values.size())};
     inputs.insert(inputs.end(), values.begin(), values.end());
+    return appendSize(static_cast<std::int64_t>(values.size()));
+}
+
+StepInputs::Slice StepInputs::appendSize(std::int64_t count) {
+    const Slice slice{inputCount, count};
+    inputCount += count;
     return slice;
 }
 
@@ -105,6 +143,16 @@ std::vector<std::int64_t> StepInputs::signature() const {
     return out;
 }
 
+bool StepInputs::onlySamples() const {
+    return batch.logits == StepLogits::Last && batch.logitsOut == nullptr && batch.expertUse == nullptr;
+}
+
+bool StepInputs::repeatsAlike() const {
+    // By name too: a prompt of one token runs the same kernels, but is reported as another step.
+    return (batch.name == "decode" || batch.name == "draft") && tokens == static_cast<std::int64_t>(appends.size()) && rows == tokens &&
+           onlySamples() && frequencies.empty();
+}
+
 kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs::Slice& slice) {
     return {inputs.as<std::int32_t>() + slice.offset, inputs.dtype, kernels::Shape{slice.count}, {}};
 }
@@ -126,6 +174,12 @@ LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const 
         out.rope.push_back({span.begin, span.end, table, span.scale});
     }
     return out;
+}
+
+void sampleOnMeta(const StepInputs& stepInputs, std::int64_t vocab, std::vector<std::int32_t>& ids) {
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+        ids[row] = kernels::metaToken(stepInputs.batch.sampling[row], vocab);
+    }
 }
 
 void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs) {

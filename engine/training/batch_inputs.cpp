@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/batch_inputs.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/training/document_mask.h"
@@ -18,8 +20,8 @@ using kernels::Tensor;
 namespace {
 
 void checkTargets(const TrainingBatch& batch, std::int64_t vocab) {
-    const std::int64_t sum = std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0});
-    if (sum != static_cast<std::int64_t>(batch.tokens.size()) || batch.targets.size() != batch.tokens.size()) {
+    if (batch.count() != static_cast<std::int64_t>(batch.tokens.size()) ||
+        batch.targets.size() != batch.tokens.size()) {
         throw base::Internal("a training batch has lengths or targets that do not fit its tokens");
     }
     for (const std::int32_t target : batch.targets) {
@@ -29,15 +31,16 @@ void checkTargets(const TrainingBatch& batch, std::int64_t vocab) {
     }
 }
 
-StepBatch documentsOf(const TrainingBatch& batch) {
+/// `tokens`: of the batch.
+StepBatch documentsOf(const TrainingBatch& batch, std::span<const std::int32_t> tokens) {
     StepBatch step;
     step.name = "train";
     std::size_t begin = 0;
     for (const std::int32_t length : batch.lengths) {
         StepSequence document;
-        document.tokens = std::span(batch.tokens).subspan(begin, static_cast<std::size_t>(length));
+        document.tokens = tokens.subspan(begin, static_cast<std::size_t>(length));
         step.sequences.push_back(document);
-        begin += static_cast<std::size_t>(length);
+        begin += batch.tokens.empty() ? 0 : static_cast<std::size_t>(length);
     }
     return step;
 }
@@ -61,30 +64,40 @@ std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens, std
 } // namespace
 
 BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const TrainingBatch& batch) {
-    checkTargets(batch, model.config().vocab);
-    const StepBatch documents = documentsOf(batch);
-    const StepInputs step(model, documents, nullptr);
-    std::vector<std::int32_t> values;
-    values.reserve(step.inputs.size() + 3 * batch.tokens.size());
-    values.assign(step.inputs.begin(), step.inputs.end());
-    const auto append = [&](const std::vector<std::int32_t>& more) {
-        const StepInputs::Slice slice{static_cast<std::int64_t>(values.size()), static_cast<std::int64_t>(more.size())};
-        values.insert(values.end(), more.begin(), more.end());
+    const bool fills = inputValues(runner.context()) == InputValues::Filled;
+    if (fills) {
+        checkTargets(batch, model.config().vocab);
+    }
+    // A plan's documents have lengths only; tokens that nobody looks at stand for each of them.
+    const std::vector<std::int32_t> unread(
+        batch.tokens.empty() ? static_cast<std::size_t>(std::ranges::max(batch.lengths)) : 0);
+    const StepBatch documents = documentsOf(batch, batch.tokens.empty() ? unread : batch.tokens);
+    StepInputs step(model, documents, nullptr, inputValues(runner.context()));
+    std::vector<std::int32_t> values = std::move(step.inputs);
+    std::int64_t count = step.inputCount;
+    const auto append = [&](std::size_t size, const auto& make) {
+        const StepInputs::Slice slice{count, static_cast<std::int64_t>(size)};
+        count += slice.count;
+        if (fills) {
+            const std::vector<std::int32_t> more = make();
+            values.insert(values.end(), more.begin(), more.end());
+        }
         return slice;
     };
-    const StepInputs::Slice targets = append(batch.targets);
-    const StepInputs::Slice order = append(orderById(batch.tokens, model.config().vocab));
+    const auto tokens = static_cast<std::size_t>(batch.count());
+    const StepInputs::Slice targets = append(tokens, [&] { return batch.targets; });
+    const StepInputs::Slice order = append(tokens, [&] { return orderById(batch.tokens, model.config().vocab); });
     const StepInputs::Slice starts =
-        batch.lengths.size() > 1 ? append(documentStarts(batch.lengths)) : StepInputs::Slice{};
-    const auto uploaded = [&](std::string_view name, DType dtype, const auto& host) {
-        Tensor tensor =
-            runner.make(MemoryCategory::Activations, name, dtype, Shape{static_cast<std::int64_t>(host.size())});
+        batch.lengths.size() > 1 ? append(tokens, [&] { return documentStarts(batch.lengths); }) : StepInputs::Slice{};
+    const auto uploaded = [&](std::string_view name, DType dtype, std::int64_t elements, const auto& host) {
+        Tensor tensor = runner.make(MemoryCategory::Activations, name, dtype, Shape{elements});
         runner.context().upload(host.data(), tensor.view().data, tensor.view().bytes());
         return tensor;
     };
-    inputs_ = uploaded("batch.inputs", DType::I32, values);
+    inputs_ = uploaded("batch.inputs", DType::I32, count, values);
     if (!step.frequencies.empty()) {
-        frequencies_ = uploaded("rope.inverse_frequency", DType::F32, step.frequencies);
+        frequencies_ = uploaded("rope.inverse_frequency", DType::F32,
+                                static_cast<std::int64_t>(step.frequencies.size()), step.frequencies);
     }
     tokens_ = layerTokens(model, step, inputs_.view(), frequencies_.view());
     ids_ = inputOf(inputs_.view(), step.ids);

@@ -12,19 +12,6 @@
 
 namespace vitrine::engine {
 
-namespace {
-
-/// FNV-1a over the ids; rows with equal hashes are compared.
-std::uint64_t hashOfTokens(const std::vector<std::int32_t>& tokens) {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const std::int32_t token : tokens) {
-        hash = (hash ^ static_cast<std::uint32_t>(token)) * 0x100000001b3U;
-    }
-    return hash;
-}
-
-} // namespace
-
 LongRows longRowsByName(std::string_view name) {
     return name == "skip" ? LongRows::Skip : name == "keep-end" ? LongRows::KeepEnd : LongRows::Cut;
 }
@@ -50,49 +37,64 @@ std::map<std::int64_t, LongRows> parseLongRowExceptions(std::string_view text, c
     return out;
 }
 
-std::int64_t DataRows::earlier(const TrainingRow& row, std::uint64_t hash) const {
-    const auto [begin, end] = byHash_.equal_range(hash);
-    const auto found = std::find_if(begin, end, [&](const auto& entry) {
-        return used_[static_cast<std::size_t>(entry.second)].tokens == row.tokens;
-    });
-    return found == end ? -1 : found->second;
+void DataRows::leaveOut(LeftOutRow row) {
+    ++counts_[static_cast<std::size_t>(row.reason)];
+    if (leftOut_.size() < kMostListedRows) {
+        leftOut_.push_back(std::move(row));
+    }
+}
+
+bool DataRows::hasTokens(const RowFacts& facts, const std::vector<std::int32_t>& tokens) const {
+    if (facts.tokens != tokens.size()) {
+        return false;
+    }
+    if (options_.readAgain) {
+        return options_.readAgain(facts).tokens == tokens;
+    }
+    const auto same = std::lower_bound(tokens_.begin(), tokens_.end(), facts.line,
+                                       [](const TrainingRow& row, std::int64_t line) { return row.line < line; });
+    return same->tokens == tokens;
 }
 
 void DataRows::add(TrainingRow row) {
     ++rows_;
     const auto tokens = static_cast<std::int64_t>(row.tokens.size());
     if (trainedTokens(row, {0, tokens}) == 0) {
-        leftOut_.push_back({LeftOutReason::NoAnswer, row.line, {}, 0});
+        leaveOut({LeftOutReason::NoAnswer, row.line, {}, 0});
         return;
     }
     if (options_.sequenceLength > 0 && tokens > options_.sequenceLength) {
         const auto exception = options_.exceptions.find(row.line);
         const LongRows how = exception == options_.exceptions.end() ? options_.longRows : exception->second;
         if (how == LongRows::Skip) {
-            leftOut_.push_back({LeftOutReason::TooLong, row.line, {}, 0});
+            leaveOut({LeftOutReason::TooLong, row.line, {}, 0});
             return;
         }
         row.keepsEnd = how == LongRows::KeepEnd;
     }
+    const RowFacts facts = factsOf(row, options_.sequenceLength, options_.ends);
     if (!options_.keepDuplicates) {
-        const std::uint64_t hash = hashOfTokens(row.tokens);
-        if (const std::int64_t first = earlier(row, hash); first >= 0) {
-            leftOut_.push_back({LeftOutReason::Duplicate, row.line, {}, used_[static_cast<std::size_t>(first)].line});
+        const auto first =
+            byHash_.find(used_, facts.hash, [&](const RowFacts& one) { return hasTokens(one, row.tokens); });
+        if (first) {
+            leaveOut({LeftOutReason::Duplicate, row.line, {}, used_[*first].line});
             return;
         }
-        byHash_.emplace(hash, static_cast<std::int64_t>(used_.size()));
     }
-    used_.push_back(std::move(row));
+    used_.push_back(facts);
+    if (!options_.keepDuplicates) {
+        byHash_.addLast(used_);
+    }
+    conversations_ += row.conversation ? 1 : 0;
+    templateTokens_ += row.templateTokens;
+    if (!options_.readAgain) {
+        tokens_.push_back(std::move(row));
+    }
 }
 
 void DataRows::addUnreadable(std::int64_t line, std::string why) {
     ++rows_;
-    leftOut_.push_back({LeftOutReason::Unreadable, line, std::move(why), 0});
-}
-
-std::int64_t DataRows::count(LeftOutReason reason) const {
-    return std::count_if(leftOut_.begin(), leftOut_.end(),
-                         [reason](const LeftOutRow& row) { return row.reason == reason; });
+    leaveOut({LeftOutReason::Unreadable, line, std::move(why), 0});
 }
 
 } // namespace vitrine::engine

@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which rows of a file are used. Each row that is not has a reason and a line.
+// Which rows of a file are used. Each row that is not has a reason and a line. Rows are kept as facts about them, and
+// with their tokens where somebody wants these.
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "engine/training/row_facts.h"
 #include "engine/training/training_rows.h"
 
 namespace vitrine::engine {
@@ -21,6 +24,9 @@ enum class LeftOutReason : std::uint8_t {
     Duplicate,  ///< an earlier used row has the same token ids
     TooLong     ///< longer than a sequence, and such rows are skipped
 };
+inline constexpr std::size_t kLeftOutReasons = 4;
+/// Of the rows that are left out or cut, this many are listed. All of them are counted.
+inline constexpr std::size_t kMostListedRows = 100'000;
 
 struct LeftOutRow {
     LeftOutReason reason = LeftOutReason::Unreadable;
@@ -41,6 +47,9 @@ struct DataRowOptions {
     std::int64_t sequenceLength = 0; ///< 0: rows of any length are whole
     LongRows longRows = LongRows::Cut;
     std::map<std::int64_t, LongRows> exceptions; ///< by line
+    std::vector<std::int32_t> ends;              ///< tokens after which the model stops
+    /// Reads the tokens of an earlier row again, which may be the same as those of a new one; null: they are kept.
+    std::function<TrainingRow(const RowFacts& row)> readAgain;
 };
 
 /// Takes the rows of a file in their order and sorts them. One thread at a time.
@@ -52,20 +61,27 @@ public:
     void addUnreadable(std::int64_t line, std::string why);
 
     std::int64_t rows() const { return rows_; } ///< of the file, those left out included
-    const std::vector<TrainingRow>& used() const { return used_; }
-    const std::vector<LeftOutRow>& leftOut() const { return leftOut_; }
-    std::int64_t count(LeftOutReason reason) const;
-    std::vector<TrainingRow> takeUsed() { return std::move(used_); }
+    const RowTable& used() const { return used_; }
+    const std::vector<LeftOutRow>& leftOut() const { return leftOut_; } ///< the first kMostListedRows
+    std::int64_t count(LeftOutReason reason) const { return counts_[static_cast<std::size_t>(reason)]; }
+    std::int64_t conversations() const { return conversations_; }   ///< used rows that are made of messages
+    std::int64_t templateTokens() const { return templateTokens_; } ///< of used rows
+    RowTable takeUsed() { return std::move(used_); }
+    /// The used rows with their tokens; empty where these are read again.
+    std::vector<TrainingRow> takeTokens() { return std::move(tokens_); }
 
 private:
-    /// The index of an earlier row with these ids, or -1.
-    std::int64_t earlier(const TrainingRow& row, std::uint64_t hash) const;
+    void leaveOut(LeftOutRow row);
+    bool hasTokens(const RowFacts& facts, const std::vector<std::int32_t>& tokens) const;
 
     DataRowOptions options_;
     std::int64_t rows_ = 0;
-    std::vector<TrainingRow> used_;
+    RowTable used_;
+    std::vector<TrainingRow> tokens_;
     std::vector<LeftOutRow> leftOut_;
-    std::unordered_multimap<std::uint64_t, std::int64_t> byHash_;
+    std::array<std::int64_t, kLeftOutReasons> counts_{};
+    std::int64_t conversations_ = 0, templateTokens_ = 0;
+    RowsByHash byHash_;
 };
 
 } // namespace vitrine::engine

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/document_mask.h"
 
+#include <algorithm>
 #include <array>
 
-#include "base/thread_pool.h"
+#include "kernels/program/causal_blocks.h"
 #include "kernels/program/program_builder.h"
 
 namespace vitrine::engine {
@@ -31,13 +32,16 @@ std::vector<std::int32_t> documentStarts(const std::vector<std::int32_t>& length
 }
 
 kernels::BlockMask documentBlocks(const std::vector<std::int32_t>& lengths, std::int64_t window) {
-    std::vector<std::int32_t> starts = documentStarts(lengths);
-    const auto tokens = static_cast<std::int64_t>(starts.size());
-    kernels::CaptureBinding binding;
-    binding.tensors = {{starts.data(), kernels::DType::I32, {tokens}, {}}};
-    base::ThreadPool pool(1);
-    return kernels::buildBlockMask(kernels::andMasks(kernels::slidingWindowMask(window), sameDocumentMask()), binding,
-                                   {1, 1, tokens, tokens}, pool);
+    std::vector<std::int64_t> starts;
+    std::int64_t tokens = 0;
+    for (const std::int32_t length : lengths) {
+        starts.push_back(tokens);
+        tokens += length;
+    }
+    return kernels::causalBlockMask(tokens, [&](std::int64_t query) {
+        const std::int64_t start = *(std::ranges::upper_bound(starts, query) - 1);
+        return window > 0 ? std::max(start, query - window + 1) : start;
+    });
 }
 
 void DocumentMasks::begin(const std::vector<std::int32_t>& lengths) {
@@ -45,29 +49,24 @@ void DocumentMasks::begin(const std::vector<std::int32_t>& lengths) {
         return;
     }
     lengths_ = lengths;
-    starts_ = documentStarts(lengths);
     for (auto& [window, mask] : masks_) {
         mask.blocks.reset();
     }
 }
 
 BackwardAttention DocumentMasks::of(const DecoderLayer& layer, const kernels::TensorView& starts) {
-    Mask& mask = masks_[layer.config.window];
+    const std::int64_t window = layer.config.window;
+    Mask& mask = masks_[window];
     BackwardAttention out{layer.attentionMask, nullptr};
-    kernels::CaptureBinding onHost;
     if (!starts.empty()) {
         if (mask.program == nullptr) {
             mask.program = std::make_unique<kernels::KnownProgram>(
-                kernels::andMasks(kernels::slidingWindowMask(layer.config.window), sameDocumentMask()));
+                kernels::andMasks(kernels::slidingWindowMask(window), sameDocumentMask()));
         }
         out.mask = mask.program->bound({{starts}});
-        onHost.tensors = {{starts_.data(), starts.dtype, starts.shape, {}}};
     }
     if (mask.blocks == nullptr) {
-        const auto tokens = static_cast<std::int64_t>(starts_.size());
-        base::ThreadPool pool(1);
-        mask.blocks = std::make_unique<kernels::BlockMask>(
-            kernels::buildBlockMask(*out.mask.program, onHost, {1, 1, tokens, tokens}, pool));
+        mask.blocks = std::make_unique<kernels::BlockMask>(documentBlocks(lengths_, window));
     }
     out.blocks = mask.blocks.get();
     return out;

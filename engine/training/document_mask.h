@@ -31,7 +31,7 @@ private:
         std::unique_ptr<kernels::BlockMask> blocks;
     };
 
-    std::vector<std::int32_t> lengths_, starts_;
+    std::vector<std::int32_t> lengths_;
     std::map<std::int64_t, Mask> masks_; ///< by window
 };
 

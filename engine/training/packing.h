@@ -44,6 +44,25 @@ struct PackingResult {
     std::int64_t untrainableRows = 0;      ///< without any target that counts; they are left out
 };
 
+/// Which rows stand in which sequence, in 8 bytes for each row.
+class PackedRows {
+public:
+    std::size_t size() const { return begins_.empty() ? 0 : begins_.size() - 1; }
+    /// Indices of a sequence's rows, ascending.
+    std::span<const std::int32_t> sequence(std::size_t number) const;
+    /// The sequence that has a row; size() where none has.
+    std::size_t sequenceOf(std::int32_t row) const;
+
+private:
+    friend PackedRows placeRows(std::span<const std::int32_t> lengths, const PackingOptions& options);
+
+    std::vector<std::int32_t> rows_;
+    std::vector<std::int32_t> begins_; ///< of each sequence in rows_, and the end of the last one
+};
+/// `lengths`: kept tokens of each row, at most sequenceLength; 0: no sequence takes it. The sequences are in the order
+/// of their first rows.
+PackedRows placeRows(std::span<const std::int32_t> lengths, const PackingOptions& options);
+
 /// Depends on the rows and options alone. Time grows as n log n with the number of rows.
 PackingResult packRows(std::span<const TrainingRow> rows, const PackingOptions& options);
 

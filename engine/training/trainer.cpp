@@ -8,6 +8,7 @@
 #include "engine/training/host_floats.h"
 #include "engine/training/layer_dropout.h"
 #include "kernels/context/context.h"
+#include "kernels/context/row_parts.h"
 #include "kernels/ops/rowwise/elementwise.h"
 
 namespace vitrine::engine {
@@ -36,10 +37,16 @@ struct TokenCounts {
     std::int64_t tokens = 0, predicted = 0;
 };
 
+/// Whether the documents of all batches are as long as those of the first.
+bool areAlike(std::span<const TrainingBatch> batches) {
+    return std::ranges::all_of(batches,
+                               [&](const TrainingBatch& batch) { return batch.lengths == batches.front().lengths; });
+}
+
 TokenCounts countTokens(std::span<const TrainingBatch> batches) {
     TokenCounts out;
     for (const TrainingBatch& batch : batches) {
-        out.tokens += static_cast<std::int64_t>(batch.tokens.size());
+        out.tokens += batch.count();
         out.predicted += batch.predicted();
     }
     if (out.predicted == 0) {
@@ -90,13 +97,19 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
         clearLoss();
         StepPart part;
         part.gradScale = static_cast<float>(1 / static_cast<double>(counts.predicted));
-        std::int64_t index = 0;
-        for (const TrainingBatch& batch : batches) {
-            part.share = static_cast<double>(batch.tokens.size()) / static_cast<double>(counts.tokens);
-            part.seed = dropoutSeed(seed_, number, index++);
+        const auto run = [&](std::int64_t index) {
+            const TrainingBatch& batch = batches[static_cast<std::size_t>(index)];
+            part.share = static_cast<double>(batch.count()) / static_cast<double>(counts.tokens);
+            part.seed = dropoutSeed(seed_, number, index);
             out.auxLoss += part.share * pass_.run(batch, state_.gradients(), part, lossSum_.view());
             out.keptOnDevice = std::max(out.keptOnDevice, pass_.keptOnDevice());
-        }
+        };
+        kernels::forRowParts(context, static_cast<std::int64_t>(batches.size()), areAlike(batches) ? 1 : 0,
+                             [&](std::int64_t first, std::int64_t last) {
+                                 for (std::int64_t index = first; index < last; ++index) {
+                                     run(index);
+                                 }
+                             });
         if (beforeUpdate) {
             beforeUpdate();
         }

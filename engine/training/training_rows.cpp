@@ -254,22 +254,25 @@ void readTensorRows(const std::string& path, const TrainingRowOptions& options, 
 }
 
 /// Nothing of a line that cannot be read, where somebody takes these.
-std::optional<TrainingRow> rowOfLine(std::string_view line, std::int64_t number, const std::string& path,
+std::optional<TrainingRow> rowOfLine(const base::TextLine& line, const std::string& path,
                                      const TrainingRowOptions& options) {
-    const std::string place = fmt::format("{}: line {}", path, number);
+    const std::string place = fmt::format("{}: line {}", path, line.number);
     const auto leftOut = [&](const base::Error& error) {
         const std::string& message = error.message();
         const std::size_t begin = message.starts_with(place + ": ")  ? place.size() + 2
                                   : message.starts_with(path + ": ") ? path.size() + 2
                                                                      : 0;
-        options.unreadable(number, message.substr(begin));
+        options.unreadable(line.number, message.substr(begin));
         return std::nullopt;
     };
     try {
         base::JsonLimits limits;
         limits.maxValues = kMostValuesOfALine;
-        limits.firstLine = number;
-        return RowMaker(options, place).make(base::parseStrictJson(line, path, limits));
+        limits.firstLine = line.number;
+        TrainingRow row = RowMaker(options, place).make(base::parseStrictJson(line.text, path, limits));
+        row.line = line.number;
+        row.offset = line.offset;
+        return row;
     } catch (const base::BadInput& error) {
         if (!options.unreadable) {
             throw;
@@ -289,29 +292,30 @@ void readLineRows(const std::string& path, const TrainingRowOptions& options, co
     const std::uintmax_t size = std::filesystem::file_size(path, unknown);
     const std::uint64_t total = unknown ? 0 : size;
     const std::string what = "Reading " + std::filesystem::path(path).filename().string();
-    std::uint64_t done = 0;
-    base::forTextLines(path, [&](std::string_view line, std::int64_t number) {
+    base::forTextLines(path, [&](const base::TextLine& line) {
         base::throwIfStopped(stop);
         if (rows.enough()) {
             throw EnoughRows{};
         }
-        if (std::optional<TrainingRow> row = rowOfLine(line, number, path, options)) {
-            row->line = number;
+        if (std::optional<TrainingRow> row = rowOfLine(line, path, options)) {
             rows.add(std::move(*row));
         }
-        done += line.size() + 1;
         if (progress != nullptr) {
-            progress->progress(what, std::min(done, total), total);
+            progress->progress(what, std::min(line.offset + line.text.size() + 1, total), total);
         }
     });
 }
 
 } // namespace
 
+bool isTensorFile(const std::string& path) {
+    return path.ends_with(".safetensors");
+}
+
 void forTrainingRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
                      base::ProgressSink* progress, const std::function<void(TrainingRow row)>& take) {
     RowCounter rows(path, options, take);
-    if (path.ends_with(".safetensors")) {
+    if (isTensorFile(path)) {
         readTensorRows(path, options, stop, rows);
         return;
     }
@@ -320,6 +324,14 @@ void forTrainingRows(const std::string& path, const TrainingRowOptions& options,
     } catch (const EnoughRows&) {
         return;
     }
+}
+
+TrainingRow readTrainingRow(const std::string& path, std::int64_t line, std::uint64_t offset,
+                            const TrainingRowOptions& options) {
+    TrainingRowOptions strict = options;
+    strict.unreadable = nullptr;
+    const std::string text = base::readTextLine(path, offset);
+    return *rowOfLine({text, line, offset}, path, strict);
 }
 
 std::vector<TrainingRow> readTrainingRows(const std::string& path, const TrainingRowOptions& options,

@@ -28,6 +28,7 @@ struct TrainingRow {
     std::vector<std::int32_t> tokens;
     std::vector<std::uint8_t> trained; ///< for each token 1 where the loss counts when it is predicted
     std::int64_t line = 0;             ///< of the file, from 1; of a tensor: the row, from 1
+    std::uint64_t offset = 0;          ///< of the line's first byte in the file; of a tensor: 0
     std::int64_t templateTokens = 0;   ///< of a conversation: tokens that its messages do not have themselves
     bool conversation = false;         ///< made of messages
     bool keepsEnd = false;             ///< packing cuts its beginning, not its end
@@ -50,10 +51,17 @@ struct TrainingRowOptions {
     std::int64_t mostTokens = std::int64_t{1} << 31;
 };
 
+/// Whether the file has this name because it holds a tensor of ids.
+bool isTensorFile(const std::string& path);
+
 /// Calls `take` for each row in the order of the file; of a file of lines only one row is in memory at a time. Throws
 /// BadInput and Unsupported "FILE: line N: FIELD: what", Cancelled. `progress` may be null; it gets bytes of the file.
 void forTrainingRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
                      base::ProgressSink* progress, const std::function<void(TrainingRow row)>& take);
+
+/// The row of one line of a file of lines, which begins at `offset`. Throws as above.
+TrainingRow readTrainingRow(const std::string& path, std::int64_t line, std::uint64_t offset,
+                            const TrainingRowOptions& options);
 
 /// All rows. Throws BadInput too when there is no row, or no row with a token that is trained and can be predicted (the
 /// first token of a row cannot).

@@ -263,7 +263,7 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
         return;
     }
     Cost classed = cost;
-    classed.rateClass = rateClassOf(op, cost.rateClass, copies_);
+    classed.rateClass = copies_ ? rateClassOfCopies(cost.rateClass) : cost.rateClass;
     const OpSeconds time = virtualDevice->secondsOf(op, classed);
     if (time.measured) {
         virtualDevice->addOp(time.seconds);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernels/context/context.h"
-#include "kernels/context/meta_context.h"
+#include "kernels/context/equal_work.h"
 
 namespace vitrine::kernels {
 
@@ -20,7 +20,7 @@ void forRowParts(Context& context, std::int64_t rows, std::int64_t part,
                  const std::function<void(std::int64_t begin, std::int64_t end)>& visit) {
     const std::int64_t step = part > 0 ? part : rows;
     MetaContext* const meta = context.meta();
-    const bool jumps = meta != nullptr && meta->unwatched();
+    const bool jumps = jumpsEqualWork(context);
     for (std::int64_t begin = 0, index = 0; begin < rows; begin += step, ++index) {
         const bool lastOfFirst = jumps && index == kFirstParts - 1;
         const auto before = lastOfFirst ? meta->times() : MetaContext::Times{};

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Work over all rows of a training step in parts of equal size: tiles of the MLP, chunks of the loss.
+// Work over all rows of a training step in parts of equal size: tiles of the MLP, chunks of the loss, micro-batches.
 
 #include <cstdint>
 #include <functional>

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/trace.h"
 #include "kernels/core/device_traits.h"
@@ -22,18 +23,40 @@ class CpuContext;
 class CudaContext;
 class MetaContext;
 
-/// Calls of one op whose rates differ although they move and compute the same: attention by head dim and by whether
-/// the KV cache holds bytes (FP8, INT8), expert products by whether all requests are copies of one, which choose the
-/// same experts.
-enum class RateClass : std::uint8_t { Any, NarrowHeads, WideHeads, NarrowHeadsOfBytes, WideHeadsOfBytes, Copies };
-constexpr RateClass attentionRateClass(std::int64_t headDim, bool bytesInCache) {
-    return headDim > 64 ? (bytesInCache ? RateClass::WideHeadsOfBytes : RateClass::WideHeads)
-                        : (bytesInCache ? RateClass::NarrowHeadsOfBytes : RateClass::NarrowHeads);
-}
-/// The name of a family in OpRates: "Attention.wide".
+/// Calls of one op whose rates differ although they move and compute the same. Attention differs by head dim and by
+/// what the KV cache holds: floats, FP8 and INT8 have kernels of their own. Expert products differ by whether the
+/// weights are packed, and by whether all requests are copies of one, which choose the same experts.
+enum class RateClass : std::uint8_t {
+    Any,
+    NarrowHeads,
+    WideHeads,
+    NarrowHeadsFp8,
+    WideHeadsFp8,
+    NarrowHeadsInt8,
+    WideHeadsInt8,
+    PackedExperts,
+    DenseExperts,
+    CopiesPacked,
+    CopiesDense
+};
+/// `cache`: the type of the KV cache; any float where there is none.
+RateClass attentionRateClass(std::int64_t headDim, DType cache);
+RateClass expertRateClass(bool packed, bool copies);
+/// The class of calls of this class where all requests are copies of one.
+RateClass rateClassOfCopies(RateClass rateClass);
+/// The name of the family in OpRates that holds the calls of a class: "Attention.wide".
 std::string rateFamily(std::string_view op, RateClass rateClass);
-/// The class of an op's calls, of which those of attention have `attention`.
-RateClass rateClassOf(std::string_view op, RateClass attention, bool copies);
+/// The families that can price a call of a class, the best first: rateFamily() and what stands in for it while nothing
+/// was measured of it. A call that another family prices still has its own bytes and FLOPs.
+std::vector<std::string> rateFamilies(std::string_view op, RateClass rateClass);
+
+/// The classes of a run's ops.
+struct RunRateClasses {
+    RateClass attention = RateClass::Any;
+    RateClass experts = RateClass::Any;
+
+    RateClass of(std::string_view op) const;
+};
 
 /// What an op moves and computes.
 struct Cost {

@@ -16,7 +16,9 @@ namespace vitrine::base {
 namespace {
 
 std::string textLinesFile(const std::string& text) {
-    const std::string path = testing::TempDir() + "text_lines_test.txt";
+    // Tests may run at once, each in a process of its own.
+    const char* test = testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string path = testing::TempDir() + "text_lines_" + test + ".txt";
     std::ofstream(path, std::ios::binary) << text;
     return path;
 }
@@ -34,6 +36,18 @@ TEST(TextLines, BlankLinesAreCountedAndLeftOut) {
     EXPECT_EQ(linesOf("\n \t\r\n"), Lines{});
     EXPECT_EQ(linesOf("a\n\nb"), (Lines{{1, "a"}, {3, "b"}}));
     EXPECT_EQ(linesOf("a b\nc\n"), (Lines{{1, "a b"}, {2, "c"}}));
+}
+
+TEST(TextLines, ALineIsReadAgainFromItsFirstByte) {
+    const std::string path = textLinesFile("one\n\n  three\r\nfour");
+    std::vector<std::string> again;
+    forTextLines(path, [&](const TextLine& line) {
+        again.push_back(readTextLine(path, line.offset));
+        EXPECT_EQ(again.back(), line.text);
+    });
+    EXPECT_EQ(again, (std::vector<std::string>{"one", "  three\r", "four"}));
+    EXPECT_EQ(readTextLine(path, 10'000), "");
+    EXPECT_THROW(readTextLine(path + ".none", 0), BadInput);
 }
 
 TEST(TextLines, WhatCannotBeReadIsAnError) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "app/cli/common/console.h"
 #include "app/cli/common/experiment_options.h"
 #include "app/cli/common/interrupt.h"
+#include "base/output_file.h"
 #include "engine/workload/finetune/data_summary.h"
 
 namespace vitrine::app {
@@ -30,7 +32,7 @@ engine::DataSummary summaryOf(const engine::Experiment& experiment) {
     watch.countTemplate = true;
     const engine::PreparedData data = engine::prepareData(run, engine::openSource(run), watch);
     bar.clear();
-    const auto sequences = static_cast<std::int64_t>(data.packed.sequences.size());
+    const auto sequences = static_cast<std::int64_t>(data.packed.size());
     return engine::summarizeData(data, engine::sequencesOfStep(experiment, sequences));
 }
 
@@ -41,9 +43,14 @@ void addData(CLI::App& app, CommandLine& line) {
                                    "vitrine data chats.jsonl --model ./my-model --sequence-length 4096");
     auto options = std::make_shared<ExperimentOptions>(*command, "finetune", false, std::vector<std::string>{"data"});
     options->addPositional("data", "FILE");
-    command->callback([&line, options] {
-        line.action = [&line, options] {
+    auto csv = std::make_shared<std::string>();
+    command->add_option("--csv", *csv, "Write the table to this file too")->type_name("FILE");
+    command->callback([&line, options, csv] {
+        line.action = [&line, options, csv] {
             const engine::DataSummary summary = summaryOf(options->experiment());
+            if (!csv->empty()) {
+                base::writeOutput(*csv, [&](std::ostream& out) { out << engine::dataSummaryCsv(summary); });
+            }
             if (line.options.json) {
                 printJson(engine::dataSummaryJson(summary));
             } else {

@@ -52,30 +52,44 @@ std::optional<kernels::DeviceTraits> measuredDevice(const engine::Experiment& ex
     return std::nullopt;
 }
 
-/// Runs without a model have heads of their own sizes; theirs count as wide.
-kernels::RateClass attentionOf(const engine::Experiment& experiment) {
-    std::int64_t headDim = 128;
-    if (experiment.has("model")) {
-        json metrics;
-        const engine::WorkloadSinks sinks;
-        headDim = engine::openSource(engine::Run{experiment, sinks, {}, metrics}).config.headDim;
-    }
-    const std::string cache = experiment.has("kv_dtype") ? experiment.text("kv_dtype") : std::string();
-    return kernels::attentionRateClass(headDim, cache == "fp8" || cache == "int8");
+/// Requests of one prompt stay copies of one as long as nothing is drawn; plans ask the same.
+bool repeatsPrompt(const engine::Experiment& experiment) {
+    return experiment.workload().name == "generate" && experiment.maybeInteger("batch").value_or(1) > 1 &&
+           experiment.real("temperature") <= 0;
 }
 
-bool repeatsPrompt(const engine::Experiment& experiment) {
-    return experiment.workload().name == "generate" && experiment.maybeInteger("batch").value_or(1) > 1;
+kernels::DType cacheType(const engine::Experiment& experiment) {
+    const std::string name = experiment.has("kv_dtype") ? experiment.text("kv_dtype") : std::string();
+    return name == "fp8" ? kernels::DType::F8E4M3 : name == "int8" ? kernels::DType::I8 : kernels::DType::BF16;
+}
+
+/// A run that loads both kinds of weights multiplies by both, so that its expert products have no class.
+kernels::RateClass expertsOf(const engine::Experiment& experiment, const engine::ModelConfig& config) {
+    const std::string weights = experiment.has("weights") ? experiment.text("weights") : std::string();
+    const bool packed = config.expertFormat != kernels::WeightFormat::Dense;
+    return packed && weights == "both"
+               ? kernels::RateClass::Any
+               : kernels::expertRateClass(packed && weights != "dequantized", repeatsPrompt(experiment));
 }
 
 } // namespace
 
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention, bool copies) {
+kernels::RunRateClasses rateClassesOf(const engine::Experiment& experiment) {
+    constexpr std::int64_t kHeadDimWithoutModel = 128; // such runs have heads of their own sizes; they count as wide
+    if (!experiment.has("model")) {
+        return {kernels::attentionRateClass(kHeadDimWithoutModel, cacheType(experiment)), kernels::RateClass::Any};
+    }
+    json metrics;
+    const engine::WorkloadSinks sinks;
+    const engine::ModelConfig config = engine::openSource(engine::Run{experiment, sinks, {}, metrics}).config;
+    return {kernels::attentionRateClass(config.headDim, cacheType(experiment)), expertsOf(experiment, config)};
+}
+
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, const kernels::RunRateClasses& classes) {
     const profiler::MeasuredOps measured = profiler::measuredOps(timeline);
     kernels::OpRates rates;
     for (const profiler::OpCalls& calls : measured.calls) {
-        const kernels::RateClass rateClass = kernels::rateClassOf(calls.op, attention, copies);
-        rates.add(kernels::rateFamily(calls.op, rateClass),
+        rates.add(kernels::rateFamily(calls.op, classes.of(calls.op)),
                   {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
                    static_cast<double>(calls.calls)});
     }
@@ -102,7 +116,7 @@ void keepOpRates(const engine::Experiment& experiment, const std::string& sessio
             return;
         }
         kernels::OpRates rates = kernels::OpRates::read(file);
-        rates.join(ratesOf(*timeline, attentionOf(experiment), repeatsPrompt(experiment)));
+        rates.join(ratesOf(*timeline, rateClassesOf(experiment)));
         if (rates.empty()) {
             return;
         }

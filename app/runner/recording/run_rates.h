@@ -14,9 +14,11 @@
 
 namespace vitrine::app {
 
-/// The rates that a recorded run measured. `attention`: the class of its calls of attention. `copies`: its
-/// requests are copies of one.
-kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, kernels::RateClass attention, bool copies);
+/// The classes of the ops of a run of an experiment, which its recorded ops do not say.
+kernels::RunRateClasses rateClassesOf(const engine::Experiment& experiment);
+
+/// The rates that a recorded run measured.
+kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, const kernels::RunRateClasses& classes);
 
 /// Joins what `run` of the session file measured with the rates that this machine keeps (kernels::ownRatesFile). Does
 /// nothing for plans, for runs with other kernels than the program's own, and for very long runs, whose short

@@ -133,8 +133,11 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
         if (row.prompt) {
             item.request = maker.fromText(*row.prompt);
         } else if (row.promptLength > 0) {
+            // A plan holds as much for one token as for another, unless prompts that begin alike share pages.
             item.request = maker.fromTokens(
-                arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
+                meta && !run.spec.flag("share_prefixes")
+                    ? std::vector<std::int32_t>(static_cast<std::size_t>(row.promptLength))
+                    : arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
         } else {
             checkTokenIds({row.tokens}, source.config.vocab, row.place + ": tokens");
             item.request = maker.fromTokens(row.tokens);
@@ -156,7 +159,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
             work.longestSequence = std::max(work.longestSequence, prompt + item.request.maxNewTokens - 1);
         }
     }
-    if (cut > 0) {
+    if (cut > 0 && !run.sinks.quiet) {
         base::logWarning(
             fmt::format("max_new_tokens: cut for {} of {} requests, to the rest of the model's context of {}", cut,
                         rows.size(), contextLimit(source.config)));
@@ -347,6 +350,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     const RunSpeculation speculation(run, source, context, batch.cache,
                                      DraftPool{batch.scheduler.slots, work.longestSequence});
     batch.speculation = speculation.speculation();
+    batch.jumpEqualSteps = !context.can().computesValues;
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = run.spec.text("mode");
     metrics[result::kSlots.key] = batch.scheduler.slots;
@@ -376,7 +380,9 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     }
     addBatchMetrics(metrics, engine);
     speculation.addMetrics(metrics, engine.speculation());
-    logRefused(engine, rows);
+    if (!run.sinks.quiet) {
+        logRefused(engine, rows);
+    }
     writeAnswers(answers, engine, rows, hasText);
 }
 

@@ -33,7 +33,9 @@ void planBatch(const Run& run) {
     if (!fits) {
         const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
         Json ignored = Json::object();
-        serveBatch(Run{run.spec, {}, run.stop, ignored}, *unbounded, source, rows);
+        WorkloadSinks quiet; // what there is to say was said
+        quiet.quiet = true;
+        serveBatch(Run{run.spec, quiet, run.stop, ignored}, *unbounded, source, rows);
         addNeed(run.metrics, *context, *unbounded);
     }
     const auto steps = static_cast<double>(run.metrics.value(result::kDecodeSteps.key, std::int64_t{0}));

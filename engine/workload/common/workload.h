@@ -52,6 +52,8 @@ public:
 /// What a run reports to while it works. All members are called on the run's thread and must not throw. Null members
 /// are skipped.
 struct WorkloadSinks {
+    /// Nothing is logged: it is one of many plans of a search, and whoever asked hears of the result alone.
+    bool quiet = false;
     base::TraceSink* trace = nullptr;
     /// The clock of the run, when the caller measures the same run; null: the run makes its own clock. Not used on
     /// virtual time.

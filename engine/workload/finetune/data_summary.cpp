@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
-#include "engine/training/chat_mask.h"
 #include "engine/training/document_mask.h"
 
 namespace vitrine::engine {
@@ -32,93 +30,83 @@ std::int64_t beginOfBin(int bin) {
 /// Goes through used rows and adds up.
 class RowSums {
 public:
-    RowSums(const PreparedData& data, DataSummary& out)
-        : data_(data), out_(out),
-          ends_(data.format != nullptr ? answerEnds(data.format->kind(), *data.tokenizer) : data.eosTokens) {
-        ends_.insert(ends_.end(), data.eosTokens.begin(), data.eosTokens.end());
-    }
+    explicit RowSums(DataSummary& out) : out_(out) {}
 
-    void add(const TrainingRow& row) {
-        const auto tokens = static_cast<std::int64_t>(row.tokens.size());
-        const KeptTokens kept = keptTokens(row, data_.length);
-        const std::int64_t trained = trainedTokens(row, kept);
-        out_.tokens += tokens;
-        out_.templateTokens += row.templateTokens;
-        out_.conversations += row.conversation ? 1 : 0;
-        out_.kept += kept.count;
-        out_.trained += trained;
-        if (tokens > out_.longestTokens) {
-            out_.longestTokens = tokens;
+    void add(const RowFacts& row, std::int64_t length) {
+        const std::int64_t kept = row.kept(length);
+        out_.tokens += row.tokens;
+        out_.kept += kept;
+        out_.trained += row.trained;
+        if (row.tokens > out_.longestTokens) {
+            out_.longestTokens = row.tokens;
             out_.longestLine = row.line;
         }
-        if (kept.count < tokens) {
-            out_.cut.push_back({row.line, tokens, tokens - kept.count, trainedTokens(row, {0, tokens}) - trained,
-                                trained, row.keepsEnd});
-            out_.keepNoAnswer += trained == 0 ? 1 : 0;
+        if (kept < row.tokens) {
+            addCut(row, kept);
         }
-        if (trained > 0) {
+        if (row.trained > 0) {
             ++out_.endAsked;
-            out_.endTrained += endsTrained(row, kept) ? 1 : 0;
+            out_.endTrained += row.endTrained ? 1 : 0;
         }
-        LengthBin& bin = bins_[lengthBin(tokens)];
+        LengthBin& bin = bins_[lengthBin(row.tokens)];
         ++bin.rows;
-        bin.tokens += tokens;
-        lengths_.push_back(tokens);
+        bin.tokens += row.tokens;
+        ++lengths_[row.tokens];
     }
 
     void finish() {
         out_.lost = out_.tokens - out_.kept;
         std::sort(out_.cut.begin(), out_.cut.end(),
                   [](const CutRow& one, const CutRow& other) { return one.line < other.line; });
+        std::int64_t rows = 0, before = 0;
         for (auto& [number, bin] : bins_) {
             bin.from = beginOfBin(number);
             bin.to = beginOfBin(number + 1);
             out_.lengths.push_back(bin);
+            rows += bin.rows;
         }
-        if (!lengths_.empty()) {
-            const auto middle = lengths_.begin() + static_cast<std::ptrdiff_t>((lengths_.size() - 1) / 2);
-            std::nth_element(lengths_.begin(), middle, lengths_.end());
-            out_.medianTokens = *middle;
+        for (const auto& [tokens, count] : lengths_) {
+            before += count;
+            if (before > (rows - 1) / 2) {
+                out_.medianTokens = tokens;
+                break;
+            }
         }
     }
 
 private:
-    /// Whether an answer that is whole ends with a token after which the model stops, and that token is trained.
-    bool endsTrained(const TrainingRow& row, const KeptTokens& kept) const {
-        for (std::int64_t i = kept.begin + 1; i < kept.begin + kept.count; ++i) {
-            const auto at = static_cast<std::size_t>(i);
-            if (row.trained[at] != 0 && std::find(ends_.begin(), ends_.end(), row.tokens[at]) != ends_.end()) {
-                return true;
-            }
+    void addCut(const RowFacts& row, std::int64_t kept) {
+        const std::int64_t lostTrained = std::int64_t{row.trainedWhole} - row.trained;
+        ++out_.cutRows;
+        out_.lostTrained += lostTrained;
+        out_.keepNoAnswer += row.trained == 0 ? 1 : 0;
+        if (out_.cut.size() < kMostListedRows) {
+            out_.cut.push_back({row.line, row.tokens, row.tokens - kept, lostTrained, row.trained, row.keepsEnd});
         }
-        return false;
     }
 
-    const PreparedData& data_;
     DataSummary& out_;
-    std::vector<std::int32_t> ends_;
     std::map<int, LengthBin> bins_;
-    std::vector<std::int64_t> lengths_;
+    std::map<std::uint32_t, std::int64_t> lengths_; ///< rows by their tokens
 };
-
-std::int64_t countOf(const PreparedData& data, LeftOutReason reason) {
-    return std::count_if(data.leftOut.begin(), data.leftOut.end(),
-                         [reason](const LeftOutRow& row) { return row.reason == reason; });
-}
 
 void addSequences(const PreparedData& data, DataSummary& out) {
     out.length = data.length;
-    out.sequences = static_cast<std::int64_t>(data.packed.sequences.size());
-    out.validationSequences = static_cast<std::int64_t>(data.heldPacked.sequences.size());
-    out.sequenceTokens = data.packed.totalTokens;
-    out.sequenceTrained = data.packed.trainedTokens;
-    out.padding = out.sequences * out.length - out.sequenceTokens;
-    for (const PackedSequence& sequence : data.packed.sequences) {
-        const bool cut = std::any_of(sequence.rows.begin(), sequence.rows.end(), [&](std::int32_t row) {
-            return std::cmp_greater(data.training[static_cast<std::size_t>(row)].tokens.size(), data.length);
-        });
-        out.all.push_back({static_cast<std::int64_t>(sequence.tokens.size()), sequence.predicted(), cut});
+    out.sequences = static_cast<std::int64_t>(data.packed.size());
+    out.validationSequences = std::ranges::count_if(data.held, [](const RowFacts& row) { return row.trained > 0; });
+    for (std::size_t i = 0; i < data.packed.size(); ++i) {
+        SequenceTotals totals;
+        for (const std::int32_t index : data.packed.sequence(i)) {
+            const RowFacts& row = data.training[static_cast<std::size_t>(index)];
+            totals.tokens += static_cast<std::int32_t>(row.kept(data.length));
+            totals.trained += static_cast<std::int32_t>(row.trained);
+            totals.cut = totals.cut || row.kept(data.length) < row.tokens;
+        }
+        out.sequenceTokens += totals.tokens;
+        out.sequenceTrained += totals.trained;
+        out.all.push_back(totals);
     }
+    out.padding = out.sequences * out.length - out.sequenceTokens;
 }
 
 } // namespace
@@ -143,18 +131,21 @@ DataSummary summarizeData(const PreparedData& data, std::int64_t batch) {
     out.trainRows = static_cast<std::int64_t>(data.training.size());
     out.validationRows = static_cast<std::int64_t>(data.held.size());
     out.validationApart = data.heldApart;
-    out.unreadable = countOf(data, LeftOutReason::Unreadable);
-    out.noAnswer = countOf(data, LeftOutReason::NoAnswer);
-    out.duplicates = countOf(data, LeftOutReason::Duplicate);
-    out.tooLong = countOf(data, LeftOutReason::TooLong);
-    RowSums sums(data, out);
-    for (const TrainingRow& row : data.training) {
-        sums.add(row);
+    const auto leftOut = [&](LeftOutReason reason) { return data.leftOutCounts[static_cast<std::size_t>(reason)]; };
+    out.unreadable = leftOut(LeftOutReason::Unreadable);
+    out.noAnswer = leftOut(LeftOutReason::NoAnswer);
+    out.duplicates = leftOut(LeftOutReason::Duplicate);
+    out.tooLong = leftOut(LeftOutReason::TooLong);
+    out.conversations = data.conversations;
+    out.templateTokens = data.templateTokens;
+    RowSums sums(out);
+    for (const RowFacts& row : data.training) {
+        sums.add(row, data.length);
     }
     out.used = out.trainRows;
     if (!data.heldApart) {
-        for (const TrainingRow& row : data.held) {
-            sums.add(row);
+        for (const RowFacts& row : data.held) {
+            sums.add(row, data.heldLength);
         }
         out.used += out.validationRows;
     }
@@ -171,32 +162,34 @@ std::int64_t sequencesOfStep(const Experiment& experiment, std::int64_t sequence
 }
 
 SequenceLayout sequenceLayout(const PreparedData& data, std::size_t sequence) {
-    const PackedSequence& packed = data.packed.sequences.at(sequence);
     SequenceLayout out;
     out.length = data.length;
-    out.tokens = static_cast<std::int64_t>(packed.tokens.size());
-    out.trained = packed.predicted();
-    std::int64_t begin = 0;
-    for (std::size_t i = 0; i < packed.rows.size(); ++i) {
-        const TrainingRow& row = data.training[static_cast<std::size_t>(packed.rows[i])];
-        PlacedRow placed{packed.rows[i], row.line, begin, packed.lengths[i], false, {}};
-        placed.cut = std::cmp_less(placed.length, row.tokens.size());
-        for (std::int64_t at = begin; at < begin + placed.length; ++at) {
-            // The target of the token before says whether the model learns to predict this one.
-            const bool trained = at > begin && packed.targets[static_cast<std::size_t>(at - 1)] >= 0;
+    for (const std::int32_t index : data.packed.sequence(sequence)) {
+        const TrainingRow row = data.row(index);
+        const KeptTokens kept = keptTokens(row, data.length);
+        PlacedRow placed{index, row.line, out.tokens, kept.count, false, {}};
+        placed.cut = std::cmp_less(kept.count, row.tokens.size());
+        for (std::int64_t at = 0; at < kept.count; ++at) {
+            // The first token of a document cannot be predicted.
+            const bool trained = at > 0 && row.trained[static_cast<std::size_t>(kept.begin + at)] != 0;
             if (placed.labels.empty() || placed.labels.back().trained != trained) {
-                placed.labels.push_back({at, 0, trained});
+                placed.labels.push_back({out.tokens + at, 0, trained});
             }
             ++placed.labels.back().count;
+            out.trained += trained ? 1 : 0;
         }
-        begin += placed.length;
+        out.tokens += kept.count;
         out.rows.push_back(std::move(placed));
     }
     return out;
 }
 
 kernels::BlockMask sequenceBlocks(const PreparedData& data, std::size_t sequence, std::int64_t window) {
-    return documentBlocks(data.packed.sequences.at(sequence).lengths, window);
+    std::vector<std::int32_t> lengths;
+    for (const std::int32_t index : data.packed.sequence(sequence)) {
+        lengths.push_back(static_cast<std::int32_t>(data.training[static_cast<std::size_t>(index)].kept(data.length)));
+    }
+    return documentBlocks(lengths, window);
 }
 
 } // namespace vitrine::engine

@@ -34,7 +34,7 @@ struct LengthBin {
 };
 
 struct SequenceTotals {
-    std::int64_t tokens = 0, trained = 0;
+    std::int32_t tokens = 0, trained = 0;
     bool cut = false; ///< one of its rows is cut
 };
 
@@ -43,11 +43,12 @@ struct DataSummary {
     bool validationApart = false; ///< its rows are of another file and not among `used`
     bool stopped = false;         ///< reading ended before the file did
     std::int64_t unreadable = 0, noAnswer = 0, duplicates = 0, tooLong = 0; ///< left out
-    std::vector<LeftOutRow> leftOut;
-    std::int64_t conversations = 0; ///< used rows that are made of messages
+    std::vector<LeftOutRow> leftOut;                                        ///< the first kMostListedRows
+    std::int64_t conversations = 0;                                         ///< used rows that are made of messages
     std::int64_t tokens = 0, templateTokens = 0, lost = 0, kept = 0, trained = 0;
     std::int64_t longestTokens = 0, longestLine = 0, medianTokens = 0;
-    std::vector<CutRow> cut; ///< by line
+    std::int64_t cutRows = 0, lostTrained = 0; ///< rows that are cut, and the trained ones of lost tokens
+    std::vector<CutRow> cut;                   ///< by line, the first kMostListedRows
     std::int64_t keepNoAnswer = 0;
     std::int64_t endTrained = 0; ///< used rows whose last kept answer ends with a trained token that ends a turn
     std::int64_t endAsked = 0;   ///< used rows that keep an answer
@@ -71,6 +72,8 @@ std::int64_t sequencesOfStep(const Experiment& experiment, std::int64_t sequence
 nlohmann::json dataSummaryJson(const DataSummary& summary);
 /// The same for people.
 std::string dataSummaryText(const DataSummary& summary);
+/// The lines of dataSummaryText() as a CSV file: what, value, note.
+std::string dataSummaryCsv(const DataSummary& summary);
 
 /// Neighbouring tokens with the same label.
 struct LabelRun {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/finetune/data_summary.h"
@@ -44,14 +45,14 @@ std::string grouped(std::int64_t value) {
     return text;
 }
 
-/// "line 4, 19, 7 and 2 more".
-template <class Lines> std::string linesText(const Lines& lines) {
+/// "line 4, 19, 7 and 2 more"; `count`: of all lines, of which `lines` may be the first ones.
+std::string linesText(const std::vector<std::int64_t>& lines, std::int64_t count) {
     std::string text;
     for (std::size_t i = 0; i < std::min(lines.size(), kShownLinesOfReason); ++i) {
         text += (text.empty() ? lines.size() == 1 ? "line " : "lines " : ", ") + grouped(lines[i]);
     }
-    const std::size_t more = lines.size() - std::min(lines.size(), kShownLinesOfReason);
-    return more > 0 ? fmt::format("{} and {} more", text, more) : text;
+    const std::int64_t more = count - static_cast<std::int64_t>(std::min(lines.size(), kShownLinesOfReason));
+    return more > 0 && !text.empty() ? fmt::format("{} and {} more", text, grouped(more)) : text;
 }
 
 std::vector<std::int64_t> linesOf(const DataSummary& summary, LeftOutReason reason) {
@@ -62,6 +63,62 @@ std::vector<std::int64_t> linesOf(const DataSummary& summary, LeftOutReason reas
         }
     }
     return lines;
+}
+
+/// A field of a CSV file.
+std::string quoted(const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        out += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return out + '"';
+}
+
+/// A line of the summary: a count, or a share of 1.
+struct SummaryRow {
+    std::string name;
+    std::int64_t value = 0;
+    std::string note;
+    std::optional<double> share;
+};
+
+std::vector<SummaryRow> summaryRows(const DataSummary& s) {
+    std::vector<SummaryRow> rows{{"rows used", s.used, "of " + grouped(s.rows), {}}};
+    for (const auto& [reason, count] : {std::pair{LeftOutReason::Duplicate, s.duplicates},
+                                        {LeftOutReason::NoAnswer, s.noAnswer},
+                                        {LeftOutReason::Unreadable, s.unreadable},
+                                        {LeftOutReason::TooLong, s.tooLong}}) {
+        if (count > 0) {
+            rows.push_back(
+                {fmt::format("left out, {}", reasonWord(reason)), count, linesText(linesOf(s, reason), count), {}});
+        }
+    }
+    const auto add = [&rows](const char* name, std::int64_t value, const std::string& note) {
+        rows.push_back({name, value, note, {}});
+    };
+    add("rows that train", s.trainRows, "");
+    add("rows that validate", s.validationRows, s.validationApart ? "of another file" : "");
+    add("tokens", s.tokens, fmt::format("mean {}", s.used > 0 ? grouped(s.tokens / s.used) : "0"));
+    if (s.templateTokens > 0) {
+        add("added by the template", s.templateTokens,
+            percent(static_cast<double>(s.templateTokens) / static_cast<double>(s.tokens)));
+    }
+    std::vector<std::int64_t> cutLines;
+    for (const CutRow& row : s.cut) {
+        cutLines.push_back(row.line);
+    }
+    add("rows cut", s.cutRows, linesText(cutLines, s.cutRows));
+    add("rows that keep no answer", s.keepNoAnswer, "");
+    add("lost", s.lost, percent(s.lostShare()));
+    add("kept", s.kept, "");
+    add("trained", s.trained, percent(s.trainedShare()) + " of kept");
+    add("end of turn trained", s.endTrained, fmt::format("of {} rows", grouped(s.endAsked)));
+    add("longest row", s.longestTokens, fmt::format("line {}", grouped(s.longestLine)));
+    add("sequences", s.sequences, fmt::format("{} to validate", grouped(s.validationSequences)));
+    add("sequence length", s.length, "tokens");
+    rows.push_back({"fill", 0, fmt::format("{} padding", grouped(s.padding)), s.fill()});
+    add("steps an epoch", s.stepsOfEpoch, fmt::format("batch of {}", grouped(s.batch)));
+    return rows;
 }
 
 } // namespace
@@ -109,6 +166,7 @@ Json dataSummaryJson(const DataSummary& s) {
             {"trained_share", s.trainedShare()},
             {"longest_row", {{"tokens", s.longestTokens}, {"line", s.longestLine}}},
             {"median_tokens", s.medianTokens},
+            {"cut_rows", s.cutRows},
             {"cut", std::move(cut)},
             {"keep_no_answer", s.keepNoAnswer},
             {"end_of_turn_trained", s.endTrained},
@@ -123,41 +181,21 @@ Json dataSummaryJson(const DataSummary& s) {
             {"steps_of_epoch", s.stepsOfEpoch}};
 }
 
-std::string dataSummaryText(const DataSummary& s) {
-    std::vector<std::vector<std::string>> rows{{"rows used", grouped(s.used), "of " + grouped(s.rows)}};
-    for (const auto& [reason, count] : {std::pair{LeftOutReason::Duplicate, s.duplicates},
-                                        {LeftOutReason::NoAnswer, s.noAnswer},
-                                        {LeftOutReason::Unreadable, s.unreadable},
-                                        {LeftOutReason::TooLong, s.tooLong}}) {
-        if (count > 0) {
-            rows.push_back(
-                {fmt::format("left out, {}", reasonWord(reason)), grouped(count), linesText(linesOf(s, reason))});
-        }
+std::string dataSummaryText(const DataSummary& summary) {
+    std::vector<std::vector<std::string>> rows;
+    for (const SummaryRow& row : summaryRows(summary)) {
+        rows.push_back({row.name, row.share ? percent(*row.share) : grouped(row.value), row.note});
     }
-    rows.push_back({"rows that train", grouped(s.trainRows), ""});
-    rows.push_back({"rows that validate", grouped(s.validationRows), s.validationApart ? "of another file" : ""});
-    rows.push_back(
-        {"tokens", grouped(s.tokens), fmt::format("mean {}", s.used > 0 ? grouped(s.tokens / s.used) : "0")});
-    if (s.templateTokens > 0) {
-        rows.push_back({"added by the template", grouped(s.templateTokens),
-                        percent(static_cast<double>(s.templateTokens) / static_cast<double>(s.tokens))});
-    }
-    std::vector<std::int64_t> cutLines;
-    for (const CutRow& row : s.cut) {
-        cutLines.push_back(row.line);
-    }
-    rows.push_back({"rows cut", grouped(static_cast<std::int64_t>(cutLines.size())), linesText(cutLines)});
-    rows.push_back({"rows that keep no answer", grouped(s.keepNoAnswer), ""});
-    rows.push_back({"lost", grouped(s.lost), percent(s.lostShare())});
-    rows.push_back({"kept", grouped(s.kept), ""});
-    rows.push_back({"trained", grouped(s.trained), percent(s.trainedShare()) + " of kept"});
-    rows.push_back({"end of turn trained", grouped(s.endTrained), fmt::format("of {} rows", grouped(s.endAsked))});
-    rows.push_back({"longest row", grouped(s.longestTokens), fmt::format("line {}", grouped(s.longestLine))});
-    rows.push_back({"sequences", grouped(s.sequences), fmt::format("{} to validate", grouped(s.validationSequences))});
-    rows.push_back({"sequence length", grouped(s.length), "tokens"});
-    rows.push_back({"fill", percent(s.fill()), fmt::format("{} padding", grouped(s.padding))});
-    rows.push_back({"steps an epoch", grouped(s.stepsOfEpoch), fmt::format("batch of {}", grouped(s.batch))});
     return tableText(rows);
+}
+
+std::string dataSummaryCsv(const DataSummary& summary) {
+    std::string out = "what,value,note\n";
+    for (const SummaryRow& row : summaryRows(summary)) {
+        out += fmt::format("{},{},{}\n", quoted(row.name),
+                           row.share ? fmt::format("{:.6f}", *row.share) : std::to_string(row.value), quoted(row.note));
+    }
+    return out;
 }
 
 } // namespace vitrine::engine

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/prepared_data.h"
@@ -20,14 +22,42 @@ std::vector<std::int64_t> firstLines(const std::vector<std::int64_t>& lines) {
     return {lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(std::min(lines.size(), kShownLines))};
 }
 
+/// The rows of a plan that names no data: their lengths, without tokens.
+std::optional<PackingResult> plannedRows(const Run& run) {
+    const auto is = [&](const char* key) { return !run.spec.text(key).empty(); };
+    const std::int64_t length = run.spec.maybeInteger("prompt_length").value_or(0);
+    if (!run.spec.isPlan() || is("data") || is("tokens_file") || is("eval_data") || run.spec.has("sequence_length") ||
+        run.spec.real("validation") > 0 || length < 2) {
+        return std::nullopt;
+    }
+    PackedSequence row;
+    row.lengths = {static_cast<std::int32_t>(length)};
+    PackingResult out;
+    out.sequences.assign(static_cast<std::size_t>(arbitraryRowCount(run)), row);
+    out.totalTokens = length * arbitraryRowCount(run);
+    out.trainedTokens = out.totalTokens - arbitraryRowCount(run);
+    return out;
+}
+
 } // namespace
 
 FinetuneData::FinetuneData(const Run& run, const ModelSource& source) {
-    PreparedData prepared = prepareData(run, source);
-    packed_ = std::move(prepared.packed);
-    validation_.assign(prepared.heldPacked.sequences.begin(), prepared.heldPacked.sequences.end());
+    PreparedData prepared;
+    if (auto rows = plannedRows(run)) {
+        packed_ = std::move(*rows);
+    } else {
+        PrepareWatch watch;
+        watch.keepTokens = true;
+        prepared = prepareData(run, source, watch);
+        packed_ = packRows(prepared.trainingTokens, prepared.packing());
+        if (!prepared.heldTokens.empty()) {
+            const PackingResult held = packRows(prepared.heldTokens, prepared.heldPacking());
+            validation_.assign(held.sequences.begin(), held.sequences.end());
+        }
+    }
     validationRows_ = static_cast<std::int64_t>(prepared.held.size());
     leftOut_ = std::move(prepared.leftOut);
+    leftOutCounts_ = prepared.leftOutCounts;
     const bool hasData = !run.spec.text("data").empty();
     const bool hasTokens = !run.spec.text("tokens_file").empty();
     microBatches_ = run.spec.integer("accumulate");
@@ -54,7 +84,7 @@ std::vector<TrainingBatch> FinetuneData::batches(std::int64_t step) {
         for (const std::int64_t index : order.indices(step - 1, micro)) {
             batch.append(packed_.sequences[static_cast<std::size_t>(index)]);
         }
-        if (!batch.tokens.empty()) {
+        if (!batch.lengths.empty()) {
             out.push_back(std::move(batch));
         }
     }
@@ -65,7 +95,7 @@ std::int64_t FinetuneData::largestBatch() const {
     std::vector<std::int64_t> lengths;
     lengths.reserve(packed_.sequences.size());
     for (const PackedSequence& sequence : packed_.sequences) {
-        lengths.push_back(static_cast<std::int64_t>(sequence.tokens.size()));
+        lengths.push_back(sequence.count());
     }
     std::sort(lengths.rbegin(), lengths.rend());
     lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(microBatch_)));
@@ -80,10 +110,7 @@ void FinetuneData::addMetrics(nlohmann::json& metrics) const {
     metrics[result::kCutRows.key] = packed_.cutRows;
     metrics[result::kCutTokens.key] = packed_.cutTokens;
     metrics[result::kCutLines.key] = firstLines(packed_.cutLines);
-    const auto leftOut = [this](LeftOutReason reason) {
-        return std::count_if(leftOut_.begin(), leftOut_.end(),
-                             [reason](const LeftOutRow& row) { return row.reason == reason; });
-    };
+    const auto leftOut = [this](LeftOutReason reason) { return leftOutCounts_[static_cast<std::size_t>(reason)]; };
     metrics[result::kRowsWithoutTargets.key] = packed_.untrainableRows + leftOut(LeftOutReason::NoAnswer);
     metrics[result::kUnreadableRows.key] = leftOut(LeftOutReason::Unreadable);
     metrics[result::kDuplicateRows.key] = leftOut(LeftOutReason::Duplicate);

@@ -4,6 +4,7 @@
 
 // The rows that a fine-tuning run trains on, as its options name them.
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
@@ -37,6 +38,7 @@ private:
 
     PackingResult packed_;
     std::vector<LeftOutRow> leftOut_;
+    std::array<std::int64_t, kLeftOutReasons> leftOutCounts_{};
     std::vector<TrainingBatch> validation_;
     std::int64_t validationRows_ = 0;
     std::int64_t microBatch_ = 1;   ///< sequences

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/token_rows.h"
+#include "engine/training/chat_mask.h"
 #include "engine/training/data_split.h"
 
 namespace vitrine::engine {
@@ -47,7 +48,7 @@ TrainingRowOptions rowOptions(const Run& run, const ModelSource& source) {
 
 std::vector<TrainingRow> arbitraryRows(const Run& run, const ModelSource& source) {
     std::vector<TrainingRow> rows;
-    const std::int64_t count = run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
+    const std::int64_t count = arbitraryRowCount(run);
     rows.reserve(static_cast<std::size_t>(std::min(count, kReservedRows)));
     const std::int64_t length = run.spec.integer("prompt_length");
     for (std::int64_t i = 0; i < count; ++i) {
@@ -71,25 +72,42 @@ std::vector<TrainingRow> tensorRows(const std::string& path, const ModelSource& 
     return rows;
 }
 
-std::int64_t longestRow(const std::vector<TrainingRow>& rows) {
-    std::size_t longest = 1;
-    for (const TrainingRow& row : rows) {
-        longest = std::max(longest, row.tokens.size());
+std::int64_t longestRow(const RowTable& rows) {
+    std::uint32_t longest = 1;
+    for (const RowFacts& row : rows) {
+        longest = std::max(longest, row.tokens);
     }
-    return static_cast<std::int64_t>(longest);
+    return longest;
 }
 
-std::vector<TrainingRow> chosenRows(const std::vector<TrainingRow>& rows, const std::vector<std::int64_t>& indices) {
-    std::vector<TrainingRow> out;
-    out.reserve(indices.size());
-    for (const std::int64_t index : indices) {
-        out.push_back(rows[static_cast<std::size_t>(index)]);
+/// Moves the rows with these ascending indices out of `rows`.
+template <class Rows> Rows takeRows(Rows& rows, const std::vector<std::int64_t>& indices) {
+    Rows out;
+    std::size_t kept = 0;
+    auto next = indices.begin();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (next != indices.end() && std::cmp_equal(*next, i)) {
+            out.push_back(std::move(rows[i]));
+            ++next;
+        } else if (kept++ != i) {
+            rows[kept - 1] = std::move(rows[i]);
+        }
     }
+    rows.resize(kept);
     return out;
 }
 
-DataRowOptions choiceOf(const Run& run) {
+/// Tokens after which the model stops.
+std::vector<std::int32_t> endsOf(const TrainingRowOptions& options) {
+    std::vector<std::int32_t> ends =
+        options.format != nullptr ? answerEnds(options.format->kind(), *options.tokenizer) : options.eosTokens;
+    ends.insert(ends.end(), options.eosTokens.begin(), options.eosTokens.end());
+    return ends;
+}
+
+DataRowOptions choiceOf(const Run& run, const TrainingRowOptions& options) {
     DataRowOptions out;
+    out.ends = endsOf(options);
     out.keepDuplicates = run.spec.text("duplicates") == "keep";
     out.sequenceLength = run.spec.maybeInteger("sequence_length").value_or(0);
     out.longRows = longRowsByName(run.spec.text("long_rows"));
@@ -113,7 +131,13 @@ std::string nothingUsed(const std::string& path, const DataRows& rows) {
 }
 
 DataRows readRows(const std::string& path, TrainingRowOptions options, const Run& run, const PrepareWatch& watch) {
-    DataRows rows(choiceOf(run));
+    DataRowOptions choice = choiceOf(run, options);
+    if (!watch.keepTokens && !isTensorFile(path)) {
+        choice.readAgain = [path, options](const RowFacts& row) {
+            return readTrainingRow(path, row.line, row.offset, options);
+        };
+    }
+    DataRows rows(std::move(choice));
     options.countTemplate = watch.countTemplate;
     options.enough = watch.enough;
     const auto tell = [&] {
@@ -135,60 +159,111 @@ DataRows readRows(const std::string& path, TrainingRowOptions options, const Run
     return rows;
 }
 
+/// Rows that are not of a file of lines; their tokens stay in memory.
+void takeWholeRows(PreparedData& data, std::vector<TrainingRow> rows, const Run& run) {
+    const std::int64_t length = run.spec.maybeInteger("sequence_length").value_or(0);
+    for (const TrainingRow& row : rows) {
+        data.training.push_back(factsOf(row, length, data.eosTokens));
+    }
+    data.fileRows = static_cast<std::int64_t>(rows.size());
+    data.trainingTokens = std::move(rows);
+}
+
+void takeRowsOfFile(PreparedData& data, const Run& run, const PrepareWatch& watch) {
+    DataRows rows = readRows(data.file, data.rowOptions, run, watch);
+    data.fileRows = rows.rows();
+    data.leftOut = rows.leftOut();
+    for (std::size_t reason = 0; reason < kLeftOutReasons; ++reason) {
+        data.leftOutCounts[reason] = rows.count(static_cast<LeftOutReason>(reason));
+    }
+    data.conversations = rows.conversations();
+    data.templateTokens = rows.templateTokens();
+    data.training = rows.takeUsed();
+    data.trainingTokens = rows.takeTokens();
+    data.stopped = watch.enough && watch.enough();
+}
+
 void splitHeld(PreparedData& data, const Run& run) {
     const double share = run.spec.real("validation");
     if (share > 0) {
         const DataSplit split = splitRows(static_cast<std::int64_t>(data.training.size()), {share, 0, run.seed()},
                                           data.file + ": validation");
-        data.held = chosenRows(data.training, split.validation);
-        data.training = chosenRows(data.training, split.training);
+        data.held = takeRows(data.training, split.validation);
+        if (!data.trainingTokens.empty()) {
+            data.heldTokens = takeRows(data.trainingTokens, split.validation);
+        }
     }
 }
 
-void pack(PreparedData& data, const Run& run) {
+bool anyTrained(const RowTable& rows) {
+    return std::ranges::any_of(rows, [](const RowFacts& row) { return row.trained > 0; });
+}
+
+void placeTraining(PreparedData& data, const Run& run) {
     const std::optional<std::int64_t> length = run.spec.maybeInteger("sequence_length");
     data.length = length.value_or(longestRow(data.training));
+    data.heldLength = length.value_or(longestRow(data.held));
     data.packs = length.has_value() && run.spec.flag("pack");
-    data.packed = packRows(data.training, {data.length, data.packs});
-    if (!data.held.empty()) {
-        data.heldPacked = packRows(data.held, {length.value_or(longestRow(data.held)), false});
-    }
-    if (data.packed.trainedTokens == 0 || (!data.held.empty() && data.heldPacked.sequences.empty())) {
+    const bool trains = anyTrained(data.training);
+    if (!trains || (!data.held.empty() && !anyTrained(data.held))) {
         throw base::BadInput(
             fmt::format("{}: no token counts for the loss; give rows of two tokens or more, or a longer "
                         "sequence_length",
-                        data.packed.trainedTokens == 0 ? "data" : "eval_data"));
+                        !trains ? "data" : "eval_data"));
     }
+    std::vector<std::int32_t> lengths;
+    lengths.reserve(data.training.size());
+    for (const RowFacts& row : data.training) {
+        lengths.push_back(row.trained > 0 ? static_cast<std::int32_t>(row.kept(data.length)) : 0);
+    }
+    data.packed = placeRows(lengths, data.packing());
 }
 
 } // namespace
+
+TrainingRow PreparedData::row(std::int32_t index) const {
+    const auto at = static_cast<std::size_t>(index);
+    if (!trainingTokens.empty()) {
+        return trainingTokens[at];
+    }
+    const RowFacts& facts = training[at];
+    TrainingRow out = readTrainingRow(file, facts.line, facts.offset, rowOptions);
+    out.keepsEnd = facts.keepsEnd;
+    if (factsOf(out, 0, {}).hash != facts.hash || out.tokens.size() != facts.tokens) {
+        throw base::BadInput(fmt::format("{}: line {}: it has changed since the file was read", file, facts.line));
+    }
+    return out;
+}
+
+std::int64_t arbitraryRowCount(const Run& run) {
+    return run.spec.maybeInteger("batch").value_or(1) * run.spec.integer("accumulate");
+}
 
 PreparedData prepareData(const Run& run, const ModelSource& source, const PrepareWatch& watch) {
     PreparedData out;
     const std::string data = run.spec.text("data");
     const std::string tokens = run.spec.text("tokens_file");
     const std::string apart = run.spec.text("eval_data");
-    const TrainingRowOptions options = data.empty() && apart.empty() ? TrainingRowOptions{} : rowOptions(run, source);
+    out.rowOptions = data.empty() && apart.empty() ? TrainingRowOptions{} : rowOptions(run, source);
     out.file = data.empty() ? tokens : data;
-    out.tokenizer = options.tokenizer;
-    out.format = options.format;
-    out.eosTokens = options.eosTokens;
+    out.tokenizer = out.rowOptions.tokenizer;
+    out.format = out.rowOptions.format;
+    out.eosTokens = out.rowOptions.eosTokens;
     if (!data.empty()) {
-        DataRows rows = readRows(data, options, run, watch);
-        out.fileRows = rows.rows();
-        out.leftOut = rows.leftOut();
-        out.training = rows.takeUsed();
-        out.stopped = watch.enough && watch.enough();
+        takeRowsOfFile(out, run, watch);
     } else {
-        out.training = !tokens.empty() ? tensorRows(tokens, source) : arbitraryRows(run, source);
-        out.fileRows = static_cast<std::int64_t>(out.training.size());
+        takeWholeRows(out, !tokens.empty() ? tensorRows(tokens, source) : arbitraryRows(run, source), run);
     }
     splitHeld(out, run);
     if (!apart.empty()) {
-        out.held = readRows(apart, options, run, {}).takeUsed();
+        PrepareWatch quiet;
+        quiet.keepTokens = watch.keepTokens;
+        DataRows rows = readRows(apart, out.rowOptions, run, quiet);
+        out.held = rows.takeUsed();
+        out.heldTokens = rows.takeTokens();
         out.heldApart = true;
     }
-    pack(out, run);
+    placeTraining(out, run);
     return out;
 }
 

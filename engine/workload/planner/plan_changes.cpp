@@ -229,7 +229,16 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
         const OptionValue value = key == "prompt_length" ? OptionValue(longest) : OptionValue(std::to_string(longest));
         out.push_back({{{key, value}}, pricer.price(shorter, stop), true, false});
     }
-    if (auto batch = smallerBatch(pricer, planned, before, stop); batch && helps(*batch, before)) {
+    std::optional<PlanChange> batch;
+    std::optional<PlanChange> device;
+    forEachPlan(2, [&](std::size_t i) {
+        if (i == 0) {
+            batch = smallerBatch(pricer, planned, before, stop);
+        } else {
+            device = deviceThatFits(pricer, planned, before.budget, stop);
+        }
+    });
+    if (batch && helps(*batch, before)) {
         out.push_back(std::move(*batch));
     }
     const bool enough = std::ranges::any_of(
@@ -237,7 +246,7 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
     if (!enough) { // where one change keeps the work and fits, two cost more
         tryAll(pairsOfChanges(out));
     }
-    if (auto device = deviceThatFits(pricer, planned, before.budget, stop)) {
+    if (device) {
         out.push_back(std::move(*device));
     }
     report();

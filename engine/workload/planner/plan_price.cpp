@@ -82,7 +82,9 @@ const PlanPrice& PlanPricer::price(const Experiment& experiment, const base::Sto
     }
     PlanPrice price;
     try {
-        price = readPrice(planExperiment(experiment, WorkloadSinks{}, stop));
+        WorkloadSinks sinks;
+        sinks.quiet = true;
+        price = readPrice(planExperiment(experiment, sinks, stop));
     } catch (const base::Cancelled&) {
         throw;
     } catch (const std::exception& error) {

@@ -70,6 +70,7 @@ void WhatIfPlanner::addSwitches(WhatIf& out, const Experiment& planned, const ba
     }
 }
 
+/// Also the goal, whose plans no line needs.
 void WhatIfPlanner::addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found) {
     std::vector<std::size_t> order{out.chosen}; // whose limit is part of the verdict
     for (std::size_t i = out.sets.size(); i-- > 0;) {
@@ -78,7 +79,13 @@ void WhatIfPlanner::addLines(WhatIf& out, const Experiment& planned, const base:
         }
     }
     std::mutex mutex; // of `out` and of `found`
-    forEachPlan(order.size(), [&](std::size_t which) {
+    forEachPlan(order.size() + 1, [&](std::size_t which) {
+        if (which == order.size()) {
+            WhatIfGoal goal = goalOf(out, planned, stop);
+            const std::lock_guard lock(mutex);
+            out.goal = std::move(goal);
+            return;
+        }
         const std::size_t i = order[which];
         const Experiment experiment = edited(planned, out.sets[i].spec.edits);
         PlanLine line = lineOf(experiment, stop);
@@ -121,16 +128,18 @@ void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const bas
     out.changesKnown = true;
 }
 
-void WhatIfPlanner::addGoal(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
-    const WhatIfSet& set = out.set();
-    if (set.price.contextLimit > 0 && set.price.contextLimit < out.goal.tokens) {
-        return; // the model itself ends before
+WhatIfGoal WhatIfPlanner::goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop) {
+    const WhatIfSet& set = answer.set();
+    WhatIfGoal goal;
+    if (set.price.contextLimit > 0 && set.price.contextLimit < goal.tokens) {
+        return goal; // the model itself ends before
     }
-    const Experiment there = withContext(edited(planned, set.spec.edits), out.goal.tokens);
-    out.goal.price = pricer_.price(there, stop);
-    if (out.goal.price.known() && !out.goal.price.fits) {
-        out.goal.device = deviceThatFits(pricer_, there, out.goal.price.budget, stop);
+    const Experiment there = withContext(edited(planned, set.spec.edits), goal.tokens);
+    goal.price = pricer_.price(there, stop);
+    if (goal.price.known() && !goal.price.fits) {
+        goal.device = deviceThatFits(pricer_, there, goal.price.budget, stop);
     }
+    return goal;
 }
 
 WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context, const base::StopToken& stop,
@@ -165,7 +174,6 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     }
     addLines(out, planned, stop, found);
     addChanges(out, planned, stop, found);
-    addGoal(out, planned, stop);
     out.plans = pricer_.plansMade() - before;
     out.complete = true;
     return out;

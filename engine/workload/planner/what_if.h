@@ -71,7 +71,7 @@ private:
     const PlanLine& lineOf(const Experiment& planned, const base::StopToken& stop);
     void addSwitches(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
-    void addGoal(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
+    WhatIfGoal goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop);
     void addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
 
     PlanPricer pricer_;

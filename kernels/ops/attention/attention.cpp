@@ -117,7 +117,7 @@ Cost cost(const Attention& op, const DeviceTraits& traits) {
         static_cast<std::uint64_t>(4.0 * visiblePairs(op, sight) * static_cast<double>(op.q.shape[1] * headDim));
     cost.computeType = op.q.dtype;
     cost.share = traits.attentionShare(op.q.dtype, headDim, false);
-    cost.rateClass = attentionRateClass(headDim, bytesOf(op.cache.keys.dtype, 1) == 1);
+    cost.rateClass = attentionRateClass(headDim, op.cache.keys.dtype);
     return cost;
 }
 

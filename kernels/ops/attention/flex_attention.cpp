@@ -158,7 +158,7 @@ Cost cost(const FlexAttention& op, const DeviceTraits& traits) {
     cost.flops = static_cast<std::uint64_t>(4.0 * computedElements(op) * static_cast<double>(op.q.shape[3]));
     cost.computeType = op.q.dtype;
     cost.share = traits.attentionShare(op.q.dtype, op.q.shape[3], false);
-    cost.rateClass = attentionRateClass(op.q.shape[3], false);
+    cost.rateClass = attentionRateClass(op.q.shape[3], op.q.dtype);
     return cost;
 }
 
@@ -209,7 +209,7 @@ Cost cost(const FlexAttentionBackward& op, const DeviceTraits& traits) {
     cost.bytesWritten = op.dq.bytes() + op.dk.bytes() + op.dv.bytes();
     cost.flops = cost.flops / 2 * 5;
     cost.share = traits.attentionShare(op.forward.q.dtype, op.forward.q.shape[3], true);
-    cost.rateClass = attentionRateClass(op.forward.q.shape[3], false);
+    cost.rateClass = attentionRateClass(op.forward.q.shape[3], op.forward.q.dtype);
     return cost;
 }
 

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/expert_tiles_cuda.h"
 
+#include <algorithm>
+
 #include "kernels/device/abi/expert_gather.h"
 #include "kernels/device/abi/expert_matmul.h"
 #include "kernels/device/abi/expert_sort.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/int4_rows_cuda.h"
 #include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
@@ -65,6 +68,27 @@ TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const
                   {"tile_bound", tiles.bound}}};
 }
 
+namespace {
+
+/// INT4 weights as they are stored; false when another kernel must do it.
+bool multiplyInt4Experts(CudaContext& context, const ExpertMatmul& op, const ExpertTiles& tiles,
+                         std::int64_t pairsPerRow) {
+    Int4Product product;
+    product.x = op.x;
+    product.weight = op.weight;
+    product.bias = op.bias;
+    product.out = op.out;
+    product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
+    product.tileCount = tiles.count.as<const int>();
+    product.tiles = tiles.tiles.as<const int>();
+    product.slots = tiles.slots.as<const int>();
+    product.tileBound = tiles.bound;
+    product.pairsPerRow = pairsPerRow;
+    return multiplyInt4Rows(context, product);
+}
+
+} // namespace
+
 void execute(CudaContext& context, const ExpertMatmul& op) {
     if (op.ids.shape.count() == 0) {
         return;
@@ -82,6 +106,9 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     }
     const ExpertMatmulTiles scratch(op, false, ScratchLayout(op.scratch.data));
     sortPairs(context, op.ids, scratch.tiles);
+    if (multiplyInt4Experts(context, op, scratch.tiles, pairsPerRow)) {
+        return;
+    }
     abi::ExpertMatmulParams params{};
     params.x = op.x.data;
     params.tileCount = scratch.tiles.count.as<const int>();

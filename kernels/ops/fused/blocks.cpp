@@ -121,8 +121,10 @@ void check(const ExpertMlp& op) {
 }
 
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
-    return op.grouped() ? primitiveCost<GroupedExpertPrimitives>(op, traits)
-                        : primitiveCost<ExpertMlpPrimitives>(op, traits);
+    Cost cost = op.grouped() ? primitiveCost<GroupedExpertPrimitives>(op, traits)
+                             : primitiveCost<ExpertMlpPrimitives>(op, traits);
+    cost.rateClass = expertRateClass(op.gateUp.weight.quantized(), false);
+    return cost;
 }
 
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {

@@ -8,6 +8,7 @@
 #include "kernels/ops/linear/adapter_products.h"
 #include "kernels/ops/linear/expanded_weight.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/int4_rows_cuda.h"
 #include "kernels/ops/linear/vendor_product.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/linear/weights_device.h"
@@ -128,6 +129,9 @@ void execute(CudaContext& context, const Matmul& op) {
     }
     if (op.scale == 1 &&
         multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias, {}}, op.residual, op.out, 0})) {
+        return;
+    }
+    if (multiplyInt4Rows(context, op)) {
         return;
     }
     if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.data.dtype, op.out.dtype)) {

@@ -90,8 +90,8 @@ protected:
         entries_ = {{"a", kernels::DType::U8, {3}},
                     {"b", kernels::DType::U8, {static_cast<std::int64_t>(5 * kPiece + 77)}},
                     {"c_scales", kernels::DType::U8, {1000}}};
-        entries_[2].format = kernels::WeightFormat::Mxfp4;
-        entries_[2].field = kernels::WeightField::Scales;
+        entries_[2].packing = stackPacking();
+        entries_[2].stored.field = kernels::WeightField::Scales;
         for (const TensorSpec& entry : entries_) {
             std::vector<std::uint8_t>& values = values_.emplace_back(static_cast<std::size_t>(entry.shape[0]));
             for (std::size_t i = 0; i < values.size(); ++i) {

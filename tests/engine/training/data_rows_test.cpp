@@ -64,11 +64,39 @@ TEST(DataRows, LongRowsAreCutSkippedOrKeepTheirEnd) {
     EXPECT_EQ(rows.count(LeftOutReason::TooLong), 1);
     ASSERT_EQ(rows.used().size(), 2U);
     EXPECT_TRUE(rows.used()[0].keepsEnd);
-    const PackingResult packed = packRows(rows.used(), {2, true});
+    const PackingResult packed = packRows(rows.takeTokens(), {2, true});
     ASSERT_EQ(packed.sequences.size(), 2U);
     EXPECT_EQ(packed.sequences[0].tokens, (std::vector<std::int32_t>{8, 9}));
     EXPECT_EQ(packed.sequences[1].tokens, (std::vector<std::int32_t>{3, 8}));
     EXPECT_EQ(packed.cutTokens, 2);
+}
+
+TEST(DataRows, TokensAreNotKeptWhereTheyCanBeReadAgain) {
+    DataRowOptions options;
+    std::vector<std::uint32_t> read;
+    options.readAgain = [&](const RowFacts& facts) {
+        read.push_back(facts.line);
+        return dataRow(facts.line, {static_cast<std::int32_t>(facts.line), 2}, {1, 1});
+    };
+    DataRows rows(options);
+    for (const std::int32_t line : {1, 2, 3}) {
+        rows.add(dataRow(line, {line, 2}, {1, 1}));
+    }
+    EXPECT_TRUE(read.empty()) << "other hashes need no look";
+    rows.add(dataRow(4, {2, 2}, {1, 1}));
+    EXPECT_EQ(read, std::vector<std::uint32_t>{2});
+    EXPECT_EQ(rows.count(LeftOutReason::Duplicate), 1);
+    EXPECT_EQ(rows.leftOut().at(0).firstLine, 2);
+    EXPECT_TRUE(rows.takeTokens().empty());
+}
+
+TEST(DataRows, AllRowsThatAreLeftOutAreCountedAndTheFirstOnesListed) {
+    DataRows rows({});
+    for (std::size_t line = 1; line <= kMostListedRows + 5; ++line) {
+        rows.add(dataRow(static_cast<std::int64_t>(line), {1}, {1}));
+    }
+    EXPECT_EQ(rows.count(LeftOutReason::NoAnswer), static_cast<std::int64_t>(kMostListedRows) + 5);
+    EXPECT_EQ(rows.leftOut().size(), kMostListedRows);
 }
 
 TEST(DataRows, ExceptionsThatCannotBeReadAreNamed) {

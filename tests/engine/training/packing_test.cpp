@@ -124,6 +124,23 @@ TEST(Packing, ManyShortRowsAreQuick) {
     EXPECT_EQ(packRows(rows, {1000, true}).sequences.size(), 400U);
 }
 
+TEST(Packing, PlacesAreKnownWithoutTokens) {
+    const std::vector<std::int32_t> lengths{4, 0, 7, 6, 3, 10};
+    const PackedRows packed = placeRows(lengths, {10, true});
+    ASSERT_EQ(packed.size(), 3U);
+    const auto rowsOf = [&](std::size_t sequence) {
+        return std::vector<std::int32_t>(packed.sequence(sequence).begin(), packed.sequence(sequence).end());
+    };
+    EXPECT_EQ(rowsOf(0), (std::vector<std::int32_t>{0, 3}));
+    EXPECT_EQ(rowsOf(1), (std::vector<std::int32_t>{2, 4}));
+    EXPECT_EQ(rowsOf(2), (std::vector<std::int32_t>{5}));
+    EXPECT_EQ(packed.sequenceOf(4), 1U);
+    EXPECT_EQ(packed.sequenceOf(5), 2U);
+    EXPECT_EQ(packed.sequenceOf(1), packed.size()) << "no sequence takes it";
+    EXPECT_EQ(placeRows(lengths, {10, false}).size(), 5U);
+    EXPECT_EQ(placeRows({}, {10, true}).size(), 0U);
+}
+
 TEST(Packing, WrongArgumentsAreRefused) {
     const std::vector<TrainingRow> rows = {packedRow({1}, {1}, 1)};
     EXPECT_THROW(packRows(rows, {0, true}), base::Internal);

@@ -123,23 +123,87 @@ TEST(OpRates, DamagedFilesNameFileAndField) {
     refused("/launch", json{{"replayed", {{"gap", 1}}}}, "launch.replayed.host");
 }
 
-TEST(OpRates, PlansTakeTheTimeOfTheClassAndElseOfTheOp) {
+/// Seconds of a call of a gigabyte and a GFLOP.
+double secondsOfClass(const char* op, RateClass rateClass, const OpRates& rates) {
     DeviceTraits traits = plainDevice();
-    OpRates rates;
-    rates.add("ExpertMlp", {1e9, 1e9, 0.01, 1});
-    rates.add("ExpertMlp.copies", {1e9, 1e9, 0.004, 1});
-    rates.add("Attention", {1e9, 1e9, 0.02, 1});
     traits.rates = std::make_shared<const OpRates>(rates);
     Cost cost;
     cost.bytesRead = cost.flops = 1'000'000'000;
-    EXPECT_NEAR(opSeconds("ExpertMlp", cost, traits).seconds, 0.01, 1e-4);
-    cost.rateClass = RateClass::Copies;
-    EXPECT_NEAR(opSeconds("ExpertMlp", cost, traits).seconds, 0.004, 1e-4);
-    cost.rateClass = RateClass::WideHeads;
-    EXPECT_NEAR(opSeconds("Attention", cost, traits).seconds, 0.02, 1e-4);
-    EXPECT_TRUE(opSeconds("Attention", cost, traits).measured);
-    EXPECT_FALSE(opSeconds("Rope", cost, traits).measured);
-    EXPECT_EQ(opSeconds("Rope", cost, traits).seconds, rooflineSeconds(cost, traits));
+    cost.rateClass = rateClass;
+    const OpSeconds out = opSeconds(op, cost, traits);
+    EXPECT_TRUE(out.measured || out.seconds == rooflineSeconds(cost, traits));
+    return out.measured ? out.seconds : -1;
+}
+
+TEST(OpRates, PlansTakeTheTimeOfTheClass) {
+    OpRates rates;
+    double seconds = 0.01;
+    for (const char* family : {"ExpertMlp.packed", "ExpertMlp.dense", "ExpertMlp.packed.copies",
+                               "ExpertMlp.dense.copies", "Attention.wide", "Attention.wide.fp8", "Attention.wide.int8",
+                               "Attention.narrow", "Attention.narrow.fp8", "Attention.narrow.int8"}) {
+        rates.add(family, {1e9, 1e9, seconds, 1});
+        seconds += 0.01;
+    }
+    seconds = 0.01;
+    for (const RateClass experts : {expertRateClass(true, false), expertRateClass(false, false),
+                                    expertRateClass(true, true), expertRateClass(false, true)}) {
+        EXPECT_NEAR(secondsOfClass("ExpertMlp", experts, rates), seconds, 1e-4);
+        seconds += 0.01;
+    }
+    for (const std::int64_t headDim : {128, 64}) {
+        for (const DType cache : {DType::BF16, DType::F8E4M3, DType::I8}) {
+            EXPECT_NEAR(secondsOfClass("Attention", attentionRateClass(headDim, cache), rates), seconds, 1e-4);
+            seconds += 0.01;
+        }
+    }
+}
+
+TEST(OpRates, AClassThatWasNotMeasuredTakesTheRatesOfAnotherForItsOwnBytes) {
+    OpRates rates;
+    rates.add("ExpertMlp.packed", {5e8, 1e9, 0.01, 1});
+    const double packedFactor = 0.01 / (5e8 / 1e12 + 2.5e-6); // over the roofline time of the plain device
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::DenseExperts, rates), packedFactor * (1e9 / 1e12 + 2.5e-6),
+                1e-4);
+    EXPECT_EQ(secondsOfClass("Rope", RateClass::Any, rates), -1) << "no family stands in for another op";
+    rates.add("ExpertMlp.packed.copies", {5e8, 1e9, 0.002, 1});
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::DenseExperts, rates), packedFactor * 0.0010025, 1e-4)
+        << "copies say nothing of requests that differ";
+}
+
+TEST(OpRates, RatesOfOlderVersionsStandInForTheClassesThatTheyDidNotTellApart) {
+    OpRates rates;
+    rates.add("ExpertMlp", {1e9, 1e9, 0.01, 1});
+    rates.add("ExpertMlp.copies", {1e9, 1e9, 0.004, 1});
+    rates.add("Attention.wide", {1e9, 1e9, 0.02, 1});
+    rates.add("Attention.wide.bytes", {1e9, 1e9, 0.03, 1});
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::PackedExperts, rates), 0.01, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::DenseExperts, rates), 0.01, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::CopiesPacked, rates), 0.004, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::CopiesDense, rates), 0.004, 1e-4);
+    EXPECT_NEAR(secondsOfClass("Attention", RateClass::WideHeadsFp8, rates), 0.03, 1e-4);
+    EXPECT_NEAR(secondsOfClass("Attention", RateClass::WideHeadsInt8, rates), 0.03, 1e-4);
+    rates.add("Attention.wide.int8", {1e9, 1e9, 0.04, 1});
+    EXPECT_NEAR(secondsOfClass("Attention", RateClass::WideHeadsInt8, rates), 0.04, 1e-4);
+    EXPECT_NEAR(secondsOfClass("Attention", RateClass::WideHeads, rates), 0.02, 1e-4);
+}
+
+TEST(OpRates, ClassesOfARunAreThoseOfItsAttentionAndItsExperts) {
+    const RunRateClasses classes{RateClass::WideHeadsFp8, RateClass::CopiesDense};
+    EXPECT_EQ(classes.of("Attention"), RateClass::WideHeadsFp8);
+    EXPECT_EQ(classes.of("FlexAttentionBackward"), RateClass::WideHeadsFp8);
+    EXPECT_EQ(classes.of("ExpertMlp"), RateClass::CopiesDense);
+    EXPECT_EQ(classes.of("Matmul"), RateClass::Any);
+    EXPECT_EQ(rateClassOfCopies(RateClass::PackedExperts), RateClass::CopiesPacked);
+    EXPECT_EQ(rateClassOfCopies(RateClass::WideHeads), RateClass::WideHeads);
+}
+
+TEST(OpRates, TheShippedFileTellsPackedExpertsFromDenseOnes) {
+    const DeviceTraits h100 = loadDeviceProfile("h100-80gb");
+    for (const char* family : {"ExpertMlp.packed", "ExpertMlp.dense", "ExpertMlp.packed.copies",
+                               "ExpertMlp.dense.copies", "Attention.wide.fp8"}) {
+        EXPECT_TRUE(h100.rates->seconds(family, 1'000'000'000, 1'000'000'000, h100)) << family;
+    }
+    EXPECT_FALSE(h100.rates->seconds("ExpertMlp", 1'000'000'000, 1'000'000'000, h100));
 }
 
 TEST(OpRates, ProfilesHaveTheirOwnOrThoseOfADeviceLikeThem) {

@@ -12,6 +12,8 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr std::size_t kSpanValues = 4096; ///< that percentiles are taken of
+
 /// Collects values into one sample.
 class SampleSum {
 public:
@@ -57,32 +59,49 @@ std::size_t PlotSeries::before(base::TimeNs place) const {
     return static_cast<std::size_t>(std::lower_bound(places_.begin(), places_.end(), place) - places_.begin());
 }
 
-std::vector<PlotSample> PlotSeries::samples(const AxisMap& axis, int columns) const {
-    std::vector<PlotSample> out;
+PlotSeries::Sight PlotSeries::sight(const AxisMap& axis, int columns) const {
     const std::size_t seen = before(axis.range().begin);
-    const std::size_t first = seen > 0 ? seen - 1 : 0;
-    const std::size_t last = std::min(before(axis.range().end) + 1, size());
-    if (columns < 1 || first >= last) {
-        return out;
+    Sight sight;
+    sight.first = seen > 0 ? seen - 1 : 0;
+    sight.last = std::min(before(axis.range().end) + 1, size());
+    if (columns < 1 || sight.first >= sight.last) {
+        return {};
     }
-    if (last - first <= static_cast<std::size_t>(columns)) {
-        for (std::size_t i = first; i < last; ++i) {
-            SampleSum one;
-            one.add(values_[i]);
-            out.push_back(one.at(axis.x(places_[i])));
-        }
-        return out;
-    }
+    sight.shared = sight.last - sight.first > static_cast<std::size_t>(columns);
+    return sight;
+}
+
+std::size_t PlotSeries::addSamples(const AxisMap& axis, int columns, const Sight& sight, std::size_t from,
+                                   std::vector<PlotSample>& samples) const {
     const double scale = columns / std::max(1.0, axis.width());
-    for (std::size_t i = first; i < last;) {
-        const double column = std::floor(axis.x(places_[i]) * scale);
-        SampleSum all;
-        for (; i < last && std::floor(axis.x(places_[i]) * scale) == column; ++i) {
-            all.add(values_[i]);
+    const auto columnOf = [&](base::TimeNs place) { return std::floor(axis.x(place) * scale); };
+    std::size_t begin = from;
+    for (std::size_t i = from; i < sight.last;) {
+        begin = i;
+        SampleSum sum;
+        if (!sight.shared) {
+            sum.add(values_[i]);
+            samples.push_back(sum.at(axis.x(places_[i++])));
+            continue;
         }
-        out.push_back(all.at((column + 0.5) / scale));
+        // The end of the column is searched for: a place on the axis costs more than a value.
+        const double column = columnOf(places_[i]);
+        const auto end = std::partition_point(places_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                              places_.begin() + static_cast<std::ptrdiff_t>(sight.last),
+                                              [&](base::TimeNs place) { return columnOf(place) <= column; });
+        for (const auto last = static_cast<std::size_t>(end - places_.begin()); i < last; ++i) {
+            sum.add(values_[i]);
+        }
+        samples.push_back(sum.at((column + 0.5) / scale));
     }
-    return out;
+    return begin;
+}
+
+std::vector<PlotSample> PlotSeries::samples(const AxisMap& axis, int columns) const {
+    std::vector<PlotSample> samples;
+    const Sight seen = sight(axis, columns);
+    addSamples(axis, columns, seen, seen.first, samples);
+    return samples;
 }
 
 std::optional<std::pair<double, double>> PlotSeries::span(TimeRange range) const {
@@ -95,7 +114,9 @@ std::optional<std::pair<double, double>> PlotSeries::span(TimeRange range) const
 
 std::optional<std::pair<double, double>> PlotSeries::usualSpan(TimeRange range) const {
     std::vector<double> values;
-    for (std::size_t i = before(range.begin); i < size() && places_[i] <= range.end; ++i) {
+    const std::size_t first = before(range.begin), last = before(range.end + 1);
+    const std::size_t stride = std::max<std::size_t>(1, (last - std::min(first, last)) / kSpanValues);
+    for (std::size_t i = first; i < last; i += stride) {
         if (std::isfinite(values_[i])) {
             values.push_back(values_[i]);
         }

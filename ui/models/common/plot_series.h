@@ -38,11 +38,21 @@ public:
     /// One for each value in sight and the neighbours beyond both edges; with more values than columns, one for each
     /// column that has values: their mean.
     std::vector<PlotSample> samples(const AxisMap& axis, int columns) const;
+    /// The values [first, last) that samples() is about.
+    struct Sight {
+        std::size_t first = 0, last = 0;
+        bool shared = false; ///< several of them share a column
+    };
+    Sight sight(const AxisMap& axis, int columns) const;
+    /// Appends the samples of the values [from, sight.last), where `from` is the first one of its column; returns the
+    /// first value of the last sample.
+    std::size_t addSamples(const AxisMap& axis, int columns, const Sight& sight, std::size_t from,
+                           std::vector<PlotSample>& samples) const;
     /// Least and largest of the finite values in a stretch; nothing where there is none.
     std::optional<std::pair<double, double>> span(TimeRange range) const;
     std::optional<std::pair<double, double>> span() const { return span_; } ///< of all
     /// Between the 1st and the 99th percentile of the finite values in a stretch, so that a few that lie far away do
-    /// not make the others flat; nothing where there is none.
+    /// not make the others flat; nothing where there is none. Of many values it looks at some thousand, evenly spread.
     std::optional<std::pair<double, double>> usualSpan(TimeRange range) const;
     /// The index of the value that lies nearest; nothing in an empty series.
     std::optional<std::size_t> nearest(base::TimeNs place) const;
@@ -61,6 +71,7 @@ struct PlotScale {
     double low = 0, high = 1, step = 1;
     double unit = 1; ///< text() counts these
 
+    friend bool operator==(const PlotScale&, const PlotScale&) = default;
     int lines() const; ///< number of lines, both ends included
     double line(int index) const { return low + step * index; }
     QString text(double value) const; ///< with the decimals that tell neighbouring lines apart

@@ -85,6 +85,39 @@ MaskPicture maskPicture(const engine::PreparedData& data, std::int64_t sequence,
     return out;
 }
 
+/// Rows stand by line.
+engine::RowTable::const_iterator rowOfLine(const engine::RowTable& rows, std::int64_t line) {
+    const auto found =
+        std::lower_bound(rows.begin(), rows.end(), line,
+                         [](const engine::RowFacts& row, std::int64_t wanted) { return row.line < wanted; });
+    return found != rows.end() && found->line == line ? found : rows.end();
+}
+
+const engine::RowFacts* factsOfLine(const engine::RowTable& rows, std::int64_t line) {
+    const auto found = rowOfLine(rows, line);
+    return found == rows.end() ? nullptr : &*found;
+}
+
+QString shortText(std::string_view text, qsizetype most) {
+    return textOf(text.substr(0, static_cast<std::size_t>(most) * 4)).left(most);
+}
+
+/// Of lines that were left out only the number is known, so that the file is read up to it.
+QString lineByNumber(const std::string& path, std::int64_t line, qsizetype most) {
+    struct Found {};
+    QString out;
+    try {
+        base::forTextLines(path, [&](std::string_view text, std::int64_t number) {
+            if (number == line) {
+                out = shortText(text, most);
+                throw Found{};
+            }
+        });
+    } catch (const Found&) { // the rest of the file is not wanted
+    }
+    return out;
+}
+
 void addTurns(const engine::PreparedData& data, const engine::TrainingRow& row, RowTokens& out) {
     if (data.format == nullptr) {
         return;
@@ -124,7 +157,7 @@ DataSetPtr readDataSet(const engine::Experiment& experiment, const base::StopTok
         }
     };
     set->data = engine::prepareData(run, source, watch);
-    const auto sequences = static_cast<std::int64_t>(set->data.packed.sequences.size());
+    const auto sequences = static_cast<std::int64_t>(set->data.packed.size());
     set->summary = engine::summarizeData(set->data, engine::sequencesOfStep(experiment, sequences));
     set->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return set;
@@ -133,7 +166,12 @@ DataSetPtr readDataSet(const engine::Experiment& experiment, const base::StopTok
 SequencePicture sequencePicture(const DataSet& set, std::int64_t index) {
     SequencePicture out;
     out.index = index;
-    out.layout = engine::sequenceLayout(set.data, static_cast<std::size_t>(index));
+    try {
+        out.layout = engine::sequenceLayout(set.data, static_cast<std::size_t>(index));
+    } catch (const base::Error& error) {
+        out.problem = textOf(error.message());
+        return out;
+    }
     for (const std::int64_t window : set.windows) {
         out.masks.push_back(maskPicture(set.data, index, window));
     }
@@ -141,9 +179,15 @@ SequencePicture sequencePicture(const DataSet& set, std::int64_t index) {
 }
 
 RowTokens rowTokens(const DataSet& set, const engine::PlacedRow& placed, std::int64_t sequence) {
-    const engine::TrainingRow& row = set.data.training[static_cast<std::size_t>(placed.row)];
-    const engine::KeptTokens kept = engine::keptTokens(row, set.data.length);
     RowTokens out;
+    engine::TrainingRow row;
+    try {
+        row = set.data.row(placed.row);
+    } catch (const base::Error& error) {
+        out.problem = textOf(error.message());
+        return out;
+    }
+    const engine::KeptTokens kept = engine::keptTokens(row, set.data.length);
     out.row = placed.row;
     out.line = row.line;
     out.sequence = sequence;
@@ -166,36 +210,32 @@ RowTokens rowTokens(const DataSet& set, const engine::PlacedRow& placed, std::in
     return out;
 }
 
-QString rawLine(const std::string& path, std::int64_t line, qsizetype most) {
-    struct Found {};
-    QString out;
+QString rawLine(const DataSet& set, std::int64_t line, qsizetype most) {
+    const engine::RowFacts* facts = factsOfLine(set.data.training, line);
+    facts = facts != nullptr || set.data.heldApart ? facts : factsOfLine(set.data.held, line);
     try {
-        base::forTextLines(path, [&](std::string_view text, std::int64_t number) {
-            if (number == line) {
-                out = textOf(text.substr(0, static_cast<std::size_t>(most) * 4)).left(most);
-                throw Found{};
-            }
-        });
-    } catch (const Found&) {
-        return out;
+        if (facts != nullptr && !engine::isTensorFile(set.data.file)) {
+            return shortText(base::readTextLine(set.data.file, facts->offset), most);
+        }
+        return lineByNumber(set.data.file, line, most);
     } catch (const base::Error&) {
         return {};
     }
-    return out;
 }
 
 std::pair<std::int64_t, std::int64_t> placeOfLine(const DataSet& set, std::int64_t line) {
-    const auto& sequences = set.data.packed.sequences;
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const auto& rows = sequences[i].rows;
-        const auto found = std::find_if(rows.begin(), rows.end(), [&](std::int32_t row) {
-            return set.data.training[static_cast<std::size_t>(row)].line == line;
-        });
-        if (found != rows.end()) {
-            return {static_cast<std::int64_t>(i), found - rows.begin()};
-        }
+    const engine::RowTable& rows = set.data.training;
+    const auto found = rowOfLine(rows, line);
+    if (found == rows.end()) {
+        return {-1, -1};
     }
-    return {-1, -1};
+    const auto row = static_cast<std::int32_t>(found - rows.begin());
+    const std::size_t sequence = set.data.packed.sequenceOf(row);
+    if (sequence == set.data.packed.size()) {
+        return {-1, -1};
+    }
+    const auto members = set.data.packed.sequence(sequence);
+    return {static_cast<std::int64_t>(sequence), std::ranges::find(members, row) - members.begin()};
 }
 
 } // namespace vitrine::ui

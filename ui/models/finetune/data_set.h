@@ -3,7 +3,8 @@
 #pragma once
 
 // The data of a fine-tuning run before it starts, as the trainer will get them, and parts of them to look at: a packed
-// sequence, the tokens of a row. All functions may be called on a worker.
+// sequence, the tokens of a row. Tokens are read again from the file, so that functions that need them belong on a
+// worker; all functions may be called there.
 
 #include <QString>
 #include <cstdint>
@@ -42,6 +43,7 @@ struct SequencePicture {
     std::int64_t index = -1;
     engine::SequenceLayout layout;
     std::vector<MaskPicture> masks; ///< one for each of DataSet::windows
+    QString problem;                ///< why its rows cannot be read again; else empty
 };
 SequencePicture sequencePicture(const DataSet& set, std::int64_t index);
 
@@ -61,13 +63,14 @@ struct RowTokens {
     std::vector<std::uint8_t> special; ///< for each token
     std::vector<TurnSpan> turns;       ///< empty: the row is no conversation
     int answers = 0;
+    QString problem; ///< why it cannot be read again; else empty
 
     std::int64_t tokens() const { return static_cast<std::int64_t>(ids.size()); }
 };
 RowTokens rowTokens(const DataSet& set, const engine::PlacedRow& row, std::int64_t sequence);
 
-/// A line as it is in the file, at most `most` characters; empty where it cannot be read.
-QString rawLine(const std::string& path, std::int64_t line, qsizetype most);
+/// A line as it is in the file of the data, at most `most` characters; empty where it cannot be read.
+QString rawLine(const DataSet& set, std::int64_t line, qsizetype most);
 
 /// Which sequence has the row of a line, and which of its rows that is; {-1, -1}: none.
 std::pair<std::int64_t, std::int64_t> placeOfLine(const DataSet& set, std::int64_t line);

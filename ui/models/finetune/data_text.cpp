@@ -96,7 +96,7 @@ SentenceParts dataSentence(const DataSet& set) {
         out.push_back({QObject::tr(" of %1 are used; ").arg(rowsText(s.rows))});
     }
     if (!s.cut.empty()) {
-        const auto cut = static_cast<std::int64_t>(s.cut.size());
+        const std::int64_t cut = s.cutRows;
         out.push_back(
             {cut == 1 ? QObject::tr("1 is cut") : QObject::tr("%1 are cut").arg(countText(cut)), SentenceTone::Warn});
         out.push_back({(cut == 1 ? QObject::tr(" at %1 tokens and loses ") : QObject::tr(" at %1 tokens and lose "))
@@ -207,6 +207,20 @@ std::vector<const engine::LeftOutRow*> leftOutFor(const engine::DataSummary& sum
     return out;
 }
 
+std::int64_t leftOutCount(const engine::DataSummary& s, engine::LeftOutReason reason) {
+    switch (reason) {
+    case engine::LeftOutReason::Unreadable:
+        return s.unreadable;
+    case engine::LeftOutReason::NoAnswer:
+        return s.noAnswer;
+    case engine::LeftOutReason::Duplicate:
+        return s.duplicates;
+    case engine::LeftOutReason::TooLong:
+        return s.tooLong;
+    }
+    return 0;
+}
+
 QString leftOutName(engine::LeftOutReason reason) {
     switch (reason) {
     case engine::LeftOutReason::Unreadable:
@@ -219,33 +233,6 @@ QString leftOutName(engine::LeftOutReason reason) {
         return QObject::tr("skipped, too long");
     }
     return {};
-}
-
-FlatTreePtr lostRowsTable(const engine::DataSummary& summary) {
-    auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{QObject::tr("Line"), true}, {QObject::tr("What"), false},         {QObject::tr("Tokens"), true},
-                     {QObject::tr("Lost"), true}, {QObject::tr("Trained, lost"), true}, {QObject::tr("Why"), false}};
-    const auto number = [](std::int64_t value) { return FlatCell(countText(value), static_cast<qlonglong>(value)); };
-    for (const engine::CutRow& row : summary.cut) {
-        FlatNode& node = tree->nodes.emplace_back();
-        node.key = static_cast<quint64>(row.line);
-        node.cells = {number(row.line),
-                      FlatCell(row.keepsEnd ? QObject::tr("cut at its beginning") : QObject::tr("cut at its end")),
-                      number(row.tokens),
-                      number(row.lost),
-                      number(row.lostTrained),
-                      FlatCell(row.keptTrained == 0 ? QObject::tr("keeps no answer") : QString())};
-    }
-    for (const engine::LeftOutRow& row : summary.leftOut) {
-        FlatNode& node = tree->nodes.emplace_back();
-        node.key = static_cast<quint64>(row.line);
-        const QString why = row.firstLine > 0 ? QObject::tr("the same tokens as line %1").arg(countText(row.firstLine))
-                                              : textOf(row.why);
-        node.cells = {number(row.line),        FlatCell(QObject::tr("left out: %1").arg(leftOutName(row.reason))),
-                      FlatCell(unknownText()), FlatCell(unknownText()),
-                      FlatCell(unknownText()), FlatCell(why)};
-    }
-    return tree;
 }
 
 } // namespace vitrine::ui

@@ -5,6 +5,7 @@
 // What the page of the data says: its sentence, what stands beside fields, its readouts.
 
 #include <QString>
+#include <optional>
 #include <vector>
 
 #include "ui/models/common/flat_tree.h"
@@ -41,9 +42,20 @@ QString tokenSpoken(const RowTokens& row, std::int64_t token);
 
 /// Lines that were left out for a reason, with what is known of each.
 std::vector<const engine::LeftOutRow*> leftOutFor(const engine::DataSummary& summary, engine::LeftOutReason reason);
+std::int64_t leftOutCount(const engine::DataSummary& summary, engine::LeftOutReason reason);
 QString leftOutName(engine::LeftOutReason reason); ///< "duplicates", of lists
 
-/// Every row that is not used whole: line, what, tokens, lost, why.
-FlatTreePtr lostRowsTable(const engine::DataSummary& summary);
+/// Which rows a table shows. Without any choice: every row that is not used whole.
+struct RowFilter {
+    std::optional<engine::LeftOutReason> leftOut; ///< those that were left out for this reason
+    bool cut = false;                             ///< those that are cut
+    std::int64_t from = 0, to = 0;                ///< used rows of [from, to) tokens; `to` 0: of any length
+
+    bool any() const { return leftOut || cut || to > 0; }
+};
+/// "duplicates", "4,096 to 4,870 tokens"; empty without a choice.
+QString filterText(const RowFilter& filter);
+/// Line, what, tokens, lost, why, of at most 10,000 rows; a last row says how many more there are.
+FlatTreePtr rowsTable(const DataSet& set, const RowFilter& filter);
 
 } // namespace vitrine::ui

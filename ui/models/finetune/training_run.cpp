@@ -14,7 +14,6 @@
 #include "engine/workload/experiment/result_fields.h"
 #include "engine/workload/experiment/results.h"
 #include "profiler/timeline/counter_facet.h"
-#include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
@@ -277,37 +276,6 @@ std::optional<base::TimeNs> TrainingRun::placeOf(base::TimeNs time) const {
         return std::nullopt;
     }
     return placeOfStep(next->step);
-}
-
-StackModelPtr trainingStack(const TrainingRun& run, const profiler::RunTimeline& timeline, const AxisMap& axis,
-                            int columns) {
-    auto model = std::make_shared<StackModel>();
-    for (int i = 0; i < base::kCategoryCount; ++i) {
-        model->layers.push_back({textOf(base::categoryName(static_cast<base::MemoryCategory>(i))), i, 0});
-    }
-    const auto count = static_cast<std::size_t>(std::max(columns, 0));
-    model->columns.resize(count);
-    model->values.assign(count * model->layers.size(), 0);
-    TimeRange asked;
-    profiler::MemoryColumn peak;
-    for (std::size_t i = 0; i < count; ++i) {
-        const double wide = axis.width() / static_cast<double>(count);
-        const auto times =
-            run.timesOf(axis.time(static_cast<double>(i) * wide), axis.time(static_cast<double>(i + 1) * wide));
-        if (!times) {
-            continue;
-        }
-        if (!(*times == asked)) { // neighbouring columns of a wide step show the same
-            asked = *times;
-            peak = timeline.memory().peak(asked.begin, asked.end);
-        }
-        StackColumn& column = model->columns[i];
-        column.present = true;
-        column.total = peak.maxTotal;
-        column.time = peak.maxTime;
-        std::ranges::copy(peak.atMax, model->values.begin() + static_cast<std::ptrdiff_t>(i * model->layers.size()));
-    }
-    return model;
 }
 
 } // namespace vitrine::ui

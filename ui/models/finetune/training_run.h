@@ -15,7 +15,7 @@
 #include "base/trace.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/plot_series.h"
-#include "ui/models/common/stack_model.h"
+#include "ui/models/common/time_cursor.h"
 #include "ui/models/finetune/training_answers.h"
 
 namespace vitrine::profiler {
@@ -112,9 +112,5 @@ private:
     bool asks_ = false; ///< it has fixed prompts
 };
 using TrainingRunPtr = std::shared_ptr<const TrainingRun>;
-
-/// The memory of each step at its peak, by category: in each column of the axis that of the step with the highest peak.
-StackModelPtr trainingStack(const TrainingRun& run, const profiler::RunTimeline& timeline, const AxisMap& axis,
-                            int columns);
 
 } // namespace vitrine::ui

@@ -299,6 +299,9 @@ FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
     if (!price.timesFrom.empty()) {
         out->nodes.push_back(fact(QObject::tr("Times are"), timesFromText(price.timesFrom)));
     }
+    if (training) { // logits are made of all tokens, whichever of them the loss counts
+        out->nodes.push_back(fact(QObject::tr("Loss on"), QObject::tr("every token")));
+    }
     out->nodes.push_back(fact(QObject::tr("Host memory"), bytesText(price.host), QString::number(price.host)));
     return out;
 }

@@ -278,7 +278,7 @@ void DataForm::setData(const DataSetPtr& set) {
                           ? tr("trained in 0 of %1 rows: the model will not stop").arg(countText(s.endAsked))
                           : tr("trained in %1 of %2 rows").arg(countText(s.endTrained), countText(s.endAsked)));
     endNote_->setColor(s.endTrained == 0 ? TextColor::Bad : TextColor::Text3);
-    longNote_->setText(rows(static_cast<std::int64_t>(s.cut.size()) + s.tooLong));
+    longNote_->setText(rows(s.cutRows + s.tooLong));
     packNote_->setText(tr("%1 full").arg(shareText(s.fill())));
     duplicateNote_->setText(rows(s.duplicates));
     validationNote_->setText(rows(s.validationRows));

@@ -25,6 +25,12 @@ namespace {
 
 constexpr int kInspectorRow = 22;
 constexpr std::size_t kNamedLines = 3, kMostNamedLines = 7;
+constexpr QLatin1StringView kReasonLink("reason:");
+
+/// Words that lead somewhere, in a colour.
+QString linkText(const QString& to, const QString& words, const QColor& color) {
+    return QStringLiteral("<a style='color:%1;text-decoration:none' href='%2'>%3</a>").arg(color.name(), to, words);
+}
 
 FactRow factRow(const QString& name, const QString& value, const QString& more, bool strong = false) {
     FactRow row;
@@ -80,18 +86,31 @@ DataInspector::DataInspector() {
         return box;
     };
     leftOut_ = section(tr("Left out"), &leftOutRows_);
+    linkToAllRows(leftOutRows_);
     leftOutLines_ = new QLabel(leftOut_);
     leftOutLines_->setFont(Theme::instance().font(TypeRole::Table));
     leftOutLines_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     leftOutLines_->setContentsMargins(12, 2, 12, 4);
     leftOut_->layout()->addWidget(leftOutLines_);
     connect(leftOutLines_, &QLabel::linkActivated, this, [this](const QString& link) {
-        link == QLatin1String("more") ? emit tableWanted() : emit lineWanted(link.toLongLong());
+        if (link.startsWith(kReasonLink)) {
+            RowFilter filter;
+            filter.leftOut = static_cast<engine::LeftOutReason>(link.mid(kReasonLink.size()).toInt());
+            emit tableWanted(filter);
+        } else {
+            emit lineWanted(link.toLongLong());
+        }
     });
-    TextLabel* axes = nullptr;
-    lengths_ = section(tr("Length of rows"), &axes);
-    axes->setText(tr("rows, log; tokens, log"));
+    lengths_ = section(tr("Length of rows"), &axes_);
+    linkToAllRows(axes_);
     plot_ = new LengthPlot(tr("Length of rows"), lengths_);
+    plot_->setToolTip(tr("A click on a bar, or a drag over several, lists the rows of these lengths"));
+    connect(plot_, &LengthPlot::rangeChosen, this, [this](qint64 from, qint64 to) {
+        RowFilter filter;
+        filter.from = from;
+        filter.to = to;
+        emit tableWanted(filter);
+    });
     lengths_->layout()->addWidget(plot_);
     packing_ = section(tr("After packing"), &batch_);
     packed_ = new FactRows(tr("After packing"), packing_);
@@ -103,10 +122,19 @@ DataInspector::DataInspector() {
     connect(lost_, &PlotWidget::readoutChanged, this, &DataInspector::readoutChanged);
     connect(&Theme::instance(), &Theme::changed, this, [this] {
         if (set_) {
-            showLeftOut(); // links have a colour of the theme
+            showCut(); // links have a colour of the theme
+            showLeftOut();
         }
     });
+    setFilter({});
     setData(nullptr);
+}
+
+/// A link in the label takes the filter away.
+void DataInspector::linkToAllRows(TextLabel* label) {
+    label->setTextFormat(Qt::RichText);
+    label->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    connect(label, &QLabel::linkActivated, this, [this] { emit tableWanted({}); });
 }
 
 void DataInspector::buildCut(QVBoxLayout* column) {
@@ -117,7 +145,15 @@ void DataInspector::buildCut(QVBoxLayout* column) {
     auto* head = new WarnHead(cut_);
     auto* words = new QHBoxLayout(head);
     words->setContentsMargins(38, 0, 12, 0);
-    cutTitle_ = new TextLabel({}, TypeRole::Table, TextColor::Warn, true, head);
+    cutTitle_ = new QLabel(head);
+    cutTitle_->setFont(Theme::instance().font(TypeRole::Table, true));
+    cutTitle_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    cutTitle_->setToolTip(tr("Lists these rows"));
+    connect(cutTitle_, &QLabel::linkActivated, this, [this] {
+        RowFilter filter;
+        filter.cut = true;
+        emit tableWanted(filter);
+    });
     cutTrained_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, head);
     words->addWidget(cutTitle_, 1);
     words->addWidget(cutTrained_);
@@ -160,8 +196,15 @@ void DataInspector::setData(const DataSetPtr& set) {
     for (const engine::LengthBin& bin : s.lengths) {
         bars.push_back({bin.from, bin.to, bin.rows, bin.tokens});
     }
-    plot_->setBars(std::move(bars), s.length, static_cast<std::int64_t>(s.cut.size()), s.medianTokens);
+    plot_->setBars(std::move(bars), s.length, s.cutRows, s.medianTokens);
     showPacking();
+}
+
+void DataInspector::setFilter(const RowFilter& filter) {
+    plot_->setChosen(filter.from, filter.to);
+    axes_->setText(filter.to > 0
+                       ? linkText(QStringLiteral("all"), tr("%1 ×").arg(filterText(filter)), themeTokens().accent)
+                       : tr("rows, log; tokens, log"));
 }
 
 void DataInspector::setStepSeconds(double seconds) {
@@ -197,21 +240,20 @@ void DataInspector::showCut() {
         return;
     }
     std::vector<LostLine> lines;
-    std::int64_t trained = 0;
     noAnswerLine_ = 0;
     for (const engine::CutRow& row : s.cut) {
         lines.push_back({row.line, row.tokens, row.lost, row.lostTrained, row.keptTrained == 0});
-        trained += row.lostTrained;
         noAnswerLine_ = noAnswerLine_ == 0 && row.keptTrained == 0 ? row.line : noAnswerLine_;
     }
     if (lines.size() > LostTable::kMostLines) { // those that lose most
         std::stable_sort(lines.begin(), lines.end(),
                          [](const LostLine& one, const LostLine& other) { return one.lost > other.lost; });
     }
-    const auto count = static_cast<std::int64_t>(lines.size());
-    cutTitle_->setText(count == 1 ? tr("1 row loses %1 tokens").arg(countText(s.lost))
-                                  : tr("%1 rows lose %2 tokens").arg(countText(count), countText(s.lost)));
-    cutTrained_->setText(tr("%1 trained").arg(countText(trained)));
+    const std::int64_t count = s.cutRows;
+    const QString title = count == 1 ? tr("1 row loses %1 tokens").arg(countText(s.lost))
+                                     : tr("%1 rows lose %2 tokens").arg(countText(count), countText(s.lost));
+    cutTitle_->setText(linkText(QStringLiteral("cut"), title, themeTokens().warn));
+    cutTrained_->setText(tr("%1 trained").arg(countText(s.lostTrained)));
     lost_->setLines(std::move(lines));
     noAnswer_->setVisible(noAnswerLine_ > 0);
     noAnswerText_->setText(
@@ -223,8 +265,10 @@ void DataInspector::showCut() {
 void DataInspector::showLeftOut() {
     const engine::DataSummary& s = set_->summary;
     leftOut_->setVisible(s.leftOutRows() > 0);
-    leftOutRows_->setText(s.leftOutRows() == 1 ? tr("1 row") : tr("%1 rows").arg(countText(s.leftOutRows())));
-    const QString accent = themeTokens().accent.name(), plain = themeTokens().text2.name();
+    const QColor accent = themeTokens().accent, plain = themeTokens().text2;
+    leftOutRows_->setText(linkText(QStringLiteral("all"),
+                                   s.leftOutRows() == 1 ? tr("1 row") : tr("%1 rows").arg(countText(s.leftOutRows())),
+                                   plain));
     QString html = QStringLiteral("<table cellspacing='0' cellpadding='2'>");
     using enum engine::LeftOutReason;
     for (const engine::LeftOutReason reason : {Duplicate, NoAnswer, Unreadable, TooLong}) {
@@ -232,21 +276,19 @@ void DataInspector::showLeftOut() {
         if (rows.empty()) {
             continue;
         }
+        const std::int64_t count = leftOutCount(s, reason);
+        const QString all = kReasonLink + QString::number(static_cast<int>(reason));
         const std::size_t shown = rows.size() > kMostNamedLines ? kNamedLines : std::min(rows.size(), kNamedLines + 1);
         QStringList links;
         for (std::size_t i = 0; i < shown; ++i) {
-            links << QStringLiteral("<a style='color:%1;text-decoration:none' href='%2'>%3</a>")
-                         .arg(accent)
-                         .arg(rows[i]->line)
-                         .arg(countText(rows[i]->line));
+            links << linkText(QString::number(rows[i]->line), countText(rows[i]->line), accent);
         }
-        if (rows.size() > shown) {
-            links << QStringLiteral("<a style='color:%1;text-decoration:none' href='more'>%2</a>")
-                         .arg(accent, tr("%1 more").arg(countText(static_cast<std::int64_t>(rows.size() - shown))));
+        if (std::cmp_greater(count, shown)) {
+            links << linkText(all, tr("%1 more").arg(countText(count - static_cast<std::int64_t>(shown))), accent);
         }
-        html += QStringLiteral("<tr><td style='color:%1;padding-right:16px'>%2</td><td align='right' "
-                               "style='padding-right:10px'>%3</td><td>%4</td></tr>")
-                    .arg(plain, leftOutName(reason), countText(static_cast<std::int64_t>(rows.size())),
+        html += QStringLiteral("<tr><td style='padding-right:16px'>%1</td><td align='right' "
+                               "style='padding-right:10px'>%2</td><td>%3</td></tr>")
+                    .arg(linkText(all, leftOutName(reason), plain), countText(count),
                          links.join(QStringLiteral("&nbsp;&nbsp; ")));
     }
     leftOutLines_->setText(html + QStringLiteral("</table>"));
@@ -274,7 +316,7 @@ QString DataInspector::asText() const {
 }
 
 QList<QWidget*> DataInspector::stops() const {
-    return {lost_, leftOutLines_, plot_, packed_};
+    return {cutTitle_, lost_, leftOutLines_, plot_, packed_};
 }
 
 } // namespace vitrine::ui

@@ -6,7 +6,7 @@
 
 #include <QScrollArea>
 
-#include "ui/models/finetune/data_set.h"
+#include "ui/models/finetune/data_text.h"
 #include "ui/widgets/base/controls.h"
 
 class QLabel;
@@ -27,18 +27,21 @@ public:
     void setData(const DataSetPtr& set);
     /// `stepSeconds` 0: not known.
     void setStepSeconds(double seconds);
+    /// Marks the range of lengths that the table of rows is filtered by.
+    void setFilter(const RowFilter& filter);
     QString asText() const;
     QList<QWidget*> stops() const;
 
 signals:
     void lineWanted(qint64 line);
-    void tableWanted();
+    void tableWanted(const vitrine::ui::RowFilter& filter); ///< of these rows
     /// One line is to keep its end, or to be skipped: values of the option long_rows.
     void exceptionWanted(qint64 line, const QString& how);
     void readoutChanged(const QString& text);
 
 private:
     void buildCut(QVBoxLayout* column);
+    void linkToAllRows(TextLabel* label);
     void showTotals();
     void showCut();
     void showLeftOut();
@@ -48,8 +51,9 @@ private:
     double stepSeconds_ = 0;
     QWidget *cut_ = nullptr, *noAnswer_ = nullptr, *leftOut_ = nullptr, *lengths_ = nullptr, *packing_ = nullptr;
     FactRows *totals_ = nullptr, *packed_ = nullptr;
-    TextLabel *cutTitle_ = nullptr, *cutTrained_ = nullptr, *noAnswerText_ = nullptr, *leftOutRows_ = nullptr,
-              *batch_ = nullptr;
+    TextLabel *cutTrained_ = nullptr, *noAnswerText_ = nullptr, *leftOutRows_ = nullptr, *batch_ = nullptr,
+              *axes_ = nullptr;
+    QLabel* cutTitle_ = nullptr;
     LostTable* lost_ = nullptr;
     QLabel* leftOutLines_ = nullptr;
     LengthPlot* plot_ = nullptr;

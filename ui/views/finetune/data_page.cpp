@@ -119,6 +119,8 @@ void DataPage::forget() {
 void DataPage::take(const DataSetPtr& set) {
     const std::int64_t before = sequence_.index;
     set_ = set;
+    filter_ = {};
+    inspector_->setFilter(filter_);
     inspector_->setData(set);
     fields_->setData(set);
     const engine::DataSummary& s = set->summary;
@@ -187,6 +189,10 @@ void DataPage::showSequence(std::int64_t sequence, std::int64_t row, bool atCut)
 }
 
 void DataPage::takeSequence(SequencePicture picture, std::int64_t row, bool atCut) {
+    if (!picture.problem.isEmpty()) {
+        emit failed(picture.problem);
+        return;
+    }
     sequence_ = std::move(picture);
     bars_->setChosen(static_cast<int>(sequence_.index));
     number_->setText(countText(sequence_.index + 1));
@@ -221,6 +227,10 @@ void DataPage::showRow(std::int64_t row, bool atCut) {
                       if (set != set_) {
                           return;
                       }
+                      if (!tokens.problem.isEmpty()) {
+                          emit failed(tokens.problem);
+                          return;
+                      }
                       row_ = std::move(tokens);
                       rowHead_->setTitle(tr("Row %1").arg(countText(row_.line)));
                       showTurns();
@@ -229,7 +239,7 @@ void DataPage::showRow(std::int64_t row, bool atCut) {
                           grid_->setCurrentToken(row_.keptBegin > 0 ? row_.keptBegin : row_.keptEnd - 1, true);
                       }
                   });
-    lineJob_.start([path = set_->data.file, line = placed.line] { return rawLine(path, line, kRawCharacters); },
+    lineJob_.start([set = set_, line = placed.line] { return rawLine(*set, line, kRawCharacters); },
                    [this, line = placed.line](const QString& text) { fields_->setRawLine(line, text); });
 }
 
@@ -277,7 +287,7 @@ void DataPage::showLine(std::int64_t line) {
         return;
     }
     // No sequence has it: it is left out, validates or keeps no answer. The raw line can still be read.
-    lineJob_.start([path = set_->data.file, line] { return rawLine(path, line, kRawCharacters); },
+    lineJob_.start([set = set_, line] { return rawLine(*set, line, kRawCharacters); },
                    [this, line](const QString& text) { fields_->setRawLine(line, text); });
     const auto& left = set_->summary.leftOut;
     const auto found = std::find_if(left.begin(), left.end(), [line](const auto& each) { return each.line == line; });
@@ -289,7 +299,7 @@ void DataPage::showLine(std::int64_t line) {
 }
 
 void DataPage::showNode(const FlatNode* node) {
-    if (node != nullptr) {
+    if (node != nullptr && node->key > 0) {
         const auto line = static_cast<std::int64_t>(node->key);
         emit tableWanted(false);
         showLine(line);

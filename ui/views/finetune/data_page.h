@@ -46,6 +46,7 @@ public:
     const DataSetPtr& data() const { return set_; }
     const SequencePicture& sequence() const { return sequence_; }
     const RowTokens& row() const { return row_; }
+    const RowFilter& filter() const { return filter_; } ///< of the table of rows
     PackStrip* strip() const { return strip_; }
     TokenGrid* grid() const { return grid_; }
     DataBar* bar() const { return bar_; }
@@ -58,7 +59,7 @@ public:
     void showSequence(std::int64_t sequence, std::int64_t row = 0, bool atCut = false);
     void showRow(std::int64_t row, bool atCut = false);
     void showLine(std::int64_t line);
-    /// A row of the table of rows that are cut or left out; null: none.
+    /// A row of the table of rows; null: none.
     void showNode(const FlatNode* node);
     void stopReading() { job_.stop(); }
     /// Prices and buttons follow what runs.
@@ -70,7 +71,7 @@ signals:
     void startWanted();
     void readoutChanged(const QString& text);
     void failed(const QString& sentence);
-    void tableWanted(bool on); ///< the table of rows that are cut or left out
+    void tableWanted(bool on); ///< the table of rows; it is filled when it comes
     void loaded();             ///< data came or went
 
 protected:
@@ -101,6 +102,9 @@ private:
     void updateInView();
     void hoverToken(std::int64_t token, bool fromGrid);
     void except(std::int64_t line, const QString& how);
+    /// Opens the table with these rows only.
+    void listRows(const RowFilter& filter);
+    void exportSummary();
     void nextLoss(int direction);
     void fitRoom();
 
@@ -115,6 +119,7 @@ private:
     DataSetPtr set_;
     SequencePicture sequence_;
     RowTokens row_;
+    RowFilter filter_;
     std::int64_t lossLine_ = 0; ///< where the last step to a loss led
 
     QWidget* sentenceStrip_ = nullptr;

@@ -39,6 +39,9 @@ DataPage::DataPage(const ViewServices& context, ExperimentForm* form, QWidget* p
       inspector_(new DataInspector), inspectorHeader_(new DockHeader(tr("Rows and tokens"))) {
     auto* note = new TextLabel(tr("after the template"), TypeRole::Table, TextColor::Text3, false, inspectorHeader_);
     inspectorHeader_->addControl(note);
+    QPushButton* csv = iconButton(QStringLiteral("export"), tr("Export the summary as CSV"), inspectorHeader_);
+    inspectorHeader_->addControl(csv);
+    connect(csv, &QPushButton::clicked, this, &DataPage::exportSummary);
     auto* column = plainColumn(this);
     column->addWidget(buildSentence());
     auto* row = new QHBoxLayout;
@@ -216,7 +219,7 @@ void DataPage::connectPlots() {
         connect(plot, &PlotWidget::readoutChanged, this, &DataPage::readoutChanged);
     }
     connect(inspector_, &DataInspector::lineWanted, this, &DataPage::showLine);
-    connect(inspector_, &DataInspector::tableWanted, this, [this] { emit tableWanted(true); });
+    connect(inspector_, &DataInspector::tableWanted, this, &DataPage::listRows);
     connect(inspector_, &DataInspector::exceptionWanted, this, &DataPage::except);
     connect(inspector_, &DataInspector::readoutChanged, this, &DataPage::readoutChanged);
     connect(bar_, &DataBar::startWanted, this, &DataPage::startWanted);

@@ -4,13 +4,16 @@
 // Keys, search and dropped files of the Data page.
 
 #include <QDragEnterEvent>
+#include <QFileDialog>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QMimeData>
+#include <QSaveFile>
 #include <algorithm>
 
 #include "ui/models/common/format.h"
 #include "ui/models/run/experiment_form.h"
+#include "ui/views/finetune/data_inspector.h"
 #include "ui/views/finetune/data_page.h"
 #include "ui/widgets/plots/token_grid.h"
 
@@ -46,6 +49,33 @@ void DataPage::nextLoss(int direction) {
     lossLine_ = direction > 0 ? (after == lines.end() ? lines.front() : *after)
                               : (before == lines.begin() ? lines.back() : *(before - 1));
     showLine(lossLine_);
+}
+
+void DataPage::listRows(const RowFilter& filter) {
+    filter_ = filter;
+    inspector_->setFilter(filter);
+    emit tableWanted(false); // a table that is open already is filled again
+    emit tableWanted(true);
+    emit readoutChanged(
+        tr("The table lists rows: %1").arg(filter.any() ? filterText(filter) : tr("all that are cut or left out")));
+}
+
+void DataPage::exportSummary() {
+    if (!set_) {
+        return;
+    }
+    const QString path =
+        QFileDialog::getSaveFileName(this, tr("Export the summary"), QStringLiteral("data.csv"), tr("CSV (*.csv)"));
+    if (path.isEmpty()) {
+        return;
+    }
+    QSaveFile file(path);
+    const QByteArray text = QByteArray::fromStdString(engine::dataSummaryCsv(set_->summary));
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
+        emit failed(tr("%1: %2, choose another place").arg(path, file.errorString()));
+        return;
+    }
+    emit readoutChanged(tr("The summary is in %1").arg(path));
 }
 
 QString DataPage::find(const QString& text, int direction) {

@@ -42,6 +42,7 @@ namespace {
 
 constexpr double kSmoothings[] = {0, 0.6, 0.9, 0.98, 0.998};
 constexpr int kUsualSmoothing = 2;
+constexpr std::chrono::milliseconds kRefreshEvery{100};
 QStackedWidget* stackOf(QWidget* first, QWidget* second) {
     auto* stack = new QStackedWidget;
     stack->addWidget(first);
@@ -62,7 +63,7 @@ template <typename F> auto whileShown(const QWidget* page, F take) {
 
 FinetuneView::FinetuneView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("fine-tune"), tr("Fine-tune"), context, parent), time_(new TimeCursor(this)),
-      panel_(new FinetunePanel), job_(this) {
+      panel_(new FinetunePanel), job_(this), pace_(kRefreshEvery, [this] { refresh(); }, this) {
     body_ = new QStackedWidget(this);
     form_ = new FinetuneForm(context, body_);
     buildHeader();
@@ -332,7 +333,7 @@ void FinetuneView::updateButtons() {
 }
 
 bool FinetuneView::settled() const {
-    return !job_.busy() && panel_->settled() && step_->settled() && form_->fit()->settled() &&
+    return !job_.busy() && !pace_.waiting() && panel_->settled() && step_->settled() && form_->fit()->settled() &&
            (page() != Data || data_->settled()) && DocumentView::settled();
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "ui/models/common/latest_job.h"
+#include "ui/models/common/pace.h"
 #include "ui/models/finetune/training_run.h"
 #include "ui/views/common/document_view.h"
 
@@ -132,6 +133,7 @@ private:
     FinetunePanel* panel_;
     StepPage* step_ = nullptr;
     LatestJob<Built> job_; ///< goes through all steps of the run
+    Pace pace_;            ///< of a run that goes on
     TrainingRunPtr training_;
     TimelinePtr timeline_;
     std::uint64_t peak_ = 0;

@@ -6,6 +6,7 @@
 #include <QStackedWidget>
 #include <QTableView>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,13 @@ base::TimeNs withAir(std::int64_t steps) {
         std::ceil(static_cast<double>(std::max<std::int64_t>(steps, 1) * kStepLength) * (1 + kFreeShare)));
 }
 
+/// Grows in jumps of about a tenth. In between the axis stays, and new steps only add columns at its end.
+std::int64_t inJumps(std::int64_t steps) {
+    const std::uint64_t power = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 1)));
+    const auto jump = static_cast<std::int64_t>(std::max<std::uint64_t>(power / 8, 1));
+    return (steps + jump - 1) / jump * jump;
+}
+
 /// A fine-tuning run other than this one, the newest; 0: there is none.
 sessions::RunId otherTrainingRun(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown) {
     sessions::RunId other = 0;
@@ -64,6 +72,9 @@ void FinetuneView::onRuns() {
 }
 
 void FinetuneView::refresh() {
+    if (live(shownRun_) && runA() == shownRun_ && pace_.tooSoon()) {
+        return;
+    }
     const sessions::RunInfo* run = runInfo(runA());
     const bool trains = run != nullptr && isTrainingRun(*run);
     const sessions::RunId shown = trains ? run->id : 0;
@@ -201,8 +212,9 @@ void FinetuneView::updateExtent() {
     }
     const base::TimeNs begin = (training_->firstStep() - 1) * kStepLength;
     const std::int64_t last = std::max(training_->lastStep(), training_->totalSteps().value_or(0));
+    const std::int64_t steps = last - training_->firstStep() + 1;
     placing_ = true;
-    time_->setExtent({begin, begin + withAir(last - training_->firstStep() + 1)});
+    time_->setExtent({begin, begin + withAir(live(shownRun_) && !training_->totalSteps() ? inJumps(steps) : steps)});
     placing_ = false;
 }
 
@@ -217,7 +229,10 @@ void FinetuneView::applyRange() {
     if (ranges_->current() == All) {
         time_->setRange(time_->extent(), false);
     } else {
-        time_->setRange({first * kStepLength, first * kStepLength + withAir(training_->lastStep() - first)}, false);
+        const std::int64_t steps = training_->lastStep() - first;
+        const bool grows = live(shownRun_) && ranges_->current() != Last100;
+        const base::TimeNs end = first * kStepLength + withAir(grows ? inJumps(steps) : steps);
+        time_->setRange({first * kStepLength, std::min(end, time_->extent().end)}, false);
     }
     placing_ = false;
 }
@@ -241,7 +256,7 @@ void FinetuneView::updateTwin() {
         return;
     }
     if (page() == Data && data_->hasData()) {
-        twinModel()->setTree(lostRowsTable(data_->data()->summary));
+        twinModel()->setTree(rowsTable(*data_->data(), data_->filter()));
         twin()->resizeColumnsToContents();
     } else if (page() != Data && training_ != nullptr) {
         twinModel()->setTree(page() == Step ? step_->table() : trainingStepTable(*training_));

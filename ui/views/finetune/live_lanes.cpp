@@ -34,13 +34,6 @@ constexpr int kMemoryHeight = 96, kMemoryShare = 158;
 constexpr int kRoomForAll = 482;       ///< height of the lanes from which on all of them are open
 constexpr double kLabelledShare = 0.1; ///< of the memory, from which on a layer has room for its name
 
-/// A series of the run that is shown, drawn as long as the lane keeps it.
-LaneSeries laneSeries(const QString& name, const TrainingRunPtr& run, const PlotSeries& (TrainingRun::*series)() const,
-                      LaneSeries::Mark mark, std::function<QColor(const ThemeTokens&)> color) {
-    return {name, [run, series](const AxisMap& axis, int columns) { return ((*run).*series)().samples(axis, columns); },
-            std::move(color), mark};
-}
-
 QColor lineColor(const ThemeTokens& t) {
     return t.line2;
 }
@@ -86,8 +79,8 @@ std::optional<std::pair<double, double>> normSpan(const TrainingRun& run) {
 }
 
 /// The smoothed loss over all steps; `rest` stands in the part that is still to come.
-void paintMinimap(QPainter& painter, const QRectF& plot, const TrainingRun& run, const TimeRange& extent,
-                  const QString& rest) {
+void paintMinimap(QPainter& painter, const QRectF& plot, const TrainingRun& run, LiveSeries& series,
+                  const TimeRange& extent, const QString& rest) {
     const ThemeTokens& t = themeTokens();
     const auto span = run.smoothed().span();
     if (!span) {
@@ -95,7 +88,7 @@ void paintMinimap(QPainter& painter, const QRectF& plot, const TrainingRun& run,
     }
     const AxisMap axis = AxisMap::ofTime(extent, plot.width());
     QPolygonF line;
-    for (const PlotSample& sample : run.smoothed().samples(axis, static_cast<int>(plot.width()))) {
+    for (const PlotSample& sample : series.overview(&TrainingRun::smoothed, axis, static_cast<int>(plot.width()))) {
         if (std::isfinite(sample.value)) {
             const double part = (sample.value - span->first) / std::max(span->second - span->first, 1e-12);
             line << QPointF(plot.left() + sample.x, plot.bottom() - 5 - part * (plot.height() - 10));
@@ -264,7 +257,7 @@ void LiveLanes::build(QWidget* parent) {
 /// Loss and memory are what one looks for; where not all have room the lanes between them give way.
 void LiveLanes::updateRoom() {
     const bool low = stack_->height() < kRoomForAll;
-    if (low != low_ && stack_->isVisible()) {
+    if (low != low_) { // a page that is not shown yet gets its size too
         low_ = low;
         stack_->minimap()->setFixedHeight(low ? 24 : 30);
         for (Lane* lane : {rate_, norm_, speed_}) {
@@ -278,6 +271,7 @@ void LiveLanes::setRun(LiveRun run) {
     if (!has()) {
         return;
     }
+    series_.setRun(run_.info.id, run_.smoothing, run_.training, loss_->frame(), loss_->axis());
     updateSeries();
     updateMemory();
     updateMinimap();
@@ -315,31 +309,32 @@ void LiveLanes::setShownAnswers(std::int64_t left, std::int64_t right) {
 
 void LiveLanes::updateScales() {
     if (has() && !run_.training->empty()) {
-        updateLoss();
+        updateLoss({});
     }
 }
 
-void LiveLanes::updateLoss() {
+void LiveLanes::updateLoss(std::optional<base::TimeNs> same) {
     using Mark = LaneSeries::Mark;
     const TrainingRun& run = *run_.training;
     const bool smoothed = run_.smoothing > 0;
-    std::vector<LaneSeries> loss{laneSeries(tr("raw"), run_.training, &TrainingRun::loss, Mark::Thin, lineColor)};
+    std::vector<LaneSeries> loss{series_.lane(tr("raw"), &TrainingRun::loss, Mark::Thin, lineColor)};
     if (smoothed) {
-        loss.push_back(laneSeries(tr("smoothed"), run_.training, &TrainingRun::smoothed, Mark::Bold, accentColor));
+        loss.push_back(series_.lane(tr("smoothed"), &TrainingRun::smoothed, Mark::Bold, accentColor));
     }
-    loss.push_back(laneSeries(tr("evaluation"), run_.training, &TrainingRun::evaluations, Mark::Ring, strongColor));
-    loss_->setSeries(std::move(loss), scaleOf(lossSpan(run, time_->range(), smoothed), 5, false));
+    loss.push_back(series_.lane(tr("evaluation"), &TrainingRun::evaluations, Mark::Ring, strongColor));
+    loss_->setSeries(std::move(loss), scaleOf(lossSpan(run, time_->range(), smoothed), 5, false), same);
 }
 
 void LiveLanes::updateSeries() {
     using Mark = LaneSeries::Mark;
     const TrainingRun& run = *run_.training;
-    updateLoss();
-    updateRate();
-    speed_->setSeries({laneSeries(speed_->title(), run_.training, &TrainingRun::speed, Mark::Thin, accentColor)},
-                      scaleOf(run.speed().usualSpan(time_->extent()), 2, false));
-    norm_->setSeries({laneSeries(norm_->title(), run_.training, &TrainingRun::norm, Mark::Thin, accentColor)},
-                     scaleOf(normSpan(run), 2, true));
+    const std::optional<base::TimeNs> same = series_.same();
+    updateLoss(same);
+    updateRate(same);
+    speed_->setSeries({series_.lane(speed_->title(), &TrainingRun::speed, Mark::Thin, accentColor)},
+                      scaleOf(run.speed().usualSpan(time_->extent()), 2, false), same);
+    norm_->setSeries({series_.lane(norm_->title(), &TrainingRun::norm, Mark::Thin, accentColor)},
+                     scaleOf(normSpan(run), 2, true), same);
     norm_->setLimit(run.clipNorm(), run.clipNorm() ? tr("clip %1").arg(*run.clipNorm()) : QString());
     const QString from = speed_->scale().text(speed_->scale().low);
     speed_->setNote(run.empty() ? tr("tok/s") : tr("tok/s, axis from %1").arg(from));
@@ -363,13 +358,13 @@ void LiveLanes::updateSeries() {
 }
 
 /// Rates are small: the scale counts a power of ten that the title names.
-void LiveLanes::updateRate() {
+void LiveLanes::updateRate(std::optional<base::TimeNs> same) {
     const auto span = run_.training->rate().span();
     const int power = span && span->second > 0 ? static_cast<int>(std::floor(std::log10(span->second) + 1e-9)) : 0;
     PlotScale scale = scaleOf(span, 2, true);
     scale.unit = power < -1 ? std::pow(10.0, power) : 1;
-    rate_->setSeries(
-        {laneSeries(rate_->title(), run_.training, &TrainingRun::rate, LaneSeries::Mark::Thin, accentColor)}, scale);
+    rate_->setSeries({series_.lane(rate_->title(), &TrainingRun::rate, LaneSeries::Mark::Thin, accentColor)}, scale,
+                     same);
     rate_->setNote(power < -1 ? tr("in units of 1e\u2212%1").arg(-power) : QString());
 }
 
@@ -401,8 +396,8 @@ void LiveLanes::updateMemory() {
         forecast.endText = withoutUnit(bytesText(peak.maxTotal));
     }
     memory_->setForecast(std::move(forecast));
-    memory_->setModel([run = run_.training, timeline = run_.timeline](const AxisMap& axis, int columns) {
-        return trainingStack(*run, *timeline, axis, columns);
+    memory_->setModel([this, run = run_.training, timeline = run_.timeline](const AxisMap& axis, int columns) {
+        return series_.memory(*run, *timeline, axis, columns);
     });
 }
 
@@ -410,15 +405,17 @@ void LiveLanes::updateMinimap() {
     const TimeRange extent = time_->extent();
     const TrainingRun& training = *run_.training;
     const std::int64_t last = training.totalSteps().value_or(training.lastStep());
+    const QString steps = tr("%1\u2013%2").arg(extent.begin / kStepLength).arg(countText(last));
+    const bool fits = textWidth(steps, Theme::instance().font(TypeRole::Axis)) <= kGutter - 10;
     QString rest;
     if (const auto left = training.rest(); left && run_.live) {
         rest = tr("%1 steps to go, %2").arg(countText(left->steps), longTimeText(left->seconds));
     }
     stack_->minimap()->setPicture(
-        [run = run_.training, extent, rest](QPainter& painter, const QRectF& plot) {
-            paintMinimap(painter, plot, *run, extent, rest);
+        [this, run = run_.training, extent, rest](QPainter& painter, const QRectF& plot) {
+            paintMinimap(painter, plot, *run, series_, extent, rest);
         },
-        tr("%1\u2013%2").arg(extent.begin / kStepLength).arg(countText(last)));
+        fits ? steps : countText(last));
 }
 
 void LiveLanes::updateMarks() {

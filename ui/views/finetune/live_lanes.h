@@ -13,6 +13,7 @@
 #include "ui/models/finetune/switch_prices.h"
 #include "ui/models/finetune/training_run.h"
 #include "ui/models/session/session_document.h"
+#include "ui/views/finetune/live_series.h"
 
 class QPushButton;
 
@@ -45,6 +46,7 @@ public:
     SeriesLane* loss() const { return loss_; }
     StackLane* memory() const { return memory_; }
     QPushButton* scaleButton() const { return scale_; }
+    const LiveSeries& series() const { return series_; }
     MarkStrip* marks() const { return marks_; }
 
     void setRun(LiveRun run);
@@ -77,8 +79,9 @@ signals:
 private:
     void build(QWidget* parent);
     void updateSeries();
-    void updateLoss();
-    void updateRate();
+    /// `same`: up to this place the series are what they were.
+    void updateLoss(std::optional<base::TimeNs> same);
+    void updateRate(std::optional<base::TimeNs> same);
     void updateMemory();
     void updateMinimap();
     void updateRoom();
@@ -93,6 +96,7 @@ private:
     TextLabel* memoryFacts_ = nullptr;
     QPushButton* scale_ = nullptr; ///< of the memory: by its values, or up to the budget
     LiveRun run_;
+    LiveSeries series_;
     std::uint64_t planned_ = 0;
     ErrorBand band_;
     bool planShown_ = true, low_ = false;

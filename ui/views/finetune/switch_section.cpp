@@ -214,7 +214,8 @@ SwitchSection::SwitchSection(QWidget* parent)
     column->setSpacing(0);
     column->addWidget(header_);
     column->addWidget(why_);
-    column->addWidget(new SwitchHead(this));
+    head_ = new SwitchHead(this);
+    column->addWidget(head_);
     column->addWidget(view_);
     column->addWidget(hintBox_);
     column->addWidget(limitHeader_);
@@ -248,7 +249,7 @@ void SwitchSection::setPrices(const std::optional<SwitchPrices>& prices, const s
     band_->setText(prices ? planBandText(prices->band) : QString());
     limitBand_->setText(band_->text());
     for (QWidget* part :
-         {static_cast<QWidget*>(view_), static_cast<QWidget*>(limitHeader_), static_cast<QWidget*>(bars_)}) {
+         {head_, static_cast<QWidget*>(view_), static_cast<QWidget*>(limitHeader_), static_cast<QWidget*>(bars_)}) {
         part->setVisible(prices.has_value());
     }
     shown_ = prices && run != nullptr ? switchHint(*prices, *run, checkpoint) : std::nullopt;

@@ -64,6 +64,7 @@ private:
     void buildHint();
 
     DockHeader *header_, *limitHeader_;
+    QWidget* head_ = nullptr; ///< titles of the columns
     TextLabel *band_, *limitBand_, *why_, *hint_;
     QTableView* view_;
     FlatTreeModel* model_;

@@ -17,6 +17,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr double kNumberRoom = 17; ///< of a square with its air
+constexpr double kCircle = 4.5;    ///< radius
 
 void drawDot(QPainter& painter, QPointF at, const QColor& color) {
     painter.setRenderHint(QPainter::Antialiasing);
@@ -24,6 +25,21 @@ void drawDot(QPainter& painter, QPointF at, const QColor& color) {
     painter.setBrush(color);
     painter.drawEllipse(at, 4, 4);
     painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+/// The limits inside the plot, the chosen one first; one that several sets share is there once.
+std::vector<const PlanCurve*> limitsOf(const PlanPicture& picture, std::int64_t top) {
+    std::vector<const PlanCurve*> limits;
+    for (const bool chosen : {true, false}) {
+        for (const PlanCurve& curve : picture.curves) {
+            const bool inside = curve.longest > 0 && curve.longest <= top && curve.chosen == chosen;
+            const auto same = [&](const PlanCurve* other) { return other->longest == curve.longest; };
+            if (inside && std::ranges::none_of(limits, same)) {
+                limits.push_back(&curve);
+            }
+        }
+    }
+    return limits;
 }
 
 QString gibOf(double gib) {
@@ -45,30 +61,38 @@ void PlanCurves::drawLimits(QPainter& painter, const Place& place, LabelPlaces& 
     const QRectF deviceBox(place.plot().right() - room, y + 2, room, 16);
     places.take(deviceBox);
     drawText(painter, deviceBox, Qt::AlignRight | Qt::AlignVCenter, text, t.bad, strong);
-    for (const PlanCurve& curve : picture_.curves) {
-        if (curve.longest <= 0 || curve.longest > place.x.top) {
-            continue;
-        }
-        const double x = place.x.xOf(static_cast<double>(curve.longest));
-        const double at = place.yOf(std::min(curve.at(static_cast<double>(curve.longest)), picture_.device));
+    const std::vector<const PlanCurve*> limits = limitsOf(picture_, place.x.top);
+    const auto circleAt = [&place, this](const PlanCurve& curve) {
+        const auto tokens = static_cast<double>(curve.longest);
+        return QPointF(place.x.xOf(tokens), place.yOf(std::min(curve.at(tokens), picture_.device)));
+    };
+    for (const PlanCurve* curve : limits) {
+        const QPointF at = circleAt(*curve);
         QPen down(t.line2, 1);
         down.setDashPattern({2, 3});
         painter.setPen(down);
-        painter.drawLine(QPointF(std::floor(x) + 0.5, at), QPointF(std::floor(x) + 0.5, place.bottom));
-        painter.setPen(QPen(curve.chosen ? t.accent : t.text2, 1.5));
+        painter.drawLine(QPointF(std::floor(at.x()) + 0.5, at.y()), QPointF(std::floor(at.x()) + 0.5, place.bottom));
+        painter.setPen(QPen(curve->chosen ? t.accent : t.text2, 1.5));
         painter.setBrush(t.canvas);
         painter.setRenderHint(QPainter::Antialiasing);
-        painter.drawEllipse(QPointF(x, at), 4.5, 4.5);
+        painter.drawEllipse(at, kCircle, kCircle);
         painter.setRenderHint(QPainter::Antialiasing, false);
-        const QString words = countText(curve.longest);
+        places.take(QRectF(at - QPointF(kCircle, kCircle), QSizeF(2 * kCircle, 2 * kCircle)));
+    }
+    for (const PlanCurve* curve : limits) {
+        const QPointF at = circleAt(*curve);
+        const QString words = countText(curve->longest);
         const double width = textWidth(words, strong) + 2;
-        // Beside the circle above the line; where limits lie close together, above or below each other.
-        const double left = std::max(PlanAxis::kLeft + 2, x - width - 7), right = x + 7;
-        for (const QPointF corner :
-             {QPointF(left, at - 18), QPointF(right, at - 18), QPointF(left, at - 34), QPointF(left, at + 6)}) {
-            const QRectF box(corner, QSizeF(width, 16));
-            if (box.right() <= place.plot().right() && places.take(box)) {
-                drawText(painter, box, Qt::AlignVCenter, words, curve.chosen ? t.accent : t.text1, strong);
+        // Beside the circle above the line; where limits lie close together, below it or farther away.
+        const double left = std::max(PlanAxis::kLeft + 2, at.x() - width - 7), right = at.x() + 7;
+        for (const double down : {-18, 6, 22, -34}) {
+            const QRectF before(left, at.y() + down, width, 16), behind(right, at.y() + down, width, 16);
+            const bool inside = before.top() >= 0 && before.bottom() <= place.bottom;
+            const bool taken = inside && places.take(before);
+            if (taken || (inside && behind.right() <= place.plot().right() && places.take(behind))) {
+                const QRectF& box = taken ? before : behind;
+                painter.fillRect(box, withAlpha(t.canvas, 0.8));
+                drawText(painter, box, Qt::AlignVCenter, words, curve->chosen ? t.accent : t.text1, strong);
                 break;
             }
         }

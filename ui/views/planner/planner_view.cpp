@@ -172,6 +172,8 @@ void PlannerView::take(const WhatIfPtr& answer, double seconds) {
 
 void PlannerView::sayFailure(const QString& error) {
     answer_.reset();
+    panel_->widget()->hide();
+    panelFacts_->setText({});
     showEmpty(tr("There is no plan of this: %1").arg(error));
 }
 
@@ -198,6 +200,7 @@ void PlannerView::updateAll() {
         return;
     }
     showEmpty({});
+    panel_->widget()->show();
     updateBudget();
     updateCurves();
     updateTables();
@@ -251,7 +254,7 @@ void PlannerView::updateCurves() {
     curves_->setPicture(std::move(picture));
     QStringList facts;
     for (const PlanNumber& number : draft_.numbers()) {
-        facts << tr("%1 %2").arg(number.label.toLower(), countText(number.value));
+        facts << tr("%1 %2").arg(number.label.section(QLatin1Char(','), 0, 0).toLower(), countText(number.value));
     }
     curveFacts_->setText(tr("%1; circles: the longest context that fits").arg(facts.join(QStringLiteral(", "))));
     barFacts_->setText(tr("same axis as above; ratio to set 1"));

@@ -18,6 +18,7 @@
 #include "ui/views/planner/plan_budget.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/plan_form.h"
+#include "ui/views/planner/plan_tabs.h"
 #include "ui/views/planner/planner_view.h"
 #include "ui/views/planner/set_delegate.h"
 #include "ui/views/run/preset_bar.h"
@@ -57,6 +58,16 @@ QVBoxLayout* plainColumn(QWidget* parent) {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     return column;
+}
+
+/// Words of several lines; `inset`: with the air of a part of its own.
+TextLabel* wrappedWords(QWidget* parent, TextColor color, bool inset) {
+    auto* words = new TextLabel({}, TypeRole::Table, color, false, parent);
+    words->setWordWrap(true);
+    if (inset) {
+        words->setContentsMargins(12, 8, 12, 10);
+    }
+    return words;
 }
 
 } // namespace
@@ -285,8 +296,7 @@ void PlannerView::buildInspector() {
     sentence_->setWordWrap(true);
     top->addWidget(mark_);
     top->addWidget(sentence_, 1);
-    reason_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, verdict);
-    reason_->setWordWrap(true);
+    reason_ = wrappedWords(verdict, TextColor::Text2, false);
     auto* buttons = new QHBoxLayout;
     start_ = new QPushButton(icon(QStringLiteral("run"), themeTokens().onAccent), tr("Start this run"), verdict);
     setPrimary(start_);
@@ -294,39 +304,40 @@ void PlannerView::buildInspector() {
     buttons->addWidget(start_);
     buttons->addWidget(copy_);
     buttons->addStretch(1);
-    stops_ = new TextLabel({}, TypeRole::Table, TextColor::Bad, false, verdict);
-    stops_->setWordWrap(true);
+    stops_ = wrappedWords(verdict, TextColor::Bad, false);
     lines->addLayout(top);
     lines->addWidget(reason_);
     lines->addLayout(buttons);
     lines->addWidget(stops_);
+    QVBoxLayout* planColumn = plainColumn(new QWidget(content));
     facts_ = new FactTable(tr("This plan"), content);
     slopes_ = new FactTable(tr("Bytes a token at the peak"), content);
     facts_->setNumberWidth(210);
     slopes_->setNumberWidth(120);
-    QWidget* factsHead = sectionHead(tr("This plan"), factsSet_, content);
+    planColumn->addWidget(sectionHead(tr("This plan"), factsSet_, content));
+    planColumn->addWidget(facts_);
     slopesHead_ = sectionHead(tr("Bytes a token at the peak"), slopesLine_, content);
+    planColumn->addWidget(slopesHead_);
+    planColumn->addWidget(slopes_);
+    QVBoxLayout* otherColumn = plainColumn(new QWidget(content));
     changes_ = new ChangeList(content);
-    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
-    note_->setWordWrap(true);
-    note_->setContentsMargins(12, 8, 12, 10);
-    column->addWidget(verdict);
-    column->addWidget(factsHead);
-    column->addWidget(facts_);
-    column->addWidget(slopesHead_);
-    column->addWidget(slopes_);
-    column->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, content, &changesTitle_));
-    column->addWidget(changes_);
-    column->addWidget(note_);
+    note_ = wrappedWords(content, TextColor::Text2, true);
+    otherColumn->addWidget(sectionHead(tr("What would make it fit"), changesFacts_, content, &changesTitle_));
+    otherColumn->addWidget(changes_);
+    otherColumn->addWidget(note_);
     goalHead_ = sectionHead(tr("For %1 tokens").arg(countText(engine::WhatIfGoal().tokens)), goalFacts_, content);
-    goal_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
-    goal_->setWordWrap(true);
-    goal_->setContentsMargins(12, 8, 12, 10);
-    column->addWidget(goalHead_);
-    column->addWidget(goal_);
+    goal_ = wrappedWords(content, TextColor::Text2, true);
+    otherColumn->addWidget(goalHead_);
+    otherColumn->addWidget(goal_);
+    QWidget *plan = planColumn->parentWidget(), *other = otherColumn->parentWidget();
+    column->addWidget(verdict);
+    column->addWidget(plan);
+    column->addWidget(other);
     column->addStretch(1);
     panel_->setWidget(content);
+    content->hide(); // until there is a plan
     panelHeader_ = new DockHeader(tr("Verdict"));
+    new PlanTabs({{tr("Verdict"), verdict}, {tr("Plan"), plan}, {tr("Changes"), other}}, panel_, panelHeader_);
     panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, panelHeader_);
     panelHeader_->addControl(panelFacts_);
     connect(start_, &QPushButton::clicked, this, &PlannerView::start);

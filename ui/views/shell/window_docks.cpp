@@ -132,6 +132,9 @@ void WindowDocks::show(View* view) {
 void WindowDocks::followView(const View* view) {
     if (pages_.contains(view)) {
         inspectorDock_->setVisible(view->wantsInspector());
+        if (view == shown_ && view->wantsInspector() && sizedFor_ != view) {
+            sizeInspector(); // the view came without it, so that its width is that of the view before
+        }
     }
 }
 
@@ -153,6 +156,7 @@ void WindowDocks::restore() {
     } else {
         unfold_->setVisible(narrow_);
         foldInspector(narrow_ && folded_);
+        sizedFor_ = shown_;
     }
     if (!hasInspector(shown_)) {
         inspectorDock_->hide();
@@ -184,11 +188,16 @@ void WindowDocks::layOut() {
         window_->addDockWidget(narrow_ ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea, inspectorDock_);
         unfold_->setVisible(narrow_);
         foldInspector(narrow_ && window_->height() < kLowHeight); // there the plot needs the height
-        if (!narrow_) {
-            window_->resizeDocks({inspectorDock_}, {shown_->inspectorWidth()}, Qt::Horizontal);
-        }
+        sizeInspector();
     }
     window_->resizeDocks({drawerDock_}, {kLowDockHeight}, Qt::Vertical);
+}
+
+void WindowDocks::sizeInspector() {
+    sizedFor_ = shown_;
+    if (!narrow_) {
+        window_->resizeDocks({inspectorDock_}, {shown_->inspectorWidth()}, Qt::Horizontal);
+    }
 }
 
 void WindowDocks::foldInspector(bool folded) {

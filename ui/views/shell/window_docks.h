@@ -55,10 +55,12 @@ private:
     void restore();
     void layOut();
     void foldInspector(bool folded);
+    void sizeInspector(); ///< to what the shown view wants, beside it
 
     QMainWindow* window_;
     QString settingsFile_;
     View* shown_ = nullptr;
+    const View* sizedFor_ = nullptr;   ///< the view that the inspector has its width from
     std::map<const View*, int> pages_; ///< of the inspector's stacks
     QStackedWidget *inspectors_, *heads_;
     QWidget* frame_;      ///< of the inspector, below its head

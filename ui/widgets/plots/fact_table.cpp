@@ -19,6 +19,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kFactTableRow = 24, kPadding = 12;
+constexpr int kWordsLeft = 12; ///< of words in a column after numbers, which end at their right edge
 
 QColor deltaColor(int delta, const ThemeTokens& theme) {
     return delta < 0 ? theme.good : delta == 0 ? theme.text3 : delta == 1 ? theme.bad : theme.text2;
@@ -74,10 +75,12 @@ protected:
             // A badge says its letter already.
             const QString title = columns[i].title == QString(badge) ? QString() : columns[i].title;
             const double width = textWidth(title, font);
+            left += i > 0 && !columns[i].number ? kWordsLeft : 0;
             const double free = right - left - (badge != QChar(' ') ? 20 : 0);
             const double shown = std::min(width, free);
-            drawText(painter, QRectF(i == 0 ? left : right - shown, 1, shown + 1, kFactTableRow - 1), Qt::AlignVCenter,
-                     title, t.text2, font);
+            drawText(painter,
+                     QRectF(i > 0 && columns[i].number ? right - shown : left, 1, shown + 1, kFactTableRow - 1),
+                     Qt::AlignVCenter, title, t.text2, font);
             if (badge != QChar(' ')) {
                 drawRunBadge(painter, QRectF(std::round(right - shown - 20), 4, 16, 16), badge, true);
             }
@@ -183,7 +186,7 @@ void FactDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     } else if (index.data(Qt::UserRole).toBool() || (panel && index.column() == 0)) {
         color = t.text2;
     }
-    int left = panel && index.column() > 0 ? 4 : panel ? kPadding : 8;
+    int left = panel && index.column() > 0 ? (number ? 4 : kWordsLeft) : panel ? kPadding : 8;
     const QVariant category = index.data(CategoryRole);
     if (panel && index.column() == 0 && category.isValid()) {
         drawSwatch(*painter, QRectF(option.rect.left() + left, option.rect.center().y() - 5, 12, 12),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/plots/length_plot.h"
 
+#include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -25,6 +26,77 @@ QString shortLength(std::int64_t tokens) {
 LengthPlot::LengthPlot(const QString& title, QWidget* parent) : ItemPlot(title, parent) {
     setFixedHeight(154);
     setMouseTracking(true);
+    connect(this, &ItemPlot::itemClicked, this, [this](int item) {
+        const LengthBar& bar = bars_[static_cast<std::size_t>(item)];
+        emit rangeChosen(bar.from, bar.to);
+    });
+}
+
+void LengthPlot::setChosen(std::int64_t from, std::int64_t to) {
+    chosenFrom_ = from;
+    chosenTo_ = to;
+    update();
+}
+
+std::size_t LengthPlot::nearestBar(double x) const {
+    std::size_t nearest = 0;
+    double least = -1;
+    for (std::size_t i = 0; i < bars_.size(); ++i) {
+        const QRectF bar = barRect(i, size());
+        const double away = std::max({0.0, bar.left() - x, x - bar.right()});
+        if (least < 0 || away < least) {
+            least = away;
+            nearest = i;
+        }
+    }
+    return nearest;
+}
+
+LengthBar LengthPlot::draggedRange() const {
+    return {bars_[std::min(*dragFrom_, dragTo_)].from, bars_[std::max(*dragFrom_, dragTo_)].to, 0, 0};
+}
+
+void LengthPlot::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || bars_.empty()) {
+        return;
+    }
+    setFocus(Qt::MouseFocusReason);
+    dragFrom_ = dragTo_ = nearestBar(event->position().x());
+    update();
+}
+
+void LengthPlot::mouseMoveEvent(QMouseEvent* event) {
+    ItemPlot::mouseMoveEvent(event);
+    if (dragFrom_) {
+        dragTo_ = nearestBar(event->position().x());
+        update();
+    }
+}
+
+void LengthPlot::mouseReleaseEvent(QMouseEvent* event) {
+    if (!dragFrom_ || event->button() != Qt::LeftButton) {
+        return;
+    }
+    dragTo_ = nearestBar(event->position().x());
+    const LengthBar range = draggedRange();
+    dragFrom_.reset();
+    update();
+    emit rangeChosen(range.from, range.to);
+}
+
+void LengthPlot::paintOver(QPainter& painter) {
+    std::int64_t from = chosenFrom_, to = chosenTo_;
+    if (dragFrom_) {
+        from = draggedRange().from;
+        to = draggedRange().to;
+    }
+    if (to > 0) {
+        const double left = xOf(static_cast<double>(from), width()), right = xOf(static_cast<double>(to), width());
+        QColor band = themeTokens().accent;
+        band.setAlphaF(0.14F);
+        painter.fillRect(QRectF(left, kLengthTop, right - left, height() - kLengthBelow - kLengthTop), band);
+    }
+    ItemPlot::paintOver(painter);
 }
 
 void LengthPlot::setBars(std::vector<LengthBar> bars, std::int64_t limit, std::int64_t over, std::int64_t median) {
@@ -32,6 +104,7 @@ void LengthPlot::setBars(std::vector<LengthBar> bars, std::int64_t limit, std::i
     limit_ = limit;
     over_ = over;
     median_ = median;
+    dragFrom_.reset();
     double low = 0, high = 1, most = 1;
     for (const LengthBar& bar : bars_) {
         low = &bar == &bars_.front() ? std::log2(static_cast<double>(bar.from)) : low;
@@ -98,6 +171,7 @@ void LengthPlot::paintLines(QPainter& painter, const QSizeF& size) const {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const double bottom = size.height() - kLengthBelow;
+    const double middle = std::floor(xOf(static_cast<double>(median_), size.width())) + 0.5;
     if (limit_ > 0) {
         const double x = std::floor(xOf(static_cast<double>(limit_), size.width())) + 0.5;
         QPen pen(t.warn, 1);
@@ -105,21 +179,22 @@ void LengthPlot::paintLines(QPainter& painter, const QSizeF& size) const {
         painter.setPen(pen);
         painter.drawLine(QPointF(x, 4), QPointF(x, bottom));
         const QFont strong = Theme::instance().font(TypeRole::Axis, true);
-        drawText(painter, QRectF(x - 85, 3, 80, 16), Qt::AlignRight | Qt::AlignVCenter, countText(limit_), t.warn,
-                 strong);
+        // Left of its line, unless the median stands there.
+        const bool taken = middle <= x && middle > x - textWidth(countText(limit_), strong) - 10;
+        drawText(painter, QRectF(taken ? x + 5 : x - 85, 3, 80, 16),
+                 (taken ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter, countText(limit_), t.warn, strong);
         if (over_ > 0) {
             drawText(painter, QRectF(x + 6, yOf(static_cast<double>(over_), size.height()) - 18, 40, 16),
                      Qt::AlignVCenter, countText(over_), t.warn, strong);
         }
     }
-    const double x = std::floor(xOf(static_cast<double>(median_), size.width())) + 0.5;
     QPen dots(t.text1, 1);
     dots.setDashPattern({2, 3});
     painter.setPen(dots);
-    painter.drawLine(QPointF(x, 14), QPointF(x, bottom));
+    painter.drawLine(QPointF(middle, 14), QPointF(middle, bottom));
     const QString words = tr("median %1").arg(countText(median_));
-    const bool roomLeft = x - kLengthLeft > textWidth(words, font) + 6;
-    drawText(painter, QRectF(roomLeft ? x - 105 : x + 5, 3, 100, 16),
+    const bool roomLeft = middle - kLengthLeft > textWidth(words, font) + 6;
+    drawText(painter, QRectF(roomLeft ? middle - 105 : middle + 5, 3, 100, 16),
              (roomLeft ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, words, t.text1, font);
 }
 

@@ -63,7 +63,7 @@ private:
 };
 
 struct SequenceColumn {
-    std::int64_t tokens = 0, trained = 0;
+    std::int32_t tokens = 0, trained = 0;
     bool cut = false;
 };
 

@@ -22,6 +22,7 @@ namespace {
 using engine::QueueState;
 
 constexpr double kAxisLeft = 53, kTop = 26, kEdge = 12;
+constexpr double kValueAxis = 44; ///< height of the values and what waits under a plot
 constexpr double kRadius = 4.5;
 constexpr int kShapes = 3; ///< circle, square, triangle; later lines begin again
 
@@ -191,7 +192,7 @@ QPointF SweepValuePlot::pointOf(const SweepCurve& curve, const QSizeF& size) con
     if (!curve.loss) {
         return {-100, -100};
     }
-    const double left = kAxisLeft + 28, right = size.width() - kEdge - 22, bottom = size.height() - 44;
+    const double left = kAxisLeft + 28, right = size.width() - kEdge - 22, bottom = size.height() - kValueAxis;
     const auto last = static_cast<double>(std::max<qsizetype>(sweep_.values.size() - 1, 1));
     const double x = sweep_.values.size() == 1 ? (left + right) / 2 : left + curve.place / last * (right - left);
     return {x, heightOf(valueRange(sweep_), *curve.loss, kTop, bottom)};
@@ -201,7 +202,7 @@ QImage SweepValuePlot::picture(const QSizeF& size, double dpr) const {
     const ThemeTokens& t = themeTokens();
     QImage image = plotCanvas(size, dpr, t.canvas);
     QPainter painter(&image);
-    const double bottom = size.height() - 44;
+    const double bottom = size.height() - kValueAxis;
     drawText(painter, QRectF(11, 3, size.width() - 20, 18), Qt::AlignLeft | Qt::AlignVCenter,
              sweep_.evaluated ? tr("Evaluation loss, nats per token, at the last step or newest")
                               : tr("Loss, nats per token, after the last step"),
@@ -290,8 +291,13 @@ void SweepValuePlot::paintPoint(QPainter& painter, const SweepCurve& curve, cons
     if (curve.best) {
         painter.setPen(QPen(t.text1, 1.5));
         painter.drawRect(QRectF(at.x() - 8.5, at.y() - 8.5, 17, 17));
-        drawText(painter, QRectF(at.x() - 50, at.y() + 10, 100, 14), Qt::AlignCenter,
-                 tr("best %1").arg(lossWords(*curve.loss)), t.text1, plotFont(true));
+        const QString words = tr("best %1").arg(lossWords(*curve.loss));
+        if (at.y() + 24 > size.height() - kValueAxis) { // below it stand the values of the axis
+            beside(words, t.text1, true);
+        } else {
+            drawText(painter, QRectF(at.x() - 50, at.y() + 10, 100, 14), Qt::AlignCenter, words, t.text1,
+                     plotFont(true));
+        }
     } else if (curve.number == chosen_) {
         painter.setPen(QPen(t.line2, 2));
         painter.drawRect(QRectF(at.x() - 8, at.y() - 8, 16, 16));

@@ -8,6 +8,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <algorithm>
+#include <cmath>
 
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/icons.h"
@@ -17,6 +18,8 @@ namespace vitrine::ui {
 
 /// A gap is seen however short it was, px.
 constexpr double kLeastGapWidth = 3;
+/// How far marks reach to the left of their place, px: rings and the means of the columns that they stand for.
+constexpr double kMarkReach = 12;
 
 /// The header: a chevron, the title, controls, facts and a pin.
 class Lane::Header final : public QWidget {
@@ -211,6 +214,11 @@ void Lane::invalidate() {
     update();
 }
 
+void Lane::invalidateFrom(base::TimeNs place) {
+    dirtyFrom_ = std::min(place, dirtyFrom_.value_or(place));
+    update();
+}
+
 PlotFrame Lane::frame() const {
     return {QSizeF(width(), std::max(0, height() - headerHeight())), devicePixelRatioF(), gutter()};
 }
@@ -225,6 +233,10 @@ bool Lane::step(int) {
     return false;
 }
 
+bool Lane::paintFrom(QImage&, const PlotFrame&, double) {
+    return false;
+}
+
 QRectF Lane::plotRect() const {
     const double head = headerHeight();
     return {gutter(), head, std::max(1.0, width() - gutter()), std::max(0.0, height() - head)};
@@ -234,6 +246,25 @@ void Lane::paintOver(QPainter& painter, const PlotFrame&) {
     paintCursor(painter, plotRect());
 }
 
+void Lane::updatePicture(const PlotFrame& frame) {
+    QElapsedTimer clock;
+    clock.start();
+    const bool whole = dirty_ || cache_.isNull() || std::abs(cache_.devicePixelRatio() - frame.dpr) > 1e-6;
+    const double x =
+        whole || !gaps_.empty() ? 0 : std::max(0.0, std::floor(gutter() + axis().x(*dirtyFrom_) - kMarkReach));
+    const double columns = (frame.size.width() - x) * frame.dpr;
+    if (x == 0 || (columns > 0 && !paintFrom(cache_, frame, x))) {
+        cache_ = paintWithGaps(frame);
+        paintedColumns_ += std::llround(frame.size.width() * frame.dpr);
+    } else {
+        paintedColumns_ += std::max<std::int64_t>(0, std::llround(columns));
+    }
+    lastPictureMs_ = static_cast<double>(clock.nsecsElapsed()) / 1e6;
+    ++pictures_;
+    dirty_ = false;
+    dirtyFrom_.reset();
+}
+
 void Lane::paintEvent(QPaintEvent*) {
     if (collapsed_ || height() <= headerHeight()) {
         return;
@@ -241,13 +272,8 @@ void Lane::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     PlotFrame wanted = frame();
     wanted.dpr = deviceRatio(painter);
-    if (dirty_ || cache_.isNull() || std::abs(cache_.devicePixelRatio() - wanted.dpr) > 1e-6) {
-        QElapsedTimer clock;
-        clock.start();
-        cache_ = paintWithGaps(wanted);
-        lastPictureMs_ = static_cast<double>(clock.nsecsElapsed()) / 1e6;
-        ++pictures_;
-        dirty_ = false;
+    if (dirty_ || dirtyFrom_ || cache_.isNull() || std::abs(cache_.devicePixelRatio() - wanted.dpr) > 1e-6) {
+        updatePicture(wanted);
     }
     painter.drawImage(QPointF(0, headerHeight()), cache_);
     paintOver(painter, wanted);

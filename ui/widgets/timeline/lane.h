@@ -6,6 +6,8 @@
 // its size or the theme change.
 
 #include <QHBoxLayout>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/trace.h"
@@ -47,9 +49,14 @@ public:
     /// Where records of the run were lost: hatched over the plot.
     void setGaps(std::vector<base::GapEvent> gaps);
     void invalidate();
+    /// Only what lies right of a place is painted anew, for values that came at the end. Lanes that cannot do that
+    /// paint all of it.
+    void invalidateFrom(base::TimeNs place);
     /// Frames painted so far and the time of the last one, for the frame budget.
     int pictures() const { return pictures_; }
     double lastPictureMs() const { return lastPictureMs_; }
+    /// Columns of pixels that all of them had together.
+    std::int64_t paintedColumns() const { return paintedColumns_; }
     PlotFrame frame() const;
     /// The plot's picture of now at any ratio.
     QImage picture(double dpr);
@@ -63,6 +70,8 @@ signals:
 
 protected:
     virtual QImage paint(const PlotFrame& frame) = 0;
+    /// Replaces what lies right of x in a picture that paint() made before. False: it cannot, and nothing was changed.
+    virtual bool paintFrom(QImage& picture, const PlotFrame& frame, double x);
     virtual void paintOver(QPainter& painter, const PlotFrame& frame);
     QRectF plotRect() const override;
     int headerHeight() const { return hasHeader() ? kHeaderHeight : 0; }
@@ -73,6 +82,7 @@ protected:
 private:
     class Header;
     void updateHeights();
+    void updatePicture(const PlotFrame& frame);
     QImage paintWithGaps(const PlotFrame& frame);
 
     Header* header_ = nullptr;
@@ -82,7 +92,9 @@ private:
     std::vector<base::GapEvent> gaps_;
     QImage cache_;
     bool dirty_ = true;
+    std::optional<base::TimeNs> dirtyFrom_; ///< of a picture that is right up to there
     int pictures_ = 0;
+    std::int64_t paintedColumns_ = 0;
     double lastPictureMs_ = 0;
 };
 

@@ -66,6 +66,7 @@ protected:
 
 private:
     StackInput input(const PlotFrame& frame);
+    bool budgetIsFar() const;                           ///< above the break, or above a plot that is too low for one
     PlotFrame stackFrame(const PlotFrame& frame) const; ///< the part under the break
     TimelinePtr timeline_;
     profiler::GroupBy groupBy_ = profiler::GroupBy::Category;

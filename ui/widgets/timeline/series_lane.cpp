@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "ui/widgets/base/paint.h"
@@ -36,28 +37,36 @@ void SeriesLane::setNote(const QString& note) {
     note_->setText(note);
 }
 
-void SeriesLane::setSeries(std::vector<LaneSeries> series, const PlotScale& scale) {
+void SeriesLane::setSeries(std::vector<LaneSeries> series, const PlotScale& scale, std::optional<base::TimeNs> same) {
+    const bool goesOn = same && scale == scale_ && series.size() == series_.size();
     series_ = std::move(series);
     scale_ = scale;
-    invalidate();
+    goesOn ? invalidateFrom(*same) : invalidate();
 }
 
 void SeriesLane::setLimit(std::optional<double> value, const QString& text) {
-    limit_ = value;
-    limitText_ = text;
-    invalidate();
+    if (limit_ != value || limitText_ != text) {
+        limit_ = value;
+        limitText_ = text;
+        invalidate();
+    }
 }
 
 void SeriesLane::setEnd(std::optional<base::TimeNs> place, const QString& text, bool accent) {
+    if (end_ == place && endText_ == text && endAccent_ == accent) {
+        return;
+    }
+    end_&& place ? invalidateFrom(std::min(*end_, *place)) : invalidate();
     end_ = place;
     endText_ = text;
     endAccent_ = accent;
-    invalidate();
 }
 
 void SeriesLane::setRules(std::vector<base::TimeNs> places) {
-    rules_ = std::move(places);
-    invalidate();
+    if (rules_ != places) {
+        rules_ = std::move(places);
+        invalidate();
+    }
 }
 
 QString SeriesLane::spoken() const {
@@ -74,22 +83,37 @@ QImage SeriesLane::paint(const PlotFrame& frame) {
     const ThemeTokens& t = themeTokens();
     QImage image = frame.canvas(t.canvas);
     QPainter painter(&image);
+    paintAll(painter, frame, 0);
+    return image;
+}
+
+bool SeriesLane::paintFrom(QImage& picture, const PlotFrame& frame, double x) {
+    const QRectF part(x, 0, frame.size.width() - x, frame.size.height());
+    QPainter painter(&picture);
+    painter.setClipRect(part);
+    painter.fillRect(part, themeTokens().canvas);
+    paintAll(painter, frame, x);
+    return true;
+}
+
+void SeriesLane::paintAll(QPainter& painter, const PlotFrame& frame, double left) const {
+    const ThemeTokens& t = themeTokens();
     paintScale(painter, frame);
     const QRectF plot = frame.plot();
     painter.save();
-    painter.setClipRect(plot);
+    painter.setClipRect(plot, Qt::IntersectClip);
     for (const base::TimeNs place : rules_) {
         if (const double x = axis().x(place); x >= 0 && x <= plot.width()) {
             paintRule(painter, plot.left() + x, plot, t);
         }
     }
     for (const LaneSeries& series : series_) {
-        series.mark == LaneSeries::Mark::Ring ? paintRings(painter, series, frame) : paintLine(painter, series, frame);
+        series.mark == LaneSeries::Mark::Ring ? paintRings(painter, series, frame)
+                                              : paintLine(painter, series, frame, left);
     }
     painter.restore();
     paintLimit(painter, frame);
     paintEnd(painter, frame);
-    return image;
 }
 
 void SeriesLane::paintScale(QPainter& painter, const PlotFrame& frame) const {
@@ -108,7 +132,7 @@ void SeriesLane::paintScale(QPainter& painter, const PlotFrame& frame) const {
     }
 }
 
-void SeriesLane::paintLine(QPainter& painter, const LaneSeries& series, const PlotFrame& frame) const {
+void SeriesLane::paintLine(QPainter& painter, const LaneSeries& series, const PlotFrame& frame, double left) const {
     const ThemeTokens& t = themeTokens();
     const QRectF plot = frame.plot();
     const QColor color = series.color ? series.color(t) : t.text2;
@@ -129,7 +153,11 @@ void SeriesLane::paintLine(QPainter& painter, const LaneSeries& series, const Pl
         painter.drawPolyline(line);
         line.clear();
     };
-    for (const PlotSample& sample : series.samples(axis(), frame.columns())) {
+    const std::vector<PlotSample> samples = series.samples(axis(), frame.columns());
+    // Two samples before the part that is seen, whose line reaches into it. Dashes are counted from the first one.
+    const auto seen = std::ranges::lower_bound(samples, left - plot.left(), {}, &PlotSample::x) - samples.begin();
+    for (const PlotSample& sample :
+         std::span(samples).subspan(dashed || seen < 2 ? 0 : static_cast<std::size_t>(seen) - 2)) {
         if (!std::isfinite(sample.value)) {
             flush();
             continue;

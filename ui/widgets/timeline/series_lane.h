@@ -31,7 +31,8 @@ public:
     SeriesLane(const QString& title, const QString& note, TimeCursor* time, QWidget* parent);
 
     void setNote(const QString& note);
-    void setSeries(std::vector<LaneSeries> series, const PlotScale& scale);
+    /// `same`: up to this place the series are what they were, so that only what follows is painted anew.
+    void setSeries(std::vector<LaneSeries> series, const PlotScale& scale, std::optional<base::TimeNs> same = {});
     /// A dashed line with its words; nothing: none.
     void setLimit(std::optional<double> value, const QString& text = {});
     /// The newest value in words beside the line of "now".
@@ -46,10 +47,13 @@ public:
 
 protected:
     QImage paint(const PlotFrame& frame) override;
+    bool paintFrom(QImage& picture, const PlotFrame& frame, double x) override;
 
 private:
+    void paintAll(QPainter& painter, const PlotFrame& frame, double left) const;
     void paintScale(QPainter& painter, const PlotFrame& frame) const;
-    void paintLine(QPainter& painter, const LaneSeries& series, const PlotFrame& frame) const;
+    /// `left`: nothing left of it is seen.
+    void paintLine(QPainter& painter, const LaneSeries& series, const PlotFrame& frame, double left) const;
     void paintRings(QPainter& painter, const LaneSeries& series, const PlotFrame& frame) const;
     void paintLimit(QPainter& painter, const PlotFrame& frame) const;
     void paintEnd(QPainter& painter, const PlotFrame& frame) const;

@@ -76,8 +76,12 @@ void paintForecast(QPainter& painter, const StackForecast& forecast, const AxisM
     plumbline(painter, plot.left() + x, plot.top(), plot.bottom(), withAlpha(theme.text1, 0.45));
     if (x + 4 + width <= plot.width() + 1) {
         const double y = std::min(yOf(static_cast<double>(forecast.value)) + 2, plot.bottom() - kForecastLabel);
-        drawText(painter, QRectF(plot.left() + x + 4, y, width, kForecastLabel), Qt::AlignVCenter, forecast.endText,
-                 theme.text1, strong);
+        // Beside the area of the last step, which goes on for half a step, or on it where the room ends.
+        const double beside = axis.x(*forecast.end + kStepLength / 2) + 4;
+        const QRectF box(plot.left() + std::clamp(beside, x + 4, std::max(x + 4, plot.width() - width)), y, width,
+                         kForecastLabel);
+        painter.fillRect(box, withAlpha(theme.canvas, 0.86));
+        drawText(painter, box, Qt::AlignVCenter, forecast.endText, theme.text1, strong);
     }
 }
 

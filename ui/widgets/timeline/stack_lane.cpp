@@ -127,9 +127,12 @@ void StackLane::setBreak(bool on) {
 }
 
 bool StackLane::broken() const {
+    return budgetIsFar() && plotRect().height() > 4 * kBreakHeight;
+}
+
+bool StackLane::budgetIsFar() const {
     const std::uint64_t highest = std::max(top_, forecast_ ? forecast_->highest() : 0);
-    return breaks_ && budget_ && highest > 0 && *budget_ > highest + highest / 10 &&
-           plotRect().height() > 4 * kBreakHeight;
+    return breaks_ && budget_ && highest > 0 && *budget_ > highest + highest / 10;
 }
 
 PlotFrame StackLane::stackFrame(const PlotFrame& frame) const {
@@ -154,7 +157,7 @@ StackInput StackLane::input(const PlotFrame& frame) {
     StackInput in;
     in.axis = axis();
     in.only = only_;
-    in.budget = broken() ? std::nullopt : budget_;
+    in.budget = budgetIsFar() ? std::nullopt : budget_; // a low plot has no room to say so
     in.guides = guides_;
     // The scale is that of the whole run: it does not jump while one zooms and pans.
     in.top = top_ != 0 ? top_ : peak_ ? peak_->maxTotal : 0;

@@ -69,6 +69,11 @@ void Ruler::doubleClickedAt(QPointF position) {
     time()->fitAll();
 }
 
+bool Ruler::gripCovers(double left, double width) const {
+    const auto covers = [&](base::TimeNs edge) { return xOf(edge) + 3 > left && xOf(edge) - 3 < left + width; };
+    return time()->measured() && (covers(time()->measured()->begin) || covers(time()->measured()->end));
+}
+
 void Ruler::paintEvent(QPaintEvent*) {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
@@ -101,7 +106,7 @@ void Ruler::paintEvent(QPaintEvent*) {
                     const double half = filled ? textWidth(mark.text, font) / 2 + 8 : 0;
                     return xOf(mark.time) + half > x + 4 && xOf(mark.time) - half < x + 4 + wide && filled;
                 });
-                if (covered || x + 6 + wide > width()) {
+                if (covered || gripCovers(x + 4, wide) || x + 6 + wide > width()) {
                     continue; // half a number says another one
                 }
                 drawText(painter, QRectF(x + 4, 0, wide + 2, 16), Qt::AlignVCenter, text, t.text2, font);

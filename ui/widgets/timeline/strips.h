@@ -84,6 +84,8 @@ protected:
 
 private:
     void paintTags(QPainter& painter);
+    /// A number there would lie under an edge of the measured range.
+    bool gripCovers(double left, double width) const;
     std::vector<TimeMark> marks_;
     std::vector<std::pair<QRectF, std::int64_t>> noteTags_;
     int unit_ = 0;

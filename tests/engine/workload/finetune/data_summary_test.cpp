@@ -53,8 +53,7 @@ protected:
         Json metrics;
         const engine::Run run{spec, sinks_, {}, metrics};
         Both out{prepareData(run, openSource(run)), {}};
-        out.summary =
-            summarizeData(out.data, sequencesOfStep(spec, static_cast<std::int64_t>(out.data.packed.sequences.size())));
+        out.summary = summarizeData(out.data, sequencesOfStep(spec, static_cast<std::int64_t>(out.data.packed.size())));
         return out;
     }
 
@@ -89,7 +88,7 @@ TEST_F(DataSummaryTest, RowsAddUp) {
 TEST_F(DataSummaryTest, PositionsOfSequencesAddUp) {
     const auto [data, s] = both(experiment());
     std::int64_t trained = 0, untrained = 0;
-    for (std::size_t i = 0; i < data.packed.sequences.size(); ++i) {
+    for (std::size_t i = 0; i < data.packed.size(); ++i) {
         const SequenceLayout layout = sequenceLayout(data, i);
         std::int64_t begin = 0;
         for (const PlacedRow& row : layout.rows) {
@@ -117,8 +116,17 @@ TEST_F(DataSummaryTest, TheTrainerGetsWhatIsShown) {
     ASSERT_EQ(trainer.steps(), s.stepsOfEpoch);
     using Sequence = std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>;
     std::vector<Sequence> shown, taken;
-    for (const PackedSequence& sequence : data.packed.sequences) {
-        shown.emplace_back(sequence.tokens, sequence.targets);
+    EXPECT_TRUE(data.trainingTokens.empty()) << "rows are read again when somebody looks at them";
+    for (std::size_t i = 0; i < data.packed.size(); ++i) {
+        std::vector<TrainingRow> rows;
+        for (const std::int32_t row : data.packed.sequence(i)) {
+            rows.push_back(data.row(row));
+        }
+        const PackingResult packed = packRows(rows, data.packing());
+        ASSERT_EQ(packed.sequences.size(), 1U);
+        shown.emplace_back(packed.sequences[0].tokens, packed.sequences[0].targets);
+        EXPECT_EQ(s.all[i].tokens, packed.totalTokens);
+        EXPECT_EQ(s.all[i].trained, packed.trainedTokens);
     }
     for (std::int64_t step = 1; step <= trainer.steps(); ++step) {
         for (const TrainingBatch& batch : trainer.batches(step)) {
@@ -139,6 +147,20 @@ TEST_F(DataSummaryTest, TheSeedChangesSplitAndOrderButNoCounts) {
     EXPECT_EQ(one.summary.used, other.summary.used);
     EXPECT_EQ(one.summary.tokens, other.summary.tokens);
     EXPECT_EQ(one.summary.trainRows, other.summary.trainRows);
+}
+
+TEST_F(DataSummaryTest, TheTableIsACsvFileWithPlainNumbers) {
+    const std::string csv = dataSummaryCsv(both(experiment()).summary);
+    EXPECT_TRUE(csv.starts_with("what,value,note\n\"rows used\",15,\"of 18\"\n")) << csv;
+    EXPECT_NE(csv.find("\"rows cut\",2,\"lines 5, 6\"\n"), std::string::npos) << csv;
+    EXPECT_NE(csv.find("\"fill\",0."), std::string::npos) << csv;
+}
+
+TEST_F(DataSummaryTest, ARowThatHasChangedSinceIsNotShown) {
+    const PreparedData data = both(experiment()).data;
+    EXPECT_EQ(data.row(0).tokens, (std::vector<std::int32_t>{1, 2, 3, 4}));
+    std::ofstream(path_) << "{\"tokens\": [1, 2, 3, 5]}\n";
+    EXPECT_THROW(data.row(0), base::BadInput);
 }
 
 TEST_F(DataSummaryTest, ReadingMayEndEarly) {

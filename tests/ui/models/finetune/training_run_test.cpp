@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "tests/ui/models/finetune/training_script.h"
+#include "ui/models/finetune/training_columns.h"
 
 using namespace vitrine;
 using test::TrainingScript;
@@ -35,7 +36,8 @@ private slots:
         QVERIFY(!run->timesOf(0, place(9)));
         QCOMPARE(*run->trainedParameters(), std::uint64_t(1000));
         const TrainingScript script{.steps = 0, .total = 50};
-        const auto stack = ui::trainingStack(*run, *script.timeline(), ui::AxisMap::ofTime({0, place(5)}, 100), 100);
+        const auto stack =
+            ui::TrainingColumns().stack(*run, *script.timeline(), ui::AxisMap::ofTime({0, place(5)}, 100), 100);
         QCOMPARE(stack->columns.size(), std::size_t(100));
         QVERIFY(!stack->columns[50].present);
     }
@@ -123,14 +125,14 @@ private slots:
         QCOMPARE(times->begin, test::ns(script.beginOf(2)));
         QCOMPARE(*run->placeOf(times->begin + 1), place(2));
         // 40 columns a step: step 2 is shown from 1.5 to 2.5.
-        const auto stack = ui::trainingStack(*run, *timeline, ui::AxisMap::ofTime({0, place(5)}, 200), 200);
+        const auto stack = ui::TrainingColumns().stack(*run, *timeline, ui::AxisMap::ofTime({0, place(5)}, 200), 200);
         const auto gradients = static_cast<std::size_t>(base::MemoryCategory::Gradients);
         QCOMPARE(stack->value(40, gradients), std::uint64_t(4096));
         QCOMPARE(stack->value(80, gradients), std::uint64_t(8192));
         QCOMPARE(stack->columns[80].total, std::uint64_t((1 << 20) + 8192));
         QVERIFY(!stack->columns[5].present && !stack->columns[195].present);
         // Two columns for all of them: each shows its highest step.
-        const auto coarse = ui::trainingStack(*run, *timeline, ui::AxisMap::ofTime({0, place(5)}, 2), 2);
+        const auto coarse = ui::TrainingColumns().stack(*run, *timeline, ui::AxisMap::ofTime({0, place(5)}, 2), 2);
         QCOMPARE(coarse->value(0, gradients), std::uint64_t(8192));
     }
 

@@ -38,28 +38,13 @@ struct TrainingScript {
             run.record(base::TrainingMarkEvent{ns(0.75), ns(0.75), first - 1, base::TrainingMark::Resumed, 0});
         }
         for (int step = first; step < first + steps; ++step) {
-            recordStep(run, step);
+            recordStep(run, step, step == first + steps - 1);
         }
     }
 
-    std::shared_ptr<const profiler::RunTimeline> timeline() const {
-        RecordedRun run;
-        record(run);
-        return run.timeline();
-    }
-
-    sessions::RunInfo info(sessions::RunId id = 1, const std::string& options = {}) const {
-        return runInfo(id, "finetune", "{}",
-                       R"({"vitrine": 1, "workload": "finetune", "model": "m/tiny", "data": "rows.jsonl", "rank": 8,)"
-                       R"( "output": "out")" +
-                           (evalEvery > 0 ? ", \"eval_every\": " + std::to_string(evalEvery) : std::string()) +
-                           options + "}");
-    }
-
-private:
-    void recordStep(RecordedRun& run, int step) const {
+    /// A step of a run that goes on; `last`: its loss may be no number.
+    void recordStep(RecordedRun& run, int step, bool last = false) const {
         const double begin = beginOf(step), end = begin + kStepSeconds * 0.9;
-        const bool last = step == first + steps - 1;
         if (memory) {
             run.alloc(base::MemoryCategory::Gradients, "grad", step % 2 == 0 ? 8192 : 4096, begin + 0.01, end - 0.01);
         }
@@ -77,6 +62,20 @@ private:
                 mark(base::TrainingMark::Dropped, step - keep * saveEvery, 0);
             }
         }
+    }
+
+    std::shared_ptr<const profiler::RunTimeline> timeline() const {
+        RecordedRun run;
+        record(run);
+        return run.timeline();
+    }
+
+    sessions::RunInfo info(sessions::RunId id = 1, const std::string& options = {}) const {
+        return runInfo(id, "finetune", "{}",
+                       R"({"vitrine": 1, "workload": "finetune", "model": "m/tiny", "data": "rows.jsonl", "rank": 8,)"
+                       R"( "output": "out")" +
+                           (evalEvery > 0 ? ", \"eval_every\": " + std::to_string(evalEvery) : std::string()) +
+                           options + "}");
     }
 };
 

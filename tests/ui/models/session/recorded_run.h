@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
@@ -76,8 +77,20 @@ public:
         return builder.snapshot();
     }
 
+    /// What was recorded since the last call; the run goes on.
+    std::vector<base::ColumnChunk> drain() { return recorder_.drain(); }
+
+    /// What was recorded so far; the run goes on.
+    std::shared_ptr<const profiler::RunTimeline> timelineSoFar() {
+        for (const base::ColumnChunk& chunk : drain()) {
+            soFar_.add(chunk);
+        }
+        return soFar_.snapshot();
+    }
+
 private:
     profiler::Recorder recorder_;
+    profiler::RunTimelineBuilder soFar_;
     std::uint64_t ids_ = 0;
     std::uint64_t next_ = 1 << 20;
 };

@@ -8,8 +8,10 @@
 #include <QTest>
 
 #include "ui/models/run/experiment_form.h"
+#include "ui/views/finetune/data_inspector.h"
 #include "ui/views/finetune/finetune_form.h"
 #include "ui/views/finetune/finetune_view.h"
+#include "ui/widgets/plots/length_plot.h"
 #include "ui/widgets/plots/pack_strip.h"
 #include "ui/widgets/plots/token_grid.h"
 
@@ -120,6 +122,60 @@ private slots:
         QTest::keyClick(shown.page().grid(), Qt::Key_Right);
         QCOMPARE(shown.page().grid()->currentToken(), 1);
         QVERIFY(shown.view.readout().contains(QStringLiteral("trained")));
+    }
+
+    void reasonsAndLengthsFilterTheTable() {
+        ShownData shown;
+        shown.open();
+        QTRY_VERIFY(shown.page().hasData());
+        const auto rows = [&](const ui::RowFilter& filter) {
+            return ui::rowsTable(*shown.page().data(), filter)->nodes.size();
+        };
+        ui::RowFilter duplicates, cut, lengths;
+        duplicates.leftOut = engine::LeftOutReason::Duplicate;
+        cut.cut = true;
+        lengths.from = 3;
+        lengths.to = 5;
+        QCOMPARE(rows({}), 4U); // two that are cut, two that are left out
+        QCOMPARE(rows(duplicates), 1U);
+        QCOMPARE(rows(cut), 2U);
+        QCOMPARE(rows(lengths), 2U);
+        QCOMPARE(ui::filterText(lengths), QStringLiteral("3 to 4 tokens"));
+        emit shown.page().inspector()->tableWanted(duplicates);
+        QVERIFY(shown.page().filter().leftOut == engine::LeftOutReason::Duplicate);
+        QVERIFY(shown.view.header()->tableShown());
+    }
+
+    void aDragOverTheHistogramListsRowsOfTheseLengths() {
+        ShownData shown;
+        shown.open();
+        QTRY_VERIFY(shown.page().hasData());
+        auto* plot = shown.page().inspector()->findChild<ui::LengthPlot*>();
+        plot->resize(300, plot->height());
+        QTest::mousePress(plot, Qt::LeftButton, {}, QPoint(46, 80));
+        QTest::mouseMove(plot, QPoint(200, 80));
+        QTest::mouseRelease(plot, Qt::LeftButton, {}, QPoint(290, 80));
+        const ui::RowFilter all = shown.page().filter();
+        QCOMPARE(all.from, 3);
+        QVERIFY(all.to > 10);
+        QCOMPARE(ui::rowsTable(*shown.page().data(), all)->nodes.size(), 4U);
+        emit plot->itemClicked(0); // as Return on the first bar
+        QCOMPARE(shown.page().filter().from, 3);
+        QVERIFY(shown.page().filter().to < all.to);
+    }
+
+    void aRowThatHasChangedInTheFileIsNamed() {
+        ShownData shown;
+        shown.open();
+        QTRY_VERIFY(shown.page().row().row >= 0 && shown.page().settled());
+        QFile file(shown.path());
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("{\"tokens\": [1, 2, 9]}\n");
+        file.close();
+        QSignalSpy failed(&shown.page(), &ui::DataPage::failed);
+        shown.page().showSequence(0);
+        QTRY_VERIFY(!failed.isEmpty());
+        QVERIFY(failed.last().front().toString().contains(QStringLiteral("changed since")));
     }
 
     void aFileThatCannotBeReadIsNamed() {

@@ -198,7 +198,8 @@ private slots:
         shown.show({.steps = 300, .total = 1000}, sessions::RunStatus::Running);
         QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
         QCOMPARE(shown.view.axis()->range().begin, 0);
-        QVERIFY(shown.view.axis()->range().end > place(300) && shown.view.axis()->range().end < place(330));
+        // The axis of a run that goes on ends up to an eighth behind its newest step, with some air.
+        QVERIFY(shown.view.axis()->range().end > place(300) && shown.view.axis()->range().end < place(350));
         shown.view.ranges()->setCurrent(ui::FinetuneView::Last100);
         QCOMPARE(shown.view.axis()->range().begin, place(200));
         shown.view.ranges()->setCurrent(ui::FinetuneView::All);
@@ -278,6 +279,25 @@ private slots:
         for (const ui::Lane* lane : shown.view.findChildren<ui::SeriesLane*>()) {
             QTRY_VERIFY(!lane->collapsed());
         }
+    }
+
+    /// The page gets its size before it is seen.
+    void lowWindowsFoldLanesOfAPageThatIsOpenedLater() {
+        QWidget window; // which, unlike a layout, can be lower than all lanes
+        window.resize(1080, 820);
+        window.show();
+        Shown shown;
+        shown.view.setParent(&window);
+        shown.view.show();
+        shown.show({.steps = 5, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        shown.view.showPage(ui::FinetuneView::Form);
+        shown.view.resize(900, 440);
+        shown.view.showPage(ui::FinetuneView::Live);
+        for (const ui::Lane* lane : shown.view.findChildren<ui::SeriesLane*>()) {
+            QTRY_COMPARE(lane->collapsed(), lane != shown.view.lossLane());
+        }
+        QVERIFY(!shown.view.memoryLane()->collapsed());
     }
 
     void hundredThousandSteps() {

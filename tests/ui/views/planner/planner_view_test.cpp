@@ -12,6 +12,7 @@
 #include <QTest>
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "engine/workload/experiment/experiment.h"
 #include "tests/ui/models/common/patience.h"
@@ -73,6 +74,12 @@ private slots:
         view.modelChoice()->setCurrentText(QStringLiteral("synthetic:none-of-these"));
         emit view.modelChoice()->lineEdit()->editingFinished();
         QTRY_VERIFY(view.emptyText().contains(QStringLiteral("none-of-these")));
+        // Nothing is offered for a plan that does not exist.
+        const std::unique_ptr<QWidget> inspector(view.inspector());
+        inspector->show();
+        for (const auto* button : inspector->findChildren<QPushButton*>()) {
+            QVERIFY(!button->isVisible());
+        }
     }
 
     void aRunFillsIt() {

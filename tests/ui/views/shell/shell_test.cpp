@@ -278,6 +278,24 @@ private slots:
         QTRY_VERIFY(dock->isVisible() && dock->height() > 400);
     }
 
+    /// The wide inspector of one view does not make those of the others wider.
+    void inspectorsHaveTheWidthOfTheirView() {
+        auto* dock = window_->findChild<QDockWidget*>(QStringLiteral("inspector"));
+        window_->resize(1440, 900);
+        for (const char* id : {"planner", "memory", "planner", "kernels", "planner"}) {
+            window_->openView(QString::fromLatin1(id));
+            const View* view = window_->currentView();
+            QTRY_COMPARE(dock->width(), view->inspectorWidth());
+        }
+        // Fine-tune comes with its form, which has no inspector.
+        window_->openView(QStringLiteral("memory"));
+        QTRY_COMPARE(dock->width(), 376);
+        window_->openView(QStringLiteral("fine-tune"));
+        QTRY_VERIFY(!dock->isVisible());
+        window_->currentView()->showPage(QStringLiteral("step"));
+        QTRY_VERIFY(dock->isVisible() && dock->width() == 348);
+    }
+
     /// An inspector below the view takes no more than its share, whichever view has the tallest one.
     void lowInspectorsLeaveRoomForTheView() {
         auto* dock = window_->findChild<QDockWidget*>(QStringLiteral("inspector"));

@@ -87,6 +87,43 @@ private slots:
         QCOMPARE(pixelsOf(lane.picture(1), ui::themeTokens().accent), 0);
     }
 
+    /// Steps that come one by one: the picture is that of all at once, and only columns at its end are painted.
+    void newValuesArePaintedAtTheEndOnly() {
+        ui::TimeCursor time;
+        time.reset({0, 600});
+        const auto made = [&time] {
+            auto lane = std::make_unique<ui::SeriesLane>(QStringLiteral("Loss"), QString(), &time, nullptr);
+            lane->setPlotHeight(100, 0);
+            lane->resize(kWidth, 123);
+            lane->show(); // a hidden one is painted whole each time
+            lane->setAxis(ui::AxisMap::ofTime({0, 600}, 400));
+            return lane;
+        };
+        const auto show = [](ui::SeriesLane& lane, int values, std::optional<base::TimeNs> same) {
+            auto raw = std::make_shared<ui::PlotSeries>(), smooth = std::make_shared<ui::PlotSeries>();
+            for (int i = 0; i < values; ++i) {
+                raw->add(i, 1 + std::sin(i * 1.7));
+                smooth->add(i, 1 + std::sin(i * 0.05));
+            }
+            lane.setSeries({seriesOf(raw, ui::LaneSeries::Mark::Thin), seriesOf(smooth, ui::LaneSeries::Mark::Bold)},
+                           ui::plotScale(0, 2, 2), same);
+            lane.setLimit(1.5, QStringLiteral("clip"));
+            lane.setEnd(values - 1, QString::number(values), true);
+            return lane.grab().toImage();
+        };
+        const auto grown = made();
+        show(*grown, 410, {}); // more than columns from the begin
+        const std::int64_t first = grown->paintedColumns();
+        for (int values = 411; values < 560; ++values) {
+            const QImage image = show(*grown, values, values - 2);
+            const auto fresh = made();
+            QVERIFY2(image == show(*fresh, values, {}), qPrintable(QString::number(values)));
+        }
+        QVERIFY(first >= 400);
+        const std::int64_t each = (grown->paintedColumns() - first) / 149;
+        QVERIFY2(each < 160, qPrintable(QString::number(each))); // what is right of the end holds its label
+    }
+
     void marksAreFoundByTheirPlace() {
         ui::TimeCursor time;
         time.reset({0, 1000});
