@@ -40,11 +40,11 @@ void ModelDrafter::forgetAll() {
 }
 
 void ModelDrafter::draft(std::span<const DraftJob> jobs) {
-    std::vector<Part> parts = begin(jobs);
-    while (!parts.empty()) {
-        step(parts);
-        std::erase_if(parts, [](const Part& part) {
-            return static_cast<std::int64_t>(part.job.request->draft().size()) == part.job.tokens;
+    std::vector<Drafting> draftings = begin(jobs);
+    while (!draftings.empty()) {
+        step(draftings);
+        std::erase_if(draftings, [](const Drafting& drafting) {
+            return static_cast<std::int64_t>(drafting.job.request->draft().size()) == drafting.job.tokens;
         });
     }
     for (const DraftJob& job : jobs) {
@@ -56,8 +56,8 @@ void ModelDrafter::draft(std::span<const DraftJob> jobs) {
 }
 
 /// The requests that get drafts. Their caches hold tokens of their histories only, and not the last one.
-std::vector<ModelDrafter::Part> ModelDrafter::begin(std::span<const DraftJob> jobs) {
-    std::vector<Part> parts;
+std::vector<ModelDrafter::Drafting> ModelDrafter::begin(std::span<const DraftJob> jobs) {
+    std::vector<Drafting> draftings;
     for (const DraftJob& job : jobs) {
         const std::int32_t number = job.request->number();
         auto found = known_.find(number);
@@ -67,12 +67,12 @@ std::vector<ModelDrafter::Part> ModelDrafter::begin(std::span<const DraftJob> jo
         Known& known = found->second;
         goBack(known, job.request->history());
         if (makeRoom(job, known.sequence)) {
-            parts.push_back({job, known.sequence, cache_.length(known.sequence)});
+            draftings.push_back({job, known.sequence, cache_.length(known.sequence)});
         } else {
             forget(number);
         }
     }
-    return parts;
+    return draftings;
 }
 
 void ModelDrafter::goBack(Known& known, std::span<const std::int32_t> history) {
@@ -96,30 +96,30 @@ bool ModelDrafter::makeRoom(const DraftJob& job, int sequence) {
            (cache_.book() == nullptr || cache_.book()->grow(sequence, length - cache_.length(sequence)));
 }
 
-/// Feeds each part what its cache lacks, as far as a step goes, and adds a token to the drafts of those that then have
-/// all.
-void ModelDrafter::step(std::vector<Part>& parts) {
+/// Feeds each drafting what its cache lacks, as far as a step goes, and adds a token to the drafts of those that then
+/// have all.
+void ModelDrafter::step(std::vector<Drafting>& draftings) {
     StepBatch batch;
     batch.name = "draft";
     batch.index = steps_++;
     std::vector<kernels::SampleParameters> sampling;
     std::vector<ActiveRequest*> drawing;
     std::int64_t room = options_.prefillChunk;
-    for (Part& part : parts) {
-        const std::span<const std::int32_t> all = part.job.request->historyAndDraft();
+    for (Drafting& drafting : draftings) {
+        const std::span<const std::int32_t> all = drafting.job.request->historyAndDraft();
         const auto length = static_cast<std::int64_t>(all.size());
-        const std::int64_t count = std::min(length - part.next, room);
+        const std::int64_t count = std::min(length - drafting.next, room);
         if (count == 0) {
             continue;
         }
-        StepSequence sequence{part.sequence,
-                              all.subspan(static_cast<std::size_t>(part.next), static_cast<std::size_t>(count)),
-                              part.next + count == length};
+        StepSequence sequence{drafting.sequence,
+                              all.subspan(static_cast<std::size_t>(drafting.next), static_cast<std::size_t>(count)),
+                              drafting.next + count == length};
         batch.sequences.push_back(sequence);
-        part.next += count;
+        drafting.next += count;
         room -= count;
         if (sequence.wantsLogits) {
-            drawing.push_back(part.job.request);
+            drawing.push_back(drafting.job.request);
             sampling.push_back(drawing.back()->sampling(static_cast<std::int64_t>(drawing.back()->draft().size())));
         }
     }

@@ -48,16 +48,16 @@ private:
         std::int64_t history = 0;        ///< tokens of it that are in the cache for certain
         std::vector<std::int32_t> draft; ///< tokens after them that were drafted then
     };
-    struct Part {
+    struct Drafting {
         DraftJob job;
         int sequence = 0;
         std::int64_t next = 0; ///< the first of its tokens that is not in the cache
     };
 
-    std::vector<Part> begin(std::span<const DraftJob> jobs);
+    std::vector<Drafting> begin(std::span<const DraftJob> jobs);
     bool makeRoom(const DraftJob& job, int sequence);
     void goBack(Known& known, std::span<const std::int32_t> history);
-    void step(std::vector<Part>& parts);
+    void step(std::vector<Drafting>& draftings);
 
     Model& model_;
     ModelDrafterOptions options_;

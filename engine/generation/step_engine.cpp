@@ -139,7 +139,7 @@ void StepEngine::draft(std::span<ActiveRequest* const> requests) {
 }
 
 /// The rows of logits of one request in a step.
-struct StepEngine::Answer {
+struct StepEngine::RequestRows {
     std::int32_t request = 0;
     std::size_t row = 0;
     std::int64_t drafted = 0; ///< it has one row more than these
@@ -147,61 +147,60 @@ struct StepEngine::Answer {
 };
 
 /// Those of requests that have not ended.
-std::vector<StepEngine::Answer> StepEngine::answersOf(const StepOutput& out, const PendingStep& pending) const {
-    std::vector<Answer> answers;
+std::vector<StepEngine::RequestRows> StepEngine::requestRows(const StepOutput& out, const PendingStep& pending) const {
+    std::vector<RequestRows> requests;
     for (std::size_t row = 0; row < pending.sampled.size(); ++row) {
         const std::int32_t request = pending.sampled[row];
-        if (!answers.empty() && answers.back().request == request) {
-            ++answers.back().drafted;
+        if (!requests.empty() && requests.back().request == request) {
+            ++requests.back().drafted;
         } else if (unended(request) != nullptr) {
-            answers.push_back({request, row});
+            requests.push_back({request, row});
         }
     }
-    for (Answer& answer : answers) {
-        answer.kept = keep(out, pending, answer);
+    for (RequestRows& rows : requests) {
+        rows.kept = keep(out, pending, rows);
     }
-    return answers;
+    return requests;
 }
 
 /// How many tokens of its draft are right.
-std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending, const Answer& answer) const {
+std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const {
     if (!model_.context().can().computesValues) {
-        return assumedAcceptedTokens(speculation_.assumedAcceptance, answer.drafted,
-                                     pending.schedule.index + answer.request);
+        return assumedAcceptedTokens(speculation_.assumedAcceptance, rows.drafted,
+                                     pending.schedule.index + rows.request);
     }
-    const auto drafted = static_cast<std::size_t>(answer.drafted);
-    return acceptedTokens(unended(answer.request)->draft().first(drafted),
-                          std::span(out.ids).subspan(answer.row, drafted));
+    const auto drafted = static_cast<std::size_t>(rows.drafted);
+    return acceptedTokens(unended(rows.request)->draft().first(drafted), std::span(out.ids).subspan(rows.row, drafted));
 }
 
 /// Gives the tokens of a step to its requests.
 void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     const base::TimeNs begin = std::max(pending.launched, landedAt_);
     landedAt_ = std::max(now(), begin);
-    const std::vector<Answer> answers = answersOf(out, pending);
+    const std::vector<RequestRows> requests = requestRows(out, pending);
     std::int64_t tokens = 0;
-    for (const Answer& answer : answers) {
-        tokens += 1 + answer.kept;
+    for (const RequestRows& rows : requests) {
+        tokens += 1 + rows.kept;
     }
     landed(pending, begin, tokens);
-    if (speculation_.on() && pending.decodes) {
-        noteDrafts(answers);
+    if (speculation_.on()) {
+        noteDrafts(requests);
     }
-    for (const Answer& answer : answers) {
-        if (unended(answer.request) != nullptr) { // a callback may have cancelled it
-            give(out, pending, answer);
+    for (const RequestRows& rows : requests) {
+        if (unended(rows.request) != nullptr) { // a callback may have cancelled it
+            give(out, pending, rows);
         }
     }
 }
 
-void StepEngine::give(const StepOutput& out, const PendingStep& pending, const Answer& answer) {
-    for (std::int64_t i = 0; i <= answer.kept; ++i) {
-        if (!take(out, pending, answer.row + static_cast<std::size_t>(i)) || unended(answer.request) == nullptr) {
+void StepEngine::give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) {
+    for (std::int64_t i = 0; i <= rows.kept; ++i) {
+        if (!take(out, pending, rows.row + static_cast<std::size_t>(i)) || unended(rows.request) == nullptr) {
             return;
         }
     }
-    if (answer.kept < answer.drafted) {
-        rollBack(*unended(answer.request), answer.drafted - answer.kept);
+    if (rows.kept < rows.drafted) {
+        rollBack(*unended(rows.request), rows.drafted - rows.kept);
     }
 }
 
@@ -223,14 +222,15 @@ bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::si
     return true;
 }
 
-void StepEngine::noteDrafts(std::span<const Answer> answers) {
+/// Of requests that decode: the first token of an answer comes from its prompt.
+void StepEngine::noteDrafts(std::span<const RequestRows> requests) {
     std::int64_t drafted = 0;
     std::int64_t accepted = 0;
-    for (const Answer& answer : answers) {
-        drafted += answer.drafted;
-        accepted += answer.kept;
+    for (const RequestRows& rows : requests) {
+        drafted += rows.drafted;
+        accepted += rows.kept;
+        speculated_.rows += unended(rows.request)->result().ids.empty() ? 0 : 1;
     }
-    speculated_.rows += static_cast<std::int64_t>(answers.size());
     speculated_.drafted += drafted;
     speculated_.accepted += accepted;
     model_.context().tracer().counter("drafted_tokens", static_cast<double>(drafted));

@@ -119,12 +119,12 @@ private:
     void fill(PendingStep& pending);
     void addRow(PendingStep& pending, const ScheduledRow& scheduled);
     void land(const StepOutput& out, const PendingStep& pending);
-    struct Answer;
-    std::vector<Answer> answersOf(const StepOutput& out, const PendingStep& pending) const;
-    std::int64_t keep(const StepOutput& out, const PendingStep& pending, const Answer& answer) const;
-    void give(const StepOutput& out, const PendingStep& pending, const Answer& answer);
+    struct RequestRows;
+    std::vector<RequestRows> requestRows(const StepOutput& out, const PendingStep& pending) const;
+    std::int64_t keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const;
+    void give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows);
     bool take(const StepOutput& out, const PendingStep& pending, std::size_t row);
-    void noteDrafts(std::span<const Answer> answers);
+    void noteDrafts(std::span<const RequestRows> requests);
 
     std::unique_ptr<PendingStep> pending_; ///< launched, and its results are not read; null: none
 };

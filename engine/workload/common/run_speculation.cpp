@@ -15,8 +15,10 @@
 namespace vitrine::engine {
 namespace {
 
-/// Part of the free memory that a draft model's pool takes at most where the lengths of requests are not known.
-constexpr std::uint64_t kDraftPoolPart = 10;
+/// A draft model's pool takes one of so many equal shares of the free memory at most. The model's own cache is worth
+/// more, because requests without room in the draft model's cache go on without drafts.
+constexpr std::uint64_t kDraftPoolShares = 4;
+constexpr std::int64_t kUsualLength = 4096; ///< tokens of a request where nothing is known
 
 [[noreturn]] void failSpeculation(const std::string& name, const std::string& what) {
     throw base::BadInput((name.empty() ? "" : name + ": ") + what);
@@ -55,16 +57,16 @@ KvCacheOptions draftCache(kernels::Context& context, const ModelConfig& config, 
     }
     cache.kind = KvCacheKind::Paged;
     cache.poolSequences = pool->sequences;
-    const std::int64_t longest = pool->longest > 0 ? pool->longest : config.maxPositions;
+    const std::int64_t most = config.maxPositions > 0 ? config.maxPositions : kUsualLength;
+    const std::int64_t longest = pool->longest > 0 ? pool->longest : most;
     const kernels::Memory& memory = context.memory();
     const std::uint64_t freeBytes = memory.budget() - std::min(memory.budget(), memory.statistics().reserved);
     for (const KvGroup& group : kvGroups(config, cache)) {
-        if (group.ring()) {
-            continue;
+        if (!group.ring()) {
+            const std::int64_t wanted = pool->sequences * base::ceilDivide(longest, group.pageTokens);
+            const auto room = static_cast<std::int64_t>(freeBytes / kDraftPoolShares / group.pageBytes);
+            cache.poolPages = std::max<std::int64_t>(std::min(wanted, room), 1);
         }
-        const auto free = static_cast<std::int64_t>(freeBytes / kDraftPoolPart / group.pageBytes);
-        const std::int64_t wanted = pool->sequences * base::ceilDivide(longest, group.pageTokens);
-        cache.poolPages = pool->longest > 0 ? wanted : std::max<std::int64_t>(std::min(free, wanted), 1);
     }
     return cache;
 }
