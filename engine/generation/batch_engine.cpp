@@ -64,10 +64,10 @@ void BatchEngine::finish() noexcept {
     }
     finished_ = true;
     drop();
-    if (speculation_.on()) {
-        speculation_.drafter->forgetAll();
-    }
     try {
+        if (speculation_.on()) {
+            speculation_.drafter->forgetAll();
+        }
         trace_->finish();
     } catch (const std::bad_alloc&) {
         // The trace lacks what its slots did last.
