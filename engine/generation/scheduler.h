@@ -254,6 +254,7 @@ private:
     void takeCopies(StepSchedule& schedule);
     void preempt(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule);
     void claim(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule);
+    void claimDrafts(std::vector<Claim>& claims);
     bool gathers(bool anyDecodes);
     bool admits(const Entry& entry) const;
     void admit(std::vector<Claim>& claims, StepSchedule& schedule, bool claimNow);

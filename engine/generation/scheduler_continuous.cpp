@@ -141,13 +141,22 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, StepSche
     if (border != entry.keepAt.end()) {
         tokens = std::min(tokens, *border - entry.computed);
     }
-    if (entry.decodes() && tokens > 0) {
-        const std::int64_t drafted = std::min(1 + entry.offered, budget_);
-        tokens = book_->canGrow(entry.sequence, drafted) ? drafted : tokens;
-    }
     if (tokens > 0 && makeRoom(request, tokens, claims, schedule)) {
         budget_ -= tokens;
         claims.push_back({request, tokens});
+    }
+}
+
+/// Drafts get what is left when everything else of the step has its tokens and pages.
+void Scheduler::claimDrafts(std::vector<Claim>& claims) {
+    for (Claim& claim : claims) {
+        const Entry& entry = at(claim.request);
+        const std::int64_t drafted = entry.decodes() ? std::min(entry.offered, budget_) : 0;
+        if (drafted > 0 && book_->canGrow(entry.sequence, claim.tokens + drafted)) {
+            book_->grow(entry.sequence, claim.tokens + drafted);
+            claim.tokens += drafted;
+            budget_ -= drafted;
+        }
     }
 }
 
@@ -329,6 +338,7 @@ void Scheduler::scheduleContinuous(StepSchedule& schedule) {
     if (!prefillFirst && !gather) {
         admit(claims, schedule, true);
     }
+    claimDrafts(claims);
     for (const std::int32_t request : slots_) {
         if (request >= 0) {
             ++at(request).idle;

@@ -530,19 +530,20 @@ TEST(Scheduler, NobodyLosesPagesForADraft) {
     PageBook book({{4, 0, 4}});
     Scheduler scheduler(options, book);
     const std::int32_t first = scheduler.add(std::vector<std::int32_t>(7, 1), 6);
-    const std::int32_t second = scheduler.add(std::vector<std::int32_t>(6, 2), 2);
+    const std::int32_t second = scheduler.add(std::vector<std::int32_t>(4, 2), 5);
     const StepSchedule prompts = scheduler.next();
     ASSERT_EQ(prompts.rows.size(), 2U);
     for (const ScheduledRow& row : prompts.rows) {
         book.commit(row.sequence, row.tokens);
     }
-    scheduler.offerDraft(first, 4); // needs a third page; the second request has the other two
+    scheduler.offerDraft(first, 4);  // needs a page more
+    scheduler.offerDraft(second, 2); // begins a page
     const StepSchedule step = scheduler.next();
     ASSERT_EQ(step.rows.size(), 2U);
     EXPECT_TRUE(step.preempted.empty());
-    EXPECT_EQ(step.rows[0].request, first);
-    EXPECT_EQ(step.rows[0].tokens, 1);
-    EXPECT_EQ(step.rows[1].request, second);
+    EXPECT_EQ(std::pair(step.rows[0].request, step.rows[0].tokens), std::pair(first, std::int64_t{1}))
+        << "the last page is for the token of the other request";
+    EXPECT_EQ(std::pair(step.rows[1].request, step.rows[1].tokens), std::pair(second, std::int64_t{3}));
 }
 
 TEST(Scheduler, FreeSlotsGatherWhileMoreRequestsWait) {
