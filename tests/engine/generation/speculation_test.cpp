@@ -39,10 +39,10 @@ private:
     std::vector<GenerateResult> answers_;
 };
 
-class Rig {
+class SpeculationRig {
 public:
-    explicit Rig(const std::string& name, kernels::Backend backend = kernels::Backend::Cpu,
-                 base::TraceSink* sink = nullptr)
+    explicit SpeculationRig(const std::string& name, kernels::Backend backend = kernels::Backend::Cpu,
+                            base::TraceSink* sink = nullptr)
         : context(test::makeContext(backend, sink)), source(openModel(name)),
           model(std::make_unique<Model>(*context, source, ModelOptions{}, nullptr)) {
         generate.cache.dtype = kernels::DType::F32;
@@ -87,7 +87,7 @@ public:
     SpeculationCounts speculated;
 };
 
-GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t salt) {
+GenerateRequest askFor(std::size_t length, std::int64_t newTokens, std::int32_t salt) {
     GenerateRequest out;
     for (std::size_t i = 0; i < length; ++i) {
         out.prompt.push_back(static_cast<std::int32_t>((31 * i + static_cast<std::size_t>(salt) * 7 + 1) % 200));
@@ -96,9 +96,9 @@ GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t
     return out;
 }
 
-std::vector<GenerateRequest> someRequests() {
-    std::vector<GenerateRequest> out = {request(3, 40, 1), request(40, 17, 5), request(17, 50, 9), request(1, 1, 2),
-                                        request(40, 2, 5)};
+std::vector<GenerateRequest> requestsToDraft() {
+    std::vector<GenerateRequest> out = {askFor(3, 40, 1), askFor(40, 17, 5), askFor(17, 50, 9), askFor(1, 1, 2),
+                                        askFor(40, 2, 5)};
     out[1].sampling.temperature = 0.9F;
     out[1].sampling.topP = 0.95F;
     out[2].sampling.temperature = 1.2F;
@@ -112,8 +112,8 @@ std::vector<GenerateRequest> someRequests() {
 class SpeculationOfFamily : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SpeculationOfFamily, AnswersAreThoseOfPlainDecoding) {
-    Rig rig(std::string("synthetic:tiny-") + GetParam());
-    const std::vector<GenerateRequest> requests = someRequests();
+    SpeculationRig rig(std::string("synthetic:tiny-") + GetParam());
+    const std::vector<GenerateRequest> requests = requestsToDraft();
     const GenerateReport plain = rig.run(requests);
     KnowingDrafter knowing(plain.results);
     NgramDrafter ngram({1, 3});
@@ -142,8 +142,8 @@ TEST_P(SpeculationOfFamily, AnswersAreThoseOfPlainDecoding) {
 }
 
 TEST_P(SpeculationOfFamily, BatchesGiveThoseAnswersToo) {
-    Rig rig(std::string("synthetic:tiny-") + GetParam());
-    std::vector<GenerateRequest> requests = someRequests();
+    SpeculationRig rig(std::string("synthetic:tiny-") + GetParam());
+    std::vector<GenerateRequest> requests = requestsToDraft();
     std::vector<GenerateResult> wanted;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         requests[i].samplingNumber = static_cast<std::uint32_t>(i);
@@ -183,8 +183,8 @@ INSTANTIATE_TEST_SUITE_P(Every, SpeculationOfFamily,
 
 TEST(Speculation, ADraftModelThatIsTheModelItselfIsAlwaysRight) {
     for (const char* const name : {"synthetic:tiny-llama", "synthetic:tiny-gpt-oss"}) {
-        Rig rig(name);
-        const std::vector<GenerateRequest> requests = someRequests();
+        SpeculationRig rig(name);
+        const std::vector<GenerateRequest> requests = requestsToDraft();
         const GenerateReport plain = rig.run(requests);
         Model twin(*rig.context, rig.source, ModelOptions{}, nullptr);
         ModelDrafterOptions options;
@@ -204,8 +204,8 @@ TEST(Speculation, ADraftModelThatIsTheModelItselfIsAlwaysRight) {
 }
 
 TEST(Speculation, ADraftModelOfOtherWeightsChangesNothingButTheSteps) {
-    Rig rig("synthetic:tiny-gpt-oss");
-    const std::vector<GenerateRequest> requests = someRequests();
+    SpeculationRig rig("synthetic:tiny-gpt-oss");
+    const std::vector<GenerateRequest> requests = requestsToDraft();
     const GenerateReport plain = rig.run(requests);
     ModelOptions others;
     others.seed = 3;
@@ -223,8 +223,8 @@ TEST(Speculation, ADraftModelOfOtherWeightsChangesNothingButTheSteps) {
 }
 
 TEST(Speculation, ADraftModelWithoutRoomDraftsNothing) {
-    Rig rig("synthetic:tiny-llama");
-    const std::vector<GenerateRequest> requests = {request(30, 12, 1), request(5, 12, 3)};
+    SpeculationRig rig("synthetic:tiny-llama");
+    const std::vector<GenerateRequest> requests = {askFor(30, 12, 1), askFor(5, 12, 3)};
     const std::vector<GenerateResult> wanted = rig.run(requests).results;
     Model twin(*rig.context, rig.source, ModelOptions{}, nullptr);
     ModelDrafterOptions options;
@@ -243,28 +243,28 @@ TEST(Speculation, ADraftModelWithoutRoomDraftsNothing) {
 }
 
 TEST(Speculation, PlansAcceptWhatTheyAssume) {
-    Rig rig("synthetic:tiny-llama", kernels::Backend::Meta);
+    SpeculationRig rig("synthetic:tiny-llama", kernels::Backend::Meta);
     rig.generate.jumpEqualSteps = true;
     Model twin(*rig.context, rig.source, ModelOptions{}, nullptr);
     ModelDrafterOptions options;
     options.draftTokens = 4;
     ModelDrafter drafter(twin, options);
     rig.generate.speculation = {&drafter, 4, 0.5};
-    const GenerateReport report = rig.run({request(10, 200, 1)});
+    const GenerateReport report = rig.run({askFor(10, 200, 1)});
     EXPECT_EQ(report.results[0].ids.size(), 200U);
     EXPECT_EQ(report.decodedTokens, 199);
     EXPECT_NEAR(report.speculation.tokensPerStep(), 1 + 0.5 + 0.25 + 0.125 + 0.0625, 0.03);
     PlannedDrafter planned;
     rig.generate.speculation.drafter = &planned;
-    EXPECT_EQ(rig.run({request(10, 200, 1)}).decodeSteps, report.decodeSteps);
+    EXPECT_EQ(rig.run({askFor(10, 200, 1)}).decodeSteps, report.decodeSteps);
     rig.generate.speculation.assumedAcceptance = 0;
-    EXPECT_EQ(rig.run({request(10, 50, 1)}).decodeSteps, 49);
+    EXPECT_EQ(rig.run({askFor(10, 50, 1)}).decodeSteps, 49);
 }
 
 TEST(Speculation, StepsReportTheirDraftsToTheTrace) {
     test::RecordingSink sink;
-    Rig rig("synthetic:tiny-llama", kernels::Backend::Cpu, &sink);
-    const std::vector<GenerateRequest> requests = {request(8, 20, 1)};
+    SpeculationRig rig("synthetic:tiny-llama", kernels::Backend::Cpu, &sink);
+    const std::vector<GenerateRequest> requests = {askFor(8, 20, 1)};
     KnowingDrafter drafter(rig.run(requests).results);
     rig.generate.speculation = {&drafter, 4};
     const GenerateReport report = rig.run(requests);
@@ -281,13 +281,13 @@ TEST(Speculation, StepsReportTheirDraftsToTheTrace) {
 }
 
 TEST(Speculation, WhatCannotBeLosslessIsRefused) {
-    Rig rig(test::fixture("llama-dynamic-rope"));
+    SpeculationRig rig(test::fixture("llama-dynamic-rope"));
     NgramDrafter drafter({2, 4});
     rig.generate.speculation = {&drafter, 4};
-    EXPECT_THROW(rig.run({request(4, 4, 1)}), base::Unsupported);
+    EXPECT_THROW(rig.run({askFor(4, 4, 1)}), base::Unsupported);
     rig.batch.speculation = {&drafter, 4};
     EXPECT_THROW(BatchEngine(*rig.model, nullptr, rig.batch), base::Unsupported);
-    Rig plain("synthetic:tiny-llama");
+    SpeculationRig plain("synthetic:tiny-llama");
     plain.batch.speculation = {&drafter, 4};
     plain.batch.scheduler.mode = BatchMode::Static;
     EXPECT_THROW(BatchEngine(*plain.model, nullptr, plain.batch), base::Unsupported);
