@@ -20,7 +20,7 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
         }
         appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
         tokens += appends.back().tokens;
-        rows += item.wantsLogits ? 1 : 0;
+        rows += item.wantsLogits ? item.logitTokens : 0;
     }
     const bool everyRow = batch.logits == StepLogits::All;
     rows = everyRow ? tokens : rows;
