@@ -10,13 +10,31 @@
 #include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
+namespace {
+
+std::uint64_t bytesOf(const PageMove& move, const KvCache& cache) {
+    std::uint64_t bytes = 0;
+    for (std::size_t group = 0; group < move.pages.size(); ++group) {
+        bytes += move.pages[group].size() * cache.groups()[group].pageBytes;
+    }
+    return bytes;
+}
+
+void checkSpeculation(const BatchOptions& options, const ModelConfig& config) {
+    if (options.scheduler.mode == BatchMode::Static) {
+        throw base::Unsupported("speculate: a static batch gives every request one token a step; use mode continuous");
+    }
+    requireSpeculation(config);
+}
+
+} // namespace
 
 BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
     : StepEngine(model, options.speculation), tokenizer_(std::move(tokenizer)), options_(options) {
     kernels::Context& context = model_.context();
     SchedulerOptions& scheduler = options_.scheduler;
     if (speculation_.on()) {
-        checkSpeculation();
+        checkSpeculation(options_, model_.config());
         options_.cache.rollBackTokens = speculation_.draftTokens;
     }
     buckets_ = context.traits().features.fewStepSizes;
@@ -221,7 +239,7 @@ void BatchEngine::makeMoves(StepSchedule& schedule) {
         } else if (move.kind == PageMove::Kind::SwapOut) {
             moveOut(move, schedule);
         } else {
-            counts_.swapBytes += bytesOf(move);
+            counts_.swapBytes += bytesOf(move, *cache_);
             swap_->in(move.request, move.pages);
         }
     }
@@ -232,7 +250,7 @@ void BatchEngine::moveOut(const PageMove& move, StepSchedule& schedule) {
     try {
         swap_->out(move.request, move.pages);
         ++counts_.swaps;
-        counts_.swapBytes += bytesOf(move);
+        counts_.swapBytes += bytesOf(move, *cache_);
     } catch (const base::OutOfMemory& error) {
         lastOutOfMemory_ = error.message();
         ++counts_.lostSwaps;
@@ -243,14 +261,6 @@ void BatchEngine::moveOut(const PageMove& move, StepSchedule& schedule) {
     }
     counts_.mostSwappedPages = swap_->mostPages();
     counts_.swapHostBytes = swap_->hostBytes();
-}
-
-std::uint64_t BatchEngine::bytesOf(const PageMove& move) const {
-    std::uint64_t bytes = 0;
-    for (std::size_t group = 0; group < move.pages.size(); ++group) {
-        bytes += move.pages[group].size() * cache_->groups()[group].pageBytes;
-    }
-    return bytes;
 }
 
 void BatchEngine::reportSchedule(const StepSchedule& schedule) {

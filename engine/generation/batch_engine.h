@@ -173,7 +173,6 @@ public:
 private:
     struct Row;
 
-    void checkSpeculation() const;
     void offerDrafts();
     void dropGraphs();
     void forgetDrafts(std::int32_t request);
@@ -184,7 +183,6 @@ private:
     std::int64_t skipSteps(std::int64_t steps);
     void makeMoves(StepSchedule& schedule);
     void moveOut(const PageMove& move, StepSchedule& schedule);
-    std::uint64_t bytesOf(const PageMove& move) const;
     ActiveRequest* unended(std::int32_t request) const override;
     std::int32_t topLogprobsOf(const ActiveRequest& request) const override { return request.request().topLogprobs; }
     bool lives(const ScheduledRow& scheduled) const override;
@@ -206,7 +204,6 @@ private:
     void liftPoolLimits();
     void reportSchedule(const StepSchedule& schedule);
     std::unique_ptr<PendingStep> preparePendingStep(StepSchedule schedule);
-    std::vector<CarriedIds> carriedBy(const PendingStep& pending) const;
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
     void publish(const PendingStep& pending);
     void noteCache();
@@ -215,7 +212,6 @@ private:
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
     BatchResult& addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival);
     Row* unendedRow(std::int32_t request) const;
-    std::vector<StepBatch> likelySteps(std::vector<std::int32_t>& tokens) const;
 
     std::shared_ptr<const Tokenizer> tokenizer_;
     BatchOptions options_;

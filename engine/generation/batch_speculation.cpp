@@ -8,13 +8,6 @@
 
 namespace vitrine::engine {
 
-void BatchEngine::checkSpeculation() const {
-    if (options_.scheduler.mode == BatchMode::Static) {
-        throw base::Unsupported("speculate: a static batch gives every request one token a step; use mode continuous");
-    }
-    requireSpeculation(model_.config());
-}
-
 /// Before each schedule: what every decoding request may check in its next row.
 void BatchEngine::offerDrafts() {
     if (!speculation_.on()) {
