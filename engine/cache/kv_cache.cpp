@@ -130,8 +130,10 @@ void KvCache::trim(int sequence, std::int64_t length) {
     if (length < 0 || length > before) {
         throw base::Internal("a cache is trimmed to fewer tokens than it has");
     }
+    const std::int64_t longest = book_.longest(sequence);
     for (const KvGroup& group : groups_) {
-        if (group.ring() && length < before && before > group.window - 1) {
+        if (group.ring() && length < before && longest > group.ringTokens &&
+            longest - length > options_.rollBackTokens) {
             throw base::Unsupported(
                 "KV cache: a sliding layer has dropped tokens and cannot be rolled back; generate again");
         }

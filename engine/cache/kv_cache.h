@@ -69,7 +69,10 @@ struct KvCacheOptions {
     kernels::DType dtype = kernels::DType::BF16;
     std::int64_t pageTokens = 0; ///< 0: kPageTokens, and up to 256 for rings of a dynamic cache
     bool slidingSaves = true;    ///< false: sliding layers keep every token, as full layers do
-    std::int64_t maxTokens = 0;  ///< the most tokens of one sequence; needed by Static; 0: unlimited
+    /// Tokens that a ring keeps beyond its window, so that trim() can drop the newest ones. 0: nothing that a full ring
+    /// has taken can be dropped.
+    std::int64_t rollBackTokens = 0;
+    std::int64_t maxTokens = 0; ///< the most tokens of one sequence; needed by Static; 0: unlimited
     // Paged:
     std::int64_t poolPages = 0;     ///< the most pages of each group that grows
     std::int64_t poolSequences = 0; ///< the number of sequences whose rings fit into the pool at the same time
@@ -93,9 +96,10 @@ struct KvAppend {
 
 /// Layers that share pages.
 struct KvGroup {
-    std::string name;        ///< "full" or "sliding"
-    std::vector<int> layers; ///< layer numbers, ascending
-    std::int64_t window = 0; ///< tokens of a sliding window; 0: the layers keep all tokens
+    std::string name;            ///< "full" or "sliding"
+    std::vector<int> layers;     ///< layer numbers, ascending
+    std::int64_t window = 0;     ///< tokens of a sliding window; 0: the layers keep all tokens
+    std::int64_t ringTokens = 0; ///< tokens that a full ring keeps: window - 1, and those that can be rolled back
     std::int64_t pageTokens = 0;
     std::int64_t ringPages = 0;   ///< pages of a ring that is full; 0: the group grows without end
     std::uint64_t tokenBytes = 0; ///< of one token, all layers of the group
@@ -165,7 +169,8 @@ public:
     /// Tokens that each of `sequences` can take before a page is added; the largest number when none ever is.
     std::int64_t roomBeforeGrowth(std::span<const int> sequences) const;
 
-    /// Drops the tokens from `length` on. Throws Unsupported when a ring has already lost older tokens.
+    /// Drops the tokens from `length` on. A full ring can go back by `rollBackTokens` from the longest length that the
+    /// sequence ever had. Throws Unsupported when a ring has lost tokens that are needed from then on.
     void trim(int sequence, std::int64_t length);
 
     /// The page book of a paged cache; null for others. A scheduler that plans ahead takes pages in it and calls

@@ -39,7 +39,8 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
         }
         if (group.ring()) {
             // Pages of equal size that hold the ring with the least waste.
-            const std::int64_t kept = std::max<std::int64_t>(group.window - 1, 1);
+            const std::int64_t kept = std::max<std::int64_t>(group.window - 1 + options.rollBackTokens, 1);
+            group.ringTokens = group.window - 1 + options.rollBackTokens;
             group.ringPages = isStatic ? 1 : base::ceilDivide(kept, pageTokens);
             pageTokens = isStatic ? std::min(kept, pageTokens) : base::ceilDivide(kept, group.ringPages);
         }

@@ -61,7 +61,7 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
         out.first.push_back(kind.ring() ? static_cast<std::int32_t>(before - length) : 0);
         out.lengths.push_back(static_cast<std::int32_t>(length));
         if (kind.ring()) {
-            const std::int64_t kept = std::min(after, kind.window - 1);
+            const std::int64_t kept = std::min(after, kind.ringTokens);
             out.firstAfter.push_back(static_cast<std::int32_t>(after - kept));
             out.lengthsAfter.push_back(static_cast<std::int32_t>(kept));
         }

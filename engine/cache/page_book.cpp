@@ -43,6 +43,10 @@ std::int64_t PageBook::length(int sequence) const {
     return at(sequence).length;
 }
 
+std::int64_t PageBook::longest(int sequence) const {
+    return at(sequence).longest;
+}
+
 std::span<const std::int32_t> PageBook::pages(int sequence, int group) const {
     return at(sequence).pages[static_cast<std::size_t>(group)];
 }
@@ -225,6 +229,7 @@ void PageBook::commit(int sequence, std::int64_t tokens) {
         }
     }
     kept.length += tokens;
+    kept.longest = std::max(kept.longest, kept.length);
 }
 
 void PageBook::trim(int sequence, std::int64_t length) {

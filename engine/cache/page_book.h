@@ -83,6 +83,7 @@ public:
     bool live(int sequence) const;
     int sequences() const { return static_cast<int>(sequences_.size()); } ///< numbers are below it
     std::int64_t length(int sequence) const;
+    std::int64_t longest(int sequence) const; ///< the largest length that it ever had
     std::span<const std::int32_t> pages(int sequence, int group) const;
 
     /// Pages that could be taken now: free and cached ones, and those that were never opened.
@@ -103,7 +104,7 @@ public:
     bool grow(int sequence, std::int64_t tokens);
     /// `tokens` more tokens are in. REQUIRES room.
     void commit(int sequence, std::int64_t tokens);
-    /// Drops the tokens from `length` on. REQUIRES that no ring has lost older ones.
+    /// Drops the tokens from `length` on. REQUIRES that no ring has lost a token that is needed from then on.
     void trim(int sequence, std::int64_t length);
     /// Copies that `grow` found necessary since the last call, in order.
     std::vector<PageCopy> takeCopies();
@@ -156,6 +157,7 @@ private:
         bool live = false;
         bool outdated = false; ///< some of its tokens are from before forgetPrefixes
         std::int64_t length = 0;
+        std::int64_t longest = 0;          ///< that length ever was
         std::vector<std::uint64_t> chains; ///< of its first pages: those that are known
         std::vector<std::vector<std::int32_t>> pages;
     };

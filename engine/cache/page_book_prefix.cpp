@@ -102,6 +102,7 @@ std::int64_t PageBook::adoptPrefix(int sequence, std::span<const std::int32_t> p
     // The last token is computed again, for its logits.
     fresh.length = std::min(static_cast<std::int64_t>(known.size()) * groups_[group].pageTokens,
                             static_cast<std::int64_t>(prompt.size()) - 1);
+    fresh.longest = fresh.length;
     sharedTokens_ += static_cast<std::uint64_t>(fresh.length);
     return fresh.length;
 }

@@ -63,7 +63,17 @@ ActiveRequest::ActiveRequest(GenerateRequest request, std::int32_t number, Gener
     }
 }
 
-kernels::SampleParameters ActiveRequest::sampling(std::int64_t pending) const {
+void ActiveRequest::addToDraft(std::int32_t id) {
+    history_.push_back(id);
+    ++drafted_;
+}
+
+void ActiveRequest::dropDraft() {
+    history_.resize(history_.size() - drafted_);
+    drafted_ = 0;
+}
+
+kernels::SampleParameters ActiveRequest::sampling(std::int64_t ahead) const {
     const Sampling& sampling = request_.sampling;
     kernels::SampleParameters p;
     p.temperature = sampling.temperature;
@@ -77,9 +87,10 @@ kernels::SampleParameters ActiveRequest::sampling(std::int64_t pending) const {
     p.promptTokens = result_->promptTokens;
     p.seed = sampling.seed;
     p.request = request_.samplingNumber.value_or(static_cast<std::uint32_t>(number_));
-    p.position = static_cast<std::int64_t>(history_.size()) + pending;
+    const auto known = static_cast<std::int64_t>(history().size());
+    p.position = known + ahead;
     p.history = history_.data();
-    p.historyLength = static_cast<std::int64_t>(history_.size());
+    p.historyLength = known + std::min(ahead, static_cast<std::int64_t>(drafted_));
     p.forbidden = request_.forbidden.data();
     p.forbiddenCount = static_cast<std::int64_t>(request_.forbidden.size());
     return p;
@@ -87,6 +98,7 @@ kernels::SampleParameters ActiveRequest::sampling(std::int64_t pending) const {
 
 TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float logprob,
                                std::vector<std::pair<std::int32_t, float>> top) {
+    dropDraft();
     TakenToken taken;
     GeneratedToken& token = taken.token;
     token.request = number_;
@@ -133,6 +145,7 @@ void ActiveRequest::skip(std::int64_t tokens) {
 void ActiveRequest::end(FinishReason finish) {
     abandon(finish);
     history_ = {};
+    drafted_ = 0;
 }
 
 void ActiveRequest::abandon(FinishReason reason) {

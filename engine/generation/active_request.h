@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,15 +39,22 @@ public:
     std::int32_t number() const { return number_; }
     const GenerateResult& result() const { return *result_; }
     /// The prompt and the new tokens; empty once the request has ended.
-    const std::vector<std::int32_t>& history() const { return history_; }
+    std::span<const std::int32_t> history() const { return std::span(history_).first(history_.size() - drafted_); }
+    /// Tokens that are guessed to follow the history. The next step checks them.
+    std::span<const std::int32_t> draft() const { return std::span(history_).last(drafted_); }
+    /// The history and the draft after it.
+    std::span<const std::int32_t> historyAndDraft() const { return history_; }
+    void addToDraft(std::int32_t id);
+    void dropDraft();
     bool done() const { return result_->finish != FinishReason::None; }
     /// New tokens that may still come.
     std::int64_t remaining() const { return request_.maxNewTokens - static_cast<std::int64_t>(result_->ids.size()); }
 
-    /// How the next token is chosen. `pending` is the number of tokens of the request that a pending step samples. The
-    /// result views the request and its history.
-    kernels::SampleParameters sampling(std::int64_t pending = 0) const;
-    /// Adds a sampled token to the result and the history and reports it to the trace. Does not end the request.
+    /// How the token after `ahead` more tokens is chosen. These are the first tokens of the draft, or tokens that a
+    /// pending step samples. The result views the request, its history and its draft.
+    kernels::SampleParameters sampling(std::int64_t ahead = 0) const;
+    /// Adds a sampled token to the result and the history and reports it to the trace. Drops the draft. Does not end
+    /// the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,
                     std::vector<std::pair<std::int32_t, float>> top = {});
     /// Adds `tokens` tokens that are not computed (on Meta). Their ids and logprobs are 0.
@@ -61,7 +69,8 @@ private:
     GenerateRequest request_;
     std::int32_t number_;
     GenerateResult* result_;
-    std::vector<std::int32_t> history_;
+    std::vector<std::int32_t> history_; ///< and the draft
+    std::size_t drafted_ = 0;           ///< tokens at the end of it that are the draft
     std::optional<AnswerText> answer_;
 };
 

@@ -10,11 +10,33 @@
 #include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
+namespace {
+
+std::uint64_t bytesOf(const PageMove& move, const KvCache& cache) {
+    std::uint64_t bytes = 0;
+    for (std::size_t group = 0; group < move.pages.size(); ++group) {
+        bytes += move.pages[group].size() * cache.groups()[group].pageBytes;
+    }
+    return bytes;
+}
+
+void checkSpeculation(const BatchOptions& options, const ModelConfig& config) {
+    if (options.scheduler.mode == BatchMode::Static) {
+        throw base::Unsupported("speculate: a static batch gives every request one token a step; use mode continuous");
+    }
+    requireSpeculation(config);
+}
+
+} // namespace
 
 BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
-    : StepEngine(model), tokenizer_(std::move(tokenizer)), options_(options) {
+    : StepEngine(model, options.speculation), tokenizer_(std::move(tokenizer)), options_(options) {
     kernels::Context& context = model_.context();
     SchedulerOptions& scheduler = options_.scheduler;
+    if (speculation_.on()) {
+        checkSpeculation(options_, model_.config());
+        options_.cache.rollBackTokens = speculation_.draftTokens;
+    }
     buckets_ = context.traits().features.fewStepSizes;
     scheduler.otherPages = buckets_ ? 1 : 0;
     if (model_.config().rope.type == RopeType::Dynamic) {
@@ -61,6 +83,9 @@ void BatchEngine::finish() noexcept {
     finished_ = true;
     drop();
     try {
+        if (speculation_.on()) {
+            speculation_.drafter->forgetAll();
+        }
         trace_->finish();
     } catch (const std::bad_alloc&) {
         // The trace lacks what its slots did last.
@@ -148,6 +173,9 @@ void BatchEngine::abandon(FinishReason reason) {
 // --- steps
 
 bool BatchEngine::launch(const PendingStep& pending) {
+    if (speculation_.on()) {
+        return false;
+    }
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.
     const bool graph = pending.decodes && !options_.scheduler.oneByOne;
     const bool launched = model_.launch(pending.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
@@ -168,6 +196,7 @@ void BatchEngine::entered(const PendingStep& pending) {
 }
 
 bool BatchEngine::runStep() {
+    offerDrafts();
     mapPagesOfNextStep();
     StepSchedule schedule = scheduler_->next();
     if (schedule.empty() && underWay() == nullptr) {
@@ -210,7 +239,7 @@ void BatchEngine::makeMoves(StepSchedule& schedule) {
         } else if (move.kind == PageMove::Kind::SwapOut) {
             moveOut(move, schedule);
         } else {
-            counts_.swapBytes += bytesOf(move);
+            counts_.swapBytes += bytesOf(move, *cache_);
             swap_->in(move.request, move.pages);
         }
     }
@@ -221,7 +250,7 @@ void BatchEngine::moveOut(const PageMove& move, StepSchedule& schedule) {
     try {
         swap_->out(move.request, move.pages);
         ++counts_.swaps;
-        counts_.swapBytes += bytesOf(move);
+        counts_.swapBytes += bytesOf(move, *cache_);
     } catch (const base::OutOfMemory& error) {
         lastOutOfMemory_ = error.message();
         ++counts_.lostSwaps;
@@ -234,19 +263,12 @@ void BatchEngine::moveOut(const PageMove& move, StepSchedule& schedule) {
     counts_.swapHostBytes = swap_->hostBytes();
 }
 
-std::uint64_t BatchEngine::bytesOf(const PageMove& move) const {
-    std::uint64_t bytes = 0;
-    for (std::size_t group = 0; group < move.pages.size(); ++group) {
-        bytes += move.pages[group].size() * cache_->groups()[group].pageBytes;
-    }
-    return bytes;
-}
-
 void BatchEngine::reportSchedule(const StepSchedule& schedule) {
     const base::TimeNs time = now();
     for (const SlotChange& change : schedule.preempted) {
         Row& row = rowOf(change.request);
         ++row.out.preemptions;
+        forgetDrafts(change.request);
         ++counts_.preemptions;
         trace_->preempted(change.slot, change.request);
         trace_->request(change.request, base::RequestChange::Preempted, time, change.slot, schedule.index,

@@ -54,6 +54,7 @@ namespace vitrine::engine {
 
 struct BatchOptions {
     SchedulerOptions scheduler;
+    Speculation speculation; ///< only in mode Continuous; not for models with dynamic rotary frequencies
     /// The engine sets the kind to Paged. Where poolPages or poolSequences is 0, fitBatch() chooses it.
     KvCacheOptions cache;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
@@ -116,7 +117,7 @@ struct BatchCounts {
 class BatchEngine final : private StepEngine {
 public:
     /// Makes the KV cache. The model must outlive the engine. `tokenizer` may be null: texts are then empty. Throws
-    /// OutOfMemory.
+    /// OutOfMemory, and Unsupported when the options speculate where that is not possible.
     BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options);
     ~BatchEngine() override;
     BatchEngine(const BatchEngine&) = delete; // owns a cache on the model's context
@@ -156,6 +157,7 @@ public:
     /// so that memory does not grow.
     BatchResult takeResult(std::int32_t request);
     const BatchCounts& counts() const { return counts_; }
+    const SpeculationCounts& speculation() const { return speculated_; }
     /// The message of the last OutOfMemory that the engine survived; empty: there was none.
     const std::string& lastOutOfMemory() const { return lastOutOfMemory_; }
     const Scheduler& scheduler() const { return *scheduler_; }
@@ -171,6 +173,9 @@ public:
 private:
     struct Row;
 
+    void offerDrafts();
+    void dropGraphs();
+    void forgetDrafts(std::int32_t request);
     bool runStep();
     std::int64_t stepsToJump() const;
     bool staysAlike(std::int64_t steps) const;
@@ -178,7 +183,6 @@ private:
     std::int64_t skipSteps(std::int64_t steps);
     void makeMoves(StepSchedule& schedule);
     void moveOut(const PageMove& move, StepSchedule& schedule);
-    std::uint64_t bytesOf(const PageMove& move) const;
     ActiveRequest* unended(std::int32_t request) const override;
     std::int32_t topLogprobsOf(const ActiveRequest& request) const override { return request.request().topLogprobs; }
     bool lives(const ScheduledRow& scheduled) const override;
@@ -186,9 +190,10 @@ private:
     bool launch(const PendingStep& pending) override;
     void ran(const PendingStep& pending) override;
     void entered(const PendingStep& pending) override;
-    void landed(const PendingStep& pending, base::TimeNs begin) override;
+    void landed(const PendingStep& pending, base::TimeNs begin, std::int64_t tokens) override;
     void accept(ActiveRequest& request, std::int32_t id, float logprob,
                 std::vector<std::pair<std::int32_t, float>> top) override;
+    void rollBack(ActiveRequest& request, std::int64_t rejected) override;
     void broken(ActiveRequest& request, const PendingStep& pending) override;
     void endBroken();
     void retrySmaller(const PendingStep& pending, const base::OutOfMemory& error);
@@ -199,7 +204,6 @@ private:
     void liftPoolLimits();
     void reportSchedule(const StepSchedule& schedule);
     std::unique_ptr<PendingStep> preparePendingStep(StepSchedule schedule);
-    std::vector<CarriedIds> carriedBy(const PendingStep& pending) const;
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
     void publish(const PendingStep& pending);
     void noteCache();
@@ -208,7 +212,6 @@ private:
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
     BatchResult& addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival);
     Row* unendedRow(std::int32_t request) const;
-    std::vector<StepBatch> likelySteps(std::vector<std::int32_t>& tokens) const;
 
     std::shared_ptr<const Tokenizer> tokenizer_;
     BatchOptions options_;

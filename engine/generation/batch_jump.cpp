@@ -47,7 +47,7 @@ std::int64_t BatchEngine::stepsToJump() const {
     kernels::Context& context = model_.context();
     const bool calm = swap_ == nullptr && refusedAt_ < 0 && underWay() == nullptr &&
                       scheduler_->options().tokenBudget == options_.scheduler.tokenBudget;
-    if (!options_.jumpEqualSteps || lastDecodes_ == 0 || lastDecodes_ != scheduler_->running() ||
+    if (!options_.jumpEqualSteps || speculation_.on() || lastDecodes_ == 0 || lastDecodes_ != scheduler_->running() ||
         !kernels::jumpsEqualWork(context) || !calm || cache_->book()->sharesPrefixes()) {
         return 0;
     }

@@ -35,11 +35,7 @@ void BatchEngine::noteCache() {
     counts_.worstFragmentation = std::max(counts_.worstFragmentation, book.fragmentation());
 }
 
-void BatchEngine::landed(const PendingStep& pending, base::TimeNs begin) {
-    std::int32_t sampled = 0;
-    for (const std::int32_t request : pending.sampled) {
-        sampled += unended(request) != nullptr ? 1 : 0;
-    }
+void BatchEngine::landed(const PendingStep& pending, base::TimeNs begin, std::int64_t tokens) {
     bool samples = false;
     for (const ScheduledRow& scheduled : pending.schedule.rows) {
         samples = samples || scheduled.samples;
@@ -50,7 +46,7 @@ void BatchEngine::landed(const PendingStep& pending, base::TimeNs begin) {
         counts_.prefillTokens += scheduled.kind == RowKind::Prefill ? scheduled.tokens : 0;
         if (Row* const row = unendedRow(scheduled.request); row != nullptr) {
             counts_.recomputedTokens += std::clamp<std::int64_t>(row->computed - scheduled.begin, 0, scheduled.tokens);
-            row->computed = std::max(row->computed, scheduled.begin + scheduled.tokens);
+            row->computed = std::max(row->computed, scheduled.begin + scheduled.tokens - scheduled.drafts);
         }
     }
     lastDecodes_ = pending.decodes ? static_cast<std::int32_t>(pending.schedule.rows.size()) : 0;
@@ -58,7 +54,7 @@ void BatchEngine::landed(const PendingStep& pending, base::TimeNs begin) {
     ++counts_.steps;
     counts_.samplingSteps += samples ? 1 : 0;
     (pending.decodes ? counts_.decodeSeconds : counts_.prefillSeconds) += static_cast<double>(landedAt_ - begin) * 1e-9;
-    trace_->step(pending.schedule, pending.moment, begin, landedAt_, sampled, pending.fill);
+    trace_->step(pending.schedule, pending.moment, begin, landedAt_, static_cast<std::int32_t>(tokens), pending.fill);
 }
 
 void BatchEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
@@ -117,6 +113,7 @@ void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::
     const std::int32_t number = row.request.number();
     row.request.end(finish);
     row.out.end = time;
+    forgetDrafts(number);
     if (swap_ != nullptr) {
         swap_->drop(number);
     }

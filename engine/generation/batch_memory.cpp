@@ -97,6 +97,7 @@ void BatchEngine::liftPoolLimits() {
 /// A step did not fit memory. The next one is smaller; a request that was alone in it with one token ends.
 void BatchEngine::retrySmaller(const PendingStep& pending, const base::OutOfMemory& error) {
     scheduler_->undo(pending.schedule);
+    dropGraphs();
     ++counts_.outOfMemorySteps;
     lastOutOfMemory_ = error.message();
     fitting_ = 0;

@@ -96,7 +96,9 @@ public:
         kernels::SampleParameters drawn;
         drawn.temperature = 1;
         const std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens), 0);
-        const std::vector<kernels::SampleParameters> sampling(static_cast<std::size_t>(many), drawn);
+        // A row may check drafts, as many as can be rolled back.
+        const std::int64_t checked = 1 + cache_.rollBackTokens;
+        const std::vector<kernels::SampleParameters> sampling(static_cast<std::size_t>(many * checked), drawn);
         std::uint64_t most = 0;
         for (const auto& [sequences, even] :
              {std::pair{std::int64_t{1}, true}, std::pair{many, true}, std::pair{many, false}}) {
@@ -109,11 +111,17 @@ public:
                     {static_cast<int>(batch.sequences.size()), std::span(ids).first(static_cast<std::size_t>(piece))});
                 left -= piece;
             }
-            batch.sampling = std::span(sampling).first(static_cast<std::size_t>(sequences));
+            std::int64_t rows = 0;
+            for (StepSequence& sequence : batch.sequences) {
+                const auto piece = static_cast<std::int64_t>(sequence.tokens.size());
+                sequence.logitTokens = piece <= checked ? piece : 1;
+                rows += sequence.logitTokens;
+            }
+            batch.sampling = std::span(sampling).first(static_cast<std::size_t>(rows));
             const auto piece = static_cast<std::int64_t>(batch.sequences.front().tokens.size());
             most = std::max(most, model_.stepBytes(batch, std::max<std::int64_t>(longest_ - piece, 0), cache));
         }
-        return kernels::alignedBytes(most + listBytes(many));
+        return kernels::alignedBytes(most + listBytes(std::min(many * checked, tokens)));
     }
 
 private:

@@ -9,13 +9,15 @@
 #include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
+namespace {
 
 /// Steps that are likely to come: single tokens in every bucket, and prompts of several lengths beside a full batch.
-std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& tokens) const {
-    const std::int32_t slots = options_.scheduler.slots;
-    const std::int64_t budget = options_.scheduler.tokenBudget;
-    const std::int64_t prompts = options_.longestPrompt > 0 ? std::min(budget, options_.longestPrompt * slots)
-                                                            : std::min<std::int64_t>(budget, 8192);
+std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mostDecodes,
+                                   std::vector<std::int32_t>& tokens) {
+    const std::int32_t slots = options.scheduler.slots;
+    const std::int64_t budget = options.scheduler.tokenBudget;
+    const std::int64_t prompts = options.longestPrompt > 0 ? std::min(budget, options.longestPrompt * slots)
+                                                           : std::min<std::int64_t>(budget, 8192);
     tokens.assign(static_cast<std::size_t>(std::max(prompts, std::int64_t{1})), kNoToken);
     std::vector<StepBatch> steps;
     const auto add = [&](std::int32_t singles, std::int64_t prompt) {
@@ -28,8 +30,8 @@ std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& token
             step.sequences.push_back({slots, {tokens.data(), static_cast<std::size_t>(prompt)}});
         }
     };
-    for (std::int32_t rows = 1; rows <= mostDecodes(); ++rows) {
-        if (bucketRows(rows, mostDecodes()) == rows) {
+    for (std::int32_t rows = 1; rows <= mostDecodes; ++rows) {
+        if (bucketRows(rows, mostDecodes) == rows) {
             add(rows, 0);
         }
     }
@@ -40,12 +42,37 @@ std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& token
     return steps;
 }
 
+/// Where the device keeps the ids that the step under way samples for rows of this one.
+std::vector<CarriedIds> carriedBy(const PendingStep& pending, const PendingStep* last) {
+    std::vector<CarriedIds> out;
+    if (last == nullptr) {
+        return out;
+    }
+    for (std::size_t i = 0; i < pending.schedule.rows.size(); ++i) {
+        const ScheduledRow& scheduled = pending.schedule.rows[i];
+        const auto from = std::find(last->sampled.begin(), last->sampled.end(), scheduled.request);
+        if (scheduled.request < 0 || scheduled.kind != RowKind::Decode || from == last->sampled.end()) {
+            continue;
+        }
+        const std::int32_t* const ids = last->ids + (from - last->sampled.begin());
+        const auto token = static_cast<std::int64_t>(i);
+        if (!out.empty() && out.back().token + out.back().count == token && out.back().ids + out.back().count == ids) {
+            ++out.back().count;
+        } else {
+            out.push_back({token, 1, ids});
+        }
+    }
+    return out;
+}
+
+} // namespace
+
 void BatchEngine::prepare() {
     if (!model_.context().can().compilesKernels) {
         return;
     }
     std::vector<std::int32_t> tokens;
-    std::vector<StepBatch> steps = likelySteps(tokens);
+    std::vector<StepBatch> steps = likelySteps(options_, mostDecodes(), tokens);
     const std::vector<kernels::SampleParameters> greedy(static_cast<std::size_t>(options_.scheduler.slots) + 1);
     for (StepBatch& step : steps) {
         step.sampling = std::span(greedy).first(step.sequences.size());
@@ -84,7 +111,8 @@ std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
 void BatchEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
     const auto count = static_cast<std::int32_t>(pending.schedule.rows.size());
-    pending.fill = buckets_ && pending.decodes ? bucketRows(count, mostDecodes()) - count : 0;
+    const bool single = pending.schedule.tokens() == count; // others are no graphs
+    pending.fill = buckets_ && pending.decodes && single ? bucketRows(count, mostDecodes()) - count : 0;
     for (std::int32_t i = 0; i < pending.fill; ++i) {
         StepSequence fill{fillSequence_, {pending.padding.data(), 1}, true};
         fill.keep = false;
@@ -93,35 +121,11 @@ void BatchEngine::complete(PendingStep& pending) {
         pending.sampling.emplace_back();
     }
     batch.topLogprobs = mostTopLogprobs(pending);
-    pending.carried = carriedBy(pending);
-    if (model_.context().can().runsAhead) {
+    pending.carried = carriedBy(pending, underWay());
+    if (model_.context().can().runsAhead && !speculation_.on()) { // else the next step waits for the ids
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         pending.ids = batch.idsOut;
     }
-}
-
-/// Where the device keeps the ids that the step under way samples for rows of this one.
-std::vector<CarriedIds> BatchEngine::carriedBy(const PendingStep& pending) const {
-    std::vector<CarriedIds> out;
-    const PendingStep* const last = underWay();
-    if (last == nullptr) {
-        return out;
-    }
-    for (std::size_t i = 0; i < pending.schedule.rows.size(); ++i) {
-        const ScheduledRow& scheduled = pending.schedule.rows[i];
-        const auto from = std::find(last->sampled.begin(), last->sampled.end(), scheduled.request);
-        if (scheduled.request < 0 || scheduled.kind != RowKind::Decode || from == last->sampled.end()) {
-            continue;
-        }
-        const std::int32_t* const ids = last->ids + (from - last->sampled.begin());
-        const auto token = static_cast<std::int64_t>(i);
-        if (!out.empty() && out.back().token + out.back().count == token && out.back().ids + out.back().count == ids) {
-            ++out.back().count;
-        } else {
-            out.push_back({token, 1, ids});
-        }
-    }
-    return out;
 }
 
 } // namespace vitrine::engine

@@ -20,8 +20,11 @@ constexpr std::int64_t kLongestJump = 1024;
 GenerateEngine::GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer,
                                const GenerateOptions& options, std::vector<GenerateRequest> requests,
                                GenerateReport& report, const TokenCallback& onToken)
-    : StepEngine(model), options_(options), report_(report), onToken_(onToken),
+    : StepEngine(model, options.speculation), options_(options), report_(report), onToken_(onToken),
       chunk_(prefillChunk(model.context().traits(), options.prefillChunk)) {
+    if (speculation_.on()) {
+        requireSpeculation(model.config());
+    }
     report_ = GenerateReport{};
     report_.results.resize(requests.size());
     for (GenerateRequest& request : requests) {
@@ -38,6 +41,7 @@ GenerateEngine::GenerateEngine(Model& model, const std::shared_ptr<const Tokeniz
 /// it needs no place.
 KvCacheOptions GenerateEngine::cacheOptions() const {
     KvCacheOptions cache = options_.cache;
+    cache.rollBackTokens = speculation_.on() ? speculation_.draftTokens : 0;
     const auto tokensOf = [this](const Row& row) {
         return options_.priorTokens + row.result().promptTokens + row.request().maxNewTokens - 1;
     };
@@ -86,6 +90,9 @@ void GenerateEngine::run() {
 
 void GenerateEngine::abandon(FinishReason reason) {
     drop();
+    if (speculation_.on()) {
+        speculation_.drafter->forgetAll();
+    }
     for (const auto& row : rows_) {
         row->abandon(reason);
     }
@@ -143,8 +150,9 @@ StepSchedule GenerateEngine::nextDecode() const {
     }
     for (const Row* row : liveRows()) {
         const auto known = static_cast<std::int64_t>(row->history().size());
-        schedule.rows.push_back(
-            {row->number(), 0, row->sequence, RowKind::Decode, last == nullptr ? known - 1 : known, 1, true});
+        const auto drafts = static_cast<std::int64_t>(row->draft().size());
+        schedule.rows.push_back({row->number(), 0, row->sequence, RowKind::Decode, last == nullptr ? known - 1 : known,
+                                 1 + drafts, true, drafts});
     }
     return schedule;
 }
@@ -191,6 +199,7 @@ void GenerateEngine::decode() {
         model_.context().passFirstUse(kernels::LaunchKind::Replayed);
     }
     for (;;) {
+        draftAll();
         StepSchedule schedule = nextDecode();
         if (!schedule.empty()) {
             ++decodeIndex_;
@@ -200,11 +209,23 @@ void GenerateEngine::decode() {
         } else {
             break;
         }
-        if (options_.jumpEqualSteps && underWay() == nullptr) {
+        report_.speculation = speculated_;
+        if (options_.jumpEqualSteps && underWay() == nullptr && !speculation_.on()) {
             jump(report_.stepSeconds);
         }
         report_.decodeSeconds = seconds() - decodeBegin_;
     }
+}
+
+void GenerateEngine::draftAll() {
+    if (!speculation_.on()) {
+        return;
+    }
+    std::vector<ActiveRequest*> requests;
+    for (Row* const row : liveRows()) {
+        requests.push_back(row);
+    }
+    draft(requests);
 }
 
 void GenerateEngine::complete(PendingStep& pending) {
@@ -218,7 +239,7 @@ void GenerateEngine::complete(PendingStep& pending) {
 /// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if
 /// this one fails.
 bool GenerateEngine::launch(const PendingStep& pending) {
-    if (!pending.decodes || pending.batch.expertUse != nullptr) {
+    if (!pending.decodes || pending.batch.expertUse != nullptr || speculation_.on()) {
         return false;
     }
     try {
@@ -244,7 +265,7 @@ void GenerateEngine::entered(const PendingStep&) {
     }
 }
 
-void GenerateEngine::landed(const PendingStep& pending, base::TimeNs begin) {
+void GenerateEngine::landed(const PendingStep& pending, base::TimeNs begin, std::int64_t) {
     const double stepSeconds = static_cast<double>(landedAt_) * 1e-9 - static_cast<double>(begin) * 1e-9;
     if (!pending.decodes) {
         report_.stepSeconds = std::max(report_.stepSeconds, stepSeconds);
@@ -252,14 +273,13 @@ void GenerateEngine::landed(const PendingStep& pending, base::TimeNs begin) {
     }
     report_.stepSeconds = stepSeconds;
     ++report_.decodeSteps;
-    report_.decodedTokens += std::count_if(pending.sampled.begin(), pending.sampled.end(),
-                                           [this](std::int32_t request) { return unended(request) != nullptr; });
 }
 
 void GenerateEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
                             std::vector<std::pair<std::int32_t, float>> top) {
     TakenToken taken = request.take(model_.context().tracer(), id, logprob, std::move(top));
     taken.token.time = now();
+    report_.decodedTokens += taken.token.index > 0 ? 1 : 0;
     if (onToken_) {
         onToken_(taken.token);
     }
@@ -268,7 +288,15 @@ void GenerateEngine::accept(ActiveRequest& request, std::int32_t id, float logpr
         Row& row = *rows_[static_cast<std::size_t>(request.number())];
         cache_->removeSequence(row.sequence);
         row.sequence = -1;
+        if (speculation_.on()) {
+            speculation_.drafter->forget(row.number());
+        }
     }
+}
+
+void GenerateEngine::rollBack(ActiveRequest& request, std::int64_t rejected) {
+    const int sequence = rows_[static_cast<std::size_t>(request.number())]->sequence;
+    cache_->trim(sequence, cache_->length(sequence) - rejected);
 }
 
 /// All requests have the same weights: the run ends.

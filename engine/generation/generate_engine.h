@@ -41,14 +41,16 @@ private:
     bool launch(const PendingStep& pending) override;
     void ran(const PendingStep&) override {}
     void entered(const PendingStep& pending) override;
-    void landed(const PendingStep& pending, base::TimeNs begin) override;
+    void landed(const PendingStep& pending, base::TimeNs begin, std::int64_t tokens) override;
     void accept(ActiveRequest& request, std::int32_t id, float logprob,
                 std::vector<std::pair<std::int32_t, float>> top) override;
+    void rollBack(ActiveRequest& request, std::int64_t rejected) override;
 
     KvCacheOptions cacheOptions() const;
     void abandon(FinishReason reason);
     void prefill();
     void decode();
+    void draftAll();
     void advanceTo(StepSchedule schedule);
     StepSchedule nextPrefill();
     StepSchedule nextDecode() const;

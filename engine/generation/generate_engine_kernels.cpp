@@ -83,14 +83,21 @@ void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
         }
         add("prefill", std::move(sequences), std::move(sampling));
     }
+    const std::vector<std::int32_t> checked(static_cast<std::size_t>(1 + speculation_.draftTokens), kNoToken);
     for (const std::vector<Row*>& batch : decodeBatches()) {
-        std::vector<StepSequence> sequences;
-        std::vector<kernels::SampleParameters> sampling;
-        for (const Row* row : batch) {
-            sequences.push_back({row->number(), {row->request().prompt.data(), 1}, true});
-            sampling.push_back(row->sampling());
+        // Single tokens, and where drafts are checked all of a whole one.
+        for (const std::size_t tokens : {std::size_t{1}, speculation_.on() ? checked.size() : 1}) {
+            std::vector<StepSequence> sequences;
+            std::vector<kernels::SampleParameters> sampling;
+            for (const Row* row : batch) {
+                StepSequence& sequence = sequences.emplace_back();
+                sequence.sequence = row->number();
+                sequence.tokens = std::span(checked).first(tokens);
+                sequence.logitTokens = static_cast<std::int64_t>(tokens);
+                sampling.insert(sampling.end(), tokens, row->sampling());
+            }
+            add("decode", std::move(sequences), std::move(sampling));
         }
-        add("decode", std::move(sequences), std::move(sampling));
     }
     for (const auto& row : rows_) {
         row->prefilled = 0;

@@ -46,6 +46,38 @@ struct Sampling {
 /// The sampling that a model's generation_config.json asks for, at its temperature.
 Sampling fromGenerationConfig(const GenerationConfig& config);
 
+class Drafter;
+
+/// How an engine speculates (engine/generation/speculation.h). By default it does not.
+struct Speculation {
+    static constexpr std::int64_t kMostDraftTokens = 64;
+
+    Drafter* drafter = nullptr;   ///< must outlive the engine; null: no speculation
+    std::int64_t draftTokens = 4; ///< of one draft at most; from 1 to kMostDraftTokens
+    /// On Meta, where no token is computed: the probability that a drafted token is right, given that those before it
+    /// are.
+    double assumedAcceptance = 0.6;
+
+    bool on() const { return drafter != nullptr; }
+};
+
+/// What came of the drafts.
+struct SpeculationCounts {
+    std::int64_t rows = 0;    ///< tokens that plain decoding would have given in the same steps: one for each request
+    std::int64_t drafted = 0; ///< tokens that were checked
+    std::int64_t accepted = 0;
+    double draftSeconds = 0; ///< time of the drafter
+
+    /// The share of drafted tokens that were right; 0 without drafts.
+    double acceptanceRate() const {
+        return drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
+    }
+    /// Tokens that one request gets in one decode step; 1 without speculation.
+    double tokensPerStep() const {
+        return rows > 0 ? static_cast<double>(rows + accepted) / static_cast<double>(rows) : 1;
+    }
+};
+
 struct GenerateRequest {
     std::vector<std::int32_t> prompt;
     std::int64_t maxNewTokens = 128;
@@ -104,6 +136,7 @@ struct GenerateReport {
     std::optional<double> prefillCompileSeconds;
     std::int64_t decodedTokens = 0; ///< new tokens, without the first one of each request
     std::int64_t decodeSteps = 0;
+    SpeculationCounts speculation;
     double stepSeconds = 0;    ///< time of the last decode step; of the longest prefill step when nothing was decoded
     std::uint64_t kvBytes = 0; ///< largest sum over the tokens in the cache
     std::uint64_t kvPageBytes = 0; ///< largest sum over the pages
@@ -125,6 +158,7 @@ struct GenerateOptions {
     /// random and are not computed.
     std::int64_t priorTokens = 0;
     std::uint64_t priorSeed = 0;
+    Speculation speculation;
     ExpertUse* expertUse = nullptr; ///< for measurements: receives the number of experts that decode steps read, or
                                     ///< null; counted steps are slower
     /// How many decode steps of a run are counted in expertUse, from the first one on. The first step runs op by op

@@ -100,7 +100,7 @@ std::int64_t Scheduler::mostPagesOfStep(int group) const {
     std::int64_t back = 0; // pages that come from the host
     std::int64_t sequences = 0;
     const auto count = [&](std::int32_t request) {
-        tokens += at(request).need();
+        tokens += at(request).need() + at(request).offered;
         back += book_->pagesFor(group, at(request).swapped);
         ++sequences;
     };
@@ -194,6 +194,7 @@ void Scheduler::leaveSlot(std::int32_t request, RequestState state) {
     }
     entry.state = state;
     entry.idle = 0;
+    entry.offered = 0;
 }
 
 void Scheduler::stop(std::int32_t request) {

@@ -25,6 +25,9 @@
 // - Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order is. With
 // LongestFirst a waiting request is overtaken at most overtakes * slots times.
 //
+// - Drafts (speculation.h): a decoding request may offer drafted tokens for its next row. They take what the budget and
+// the free pages leave for them, and preempt nobody. After the step the caller takes wrong ones back (reject).
+//
 // Mode Static. A batch starts when all slots are free and as many requests wait as there are slots, or when no more
 // requests will come. Prompts are padded to the length of the longest one; the padding has sequences of its own. The
 // batch runs steps until its last request has ended.
@@ -88,7 +91,8 @@ struct ScheduledRow {
     RowKind kind = RowKind::Decode;
     std::int64_t begin = 0; ///< position of the first token in its sequence
     std::int64_t tokens = 1;
-    bool samples = false; ///< the request gets its next token from this row
+    bool samples = false;    ///< the request gets its next token from this row
+    std::int64_t drafts = 0; ///< kind Decode: the last of its tokens, which are drafted and may be wrong
     /// After this row the rings of the sequence are to be saved for prompts that begin in the same way.
     bool keepsRings = false;
 };
@@ -138,6 +142,15 @@ public:
     std::int32_t refuse(const std::string& reason);
     /// Says that no more requests will come.
     void close() { closed_ = true; }
+
+    /// Running requests whose next row is a token that they sampled; they may offer drafts. Empty in mode Static.
+    std::vector<std::int32_t> decoding() const;
+    /// Offers drafted tokens for the next row of a request of decoding(). The offer holds for one call of next(). The
+    /// draft must be shorter than what the request may still generate.
+    void offerDraft(std::int32_t request, std::int64_t tokens) { at(request).offered = tokens; }
+    /// Takes the last `tokens` drafted tokens back that the last schedule had for a request: they were wrong. The
+    /// caller takes them out of the cache. REQUIRES that the request has not ended, and no call of next() in between.
+    void reject(std::int32_t request, std::int64_t tokens);
 
     /// Schedules the next step. The schedule is empty when nothing can run until a request arrives.
     StepSchedule next();
@@ -207,6 +220,7 @@ private:
         int sequence = -1;
         int padding = -1; ///< mode Static: the sequence of its padding
         std::int64_t padded = 0, toPad = 0;
+        std::int64_t offered = 0;   ///< drafted tokens that the next row may have
         std::int32_t idle = 0;      ///< steps in a row without tokens
         std::int32_t overtaken = 0; ///< requests that arrived later and were admitted before it
         bool ending = false;        ///< its last token is scheduled
@@ -240,6 +254,7 @@ private:
     void takeCopies(StepSchedule& schedule);
     void preempt(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule);
     void claim(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule);
+    void claimDrafts(std::vector<Claim>& claims);
     bool gathers(bool anyDecodes);
     bool admits(const Entry& entry) const;
     void admit(std::vector<Claim>& claims, StepSchedule& schedule, bool claimNow);

@@ -147,6 +147,19 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, StepSche
     }
 }
 
+/// Drafts get what is left when everything else of the step has its tokens and pages.
+void Scheduler::claimDrafts(std::vector<Claim>& claims) {
+    for (Claim& claim : claims) {
+        const Entry& entry = at(claim.request);
+        const std::int64_t drafted = entry.decodes() ? std::min(entry.offered, budget_) : 0;
+        if (drafted > 0 && book_->canGrow(entry.sequence, claim.tokens + drafted)) {
+            book_->grow(entry.sequence, claim.tokens + drafted);
+            claim.tokens += drafted;
+            budget_ -= drafted;
+        }
+    }
+}
+
 /// Whether free slots still wait for company.
 bool Scheduler::gathers(bool anyDecodes) {
     const std::int32_t free = options_.slots - running();
@@ -258,14 +271,32 @@ void Scheduler::addRow(const Claim& claim, StepSchedule& schedule) {
     row.kind = entry.decodes() ? RowKind::Decode : RowKind::Prefill;
     row.begin = entry.computed;
     row.tokens = claim.tokens;
+    row.drafts = row.kind == RowKind::Decode ? claim.tokens - 1 : 0;
     entry.computed += claim.tokens;
     row.keepsRings = std::binary_search(entry.keepAt.begin(), entry.keepAt.end(), entry.computed);
-    row.samples = entry.computed == entry.known();
+    row.samples = entry.computed == entry.known() + row.drafts;
     if (row.samples) {
-        ++entry.generated;
+        entry.generated += 1 + row.drafts;
         entry.ending = entry.generated == entry.maxNew;
     }
     schedule.rows.push_back(row);
+}
+
+std::vector<std::int32_t> Scheduler::decoding() const {
+    std::vector<std::int32_t> out;
+    for (const std::int32_t request : slots_) {
+        if (options_.mode == BatchMode::Continuous && request >= 0 && at(request).decodes() && !at(request).ending) {
+            out.push_back(request);
+        }
+    }
+    return out;
+}
+
+void Scheduler::reject(std::int32_t request, std::int64_t tokens) {
+    Entry& entry = at(request);
+    entry.computed -= tokens;
+    entry.generated -= tokens;
+    entry.ending = false;
 }
 
 void Scheduler::undo(const StepSchedule& schedule) {
@@ -275,7 +306,7 @@ void Scheduler::undo(const StepSchedule& schedule) {
         }
         Entry& entry = at(row.request);
         entry.computed = row.begin;
-        entry.generated -= row.samples ? 1 : 0;
+        entry.generated -= row.samples ? 1 + row.drafts : 0;
         entry.ending = false;
     }
     steps_ = schedule.index;
@@ -307,9 +338,11 @@ void Scheduler::scheduleContinuous(StepSchedule& schedule) {
     if (!prefillFirst && !gather) {
         admit(claims, schedule, true);
     }
+    claimDrafts(claims);
     for (const std::int32_t request : slots_) {
         if (request >= 0) {
             ++at(request).idle;
+            at(request).offered = 0;
         }
     }
     for (const Claim& claim : claims) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/generation/acceptance.h"
+
 namespace vitrine::engine {
 namespace {
 
@@ -87,26 +89,7 @@ void StepEngine::fill(PendingStep& pending) {
     }
     pending.padding.assign(static_cast<std::size_t>(longest), kNoToken);
     for (const ScheduledRow& scheduled : rows) {
-        const auto count = static_cast<std::size_t>(scheduled.tokens);
-        StepSequence sequence{
-            scheduled.sequence, {pending.padding.data(), count}, scheduled.samples || pending.decodes};
-        const ActiveRequest* request = unended(scheduled.request);
-        const bool known = request != nullptr && scheduled.kind != RowKind::Padding &&
-                           scheduled.begin + scheduled.tokens <= static_cast<std::int64_t>(request->history().size());
-        pending.known = pending.known && (known || scheduled.kind != RowKind::Prefill);
-        if (known) {
-            sequence.tokens = {request->history().data() + scheduled.begin, count};
-        }
-        if (request != nullptr && scheduled.kind == RowKind::Prefill) {
-            const std::int64_t prompt = request->result().promptTokens;
-            sequence.promptTokens = scheduled.begin < prompt ? prompt : 0;
-        }
-        batch.sequences.push_back(sequence);
-        if (sequence.wantsLogits) {
-            const bool counts = scheduled.samples && request != nullptr;
-            pending.sampled.push_back(counts ? scheduled.request : -1);
-            pending.sampling.push_back(counts ? request->sampling(known ? 0 : 1) : kernels::SampleParameters{});
-        }
+        addRow(pending, scheduled);
     }
     complete(pending);
     batch.sampling = pending.sampling;
@@ -114,29 +97,144 @@ void StepEngine::fill(PendingStep& pending) {
     pending.launched = now();
 }
 
+void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {
+    const auto count = static_cast<std::size_t>(scheduled.tokens);
+    StepSequence sequence{scheduled.sequence, {pending.padding.data(), count}, scheduled.samples || pending.decodes};
+    sequence.logitTokens = 1 + scheduled.drafts;
+    const ActiveRequest* const request = unended(scheduled.request);
+    const bool known =
+        request != nullptr && scheduled.kind != RowKind::Padding &&
+        scheduled.begin + scheduled.tokens <= static_cast<std::int64_t>(request->historyAndDraft().size());
+    pending.known = pending.known && (known || scheduled.kind != RowKind::Prefill);
+    if (known) {
+        sequence.tokens = request->historyAndDraft().subspan(static_cast<std::size_t>(scheduled.begin), count);
+    }
+    if (request != nullptr && scheduled.kind == RowKind::Prefill) {
+        const std::int64_t prompt = request->result().promptTokens;
+        sequence.promptTokens = scheduled.begin < prompt ? prompt : 0;
+    }
+    pending.batch.sequences.push_back(sequence);
+    for (std::int64_t row = 0; sequence.wantsLogits && row < sequence.logitTokens; ++row) {
+        const bool counts = scheduled.samples && request != nullptr;
+        pending.sampled.push_back(counts ? scheduled.request : -1);
+        pending.sampling.push_back(counts ? request->sampling(known ? row : 1) : kernels::SampleParameters{});
+    }
+}
+
+void StepEngine::draft(std::span<ActiveRequest* const> requests) {
+    const base::TimeNs begin = now();
+    std::vector<DraftJob> jobs;
+    for (ActiveRequest* const request : requests) {
+        request->dropDraft();
+        // The step gives a token more than the draft has.
+        const std::int64_t tokens = std::min(speculation_.draftTokens, request->remaining() - 1);
+        if (tokens > 0) {
+            jobs.push_back({request, tokens});
+        }
+    }
+    if (!jobs.empty()) {
+        speculation_.drafter->draft(jobs);
+    }
+    speculated_.draftSeconds += static_cast<double>(now() - begin) * 1e-9;
+}
+
+/// The rows of logits of one request in a step.
+struct StepEngine::RequestRows {
+    std::int32_t request = 0;
+    std::size_t row = 0;
+    std::int64_t drafted = 0; ///< it has one row more than these
+    std::int64_t kept = 0;    ///< of them
+};
+
+/// Those of requests that have not ended.
+std::vector<StepEngine::RequestRows> StepEngine::requestRows(const StepOutput& out, const PendingStep& pending) const {
+    std::vector<RequestRows> requests;
+    for (std::size_t row = 0; row < pending.sampled.size(); ++row) {
+        const std::int32_t request = pending.sampled[row];
+        if (!requests.empty() && requests.back().request == request) {
+            ++requests.back().drafted;
+        } else if (unended(request) != nullptr) {
+            requests.push_back({request, row});
+        }
+    }
+    for (RequestRows& rows : requests) {
+        rows.kept = keep(out, pending, rows);
+    }
+    return requests;
+}
+
+/// How many tokens of its draft are right.
+std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const {
+    if (!model_.context().can().computesValues) {
+        return assumedAcceptedTokens(speculation_.assumedAcceptance, rows.drafted,
+                                     pending.schedule.index + rows.request);
+    }
+    const auto drafted = static_cast<std::size_t>(rows.drafted);
+    return acceptedTokens(unended(rows.request)->draft().first(drafted), std::span(out.ids).subspan(rows.row, drafted));
+}
+
 /// Gives the tokens of a step to its requests.
 void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     const base::TimeNs begin = std::max(pending.launched, landedAt_);
     landedAt_ = std::max(now(), begin);
-    landed(pending, begin);
-    const auto best = static_cast<std::size_t>(pending.batch.topLogprobs);
-    for (std::size_t row = 0; row < pending.sampled.size(); ++row) {
-        ActiveRequest* const request = unended(pending.sampled[row]);
-        if (request == nullptr) {
-            continue;
-        }
-        if (!out.logprobs.empty() && !std::isfinite(out.logprobs[row])) {
-            broken(*request, pending);
-            continue;
-        }
-        std::vector<std::pair<std::int32_t, float>> top;
-        const std::size_t wanted = std::min(best, static_cast<std::size_t>(topLogprobsOf(*request)));
-        top.reserve(wanted);
-        for (std::size_t i = row * best; i < row * best + wanted; ++i) {
-            top.emplace_back(out.topIds[i], out.topLogprobs[i]);
-        }
-        accept(*request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row], std::move(top));
+    const std::vector<RequestRows> requests = requestRows(out, pending);
+    std::int64_t tokens = 0;
+    for (const RequestRows& rows : requests) {
+        tokens += 1 + rows.kept;
     }
+    landed(pending, begin, tokens);
+    if (speculation_.on()) {
+        noteDrafts(requests);
+    }
+    for (const RequestRows& rows : requests) {
+        if (unended(rows.request) != nullptr) { // a callback may have cancelled it
+            give(out, pending, rows);
+        }
+    }
+}
+
+void StepEngine::give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) {
+    for (std::int64_t i = 0; i <= rows.kept; ++i) {
+        if (!take(out, pending, rows.row + static_cast<std::size_t>(i)) || unended(rows.request) == nullptr) {
+            return;
+        }
+    }
+    if (rows.kept < rows.drafted) {
+        rollBack(*unended(rows.request), rows.drafted - rows.kept);
+    }
+}
+
+/// Gives its request the token of one row of logits. False where there is none.
+bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::size_t row) {
+    ActiveRequest& request = *unended(pending.sampled[row]);
+    if (!out.logprobs.empty() && !std::isfinite(out.logprobs[row])) {
+        broken(request, pending);
+        return false;
+    }
+    const auto best = static_cast<std::size_t>(pending.batch.topLogprobs);
+    std::vector<std::pair<std::int32_t, float>> top;
+    const std::size_t wanted = std::min(best, static_cast<std::size_t>(topLogprobsOf(request)));
+    top.reserve(wanted);
+    for (std::size_t i = row * best; i < row * best + wanted; ++i) {
+        top.emplace_back(out.topIds[i], out.topLogprobs[i]);
+    }
+    accept(request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row], std::move(top));
+    return true;
+}
+
+/// Of requests that decode: the first token of an answer comes from its prompt.
+void StepEngine::noteDrafts(std::span<const RequestRows> requests) {
+    std::int64_t drafted = 0;
+    std::int64_t accepted = 0;
+    for (const RequestRows& rows : requests) {
+        drafted += rows.drafted;
+        accepted += rows.kept;
+        speculated_.rows += unended(rows.request)->result().ids.empty() ? 0 : 1;
+    }
+    speculated_.drafted += drafted;
+    speculated_.accepted += accepted;
+    model_.context().tracer().counter("drafted_tokens", static_cast<double>(drafted));
+    model_.context().tracer().counter("accepted_tokens", static_cast<double>(accepted));
 }
 
 } // namespace vitrine::engine

@@ -8,18 +8,24 @@
 // On a context that runs ahead, the engine launches a step before it reads the ids of the step before. The requests get
 // these ids while the device works on the new step. So at most one step is pending between two calls.
 //
+// With speculation a row of a decoding request may have drafted tokens behind its own one. The engine then keeps what
+// is right of them (acceptance.h) and takes the others back. No step is launched ahead, because a draft follows from
+// the tokens of the step before.
+//
 // A derived class schedules the steps, and it decides what happens when a step has ended and when a request gets a
 // token. BatchEngine serves requests that come at any time, GenerateEngine requests that begin together. An engine
 // belongs to the thread of the model's context.
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/cache/kv_cache.h"
 #include "engine/generation/active_request.h"
 #include "engine/generation/batch_trace.h"
 #include "engine/generation/scheduler.h"
+#include "engine/generation/speculation.h"
 #include "engine/model/model.h"
 #include "kernels/context/context.h"
 
@@ -31,15 +37,16 @@ inline constexpr std::int32_t kNoToken = 0;
 /// A step, from its schedule until its tokens are given to the requests.
 struct PendingStep {
     StepSchedule schedule;
-    bool decodes = false; ///< every row has one token of a decoding request; no row reads a prompt
+    bool decodes = false; ///< every row belongs to a decoding request; no row reads a prompt
     bool known = true;    ///< the host knows all token ids, except those that a pending step samples for a decode row
     base::TimeNs launched = 0; ///< when the step was launched or began to run
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
     std::vector<CarriedIds> carried;
     std::vector<std::int32_t> padding;
-    std::vector<std::int32_t> sampled; ///< request of each row of logits; -1: padding
-    std::int32_t fill = 0;             ///< rows that belong to no request and fill the step up to a bucket
+    /// Request of each row of logits; -1: padding. A row with a draft has several rows of logits, one after the other.
+    std::vector<std::int32_t> sampled;
+    std::int32_t fill = 0; ///< rows that belong to no request and fill the step up to a bucket
     /// Device memory that keeps the sampled ids for the next step; null: there is none.
     const std::int32_t* ids = nullptr;
     BatchMoment moment; ///< the numbers of requests and pages when the step was scheduled
@@ -50,7 +57,7 @@ public:
     virtual ~StepEngine() = default;
 
 protected:
-    explicit StepEngine(Model& model) : model_(model) {}
+    StepEngine(Model& model, const Speculation& speculation) : model_(model), speculation_(speculation) {}
     StepEngine(const StepEngine&) = delete; // steps under way view its requests
     StepEngine& operator=(const StepEngine&) = delete;
 
@@ -82,26 +89,42 @@ protected:
     /// Called when the step was launched or run, so that the cache has its tokens.
     virtual void entered(const PendingStep& pending) = 0;
     /// Called when the step has ended, before its tokens are given to the requests. `begin` is when the device could
-    /// begin with the step.
-    virtual void landed(const PendingStep& pending, base::TimeNs begin) = 0;
+    /// begin with the step, `tokens` how many tokens it gives to requests that have not ended.
+    virtual void landed(const PendingStep& pending, base::TimeNs begin, std::int64_t tokens) = 0;
     /// Gives a token to the request.
     virtual void accept(ActiveRequest& request, std::int32_t id, float logprob,
                         std::vector<std::pair<std::int32_t, float>> top) = 0;
 
+    /// Called when a step has checked a draft of a request that goes on, after accept() for each token that was kept.
+    /// Takes the keys and values of `rejected` tokens back.
+    virtual void rollBack(ActiveRequest& request, std::int64_t rejected) = 0;
     /// Called in place of accept() when a logit of the request's row was not finite.
     virtual void broken(ActiveRequest& request, const PendingStep& pending) = 0;
 
     /// Whether the step may be launched before the host knows what the step before it sampled.
     bool mayLaunch(const PendingStep& pending) const;
 
+    /// Drafts tokens for requests that decode, in place of those that were drafted before. Each draft is shorter than
+    /// what remains of its request.
+    void draft(std::span<ActiveRequest* const> requests);
+
     Model& model_;
+    Speculation speculation_;
+    SpeculationCounts speculated_;
     std::unique_ptr<KvCache> cache_;
     base::TimeNs landedAt_ = 0; ///< when the last step ended, on the context's clock
 
 private:
     bool run(PendingStep& pending, bool& launched, StepOutput& out);
     void fill(PendingStep& pending);
+    void addRow(PendingStep& pending, const ScheduledRow& scheduled);
     void land(const StepOutput& out, const PendingStep& pending);
+    struct RequestRows;
+    std::vector<RequestRows> requestRows(const StepOutput& out, const PendingStep& pending) const;
+    std::int64_t keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const;
+    void give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows);
+    bool take(const StepOutput& out, const PendingStep& pending, std::size_t row);
+    void noteDrafts(std::span<const RequestRows> requests);
 
     std::unique_ptr<PendingStep> pending_; ///< launched, and its results are not read; null: none
 };

@@ -52,9 +52,13 @@ Model::~Model() {
     dropLaunched();
 }
 
-void Model::giveBackSteps() {
+void Model::dropGraphs() {
     requireNoneLaunched();
     graphs_.clear();
+}
+
+void Model::giveBackSteps() {
+    dropGraphs();
     context_.memory().step().giveBack();
 }
 

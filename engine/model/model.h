@@ -80,12 +80,13 @@ struct BrokenPlace {
 struct StepSequence {
     int sequence = 0; ///< its number in the cache
     std::span<const std::int32_t> tokens;
-    bool wantsLogits = true; ///< the step gives logits of its last token
+    bool wantsLogits = true; ///< the step gives logits of its last tokens
     /// Tokens of the whole prompt while the prompt is read in pieces; 0: `tokens` are not such a piece. Dynamic rotary
     /// frequencies depend on the length of the sequence. Each piece uses the frequencies of the whole prompt, so the
     /// result is the same as without pieces.
     std::int64_t promptTokens = 0;
-    bool keep = true; ///< see KvAppend
+    bool keep = true;             ///< see KvAppend
+    std::int64_t logitTokens = 1; ///< of how many last tokens the step gives logits; at most as many as there are
 };
 
 /// Neighbouring tokens of a step whose ids only the device knows, because a pending step samples them. The step ignores
@@ -99,7 +100,7 @@ struct CarriedIds {
 enum class StepLogits : std::uint8_t { Last, All };
 
 struct StepBatch {
-    /// Name of the step scope: "prefill", "decode", or "mixed" for a step that does both.
+    /// Name of the step scope: "prefill", "decode", "mixed" for a step that does both, or "draft" for a draft model's.
     std::string_view name = "decode";
     std::int32_t index = 0; ///< step number in its phase
     bool repeats = true;    ///< similar steps will follow, so the trace keeps a template of this one
@@ -202,6 +203,9 @@ public:
     bool launchedAny() const { return !launched_.empty(); }
     /// Waits for all pending steps and drops their results.
     void dropLaunched() noexcept;
+    /// Forgets the captured graphs. Needed where another model on this context has found no memory for a step: the
+    /// arena of steps may lie elsewhere now. REQUIRES that no step is pending.
+    void dropGraphs();
     /// Gives the arena of steps and the captured graphs back; the next step makes them again. REQUIRES that no step is
     /// pending.
     void giveBackSteps();

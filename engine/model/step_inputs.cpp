@@ -20,7 +20,7 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
         }
         appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
         tokens += appends.back().tokens;
-        rows += item.wantsLogits ? 1 : 0;
+        rows += item.wantsLogits ? item.logitTokens : 0;
     }
     const bool everyRow = batch.logits == StepLogits::All;
     rows = everyRow ? tokens : rows;
@@ -60,7 +60,9 @@ void StepInputs::fill(const Model& model, const KvCache* cache) {
         }
         offsetList.push_back(static_cast<std::int32_t>(idList.size()));
         if (item.wantsLogits) {
-            rowList.push_back(static_cast<std::int32_t>(idList.size()) - 1);
+            for (std::int64_t back = item.logitTokens; back > 0; --back) {
+                rowList.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(idList.size()) - back));
+            }
         }
     }
     ids = append(idList);
@@ -147,7 +149,7 @@ bool StepInputs::onlySamples() const {
 
 bool StepInputs::repeatsAlike() const {
     // By name too: a prompt of one token runs the same kernels, but is reported as another step.
-    return batch.name == "decode" && tokens == static_cast<std::int64_t>(appends.size()) && rows == tokens &&
+    return (batch.name == "decode" || batch.name == "draft") && tokens == static_cast<std::int64_t>(appends.size()) && rows == tokens &&
            onlySamples() && frequencies.empty();
 }
 

@@ -15,6 +15,7 @@
 #include "engine/generation/batch_pool.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
@@ -285,7 +286,9 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     metrics[result::kStepsLaunchedAhead.key] = counts.aheadSteps;
     const double cells =
         static_cast<double>(engine.scheduler().options().slots) * static_cast<double>(counts.samplingSteps);
-    metrics[result::kSlotUtilization.key] = cells > 0 ? static_cast<double>(counts.generated) / cells : 0.0;
+    // A slot that got several tokens of a draft in a step was in use once.
+    const std::int64_t used = counts.generated - engine.speculation().accepted;
+    metrics[result::kSlotUtilization.key] = cells > 0 ? static_cast<double>(used) / cells : 0.0;
     metrics[result::kPrefillTokens.key] = counts.prefillTokens;
     metrics[result::kRecomputedTokens.key] = counts.recomputedTokens;
     metrics[result::kPaddingTokens.key] = counts.paddingTokens;
@@ -344,6 +347,9 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     addLoadMetrics(metrics, model.loadReport());
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
     BatchOptions batch = batchOptions(run, options, work, source.config);
+    const RunSpeculation speculation(run, source, context, batch.cache,
+                                     DraftPool{batch.scheduler.slots, work.longestSequence});
+    batch.speculation = speculation.speculation();
     batch.jumpEqualSteps = !context.can().computesValues;
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = run.spec.text("mode");
@@ -364,6 +370,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         replayRequests(engine, context, std::move(work.requests));
     } catch (...) {
         addBatchMetrics(metrics, engine);
+        speculation.addMetrics(metrics, engine.speculation());
         try {
             writeAnswers(answers, engine, rows, hasText);
         } catch (const base::BadInput& second) {
@@ -372,6 +379,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
         throw;
     }
     addBatchMetrics(metrics, engine);
+    speculation.addMetrics(metrics, engine.speculation());
     if (!run.sinks.quiet) {
         logRefused(engine, rows);
     }

@@ -8,6 +8,7 @@
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/common/result_text.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
@@ -15,9 +16,9 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<ResultSet, 9> kBatchResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
-                                                    result::kKernelSet, result::kPlanSet,   result::kRateSet,
-                                                    result::kAnswerSet, result::kKvSet,     result::kBatchSet};
+constexpr std::array<ResultSet, 10> kBatchResults = {
+    result::kRunSet,  result::kMemorySet, result::kLoadingSet, result::kKernelSet,      result::kPlanSet,
+    result::kRateSet, result::kAnswerSet, result::kKvSet,      result::kSpeculationSet, result::kBatchSet};
 
 /// The first line, when it is an object that has this key.
 bool beginsWithKey(std::string_view head, std::string_view key) {
@@ -33,7 +34,7 @@ bool isAnswers(std::string_view head) {
     return beginsWithKey(head, "\"ids\":");
 }
 
-constexpr std::array<std::string_view, 2> kBatchSharedKeys = {"adapter", "kv_dtype"};
+constexpr auto kBatchSharedKeys = withSpeculationKeys(std::to_array<std::string_view>({"adapter", "kv_dtype"}));
 constexpr std::array<std::string_view, 2> kBatchViews = {"kv-cache", "batching"};
 
 constexpr base::OutputKind kTraceOutput{"a trace of requests", "", isTrace};
@@ -70,6 +71,7 @@ void runBatch(const Run& run) {
 
 void checkBatch(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "trace", "name a file of requests, or one of fixed, uniform, poisson, long-tail");
+    checkSpeculation(experiment, name);
 }
 
 /// Batches of one model differ by these.

@@ -98,6 +98,21 @@ constexpr std::array kOptions = {
     OptionSpec{"logprobs", OptionType::Integer, "0", "5", 0, 20, "", "", "Sampling",
                "Report each token's logprob with this many of the best alternatives"},
 
+    OptionSpec{"speculate", OptionType::Choice, "none", "", 0, 0, "none|ngram|draft", "", "Speculation",
+               "Guess tokens and check several in one step, with the same answer; ngram: copied from the text so far, "
+               "draft: by a smaller model"},
+    OptionSpec{"draft_tokens", OptionType::Integer, "5", "", 1, 64, "", "tokens", "Speculation",
+               "Tokens that are guessed and checked together at most"},
+    OptionSpec{"draft_model", OptionType::Text, "", "", 0, 0, "", "", "Speculation",
+               "The smaller model that guesses, with the same vocabulary: a folder, ORG/NAME or synthetic:NAME", 0,
+               false, true},
+    OptionSpec{"ngram_shortest", OptionType::Integer, "2", "", 1, 64, "", "tokens", "Speculation",
+               "ngram: at least so many of the last tokens must stand earlier too"},
+    OptionSpec{"ngram_longest", OptionType::Integer, "4", "", 1, 64, "", "tokens", "Speculation",
+               "ngram: a place where so many of the last tokens stand is good enough"},
+    OptionSpec{"assumed_acceptance", OptionType::Real, "0.6", "", 0, 1, "", "", "Speculation",
+               "On Meta: how likely a guessed token is right, given that those before it are"},
+
     OptionSpec{"cache", OptionType::Choice, "dynamic", "", 0, 0, "dynamic|static|paged", "", "Memory",
                "KV cache: grows page by page, is reserved for prompt and new tokens, or takes pages of one pool"},
     OptionSpec{"page_size", OptionType::Integer, "0", "", 0, 65536, "", "tokens", "Memory",

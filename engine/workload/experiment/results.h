@@ -99,6 +99,17 @@ inline constexpr ResultField kDecodeSeconds{"decode_seconds", ResultUnit::Second
 inline constexpr ResultField kDecodeTokensPerSecond{"decode_tokens_per_second", ResultUnit::TokensPerSecond,
                                                     "decode rate", Better::More};
 
+// Speculative decoding
+inline constexpr ResultField kSpeculate{"speculate", ResultUnit::Text, "speculation"};
+inline constexpr ResultField kDraftModel{"draft_model", ResultUnit::Text, "draft model"};
+inline constexpr ResultField kDraftModelBytes{"draft_model_bytes", ResultUnit::Bytes, "weights of the draft model"};
+inline constexpr ResultField kDraftedTokens{"drafted_tokens", ResultUnit::Count, "drafted tokens"};
+inline constexpr ResultField kAcceptedTokens{"accepted_tokens", ResultUnit::Count, "accepted tokens"};
+inline constexpr ResultField kAcceptanceRate{"acceptance_rate", ResultUnit::Share, "acceptance", Better::More};
+inline constexpr ResultField kTokensPerStep{"tokens_per_step", ResultUnit::Number, "tokens of a request in a step",
+                                            Better::More};
+inline constexpr ResultField kDraftSeconds{"draft_seconds", ResultUnit::Seconds, "time of drafting", Better::Less};
+
 // KV cache
 inline constexpr ResultField kKvBytes{"kv_bytes", ResultUnit::Bytes, "KV cache, tokens kept", Better::Less};
 inline constexpr ResultField kKvPageBytes{"kv_page_bytes", ResultUnit::Bytes, "KV cache, pages held", Better::Less};

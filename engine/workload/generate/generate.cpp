@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/generate/generate_plan.h"
@@ -16,14 +17,14 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<ResultSet, 9> kGenerateResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
-                                                       result::kKernelSet, result::kPlanSet,   result::kRateSet,
-                                                       result::kAnswerSet, result::kKvSet,     result::kRooflineSet};
+constexpr std::array<ResultSet, 10> kGenerateResults = {
+    result::kRunSet,  result::kMemorySet, result::kLoadingSet, result::kKernelSet,      result::kPlanSet,
+    result::kRateSet, result::kAnswerSet, result::kKvSet,      result::kSpeculationSet, result::kRooflineSet};
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 9> kGenerateSharedKeys = {
-    "adapter", "chat", "tokens_file", "batch", "logprobs", "cache", "kv_dtype", "prefill_chunk", "repeat"};
+constexpr auto kGenerateSharedKeys = withSpeculationKeys(std::to_array<std::string_view>(
+    {"adapter", "chat", "tokens_file", "batch", "logprobs", "cache", "kv_dtype", "prefill_chunk", "repeat"}));
 constexpr std::array<std::string_view, 3> kGenerateViews = {"run", "kv-cache", "compare"};
 
 double rate(std::int64_t count, double seconds) {
@@ -151,6 +152,8 @@ void runGenerate(const Run& run) {
         generate.chatFormat = prompts.chatFormat;
         reportKvMetrics(run, model.config(), generate.cache);
         generate.progress = run.sinks.progress;
+        const RunSpeculation speculation(run, source, *context, generate.cache, std::nullopt);
+        generate.speculation = speculation.speculation();
         ExpertUse use;
         if (prompts.requests.size() > 1 && model.weightBytes().moeLayers > 0) { // of one the number is known
             generate.expertUse = &use;
@@ -172,7 +175,10 @@ void runGenerate(const Run& run) {
             report.prefillCompileSeconds = median(compiling);
         }
         report.decodeSeconds = median(decode);
-        roofline = decodeRoofline(model, report, generate);
+        speculation.addMetrics(metrics, report.speculation);
+        if (!speculation.speculation().on()) { // steps that check drafts are other steps
+            roofline = decodeRoofline(model, report, generate);
+        }
     } catch (...) {
         addReport(metrics, report, hasText, logprobs);
         addMemoryMetrics(metrics, *context);
@@ -189,6 +195,7 @@ void runGenerate(const Run& run) {
 
 void checkGenerate(const Experiment& experiment, const std::string& name) {
     checkInput(experiment, name, !(experiment.isPlan() && experiment.flag("max_context")));
+    checkSpeculation(experiment, name);
 }
 
 /// Text was streamed while it came. Without a tokenizer there is none: the ids are the result.

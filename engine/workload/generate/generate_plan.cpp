@@ -14,6 +14,7 @@
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/roofline/decode_roofline.h"
 #include "kernels/context/context.h"
@@ -35,6 +36,12 @@ struct Attempt {
     LoadReport load;
     std::optional<DecodeRoofline> roofline;
 };
+
+/// New tokens of a request whose context is searched for. The first one needs no draft, and a draft leaves one more. So
+/// a draft model's memory counts from the third on.
+std::int64_t searchedNewTokens(const Experiment& experiment) {
+    return speculates(experiment) ? 3 : 1;
+}
 
 class GeneratePlanner {
 public:
@@ -76,8 +83,9 @@ public:
             limit, limit,
             [&](std::int64_t context) {
                 GenerateRequest request;
-                request.prompt.assign(static_cast<std::size_t>(std::max<std::int64_t>(context - 1, 1)), 0);
-                request.maxNewTokens = 1;
+                request.maxNewTokens = searchedNewTokens(run_.spec);
+                request.prompt.assign(
+                    static_cast<std::size_t>(std::max<std::int64_t>(context - request.maxNewTokens, 1)), 0);
                 return probe(request, copies);
             },
             [this] { return budget_; });
@@ -142,10 +150,17 @@ private:
             if (details != nullptr) {
                 addKvMetrics(*details, model.config(), generate.cache);
             }
+            const RunSpeculation speculation(run_, source_, context, generate.cache, std::nullopt);
+            generate.speculation = speculation.speculation();
             context.expectCopies(requests.size() > 1 && run_.spec.real("temperature") <= 0);
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
-            attempt.roofline = decodeRoofline(model, attempt.report, generate);
+            if (details != nullptr) {
+                speculation.addMetrics(*details, attempt.report.speculation);
+            }
+            if (!generate.speculation.on()) {
+                attempt.roofline = decodeRoofline(model, attempt.report, generate);
+            }
             attempt.fits = true;
             attempt.reserved = context.memory().statistics().peakReserved;
         } catch (const base::OutOfMemory& error) {
@@ -188,9 +203,10 @@ void planGenerate(const Run& run) {
     if (!hasPrompt) {
         // Only a search was asked for: price what it found.
         Experiment found = run.spec;
+        const std::int64_t newTokens = searchedNewTokens(run.spec);
         found.set("prompt_length",
-                  std::max<std::int64_t>(run.metrics.value(result::kMaxContext.key, std::int64_t{1}) - 1, 1));
-        found.set("max_new_tokens", std::int64_t{1});
+                  std::max<std::int64_t>(run.metrics.value(result::kMaxContext.key, std::int64_t{1}) - newTokens, 1));
+        found.set("max_new_tokens", newTokens);
         GeneratePlanner(Run{found, run.sinks, run.stop, run.metrics}, source).plan();
     }
 }

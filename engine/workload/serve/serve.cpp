@@ -15,19 +15,20 @@
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/run_adapter.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<ResultSet, 8> kServeResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
-                                                    result::kKernelSet, result::kRateSet,   result::kAnswerSet,
-                                                    result::kKvSet,     result::kBatchSet};
+constexpr std::array<ResultSet, 9> kServeResults = {result::kRunSet,    result::kMemorySet,      result::kLoadingSet,
+                                                    result::kKernelSet, result::kRateSet,        result::kAnswerSet,
+                                                    result::kKvSet,     result::kSpeculationSet, result::kBatchSet};
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 2> kServeSharedKeys = {"adapter", "kv_dtype"};
+constexpr auto kServeSharedKeys = withSpeculationKeys(std::to_array<std::string_view>({"adapter", "kv_dtype"}));
 constexpr std::array<std::string_view, 1> kServeViews = {"batching"};
 
 /// Columns as in option_table.cpp.
@@ -277,6 +278,8 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.survivesOutOfMemory = true;
     batch.survivesBrokenNumbers = true;
+    const RunSpeculation speculation(run, source, context, batch.cache, DraftPool{batch.scheduler.slots, 0});
+    batch.speculation = speculation.speculation();
     reportKvMetrics(run, source.config, batch.cache);
     metrics[result::kMode.key] = "continuous";
     metrics[result::kSlots.key] = batch.scheduler.slots;
@@ -287,10 +290,14 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     ServedModel served = servedModel(run, source, maker, engine);
     served.whyNoChat = served.textIsBytes ? "" : whyNoChat;
     feed.ready(served);
+    const auto addMetrics = [&] {
+        addBatchMetrics(metrics, engine, service.tally());
+        speculation.addMetrics(metrics, engine.speculation());
+    };
     const auto failed = [&](FinishReason reason, const std::string& why) {
         service.abandon(reason);
         feed.ended(why);
-        addBatchMetrics(metrics, engine, service.tally());
+        addMetrics();
     };
     try {
         service.serve();
@@ -302,7 +309,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
         throw;
     }
     feed.ended({});
-    addBatchMetrics(metrics, engine, service.tally());
+    addMetrics();
 }
 
 /// Serves run.sinks.feed until it is over.
@@ -329,6 +336,7 @@ constinit const Workload kServeWorkload = {
     .optionKeys = kServeSharedKeys,
     .ownOptions = kServeOptions,
     .ownOptionsBefore = "kv_pages",
+    .check = checkSpeculation,
     .run = runServe,
     .servesClients = true,
     .results = kServeResults,

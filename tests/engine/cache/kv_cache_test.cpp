@@ -120,6 +120,26 @@ TEST(KvCache, TrimGivesPagesBackButNotARing) {
     EXPECT_THROW(cache.trim(sequence, 11), base::Unsupported);
 }
 
+TEST(KvCache, AFullRingGoesBackByWhatItKeepsForThat) {
+    const auto context = test::makeContext(kernels::Backend::Meta);
+    KvCacheOptions options = pagesOf(4);
+    options.rollBackTokens = 3;
+    KvCache cache(*context, twoGroups(), options);
+    const int sequence = cache.addSequence();
+    for (int step = 0; step < 40; ++step) {
+        append(cache, sequence, 4);
+        cache.trim(sequence, cache.length(sequence) - 3);
+    }
+    EXPECT_EQ(cache.length(sequence), 40);
+    EXPECT_THROW(cache.trim(sequence, 39), base::Unsupported) << "the places of older tokens are taken";
+    append(cache, sequence, 3);
+    EXPECT_NO_THROW(cache.trim(sequence, 42));
+    EXPECT_THROW(cache.trim(sequence, 39), base::Unsupported);
+    for (const KvGroup& group : cache.groups()) {
+        EXPECT_GE(group.ringPages * group.pageTokens, group.ring() ? group.window - 1 + 3 : 0);
+    }
+}
+
 TEST(KvCache, OutOfMemoryIsTypedAndNamesTheCache) {
     kernels::ContextOptions options;
     options.backend = kernels::Backend::Meta;

@@ -472,6 +472,80 @@ TEST(Scheduler, WhatIsForgottenTakesNoMemory) {
     EXPECT_EQ(book.counts().used, 0);
 }
 
+/// Runs the next step of a scheduler, and gives its only row.
+ScheduledRow onlyRow(Scheduler& scheduler, PageBook& book) {
+    const StepSchedule schedule = scheduler.next();
+    EXPECT_EQ(schedule.rows.size(), 1U);
+    EXPECT_TRUE(schedule.preempted.empty());
+    for (const ScheduledRow& row : schedule.rows) {
+        book.commit(row.sequence, row.tokens);
+    }
+    return schedule.rows.empty() ? ScheduledRow{} : schedule.rows.front();
+}
+
+TEST(Scheduler, DraftsTakeWhatIsLeftAndWrongOnesComeBack) {
+    SchedulerOptions options;
+    options.slots = 2;
+    options.tokenBudget = 8;
+    PageBook book({{4, 0, 4}});
+    Scheduler scheduler(options, book);
+    const std::int32_t request = scheduler.add(std::vector<std::int32_t>{1, 2, 3}, 12);
+    EXPECT_EQ(onlyRow(scheduler, book).kind, RowKind::Prefill);
+    EXPECT_EQ(scheduler.decoding(), std::vector<std::int32_t>{request});
+    scheduler.offerDraft(request, 4);
+    const ScheduledRow checked = onlyRow(scheduler, book);
+    EXPECT_EQ(std::tuple(checked.begin, checked.tokens, checked.drafts, checked.samples), std::tuple(3, 5, 4, true));
+    EXPECT_EQ(scheduler.generated(request), 6) << "as if all were right";
+    scheduler.reject(request, 3);
+    book.trim(checked.sequence, 5);
+    EXPECT_EQ(scheduler.generated(request), 3);
+    const ScheduledRow single = onlyRow(scheduler, book);
+    EXPECT_EQ(std::tuple(single.begin, single.tokens, single.drafts), std::tuple(5, 1, 0)) << "an offer holds once";
+    scheduler.limitTokens(2);
+    scheduler.offerDraft(request, 4);
+    EXPECT_EQ(onlyRow(scheduler, book).drafts, 1) << "the budget has no more";
+    scheduler.limitTokens(8);
+    const StepSchedule undone = [&] {
+        scheduler.offerDraft(request, 2);
+        return scheduler.next();
+    }();
+    EXPECT_EQ(scheduler.generated(request), 9);
+    scheduler.undo(undone);
+    EXPECT_EQ(scheduler.generated(request), 6);
+    EXPECT_EQ(onlyRow(scheduler, book).begin, 8);
+    scheduler.offerDraft(request, 4); // all that the answer may still have
+    EXPECT_EQ(onlyRow(scheduler, book).tokens, 5);
+    EXPECT_TRUE(scheduler.decoding().empty()) << "it ends if the draft is right";
+    scheduler.reject(request, 1);
+    book.trim(0, book.length(0) - 1);
+    EXPECT_EQ(onlyRow(scheduler, book).begin, 13) << "it was not";
+    EXPECT_TRUE(scheduler.next().empty());
+    EXPECT_EQ(scheduler.state(request), RequestState::Finished);
+}
+
+TEST(Scheduler, NobodyLosesPagesForADraft) {
+    SchedulerOptions options;
+    options.slots = 2;
+    options.tokenBudget = 32;
+    PageBook book({{4, 0, 4}});
+    Scheduler scheduler(options, book);
+    const std::int32_t first = scheduler.add(std::vector<std::int32_t>(7, 1), 6);
+    const std::int32_t second = scheduler.add(std::vector<std::int32_t>(4, 2), 5);
+    const StepSchedule prompts = scheduler.next();
+    ASSERT_EQ(prompts.rows.size(), 2U);
+    for (const ScheduledRow& row : prompts.rows) {
+        book.commit(row.sequence, row.tokens);
+    }
+    scheduler.offerDraft(first, 4);  // needs a page more
+    scheduler.offerDraft(second, 2); // begins a page
+    const StepSchedule step = scheduler.next();
+    ASSERT_EQ(step.rows.size(), 2U);
+    EXPECT_TRUE(step.preempted.empty());
+    EXPECT_EQ(std::pair(step.rows[0].request, step.rows[0].tokens), std::pair(first, std::int64_t{1}))
+        << "the last page is for the token of the other request";
+    EXPECT_EQ(std::pair(step.rows[1].request, step.rows[1].tokens), std::pair(second, std::int64_t{3}));
+}
+
 TEST(Scheduler, FreeSlotsGatherWhileMoreRequestsWait) {
     const auto prefills = [](std::int32_t gather) {
         SchedulerOptions options = optionsOf(8, 512);
