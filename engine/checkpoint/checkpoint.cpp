@@ -137,8 +137,7 @@ private:
             gguf = gguf || extension == ".gguf";
         }
         if (gguf) {
-            throw base::Unsupported(root.string() +
-                                    ": weights: GGUF files are not read; use the model in safetensors form");
+            throw base::BadInput(root.string() + ": weights: no safetensors files are here; give the GGUF file itself");
         }
         if (pickle) {
             throw base::Unsupported(root.string() +
