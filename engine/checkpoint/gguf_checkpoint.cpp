@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/gguf_names.h"
+#include "engine/checkpoint/tensor_table.h"
 #include "kernels/core/floats.h"
 
 namespace vitrine::engine {
@@ -157,29 +158,17 @@ private:
     std::unordered_map<std::string_view, std::size_t> byName_; ///< views into entries_
 };
 
-class GgufCheckpoint final : public Checkpoint {
+class GgufCheckpoint final : public TensorTable {
 public:
     GgufCheckpoint(const std::shared_ptr<const GgufFile>& file, std::vector<GgufView> views)
-        : file_(file, std::move(views)), folder_(file->file().path()) {
+        : TensorTable(file->file().path()), file_(file, std::move(views)) {
         for (const TensorEntry& entry : file_.tensors()) {
-            tensors_.emplace(entry.name, Location{&file_, &entry});
-            totalBytes_ += entry.bytes;
+            add(file_, entry);
         }
     }
 
-    const Location* find(std::string_view name) const override {
-        const auto found = tensors_.find(name);
-        return found == tensors_.end() ? nullptr : &found->second;
-    }
-    const std::map<std::string, Location, std::less<>>& tensors() const override { return tensors_; }
-    std::uint64_t totalBytes() const override { return totalBytes_; }
-    const std::string& folder() const override { return folder_; }
-
 private:
     GgufTensorFile file_;
-    std::string folder_;
-    std::map<std::string, Location, std::less<>> tensors_;
-    std::uint64_t totalBytes_ = 0;
 };
 
 /// Makes the views of all tensors of a model.

@@ -166,7 +166,7 @@ fs::path findFolder(const std::string& model) {
         return findSnapshot(model, *repository);
     }
     throw base::BadInput(
-        fmt::format("{}: no such folder; give a model folder, ORG/NAME of the local Hugging Face cache or "
+        fmt::format("{}: no such folder; give a model folder, a GGUF file, ORG/NAME of the local Hugging Face cache or "
                     "synthetic:NAME",
                     model.empty() ? "model" : model));
 }

@@ -18,13 +18,13 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Dims = std::vector<std::int64_t>;
 
-GgufHeader parsed(const std::string& bytes) {
+GgufHeader parsedGguf(const std::string& bytes) {
     auto header = GgufHeader::parse(bytes, bytes.size(), "F");
     EXPECT_TRUE(header.has_value());
     return std::move(*header);
 }
 
-std::string refusal(const std::string& bytes) {
+std::string ggufRefusal(const std::string& bytes) {
     return failure([&] { GgufHeader::parse(bytes, bytes.size(), "F"); });
 }
 
@@ -51,7 +51,7 @@ TEST(GgufFile, ReadsWhatTheGgufPackageWrote) {
 }
 
 TEST(GgufFile, AValueOfAnotherTypeIsNamed) {
-    const GgufHeader header = parsed(GgufBytes().integer("n", 5).words("t", "x").bytes());
+    const GgufHeader header = parsedGguf(GgufBytes().integer("n", 5).words("t", "x").bytes());
     EXPECT_EQ(failure([&] { header.text("n"); }), "bad input: F: n: must be a text");
     EXPECT_EQ(failure([&] { header.integer("t"); }), "bad input: F: t: must be an integer");
     EXPECT_EQ(failure([&] { header.number("t"); }), "bad input: F: t: must be a number");
@@ -63,37 +63,40 @@ TEST(GgufFile, AValueOfAnotherTypeIsNamed) {
 
 TEST(GgufFile, WhatIsWrongIsNamed) {
     const std::string f32(64, '\0');
-    EXPECT_EQ(refusal("GGML...."), "bad input: F: magic: is not \"GGUF\"; this is no GGUF file");
-    EXPECT_THAT(refusal(GgufBytes(1).bytes()), HasSubstr("unsupported: F: version: 1 is not supported"));
-    EXPECT_THAT(refusal(GgufBytes(0x03000000).bytes()), HasSubstr("big-endian"));
-    EXPECT_THAT(refusal(GgufBytes().integer("a", 1).integer("a", 2).bytes()), HasSubstr("F: \"a\": is there twice"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 0, {16}, f32).tensor("w", 0, {16}, f32).bytes()),
+    EXPECT_EQ(ggufRefusal("GGML...."), "bad input: F: magic: is not \"GGUF\"; this is no GGUF file");
+    EXPECT_THAT(ggufRefusal(GgufBytes(1).bytes()), HasSubstr("unsupported: F: version: 1 is not supported"));
+    EXPECT_THAT(ggufRefusal(GgufBytes(0x03000000).bytes()), HasSubstr("big-endian"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().integer("a", 1).integer("a", 2).bytes()),
+                HasSubstr("F: \"a\": is there twice"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 0, {16}, f32).tensor("w", 0, {16}, f32).bytes()),
                 HasSubstr("F: \"w\": is there twice"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 4, {16}, f32).bytes()), HasSubstr("F: \"w\": has the type 4"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 2, {16}, f32).bytes()), HasSubstr("not whole blocks of 32 (Q4_0)"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 0, {17, 1}, f32).bytes()), HasSubstr("the file ends at"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 0, {0}, f32).bytes()), HasSubstr("an axis of 0 elements"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 0, {INT64_MAX, 3}, f32).bytes()), HasSubstr("an axis of"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("w", 0, {1, 1, 1, 1, 1}, f32).bytes()), HasSubstr("has 5 axes"));
-    EXPECT_THAT(refusal(GgufBytes().tensorAt("w", 0, {16}, 8, f32).bytes()), HasSubstr("no multiple of 32"));
-    EXPECT_THAT(refusal(GgufBytes().tensor("a", 0, {16}, f32).tensorAt("b", 0, {16}, 32, f32).bytes()),
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 4, {16}, f32).bytes()), HasSubstr("F: \"w\": has the type 4"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 2, {16}, f32).bytes()), HasSubstr("not whole blocks of 32 (Q4_0)"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 0, {17, 1}, f32).bytes()), HasSubstr("the file ends at"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 0, {0}, f32).bytes()), HasSubstr("an axis of 0 elements"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 0, {INT64_MAX, 3}, f32).bytes()), HasSubstr("an axis of"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("w", 0, {1, 1, 1, 1, 1}, f32).bytes()), HasSubstr("has 5 axes"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensorAt("w", 0, {16}, 8, f32).bytes()), HasSubstr("no multiple of 32"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().tensor("a", 0, {16}, f32).tensorAt("b", 0, {16}, 32, f32).bytes()),
                 HasSubstr("F: \"b\": begins at 32, inside the tensor before it"));
-    EXPECT_THAT(refusal(GgufBytes().integer("general.alignment", 48).bytes()), HasSubstr("48 is no power of two"));
-    EXPECT_THAT(refusal(GgufBytes().value("a", static_cast<GgufValueType>(13), "x").bytes()),
+    EXPECT_THAT(ggufRefusal(GgufBytes().integer("general.alignment", 48).bytes()), HasSubstr("48 is no power of two"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().value("a", static_cast<GgufValueType>(13), "x").bytes()),
                 HasSubstr("F: \"a\": has the type 13"));
     const std::string nested = GgufBytes::raw(std::uint32_t{9}) + GgufBytes::raw(std::uint64_t{1});
-    EXPECT_THAT(refusal(GgufBytes().value("a", GgufValueType::Array, nested).bytes()), HasSubstr("arrays of arrays"));
+    EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Array, nested).bytes()),
+                HasSubstr("arrays of arrays"));
 }
 
 TEST(GgufFile, CountsThatTheFileCannotHoldAreRefusedBeforeAnythingIsAllocated) {
     const std::string many = GgufBytes::raw(std::uint64_t{1} << 60);
     const std::string none = GgufBytes::raw(std::uint64_t{0});
     const std::string start = "GGUF" + GgufBytes::raw(std::uint32_t{3});
-    EXPECT_THAT(refusal(start + many + none), StartsWith("bad input: F: tensor_count: "));
-    EXPECT_THAT(refusal(start + none + many), StartsWith("bad input: F: metadata_kv_count: "));
-    EXPECT_THAT(refusal(GgufBytes().value("a", GgufValueType::Text, many).bytes()), StartsWith("bad input: F: a: "));
+    EXPECT_THAT(ggufRefusal(start + many + none), StartsWith("bad input: F: tensor_count: "));
+    EXPECT_THAT(ggufRefusal(start + none + many), StartsWith("bad input: F: metadata_kv_count: "));
+    EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Text, many).bytes()),
+                StartsWith("bad input: F: a: "));
     const std::string list = GgufBytes::raw(std::uint32_t{0}) + many;
-    EXPECT_THAT(refusal(GgufBytes().value("a", GgufValueType::Array, list).bytes()),
+    EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Array, list).bytes()),
                 StartsWith("bad input: F: \"a\": "));
 }
 
@@ -101,9 +104,9 @@ TEST(GgufFile, EveryTruncatedFileIsRefused) {
     const std::string whole =
         GgufBytes().integer("n", 5).words("t", "text").tensor("w", 0, {16}, std::string(64, '\1')).bytes();
     for (std::size_t size = 0; size < whole.size(); ++size) {
-        EXPECT_THAT(refusal(whole.substr(0, size)), StartsWith("bad input: F: ")) << size;
+        EXPECT_THAT(ggufRefusal(whole.substr(0, size)), StartsWith("bad input: F: ")) << size;
     }
-    EXPECT_EQ(parsed(whole).tensors().size(), 1U);
+    EXPECT_EQ(parsedGguf(whole).tensors().size(), 1U);
 }
 
 TEST(GgufFile, AHeaderThatGoesOnIsAskedForMore) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "engine/checkpoint/gguf_file.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/checkpoint/gguf_bytes.h"
 #include "tests/engine/model/model_test_support.h"
@@ -20,14 +21,7 @@ std::vector<float> ggufLogits(const std::string& path, const ModelOptions& optio
                               kernels::Backend backend = kernels::Backend::Cpu) {
     const auto context = test::makeContext(backend);
     Model model(*context, openModel(path), options, nullptr);
-    const std::vector<std::int32_t> tokens{5, 9, 20, 31, 7, 5, 12, 40, 8, 8, 17};
-    StepBatch batch;
-    batch.sequences = {{0, tokens}};
-    batch.logits = StepLogits::All;
-    std::vector<float> logits(static_cast<std::size_t>(model.config().vocab) * tokens.size());
-    batch.logitsOut = logits.data();
-    model.step(batch);
-    return logits;
+    return test::stepLogits(model, {5, 9, 20, 31, 7, 5, 12, 40, 8, 8, 17});
 }
 
 /// The file with every tensor as float32.

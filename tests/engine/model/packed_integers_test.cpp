@@ -29,17 +29,10 @@ std::vector<float> integerLogits(const std::string& folder, kernels::Backend bac
     ModelOptions options;
     options.dequantize = dequantize;
     Model model(*context, openModel(folder), options, nullptr);
-    const std::vector<std::int32_t> tokens{5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17};
-    StepBatch batch;
-    batch.sequences = {{0, tokens}};
-    batch.logits = StepLogits::All;
-    std::vector<float> logits(static_cast<std::size_t>(model.config().vocab) * tokens.size());
-    batch.logitsOut = logits.data();
-    model.step(batch);
-    return logits;
+    return test::stepLogits(model, {5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17});
 }
 
-float largestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+float largestGap(const std::vector<float>& a, const std::vector<float>& b) {
     float largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         largest = std::max(largest, std::abs(a[i] - b[i]));
@@ -212,7 +205,7 @@ TEST(PackedIntegers, GiveTheLogitsOfTheirDenseTwins) {
         IntegerTwins twins("llama", quantization);
         const std::string folder = twins.writePacked();
         EXPECT_FALSE(openModel(folder).config.packings.empty());
-        EXPECT_LT(largestDifference(integerLogits(folder), integerLogits(twins.writeDense())), 5e-5F);
+        EXPECT_LT(largestGap(integerLogits(folder), integerLogits(twins.writeDense())), 5e-5F);
     }
 }
 
@@ -222,7 +215,7 @@ TEST(PackedIntegers, AnOrderOfInputsIsFollowed) {
           json{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}, {"desc_act", true}}}) {
         SCOPED_TRACE(quantization.dump());
         IntegerTwins twins("qwen2", quantization);
-        EXPECT_LT(largestDifference(integerLogits(twins.writePacked()), integerLogits(twins.writeDense())), 5e-5F);
+        EXPECT_LT(largestGap(integerLogits(twins.writePacked()), integerLogits(twins.writeDense())), 5e-5F);
     }
 }
 
@@ -236,8 +229,8 @@ TEST(PackedIntegers, ExpertsBecomeOneStack) {
         IntegerTwins twins("qwen3-moe", quantization);
         const std::string folder = twins.writePacked();
         const std::vector<float> dense = integerLogits(twins.writeDense());
-        EXPECT_LT(largestDifference(integerLogits(folder), dense), 5e-5F);
-        EXPECT_LT(largestDifference(integerLogits(folder, kernels::Backend::Cpu, true), dense), 5e-2F)
+        EXPECT_LT(largestGap(integerLogits(folder), dense), 5e-5F);
+        EXPECT_LT(largestGap(integerLogits(folder, kernels::Backend::Cpu, true), dense), 5e-2F)
             << "expanded to BF16 at load";
     }
 }
