@@ -207,6 +207,9 @@ private:
         const GgufType& type = view.type();
         const bool moves = !place.interleaved.empty() || place.neighbours;
         const bool singles = moves && weight == nullptr; // elements move, not rows
+        if (singles && type.elements != 1) {
+            header_.unsupported(place.tensor, fmt::format("is {}; vectors must be floats", type.name));
+        }
         view.rowElements = singles ? 1 : shape.back();
         view.rows = kernels::Shape(shape).count() / view.rowElements;
         view.sourceRow = view.rowElements / type.elements * type.bytes;
@@ -276,13 +279,18 @@ private:
     }
 
     void logUnused() const {
+        std::size_t unused = 0;
+        std::string_view shown;
         for (const GgufTensor& tensor : header_.tensors()) {
             if (!used_.contains(&tensor) && tensor.name != "rope_freqs.weight") {
-                base::log(base::LogLevel::Warning,
-                          fmt::format("{}: {} is not used by the model that the metadata describe, nor perhaps others",
-                                      header_.file(), quotedText(tensor.name)));
-                return;
+                ++unused;
+                shown = tensor.name;
             }
+        }
+        if (unused > 0) {
+            base::log(base::LogLevel::Warning,
+                      fmt::format("{}: {} tensors are not used by the model that the metadata describe, such as {}",
+                                  header_.file(), unused, quotedText(shown)));
         }
     }
 

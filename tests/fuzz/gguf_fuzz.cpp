@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
 #include "engine/checkpoint/gguf_header.h"
+#include "engine/tokenizer/gguf_tokenizer.h"
 
 namespace base = vitrine::base;
 namespace engine = vitrine::engine;
@@ -47,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         if (const auto header = engine::GgufHeader::parse(std::move(bytes), fileBytes, "fuzz")) {
             requireInside(*header, fileBytes);
+            engine::ggufTokenizerJson(*header);
         }
     } catch (const base::Error& error) {
         if (error.message().find('\n') != std::string::npos) {

@@ -52,18 +52,18 @@ TEST(GgufFile, ReadsWhatTheGgufPackageWrote) {
 
 TEST(GgufFile, AValueOfAnotherTypeIsNamed) {
     const GgufHeader header = parsedGguf(GgufBytes().integer("n", 5).words("t", "x").bytes());
-    EXPECT_EQ(failure([&] { header.text("n"); }), "bad input: F: n: must be a text");
-    EXPECT_EQ(failure([&] { header.integer("t"); }), "bad input: F: t: must be an integer");
-    EXPECT_EQ(failure([&] { header.number("t"); }), "bad input: F: t: must be a number");
-    EXPECT_EQ(failure([&] { header.boolean("n"); }), "bad input: F: n: must be true or false");
-    EXPECT_EQ(failure([&] { header.texts("t"); }), "bad input: F: t: must be a list of texts");
-    EXPECT_EQ(failure([&] { header.floats("n"); }), "bad input: F: n: must be a list of float32");
-    EXPECT_EQ(failure([&] { header.integers("t"); }), "bad input: F: t: must be a list of integers of 32 bits");
+    EXPECT_EQ(failure([&] { header.text("n"); }), "bad_input: F: n: must be a text");
+    EXPECT_EQ(failure([&] { header.integer("t"); }), "bad_input: F: t: must be an integer");
+    EXPECT_EQ(failure([&] { header.number("t"); }), "bad_input: F: t: must be a number");
+    EXPECT_EQ(failure([&] { header.boolean("n"); }), "bad_input: F: n: must be true or false");
+    EXPECT_EQ(failure([&] { header.texts("t"); }), "bad_input: F: t: must be a list of texts");
+    EXPECT_EQ(failure([&] { header.floats("n"); }), "bad_input: F: n: must be a list of float32");
+    EXPECT_EQ(failure([&] { header.integers("t"); }), "bad_input: F: t: must be a list of integers of 32 bits");
 }
 
 TEST(GgufFile, WhatIsWrongIsNamed) {
     const std::string f32(64, '\0');
-    EXPECT_EQ(ggufRefusal("GGML...."), "bad input: F: magic: is not \"GGUF\"; this is no GGUF file");
+    EXPECT_EQ(ggufRefusal("GGML...."), "bad_input: F: magic: is not \"GGUF\"; this is no GGUF file");
     EXPECT_THAT(ggufRefusal(GgufBytes(1).bytes()), HasSubstr("unsupported: F: version: 1 is not supported"));
     EXPECT_THAT(ggufRefusal(GgufBytes(0x03000000).bytes()), HasSubstr("big-endian"));
     EXPECT_THAT(ggufRefusal(GgufBytes().integer("a", 1).integer("a", 2).bytes()),
@@ -91,20 +91,20 @@ TEST(GgufFile, CountsThatTheFileCannotHoldAreRefusedBeforeAnythingIsAllocated) {
     const std::string many = GgufBytes::raw(std::uint64_t{1} << 60);
     const std::string none = GgufBytes::raw(std::uint64_t{0});
     const std::string start = "GGUF" + GgufBytes::raw(std::uint32_t{3});
-    EXPECT_THAT(ggufRefusal(start + many + none), StartsWith("bad input: F: tensor_count: "));
-    EXPECT_THAT(ggufRefusal(start + none + many), StartsWith("bad input: F: metadata_kv_count: "));
+    EXPECT_THAT(ggufRefusal(start + many + none), StartsWith("bad_input: F: tensor_count: "));
+    EXPECT_THAT(ggufRefusal(start + none + many), StartsWith("bad_input: F: metadata_kv_count: "));
     EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Text, many).bytes()),
-                StartsWith("bad input: F: a: "));
+                StartsWith("bad_input: F: a: "));
     const std::string list = GgufBytes::raw(std::uint32_t{0}) + many;
     EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Array, list).bytes()),
-                StartsWith("bad input: F: \"a\": "));
+                StartsWith("bad_input: F: \"a\": "));
 }
 
 TEST(GgufFile, EveryTruncatedFileIsRefused) {
     const std::string whole =
         GgufBytes().integer("n", 5).words("t", "text").tensor("w", 0, {16}, std::string(64, '\1')).bytes();
     for (std::size_t size = 0; size < whole.size(); ++size) {
-        EXPECT_THAT(ggufRefusal(whole.substr(0, size)), StartsWith("bad input: F: ")) << size;
+        EXPECT_THAT(ggufRefusal(whole.substr(0, size)), StartsWith("bad_input: F: ")) << size;
     }
     EXPECT_EQ(parsedGguf(whole).tensors().size(), 1U);
 }

@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <random>
 
 #include "engine/checkpoint/gguf_file.h"
+#include "kernels/core/floats.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/checkpoint/gguf_bytes.h"
 #include "tests/engine/model/model_test_support.h"
@@ -24,7 +26,7 @@ std::vector<float> ggufLogits(const std::string& path, const ModelOptions& optio
     return test::stepLogits(model, {5, 9, 20, 31, 7, 5, 12, 40, 8, 8, 17});
 }
 
-/// The file with every tensor as float32.
+/// The file with every tensor as float32, and embedding and head as F16, which they are in memory.
 std::string expandedTwin(const GgufFile& file) {
     GgufBytes out;
     for (const GgufValue& value : file.header().values()) {
@@ -34,9 +36,14 @@ std::string expandedTwin(const GgufFile& file) {
         std::vector<std::uint8_t> blocks(tensor.bytes);
         file.file().read(tensor.offset, blocks.data(), blocks.size());
         const std::span<const std::int64_t> shape = tensor.shape();
-        std::string floats(static_cast<std::size_t>(kernels::Shape(shape).count()) * sizeof(float), '\0');
-        expandGguf(*tensor.type, blocks, reinterpret_cast<float*>(floats.data()));
-        out.tensor(tensor.name, 0, {shape.begin(), shape.end()}, floats);
+        const std::int64_t count = kernels::Shape(shape).count();
+        std::vector<float> floats(static_cast<std::size_t>(count));
+        expandGguf(*tensor.type, blocks, floats.data());
+        const bool table = tensor.name == "token_embd.weight" || tensor.name == "output.weight";
+        const kernels::DType dtype = table ? kernels::DType::F16 : kernels::DType::F32;
+        std::string bytes(kernels::bytesOf(dtype, count), '\0');
+        kernels::storeFloats(dtype, floats.data(), count, bytes.data(), 0);
+        out.tensor(tensor.name, table ? 1 : 0, {shape.begin(), shape.end()}, bytes);
     }
     return out.bytes();
 }
@@ -73,8 +80,7 @@ TEST(GgufModel, EveryTypeOfBlocksGivesTheLogitsOfItsFloats) {
     spread = std::sqrt(spread / static_cast<double>(floats.size()));
     EXPECT_GT(spread, 0.01);
     for (std::size_t i = 0; i < packed.size(); ++i) {
-        // The embedding and the head of the packed model are F16.
-        ASSERT_NEAR(packed[i], floats[i], 1e-3 * spread) << i;
+        ASSERT_NEAR(packed[i], floats[i], 2e-5 * spread) << i;
     }
 }
 
@@ -109,8 +115,42 @@ TEST(GgufModel, AScaleThatIsNoNumberIsNamed) {
     bytes.replace(offset + 144 * 3, 2, "\xFF\x7F");
     const std::string damaged = folder.write("damaged.gguf", bytes);
     EXPECT_EQ(test::failure([&] { ggufLogits(damaged); }),
-              "bad input: " + damaged +
+              "bad_input: " + damaged +
                   ": \"blk.0.ffn_gate.weight\": the scale of block 3 is not a number; the file is damaged");
+}
+
+/// Every tensor as the engine reads it.
+void readAllTensors(const ModelSource& source) {
+    std::vector<std::uint8_t> bytes;
+    for (const auto& [name, location] : source.checkpoint->tensors()) {
+        bytes.resize(location.entry->bytes);
+        location.file->read(*location.entry, 0, bytes.data(), bytes.size());
+    }
+}
+
+TEST(GgufModel, DamagedHeadersAreReadOrRefused) {
+    const test::TempFolder folder;
+    for (const char* name : {"gguf/mixed.gguf", "gguf/gpt-oss.gguf", "gguf/llama.gguf"}) {
+        const std::string whole = test::readBytes(vitrine::test::fixture(name));
+        const GgufFile file(vitrine::test::fixture(name));
+        std::uint64_t headerBytes = whole.size();
+        for (const GgufTensor& tensor : file.header().tensors()) {
+            headerBytes = std::min(headerBytes, tensor.offset);
+        }
+        std::mt19937 random(7);
+        int refused = 0;
+        for (int round = 0; round < 150; ++round) {
+            std::string bytes = whole;
+            for (int i = 0; i <= round % 3; ++i) {
+                bytes[random() % headerBytes] = static_cast<char>(round % 2 == 0 ? random() : random() % 4);
+            }
+            const std::string path = folder.write("damaged.gguf", bytes);
+            const std::string message = test::failure([&] { readAllTensors(openModel(path)); });
+            refused += message == "no error" ? 0 : 1;
+            EXPECT_EQ(message.find("internal"), std::string::npos) << message;
+        }
+        EXPECT_GT(refused, 30) << name;
+    }
 }
 
 } // namespace

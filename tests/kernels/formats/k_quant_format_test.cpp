@@ -7,7 +7,6 @@
 
 #include "kernels/core/floats.h"
 #include "kernels/formats/weight_formats.h"
-#include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/linear/weights.h"
 #include "tests/kernels/ops/linear/weight_testing.h"
 
@@ -54,26 +53,8 @@ const PackedFormat* q6k() {
 
 TEST_P(KQuantFormat, MultipliesOnEveryLevelOfTheCpu) {
     std::mt19937 random(3);
-    testing::forEachSimd([&](CpuContext& context) {
-        for (const std::int64_t rows : {1, 5, 60}) {
-            const testing::TestWeight weight = blockWeight(*GetParam().first(), GetParam().second, random, 19, 768);
-            TestTensor x(DType::F32, Shape{rows, 768}), out(DType::F32, Shape{rows, 19});
-            x.fillNormal(random);
-            Matmul op;
-            op.x = x;
-            op.weight = weight.view;
-            op.out = out;
-            testing::runOp(context, op);
-            const std::vector<double> xs = x.values();
-            std::vector<double> expected(static_cast<std::size_t>(rows * 19));
-            for (std::size_t i = 0; i < expected.size(); ++i) {
-                for (std::size_t k = 0; k < 768; ++k) {
-                    expected[i] += xs[i / 19 * 768 + k] * weight.values[i % 19 * 768 + k];
-                }
-            }
-            testing::expectNear(out, expected, 1e-3);
-        }
-    });
+    testing::expectProducts(random, 19, 768, 1e-3,
+                            [&] { return blockWeight(*GetParam().first(), GetParam().second, random, 19, 768); });
 }
 
 TEST_P(KQuantFormat, AnyStretchOfARowIsThatOfTheWhole) {
