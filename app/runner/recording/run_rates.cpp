@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/recording/run_rates.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -66,7 +67,9 @@ kernels::DType cacheType(const engine::Experiment& experiment) {
 /// A run that loads both kinds of weights multiplies by both, so that its expert products have no class.
 kernels::RateClass expertsOf(const engine::Experiment& experiment, const engine::ModelConfig& config) {
     const std::string weights = experiment.has("weights") ? experiment.text("weights") : std::string();
-    const bool packed = config.expertFormat != kernels::WeightFormat::Dense;
+    const bool packed = std::ranges::any_of(config.packings, [](const auto& weight) {
+        return weight.first.find(".experts.") != std::string::npos;
+    });
     return packed && weights == "both"
                ? kernels::RateClass::Any
                : kernels::expertRateClass(packed && weights != "dequantized", repeatsPrompt(experiment));

@@ -61,7 +61,8 @@ TEST_P(GgufModels, RunOnMeta) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GgufModels,
-                         ::testing::Values(std::pair{"gguf/llama.gguf", "llama"}, std::pair{"gguf/qwen3.gguf", "qwen3"},
+                         ::testing::Values(std::pair{"gguf/llama.gguf", "llama"}, std::pair{"gguf/qwen2.gguf", "qwen2"},
+                                           std::pair{"gguf/qwen3.gguf", "qwen3"},
                                            std::pair{"gguf/qwen3-moe.gguf", "qwen3-moe"},
                                            std::pair{"gguf/gpt-oss.gguf", "gpt-oss-mxfp4"}));
 

@@ -32,7 +32,7 @@ std::vector<float> integerLogits(const std::string& folder, kernels::Backend bac
     return test::stepLogits(model, {5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17});
 }
 
-float largestGap(const std::vector<float>& a, const std::vector<float>& b) {
+float farthestLogit(const std::vector<float>& a, const std::vector<float>& b) {
     float largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         largest = std::max(largest, std::abs(a[i] - b[i]));
@@ -205,7 +205,7 @@ TEST(PackedIntegers, GiveTheLogitsOfTheirDenseTwins) {
         IntegerTwins twins("llama", quantization);
         const std::string folder = twins.writePacked();
         EXPECT_FALSE(openModel(folder).config.packings.empty());
-        EXPECT_LT(largestGap(integerLogits(folder), integerLogits(twins.writeDense())), 5e-5F);
+        EXPECT_LT(farthestLogit(integerLogits(folder), integerLogits(twins.writeDense())), 5e-5F);
     }
 }
 
@@ -215,7 +215,7 @@ TEST(PackedIntegers, AnOrderOfInputsIsFollowed) {
           json{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}, {"desc_act", true}}}) {
         SCOPED_TRACE(quantization.dump());
         IntegerTwins twins("qwen2", quantization);
-        EXPECT_LT(largestGap(integerLogits(twins.writePacked()), integerLogits(twins.writeDense())), 5e-5F);
+        EXPECT_LT(farthestLogit(integerLogits(twins.writePacked()), integerLogits(twins.writeDense())), 5e-5F);
     }
 }
 
@@ -229,8 +229,8 @@ TEST(PackedIntegers, ExpertsBecomeOneStack) {
         IntegerTwins twins("qwen3-moe", quantization);
         const std::string folder = twins.writePacked();
         const std::vector<float> dense = integerLogits(twins.writeDense());
-        EXPECT_LT(largestGap(integerLogits(folder), dense), 5e-5F);
-        EXPECT_LT(largestGap(integerLogits(folder, kernels::Backend::Cpu, true), dense), 5e-2F)
+        EXPECT_LT(farthestLogit(integerLogits(folder), dense), 5e-5F);
+        EXPECT_LT(farthestLogit(integerLogits(folder, kernels::Backend::Cpu, true), dense), 5e-2F)
             << "expanded to BF16 at load";
     }
 }
