@@ -74,7 +74,7 @@ struct ThirdParty {
     std::string_view files;  ///< regular expression for the whole path
 };
 
-constexpr std::array<ThirdParty, 15> kThirdParty = {{
+constexpr std::array<ThirdParty, 16> kThirdParty = {{
     {"fmt/.*", ".*\\.cpp"},
     {"spdlog/.*", "base/.*\\.cpp"},
     {"nlohmann/json\\.hpp", ".*\\.cpp"},
