@@ -66,8 +66,8 @@ template <class T> T ggufNumber(const char* data) {
 class GgufHeader {
 public:
     /// Reads a header from the first bytes of a file of `fileBytes` bytes. Nothing when the header goes on after
-    /// `bytes`. Throws BadInput "FILE: FIELD: what", and Unsupported for other versions and byte orders. What it
-    /// allocates is at most four times `bytes`.
+    /// `bytes`. Throws BadInput "FILE: FIELD: what", and Unsupported for other versions and byte orders. The
+    /// header takes at most four times the memory of `bytes`.
     static std::optional<GgufHeader> parse(std::string bytes, std::uint64_t fileBytes, const std::string& file);
 
     const std::string& file() const { return file_; }

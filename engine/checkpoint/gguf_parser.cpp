@@ -73,7 +73,8 @@ private:
         header_.unsupported("version", fmt::format("{} is not supported; 2 and 3 are", version));
     }
 
-    std::string_view take(std::uint64_t count, std::string_view field) {
+    /// Throws unless the next `count` bytes are here.
+    void require(std::uint64_t count, std::string_view field) const {
         if (count > fileBytes_ - position_) {
             header_.bad(field, fmt::format("needs {} bytes at {}, but the file ends at {}; it is damaged or incomplete",
                                            count, position_, fileBytes_));
@@ -84,6 +85,10 @@ private:
         if (count > bytes_.size() - position_) {
             throw MoreBytes();
         }
+    }
+
+    std::string_view take(std::uint64_t count, std::string_view field) {
+        require(count, field);
         const std::string_view out = bytes_.substr(position_, count);
         position_ += count;
         return out;
@@ -98,6 +103,7 @@ private:
             header_.bad(field, fmt::format("{} do not fit into the {} bytes of the file; it is damaged or incomplete",
                                            count, fileBytes_));
         }
+        require(count * least, field); // so that no room is made for more than the bytes here can be
         return count;
     }
 
