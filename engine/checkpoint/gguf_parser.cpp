@@ -117,10 +117,10 @@ private:
         return name;
     }
 
-    GgufValueType takeType(std::string_view key) {
-        const auto type = takeNumber<std::uint32_t>(key);
+    GgufValueType takeType(std::string_view field) {
+        const auto type = takeNumber<std::uint32_t>(field);
         if (type > static_cast<std::uint32_t>(GgufValueType::F64)) {
-            header_.bad(quotedText(key), fmt::format("has the type {}, which is not known", type));
+            header_.bad(field, fmt::format("has the type {}, which is not known", type));
         }
         return static_cast<GgufValueType>(type);
     }
@@ -128,24 +128,25 @@ private:
     GgufValue takeValue() {
         GgufValue out;
         out.key = takeName("metadata");
-        out.type = takeType(out.key);
+        const std::string field = quotedText(out.key);
+        out.type = takeType(field);
         std::uint64_t count = 1;
         if (out.type == GgufValueType::Array) {
             out.array = true;
-            out.type = takeType(out.key);
+            out.type = takeType(field);
             if (out.type == GgufValueType::Array) {
-                header_.unsupported(quotedText(out.key), "arrays of arrays are not supported");
+                header_.unsupported(field, "arrays of arrays are not supported");
             }
             const std::uint64_t size = sizeOf(out.type);
-            count = takeCount(quotedText(out.key), size == 0 ? sizeof(std::uint64_t) : size);
+            count = takeCount(field, size == 0 ? sizeof(std::uint64_t) : size);
         }
         const std::uint64_t begin = position_;
         if (out.type == GgufValueType::Text) {
             for (std::uint64_t i = 0; i < count; ++i) {
-                takeText(out.key);
+                takeText(field);
             }
         } else {
-            take(count * sizeOf(out.type), out.key);
+            take(count * sizeOf(out.type), field);
         }
         // A header is smaller than 2^32 bytes.
         out.data = bytes_.data() + begin;

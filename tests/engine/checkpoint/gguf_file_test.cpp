@@ -82,6 +82,9 @@ TEST(GgufFile, WhatIsWrongIsNamed) {
     EXPECT_THAT(ggufRefusal(GgufBytes().integer("general.alignment", 48).bytes()), HasSubstr("48 is no power of two"));
     EXPECT_THAT(ggufRefusal(GgufBytes().value("a", static_cast<GgufValueType>(13), "x").bytes()),
                 HasSubstr("F: \"a\": has the type 13"));
+    // Whatever a file calls its keys, a message is one line.
+    EXPECT_THAT(ggufRefusal(GgufBytes().value("a\nb", GgufValueType::Text, "x").bytes()),
+                ::testing::Not(HasSubstr("\n")));
     const std::string nested = GgufBytes::raw(std::uint32_t{9}) + GgufBytes::raw(std::uint64_t{1});
     EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Array, nested).bytes()),
                 HasSubstr("arrays of arrays"));
@@ -94,7 +97,7 @@ TEST(GgufFile, CountsThatTheFileCannotHoldAreRefusedBeforeAnythingIsAllocated) {
     EXPECT_THAT(ggufRefusal(start + many + none), StartsWith("bad_input: F: tensor_count: "));
     EXPECT_THAT(ggufRefusal(start + none + many), StartsWith("bad_input: F: metadata_kv_count: "));
     EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Text, many).bytes()),
-                StartsWith("bad_input: F: a: "));
+                StartsWith("bad_input: F: \"a\": "));
     const std::string list = GgufBytes::raw(std::uint32_t{0}) + many;
     EXPECT_THAT(ggufRefusal(GgufBytes().value("a", GgufValueType::Array, list).bytes()),
                 StartsWith("bad_input: F: \"a\": "));
