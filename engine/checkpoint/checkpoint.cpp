@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strict_json.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/tensor_table.h"
 
 namespace vitrine::engine {
 namespace {
@@ -57,15 +58,15 @@ std::map<std::string, std::string> readIndex(const std::string& path) {
     return files;
 }
 
-class FolderCheckpoint final : public Checkpoint {
+class FolderCheckpoint final : public TensorTable {
 public:
-    explicit FolderCheckpoint(const std::string& folder) : folder_(folder) {
+    explicit FolderCheckpoint(const std::string& folder) : TensorTable(folder) {
         const fs::path root(folder);
         // transformers, too, prefers the single file.
         if (isFile(root / kSingleFile)) {
             addFile((root / kSingleFile).string());
             for (const TensorEntry& entry : files_.front()->tensors()) {
-                add(*files_.front(), entry);
+                addOnce(*files_.front(), entry);
             }
         } else if (isFile(root / kIndexFile)) {
             openShards(root);
@@ -74,28 +75,18 @@ public:
         }
     }
 
-    const Location* find(std::string_view name) const override {
-        const auto found = tensors_.find(name);
-        return found == tensors_.end() ? nullptr : &found->second;
-    }
-    const std::map<std::string, Location, std::less<>>& tensors() const override { return tensors_; }
-    std::uint64_t totalBytes() const override { return totalBytes_; }
-    const std::string& folder() const override { return folder_; }
-
 private:
     const SafetensorsFile& addFile(const std::string& path) {
         files_.push_back(SafetensorsFile::open(path));
         return *files_.back();
     }
 
-    void add(const SafetensorsFile& file, const TensorEntry& entry) {
-        const auto [slot, isNew] = tensors_.emplace(entry.name, Location{&file, &entry});
-        if (!isNew) {
+    void addOnce(const SafetensorsFile& file, const TensorEntry& entry) {
+        if (const Location* other = add(file, entry)) {
             throw base::BadInput(fmt::format("{}: {}: is in {} as well; a tensor may be in one file only", file.path(),
                                              quotedText(entry.name),
-                                             fs::path(slot->second.file->path()).filename().string()));
+                                             fs::path(other->file->path()).filename().string()));
         }
-        totalBytes_ += entry.bytes;
     }
 
     void openShards(const fs::path& root) {
@@ -119,7 +110,7 @@ private:
         }
         for (const auto& file : files_) {
             for (const TensorEntry& entry : file->tensors()) {
-                add(*file, entry);
+                addOnce(*file, entry);
                 if (index.find(entry.name) == index.end()) {
                     base::logInfo(fmt::format("{}: {}: is not in the index", file->path(), quotedText(entry.name)));
                 }
@@ -137,8 +128,7 @@ private:
             gguf = gguf || extension == ".gguf";
         }
         if (gguf) {
-            throw base::Unsupported(root.string() +
-                                    ": weights: GGUF files are not read; use the model in safetensors form");
+            throw base::BadInput(root.string() + ": weights: no safetensors files are here; give the GGUF file itself");
         }
         if (pickle) {
             throw base::Unsupported(root.string() +
@@ -149,10 +139,7 @@ private:
                                          root.string(), kSingleFile, kIndexFile));
     }
 
-    std::string folder_;
     std::vector<std::shared_ptr<const SafetensorsFile>> files_;
-    std::map<std::string, Location, std::less<>> tensors_;
-    std::uint64_t totalBytes_ = 0;
 };
 
 } // namespace

@@ -29,7 +29,7 @@ struct TensorEntry {
     std::uint64_t bytes = 0;
 };
 
-/// An open safetensors file. Thread-safe reads.
+/// An open file of tensors: a safetensors file, or another one that is seen as such. Thread-safe reads.
 class SafetensorsFile {
 public:
     /// Opens and checks the file: header length, JSON, offsets without holes, exact file size. Throws BadInput "FILE:
@@ -58,7 +58,7 @@ public:
                                         std::uint64_t bytes) const = 0;
 };
 
-/// All tensors of a model folder: model.safetensors or model.safetensors.index.json with its shards.
+/// All tensors of a model. Those of a folder: model.safetensors or model.safetensors.index.json with its shards.
 class Checkpoint {
 public:
     static std::shared_ptr<const Checkpoint> open(const std::string& folder);
@@ -78,12 +78,12 @@ public:
 /// (LlamaModel, not LlamaForCausalLM) lack the first "model." of their names; it loads them all the same, and so do we.
 const Checkpoint::Location* findModelTensor(const Checkpoint& checkpoint, std::string_view name);
 
-/// Where a model comes from: DIR, ORG/NAME in the local Hugging Face cache, or synthetic:NAME.
+/// Where a model comes from: DIR, FILE.gguf, ORG/NAME in the local Hugging Face cache, or synthetic:NAME.
 struct ModelSource {
     std::string name;   ///< as the user wrote it
-    std::string folder; ///< empty for synthetic models
+    std::string folder; ///< empty for synthetic models and GGUF files
     ModelConfig config;
-    std::string configText; ///< config.json, with the overrides of a synthetic model
+    std::string configText; ///< config.json, with the overrides of a synthetic model; of a GGUF file, what it comes to
     GenerationConfig generation;
     std::shared_ptr<const Checkpoint> checkpoint; ///< null for synthetic models
     std::string tokenizerFile;                    ///< empty: none
@@ -92,7 +92,7 @@ struct ModelSource {
 };
 
 /// `configOverrides` are `--set key=value` pairs for config fields of synthetic models ("num_hidden_layers" "4").
-/// Throws BadInput that names the folder, the file and the field. GGUF files are refused with a sentence.
+/// Throws BadInput that names the folder, the file and the field.
 ModelSource openModel(const std::string& model, const std::map<std::string, std::string>& configOverrides = {});
 
 /// The sorted names of synthetic models: gpt-oss-20b, gpt-oss-120b, mistral-7b, qwen3-4b, llama-3.1-8b, qwen3-30b-a3b,

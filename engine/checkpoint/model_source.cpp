@@ -14,6 +14,8 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/gguf_checkpoint.h"
+#include "engine/checkpoint/gguf_config.h"
 #include "engine/checkpoint/model_folder.h"
 #include "engine/checkpoint/synthetic.h"
 
@@ -147,15 +149,8 @@ fs::path findSnapshot(const std::string& model, const std::pair<std::string, std
 
 /// A file was given where a folder must be.
 [[noreturn]] void refuseFile(const fs::path& path) {
-    char magic[4] = {};
-    if (isRegular(path)) {
-        std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-    }
-    if (std::string_view(magic, sizeof magic) == "GGUF" || path.extension() == ".gguf") {
-        throw base::Unsupported(path.string() +
-                                ": format: GGUF files are not read; use the model's folder in safetensors form");
-    }
-    throw base::BadInput(path.string() + ": is a file; give the folder that holds config.json and the weights");
+    throw base::BadInput(path.string() +
+                         ": is a file; give the folder that holds config.json and the weights, or a GGUF file");
 }
 
 fs::path findFolder(const std::string& model) {
@@ -171,7 +166,7 @@ fs::path findFolder(const std::string& model) {
         return findSnapshot(model, *repository);
     }
     throw base::BadInput(
-        fmt::format("{}: no such folder; give a model folder, ORG/NAME of the local Hugging Face cache or "
+        fmt::format("{}: no such folder; give a model folder, a GGUF file, ORG/NAME of the local Hugging Face cache or "
                     "synthetic:NAME",
                     model.empty() ? "model" : model));
 }
@@ -183,8 +178,7 @@ std::string readConfigText(const fs::path& folder) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
         if (entry.path().extension() == ".gguf") {
-            throw base::Unsupported(folder.string() +
-                                    ": weights: GGUF files are not read; use the model in safetensors form");
+            throw base::BadInput(folder.string() + ": config.json: not found; give the GGUF file itself");
         }
     }
     if (isRegular(folder / "adapter_config.json")) {
@@ -236,6 +230,28 @@ ModelSource openSynthetic(const std::string& model, const std::map<std::string, 
     return source;
 }
 
+/// A file that says by its name or its first bytes that it is one.
+bool isGguf(const std::string& model) {
+    return isRegular(model) && (fs::path(model).extension() == ".gguf" || GgufFile::is(model));
+}
+
+ModelSource openGguf(const std::string& model) {
+    const auto file = std::make_shared<const GgufFile>(model);
+    const json config = ggufConfigJson(*file);
+    ModelSource source;
+    source.name = model;
+    source.config = parseModelConfig(config, model);
+    source.configText = config.dump(2) + "\n";
+    source.config.quantization = ggufQuantization();
+    source.checkpoint = openGgufCheckpoint(file, source.config);
+    checkTensors(source.config, *source.checkpoint);
+    if (file->header().find("tokenizer.ggml.tokens") != nullptr) {
+        source.tokenizerFile = model;
+    }
+    source.chatTemplate = file->header().text("tokenizer.chat_template").value_or("");
+    return source;
+}
+
 } // namespace
 
 std::string modelFolder(const std::string& model) {
@@ -252,6 +268,9 @@ ModelSource openModel(const std::string& model, const std::map<std::string, std:
     if (!configOverrides.empty()) {
         throw base::BadInput(fmt::format("{}: {}: config fields can be set for synthetic models only", model,
                                          configOverrides.begin()->first));
+    }
+    if (model.find('\0') == std::string::npos && isGguf(model)) {
+        return openGguf(model);
     }
     const fs::path folder = modelFolder(model);
     ModelSource source;

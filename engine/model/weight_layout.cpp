@@ -249,7 +249,10 @@ private:
         WeightPiece* piece = lastPiece(spec.layer, name);
         if (piece == nullptr) {
             const kernels::Shape& part = spec.packed() ? source.spec.stored.memoryShape : kernels::Shape(spec.shape);
-            layout_.pieces.push_back(pieceOf(source, name, kernels::Shape{experts, part[0] * halves, part[1]}));
+            std::vector<std::int64_t> stacked(part.dims().begin(), part.dims().end());
+            stacked[0] *= halves;
+            stacked.insert(stacked.begin(), experts);
+            layout_.pieces.push_back(pieceOf(source, name, kernels::Shape(stacked)));
             piece = &layout_.pieces.back();
             piece->bytes = perExpert * static_cast<std::uint64_t>(experts);
             piece->weight = spec.packed() ? stack : std::string();

@@ -24,6 +24,7 @@ enum class StorageScheme : std::uint8_t {
     Gptq,          ///< integers, packed along the inputs
     Awq,           ///< integers of the GEMM version, packed along the outputs
     Fp8,           ///< E4M3 with a scale for each block, row or tensor
+    Gguf,          ///< blocks of a GGUF file, as engine/quant/gguf.h takes them apart
 };
 
 /// Of no scheme: the scale covers all inputs of a row.

@@ -14,7 +14,7 @@ struct SchemeRow {
     std::string_view method; ///< "quant_method" of a quantization_config
     Quantization (*parse)(const nlohmann::json& quantization, const std::string& file) = nullptr;
     nlohmann::json (*config)(const Quantization& quantization) = nullptr;
-    /// A checkpoint that has this tensor may store the weight in this scheme.
+    /// A checkpoint that has this tensor may store the weight in this scheme. Null: inspect alone says it.
     std::string (*mark)(const std::string& weight) = nullptr;
     /// What the files say of a weight that has the mark; nothing: it is dense.
     std::optional<WeightPacking> (*inspect)(const WeightPacking& declared, const std::string& weight,
@@ -37,6 +37,7 @@ const SchemeRow& packQuantizedScheme();
 const SchemeRow& gptqScheme();
 const SchemeRow& awqScheme();
 const SchemeRow& fp8Scheme();
+const SchemeRow& ggufScheme();
 
 /// Fields of a quantization_config. All throw BadInput "FILE: quantization_config.FIELD: what", and Unsupported for
 /// values that are right but not known.

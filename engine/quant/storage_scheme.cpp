@@ -26,8 +26,9 @@ using kernels::WeightFormat;
 using nlohmann::json;
 
 /// Every scheme has a row here.
-std::array<const SchemeRow*, 6> rows() {
-    return {&gptOssScheme(), &bitsAndBytesScheme(), &packQuantizedScheme(), &gptqScheme(), &awqScheme(), &fp8Scheme()};
+std::array<const SchemeRow*, 7> rows() {
+    return {&gptOssScheme(), &bitsAndBytesScheme(), &packQuantizedScheme(), &gptqScheme(),
+            &awqScheme(),    &fp8Scheme(),          &ggufScheme()};
 }
 
 const SchemeRow& rowOf(StorageScheme scheme) {
@@ -93,7 +94,7 @@ std::optional<WeightPacking> packingInFile(const std::string& name, std::span<co
     // Stacks of gpt_oss say by their names alone that they are packed.
     const WeightPacking packing = declared == nullptr ? stackPacking() : declared->packing;
     const SchemeRow& row = rowOf(packing.scheme);
-    if (!files.has(row.mark(name))) {
+    if (row.mark != nullptr && !files.has(row.mark(name))) {
         return std::nullopt;
     }
     return row.inspect == nullptr ? packing : row.inspect(packing, name, shape, files);

@@ -9,9 +9,11 @@
 
 #include "base/error.h"
 #include "base/strict_json.h"
+#include "engine/checkpoint/gguf_file.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/bpe_model.h"
 #include "engine/tokenizer/byte_level.h"
+#include "engine/tokenizer/gguf_tokenizer.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/post_processor.h"
@@ -93,9 +95,13 @@ Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(part
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored) && GgufFile::is(path)) {
+        const nlohmann::json made = ggufTokenizerJson(GgufFile(path).header());
+        return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(made, path, nullptr, "")));
+    }
     const nlohmann::json json = base::readStrictJson(path);
     const std::filesystem::path configPath = std::filesystem::path(path).parent_path() / "tokenizer_config.json";
-    std::error_code ignored;
     if (!std::filesystem::is_regular_file(configPath, ignored)) {
         return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(json, path, nullptr, "")));
     }

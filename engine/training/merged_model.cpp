@@ -329,7 +329,7 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
     if (model.options().widen) {
         config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = "float32";
     }
-    if (!source.synthetic()) {
+    if (!source.folder.empty()) {
         copySmallFiles(source.folder, folder);
     }
     writeTextFile((fs::path(folder) / "config.json").string(), config.dump(2) + "\n");

@@ -20,6 +20,8 @@ enum class WeightFormat : std::uint8_t {
     Int4 = 3,  ///< 4-bit integers, see kernels/formats/integer_format.h
     Int8 = 4,  ///< 8-bit integers, see kernels/formats/integer_format.h
     Fp8 = 5,   ///< E4M3 floats, see kernels/formats/fp8_format.h
+    Q4K = 6,   ///< blocks of GGUF files, see kernels/formats/k_quant_format.h
+    Q6K = 7,   ///< the same
 };
 
 /// A format as the expressions of kernel manifests name it.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernels/formats/fp8_format.h"
 #include "kernels/formats/integer_format.h"
+#include "kernels/formats/k_quant_format.h"
 #include "kernels/formats/mxfp4_format.h"
 #include "kernels/formats/nf4_format.h"
 
@@ -18,7 +19,8 @@ namespace {
 
 /// Every packed format has a row here.
 std::vector<PackedFormat>& rows() {
-    static std::vector<PackedFormat> kRows = {mxfp4Format(), nf4Format(), int4Format(), int8Format(), fp8Format()};
+    static std::vector<PackedFormat> kRows = {mxfp4Format(), nf4Format(), int4Format(), int8Format(),
+                                              fp8Format(),   q4kFormat(), q6kFormat()};
     return kRows;
 }
 

@@ -49,7 +49,7 @@ template <class Is> std::string namesWhere(const Is& is) {
 void checkTogether(const Experiment& experiment, const std::string& name) {
     const Workload& workload = experiment.workload();
     if (workload.needsModel == nullptr || workload.needsModel(experiment)) {
-        requireOption(experiment, name, "model", "name a model folder, ORG/NAME or synthetic:NAME");
+        requireOption(experiment, name, "model", "name a model folder, a GGUF file, ORG/NAME or synthetic:NAME");
     }
     const std::string dtype = experiment.text("dtype");
     if (!workload.takesAllDTypes && (dtype == "float16" || dtype == "float64")) {

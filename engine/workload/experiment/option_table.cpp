@@ -12,7 +12,8 @@ namespace {
 // Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, sets, planOnly, maybeFile.
 constexpr std::array kOptions = {
     OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",
-               "Model folder, ORG/NAME in the local Hugging Face cache, or synthetic:NAME", kModelOptions, false, true},
+               "Model folder, GGUF file, ORG/NAME in the local Hugging Face cache, or synthetic:NAME", kModelOptions,
+               false, true},
     OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, kWeightsChoices, "", "Model", kWeightsHelp,
                kWeightsOptions},
     OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16|float16|float64", "", "Model",

@@ -10,3 +10,5 @@
 #define VT_FORMAT_INT4 3
 #define VT_FORMAT_INT8 4
 #define VT_FORMAT_FP8 5
+#define VT_FORMAT_Q4_K 6
+#define VT_FORMAT_Q6_K 7

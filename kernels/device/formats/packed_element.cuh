@@ -17,6 +17,8 @@
 #include "device/formats/integer.cuh"
 #elif VT_W_FORMAT == VT_FORMAT_FP8
 #include "device/formats/fp8.cuh"
+#elif VT_W_FORMAT == VT_FORMAT_Q4_K || VT_W_FORMAT == VT_FORMAT_Q6_K
+#include "device/formats/k_quant.cuh"
 #endif
 
 namespace vt {
@@ -34,6 +36,10 @@ __device__ __forceinline__ float packedElement(const vitrine::kernels::abi::Pack
     return integerElement<8>(weight, row, column);
 #elif VT_W_FORMAT == VT_FORMAT_FP8
     return fp8Element(weight, row, column);
+#elif VT_W_FORMAT == VT_FORMAT_Q4_K
+    return q4kElement(weight, row, column);
+#elif VT_W_FORMAT == VT_FORMAT_Q6_K
+    return q6kElement(weight, row, column);
 #else
     return 0;
 #endif

@@ -160,10 +160,10 @@ TEST(OpenModel, SaysWhatIsWrongWithTheFolder) {
     folder.write("adapter_config.json", "{}");
     EXPECT_THAT(openFailure(folder.path()), HasSubstr("an adapter"));
     folder.write("model.Q4.gguf", "GGUF");
-    EXPECT_THAT(openFailure(folder.path()), StartsWith("unsupported: "));
-    EXPECT_THAT(openFailure(folder.file("model.Q4.gguf")), HasSubstr("GGUF files are not read"));
+    EXPECT_THAT(openFailure(folder.path()), HasSubstr("give the GGUF file itself"));
+    EXPECT_THAT(openFailure(folder.file("model.Q4.gguf")), HasSubstr("model.Q4.gguf: version: needs 4 bytes at 4"));
     folder.write("renamed", "GGUF....");
-    EXPECT_THAT(openFailure(folder.file("renamed")), HasSubstr("GGUF files are not read"));
+    EXPECT_THAT(openFailure(folder.file("renamed")), HasSubstr("renamed: version: "));
     fs::remove(folder.file("model.Q4.gguf"));
     folder.write("config.json", R"({"model_type": "llama"})");
     EXPECT_THAT(openFailure(folder.path()), HasSubstr("weights: neither model.safetensors nor"));

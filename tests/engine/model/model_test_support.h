@@ -40,6 +40,17 @@ template <class T> std::vector<T> readTensor(const std::string& path, const std:
     return values;
 }
 
+/// The logits of every token of one sequence.
+inline std::vector<float> stepLogits(Model& model, const std::vector<std::int32_t>& tokens) {
+    StepBatch batch;
+    batch.sequences = {{0, tokens}};
+    batch.logits = StepLogits::All;
+    std::vector<float> logits(static_cast<std::size_t>(model.config().vocab) * tokens.size());
+    batch.logitsOut = logits.data();
+    model.step(batch);
+    return logits;
+}
+
 /// Token ids, I32 or I64.
 inline std::vector<std::int32_t> readIds(const std::string& path, const std::string& name) {
     if (SafetensorsFile::open(path)->find(name)->dtype == kernels::DType::I32) {

@@ -29,14 +29,7 @@ std::vector<float> integerLogits(const std::string& folder, kernels::Backend bac
     ModelOptions options;
     options.dequantize = dequantize;
     Model model(*context, openModel(folder), options, nullptr);
-    const std::vector<std::int32_t> tokens{5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17};
-    StepBatch batch;
-    batch.sequences = {{0, tokens}};
-    batch.logits = StepLogits::All;
-    std::vector<float> logits(static_cast<std::size_t>(model.config().vocab) * tokens.size());
-    batch.logitsOut = logits.data();
-    model.step(batch);
-    return logits;
+    return test::stepLogits(model, {5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17});
 }
 
 float farthestLogit(const std::vector<float>& a, const std::vector<float>& b) {

@@ -23,13 +23,7 @@ std::vector<float> logitsOf(const std::string& folder, const ModelOptions& optio
                             std::uint64_t* resident = nullptr) {
     const auto context = test::makeContext(kernels::Backend::Cpu);
     Model model(*context, openModel(folder), options, nullptr);
-    const std::vector<std::int32_t> tokens{5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17};
-    StepBatch batch;
-    batch.sequences = {{0, tokens}};
-    batch.logits = StepLogits::All;
-    std::vector<float> logits(static_cast<std::size_t>(model.config().vocab) * tokens.size());
-    batch.logitsOut = logits.data();
-    model.step(batch);
+    std::vector<float> logits = test::stepLogits(model, {5, 9, 200, 31, 77, 5, 12, 140, 8, 8, 17});
     if (resident != nullptr) {
         *resident = model.loadReport().residentBytes;
     }

@@ -9,7 +9,6 @@
 
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/experts/moe.h"
-#include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/linear/weights.h"
 #include "tests/kernels/ops/linear/weight_testing.h"
 
@@ -54,26 +53,7 @@ testing::TestWeight halvesWeight(std::mt19937& random, std::int64_t out, std::in
 TEST(AddedFormat, MultipliesOnEveryLevelOfTheCpu) {
     const AddedFormat added(halvesFormat());
     std::mt19937 random(1);
-    testing::forEachSimd([&](CpuContext& context) {
-        for (const std::int64_t rows : {1, 5, 60}) {
-            const testing::TestWeight weight = halvesWeight(random, 37, 96);
-            TestTensor x(DType::F32, Shape{rows, 96}), out(DType::F32, Shape{rows, 37});
-            x.fillNormal(random);
-            Matmul op;
-            op.x = x;
-            op.weight = weight.view;
-            op.out = out;
-            testing::runOp(context, op);
-            const std::vector<double> xs = x.values();
-            std::vector<double> expected(static_cast<std::size_t>(rows * 37));
-            for (std::size_t i = 0; i < expected.size(); ++i) {
-                for (std::size_t k = 0; k < 96; ++k) {
-                    expected[i] += xs[i / 37 * 96 + k] * weight.values[i % 37 * 96 + k];
-                }
-            }
-            testing::expectNear(out, expected, 1e-4);
-        }
-    });
+    testing::expectProducts(random, 37, 96, 1e-4, [&] { return halvesWeight(random, 37, 96); });
 }
 
 TEST(AddedFormat, ExpandsAndIsPricedByItsBytes) {

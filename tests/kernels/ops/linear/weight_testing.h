@@ -9,6 +9,7 @@
 #include "kernels/context/cpu_context.h"
 #include "kernels/formats/nf4_format.h"
 #include "kernels/formats/weight_formats.h"
+#include "kernels/ops/linear/matmul.h"
 #include "tests/kernels/ops/common/op_testing.h"
 
 namespace vitrine::kernels::testing {
@@ -192,6 +193,33 @@ template <class At> WeightView viewAt(const TestWeight& weight, At&& at) {
     view.zeros = at(weight.zeros);
     view.order = at(weight.order);
     return view;
+}
+
+/// Compares products by weights (out, in) that `make` gives with sums in double, on every level of the CPU and for row
+/// counts that take its different kernels.
+template <class Make>
+void expectProducts(std::mt19937& random, std::int64_t out, std::int64_t in, double tolerance, const Make& make) {
+    forEachSimd([&](CpuContext& context) {
+        for (const std::int64_t rows : {1, 5, 60}) {
+            const TestWeight weight = make();
+            TestTensor x(DType::F32, Shape{rows, in}), y(DType::F32, Shape{rows, out});
+            x.fillNormal(random);
+            Matmul op;
+            op.x = x;
+            op.weight = weight.view;
+            op.out = y;
+            runOp(context, op);
+            const std::vector<double> xs = x.values();
+            std::vector<double> expected(static_cast<std::size_t>(rows * out));
+            for (std::int64_t i = 0; i < rows * out; ++i) {
+                for (std::int64_t k = 0; k < in; ++k) {
+                    expected[static_cast<std::size_t>(i)] += xs[static_cast<std::size_t>(i / out * in + k)] *
+                                                             weight.values[static_cast<std::size_t>(i % out * in + k)];
+                }
+            }
+            expectNear(y, expected, tolerance);
+        }
+    });
 }
 
 } // namespace vitrine::kernels::testing
