@@ -26,6 +26,7 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/safetensors_header.h"
+#include "engine/checkpoint/tensor_table.h"
 #include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 
@@ -68,36 +69,27 @@ private:
 };
 
 /// That file, and dense tensors of the right shapes, which nobody reads, for all else that a model has.
-class MemoryCheckpoint final : public Checkpoint {
+class MemoryCheckpoint final : public TensorTable {
 public:
     MemoryCheckpoint(std::shared_ptr<const MemoryFile> file, const std::vector<TensorSpec>& model,
                      const std::string& weight)
-        : file_(std::move(file)) {
+        : TensorTable("fuzz"), file_(std::move(file)) {
         for (const TensorSpec& spec : model) {
             if (spec.name != weight) {
                 dense_.push_back({spec.name, spec.dtype, spec.shape});
             }
         }
-        for (const TensorEntry& entry : dense_) {
-            tensors_[entry.name] = {file_.get(), &entry};
-        }
         for (const TensorEntry& entry : file_->tensors()) {
-            tensors_[entry.name] = {file_.get(), &entry};
+            add(*file_, entry);
+        }
+        for (const TensorEntry& entry : dense_) {
+            add(*file_, entry); // what the file has counts
         }
     }
-    const Location* find(std::string_view name) const override {
-        const auto found = tensors_.find(name);
-        return found == tensors_.end() ? nullptr : &found->second;
-    }
-    const std::map<std::string, Location, std::less<>>& tensors() const override { return tensors_; }
-    std::uint64_t totalBytes() const override { return 0; }
-    const std::string& folder() const override { return folder_; }
 
 private:
-    std::string folder_ = "fuzz";
     std::shared_ptr<const MemoryFile> file_;
     std::vector<TensorEntry> dense_;
-    std::map<std::string, Location, std::less<>> tensors_;
 };
 
 /// What the bytes say, before anything of the weight was looked at.
