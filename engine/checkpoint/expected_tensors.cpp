@@ -261,7 +261,8 @@ void detectPackings(ModelConfig& config, const Checkpoint& checkpoint) {
             // The model cannot be loaded. One weight decides what the message says: asking the patterns for every
             // weight could take hours.
             complete = false;
-            if (declared->packs(weight.name)) {
+            const bool known = declared->packing.format != kernels::WeightFormat::Dense; // GGUF files do not say it
+            if (known && declared->packs(weight.name)) {
                 packing = declared->packing; // so that the message names the tensors that it should have
             }
         }

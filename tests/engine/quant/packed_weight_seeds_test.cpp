@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/quant/gguf.h"
 #include "tests/fixture_paths.h"
 #include "tests/fuzz/packed_weight_input.h"
 
@@ -149,6 +150,17 @@ TEST(PackedWeightSeeds, PatternsAreAskedForOneMissingWeight) {
     const MemoryCheckpoint nothing(fileOf(input, model.weight), {}, model.weight);
     EXPECT_THROW(checkTensors(model.config, nothing), base::BadInput);
     EXPECT_EQ(model.config.packings.size(), 1U);
+}
+
+/// GGUF files say with each tensor how it is packed, so nobody knows how a missing one would be.
+TEST(PackedWeightSeeds, AMissingWeightOfAGgufFileIsBadInput) {
+    PackedWeightInput input = packedWeightInput(seedBytes("fp8-tensor")).value();
+    input.tensors.clear();
+    OneWeightModel model(input.quantization, input.shape);
+    model.config.quantization = ggufQuantization();
+    const MemoryCheckpoint nothing(fileOf(input, model.weight), {}, model.weight);
+    EXPECT_THROW(checkTensors(model.config, nothing), base::BadInput);
+    EXPECT_TRUE(model.config.packings.empty());
 }
 
 } // namespace
