@@ -13,12 +13,6 @@ namespace vitrine::engine {
 
 using nlohmann::json;
 
-std::string quotedText(std::string_view text) {
-    constexpr std::size_t kShown = 80;
-    const json shown = std::string(text.substr(0, kShown));
-    return shown.dump(-1, ' ', true, json::error_handler_t::replace) + (text.size() > kShown ? "..." : "");
-}
-
 namespace {
 
 /// A short form of a wrong value for a message.

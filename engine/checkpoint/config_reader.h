@@ -11,10 +11,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/quoted_text.h"
+
 namespace vitrine::engine {
 
-/// Text from a file made fit for a one-line message: quoted, control characters escaped, cut at 80 bytes.
-std::string quotedText(std::string_view text);
+using base::quotedText;
 
 /// A view of one object: the object must outlive it. A missing key and (unless a function says otherwise) a null give
 /// the default. All functions throw BadInput "FILE: FIELD: what" on a value of the wrong type or out of its range.

@@ -251,14 +251,20 @@ void detectPackings(ModelConfig& config, const Checkpoint& checkpoint) {
                              [&](const std::string& name) { return readSideTensor(checkpoint, name); }};
     const Quantization* declared = config.quantization ? &*config.quantization : nullptr;
     config.packings.clear();
+    bool complete = true;
     for (const PackableWeight& weight : packableWeights(config)) {
         if (declared == nullptr && weight.shape.size() == 2) {
             continue; // linears are packed by a config only
         }
         auto packing = packingInFile(weight.name, weight.shape, declared, files);
-        const bool missing = !packing && declared != nullptr && declared->packs(weight.name) && !files.has(weight.name);
-        if (missing) {
-            packing = declared->packing; // so that the message names the tensors that it should have
+        if (complete && !packing && declared != nullptr && !files.has(weight.name)) {
+            // The model cannot be loaded. One weight decides what the message says: asking the patterns for every
+            // weight could take hours.
+            complete = false;
+            const bool known = declared->packing.format != kernels::WeightFormat::Dense; // GGUF files do not say it
+            if (known && declared->packs(weight.name)) {
+                packing = declared->packing; // so that the message names the tensors that it should have
+            }
         }
         if (packing) {
             requireSupported(config, weight, *packing, checkpoint.folder());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/quoted_text.h"
 #include "engine/quant/integer_codes.h"
 #include "engine/quant/scheme_row.h"
 
@@ -33,7 +34,7 @@ Quantization parseAwq(const json& object, const std::string& file) {
         c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
     if (version != "gemm") {
-        fields.unsupported("version", fmt::format("\"{}\" is not supported; gemm is", version));
+        fields.unsupported("version", fmt::format("{} is not supported; gemm is", base::quotedText(version)));
     }
     Quantization out;
     out.packing.scheme = StorageScheme::Awq;
@@ -64,7 +65,9 @@ std::vector<StoredTensor> awqTensors(const WeightPacking& packing, const std::st
     const std::int64_t in = shape[1];
     const std::int64_t group = groupOf(packing, in);
     if (out % 8 != 0 || in % 2 != 0) {
-        failPacking(weight, fmt::format("AWQ needs an output axis that is a multiple of 8, and it is {}", out));
+        failPacking(weight, fmt::format("AWQ needs outputs that are a multiple of 8 and an even number of inputs, and "
+                                        "there are {} and {}",
+                                        out, in));
     }
     const std::int64_t groups = (in + group - 1) / group;
     const kernels::Shape grouped{out, groups};

@@ -41,7 +41,9 @@ std::vector<float> floatsOf(const SideTensor& tensor) {
             fmt::format("{}: has dtype {}, but must be F32", tensor.name, kernels::safetensorsName(tensor.dtype)));
     }
     std::vector<float> out(tensor.bytes.size() / sizeof(float));
-    std::memcpy(out.data(), tensor.bytes.data(), out.size() * sizeof(float));
+    if (!out.empty()) { // an empty tensor has no address
+        std::memcpy(out.data(), tensor.bytes.data(), out.size() * sizeof(float));
+    }
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/quoted_text.h"
 #include "engine/quant/integer_codes.h"
 #include "engine/quant/scheme_row.h"
 
@@ -41,7 +42,8 @@ Quantization parseGptq(const json& object, const std::string& file) {
     packing.ordered = fields.flag("desc_act", false);
     const std::string version = fields.text("checkpoint_format", "gptq");
     if (version != "gptq" && version != "gptq_v2") {
-        fields.unsupported("checkpoint_format", fmt::format("\"{}\" is not supported; gptq and gptq_v2 are", version));
+        fields.unsupported("checkpoint_format",
+                           fmt::format("{} is not supported; gptq and gptq_v2 are", base::quotedText(version)));
     }
     packing.zerosMinusOne = version == "gptq";
     out.symmetric = fields.flag("sym", true);

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kRegex = "re:";
 constexpr std::size_t kLongestPattern = 1000;
 constexpr std::uint32_t kMostSteps = 10000;
+constexpr std::uint32_t kMostKiB = 512; ///< of a search: patterns with many groups remember all of them at every step
 
 template <auto free> struct FreeWith {
     template <class T> void operator()(T* object) const { free(object); }
@@ -30,6 +31,7 @@ bool searchFromBegin(std::string_view pattern, std::string_view text) {
         return false;
     }
     pcre2_set_match_limit(limits.get(), kMostSteps);
+    pcre2_set_heap_limit(limits.get(), kMostKiB);
     const std::unique_ptr<pcre2_match_data, FreeWith<pcre2_match_data_free>> data(
         pcre2_match_data_create_from_pattern(code.get(), nullptr));
     return data != nullptr && pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0,

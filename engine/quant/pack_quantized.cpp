@@ -4,11 +4,13 @@
 // compressed-tensors, format "pack-quantized" (and "float-quantized", which is FP8): beside NAME.weight_packed lie
 // NAME.weight_scale, with zeros NAME.weight_zero_point, with an order NAME.weight_g_idx, and NAME.weight_shape.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/quoted_text.h"
 #include "engine/quant/integer_codes.h"
 #include "engine/quant/scheme_row.h"
 #include "kernels/formats/integer_format.h"
@@ -46,8 +48,8 @@ void readStrategy(const QuantizationFields& weights, WeightPacking& packing) {
         }
         packing.group = packing.rowGroup = 128;
     } else {
-        weights.unsupported("strategy",
-                            fmt::format("\"{}\" is not supported; group, channel and tensor are", strategy));
+        weights.unsupported(
+            "strategy", fmt::format("{} is not supported; group, channel and tensor are", base::quotedText(strategy)));
     }
 }
 
@@ -66,7 +68,7 @@ WeightPacking readWeights(const QuantizationFields& weights) {
     } else {
         weights.unsupported("num_bits", fmt::format("{} bits of type {} are not supported; int with 4 or 8 bits and "
                                                     "float with 8 are",
-                                                    bits, type));
+                                                    bits, base::quotedText(type)));
     }
     readStrategy(weights, packing);
     const json* order = weights.find("actorder"); // "group", "weight", or false and true for none and "group"
@@ -74,12 +76,22 @@ WeightPacking readWeights(const QuantizationFields& weights) {
     return packing;
 }
 
+/// The name of a group as a message has it: as it is, unless it is long or has characters that no name needs.
+std::string pathPart(const std::string& name) {
+    constexpr std::size_t kLongest = 40;
+    const bool plain =
+        name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
+            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        });
+    return plain ? name : base::quotedText(name);
+}
+
 Quantization parse(const json& object, const std::string& file) {
     const QuantizationFields fields(object, file);
     const std::string format = fields.text("format", "pack-quantized");
     if (format != "pack-quantized" && format != "float-quantized") {
-        fields.unsupported("format",
-                           fmt::format("\"{}\" is not supported; pack-quantized and float-quantized are", format));
+        fields.unsupported("format", fmt::format("{} is not supported; pack-quantized and float-quantized are",
+                                                 base::quotedText(format)));
     }
     const json* groups = fields.find("config_groups");
     if (groups == nullptr || !groups->is_object() || groups->empty()) {
@@ -88,7 +100,7 @@ Quantization parse(const json& object, const std::string& file) {
     Quantization out;
     bool first = true;
     for (const auto& [name, group] : groups->items()) {
-        const std::string path = fmt::format("quantization_config.config_groups.{}.", name);
+        const std::string path = fmt::format("quantization_config.config_groups.{}.", pathPart(name));
         const QuantizationFields groupFields(group, file, path);
         const json* weights = groupFields.find("weights");
         if (weights == nullptr) {

@@ -3,6 +3,7 @@
 #include "engine/quant/scheme_row.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -43,8 +44,10 @@ bool QuantizationFields::flag(const char* field, bool missing) const {
 
 std::int64_t QuantizationFields::integer(const char* field, std::int64_t missing) const {
     const json* value = find(field);
-    if (value != nullptr && !value->is_number_integer()) {
-        bad(field, "must be a whole number");
+    constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+    if (value != nullptr &&
+        (!value->is_number_integer() || (value->is_number_unsigned() && value->get<std::uint64_t>() > kLargest))) {
+        bad(field, "must be a whole number of at most 63 bits");
     }
     return value == nullptr ? missing : value->get<std::int64_t>();
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/quoted_text.h"
 #include "engine/quant/mxfp4.h"
 #include "engine/quant/nf4_checkpoint.h"
 #include "engine/quant/scheme_row.h"
@@ -78,9 +79,8 @@ Quantization parseQuantization(const json& quantization, const std::string& file
     const auto all = rows();
     const auto found = std::ranges::find(all, method, &SchemeRow::method);
     if (found == all.end()) {
-        // A text of a file may be long or no text at all.
-        const std::string shown = json(method.substr(0, 40)).dump(-1, ' ', true, json::error_handler_t::replace);
-        fields.unsupported("quant_method", fmt::format("{} is not supported; {} are", shown, quantizationMethods()));
+        fields.unsupported("quant_method",
+                           fmt::format("{} is not supported; {} are", base::quotedText(method), quantizationMethods()));
     }
     return (*found)->parse(quantization, file);
 }

@@ -130,6 +130,36 @@ TEST(StorageScheme, WhatIsNotSupportedIsRefusedByField) {
     EXPECT_EQ(refusal(json::array()).find("config.json: quantization_config"), 0U);
 }
 
+TEST(StorageScheme, TextsOfAFileDoNotBreakTheLineOfAnError) {
+    const std::string broken = "two\nlines";
+    for (const json& config :
+         {json{{"quant_method", broken}}, json{{"quant_method", "awq"}, {"version", broken}},
+          json{{"quant_method", "gptq"}, {"checkpoint_format", broken}},
+          json{{"quant_method", "compressed-tensors"}, {"format", broken}}, packQuantized({{"type", broken}}),
+          packQuantized({{"strategy", broken}}),
+          json{{"quant_method", "compressed-tensors"}, {"config_groups", {{broken, json::object()}}}}}) {
+        EXPECT_NE(refusal(config).find("\"two\\nlines\""), std::string::npos) << refusal(config);
+        EXPECT_EQ(refusal(config).find('\n'), std::string::npos) << config;
+    }
+}
+
+TEST(StorageScheme, NumbersBeyond63BitsAreRefused) {
+    // As a signed number it would be -1: whole rows.
+    const json config{{"quant_method", "gptq"}, {"group_size", 18446744073709551615ULL}};
+    EXPECT_EQ(refusal(config).find("config.json: quantization_config.group_size: must be a whole number"), 0U);
+}
+
+TEST(StorageScheme, AwqSaysWhichAxisDoesNotFit) {
+    const Quantization awq = parseQuantization({{"quant_method", "awq"}}, "c");
+    const std::array<std::int64_t, 2> shape{16, 63};
+    try {
+        storedTensors(awq.packing, "m.weight", shape);
+        FAIL() << "an odd number of inputs was accepted";
+    } catch (const base::Unsupported& error) {
+        EXPECT_NE(error.message().find("an even number of inputs, and there are 16 and 63"), std::string::npos);
+    }
+}
+
 TEST(StorageScheme, WrittenConfigsAreReadAgain) {
     for (const json& config :
          {packQuantized({{"num_bits", 8}, {"symmetric", false}, {"strategy", "group"}, {"group_size", 64}}),
