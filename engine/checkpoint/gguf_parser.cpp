@@ -94,7 +94,10 @@ private:
         return out;
     }
 
-    template <class T> T takeNumber(std::string_view field) { return ggufNumber<T>(take(sizeof(T), field).data()); }
+    template <class T> T takeNumber(std::string_view field) {
+        const std::string_view bytes = take(sizeof(T), field);
+        return ggufNumber<T>(&bytes.front());
+    }
 
     /// How many things of `least` bytes or more follow.
     std::uint64_t takeCount(std::string_view field, std::uint64_t least) {

@@ -101,6 +101,7 @@ std::vector<KvAppend> BatchEngine::appendsOfRunning(std::int64_t tokens) const {
 std::int64_t BatchEngine::skipSteps(std::int64_t steps) {
     const std::vector<std::int32_t> running = scheduler_->runningRequests();
     std::vector<int> sequences;
+    sequences.reserve(running.size());
     for (const std::int32_t number : running) {
         sequences.push_back(scheduler_->sequence(number));
     }

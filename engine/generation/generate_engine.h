@@ -20,6 +20,8 @@ public:
     GenerateEngine(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
                    std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
     ~GenerateEngine() override { drop(); }
+    GenerateEngine(const GenerateEngine&) = delete; // steps under way refer to it
+    GenerateEngine& operator=(const GenerateEngine&) = delete;
 
     /// Generates all answers. Call it once. When it throws, the report holds what was done until then. A request that
     /// had not ended has the finish reason Cancelled, OutOfMemory or Failed.

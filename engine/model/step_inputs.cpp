@@ -149,8 +149,8 @@ bool StepInputs::onlySamples() const {
 
 bool StepInputs::repeatsAlike() const {
     // By name too: a prompt of one token runs the same kernels, but is reported as another step.
-    return (batch.name == "decode" || batch.name == "draft") && tokens == static_cast<std::int64_t>(appends.size()) && rows == tokens &&
-           onlySamples() && frequencies.empty();
+    return (batch.name == "decode" || batch.name == "draft") && tokens == static_cast<std::int64_t>(appends.size()) &&
+           rows == tokens && onlySamples() && frequencies.empty();
 }
 
 kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs::Slice& slice) {

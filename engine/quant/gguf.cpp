@@ -25,17 +25,17 @@ using kernels::WeightFormat;
 using nlohmann::json;
 
 constexpr std::int64_t kGgufGroup = 32; ///< elements of a block of Q4_0, Q8_0 and MXFP4
-constexpr std::uint32_t kQ4_0 = 2, kQ8_0 = 8;
+constexpr std::uint32_t kGgufQ40 = 2, kGgufQ80 = 8;
 
 // Numbers and sizes of ggml: those of types that are not read are here too, because errors name them.
 constexpr std::array<GgufType, 34> kTypes = {{
     {0, "F32", 1, 4, DType::F32},
     {1, "F16", 1, 2, DType::F16},
-    {kQ4_0, "Q4_0", kGgufGroup, 18, DType::None, WeightFormat::Int4},
+    {kGgufQ40, "Q4_0", kGgufGroup, 18, DType::None, WeightFormat::Int4},
     {3, "Q4_1", 32, 20},
     {6, "Q5_0", 32, 22},
     {7, "Q5_1", 32, 24},
-    {kQ8_0, "Q8_0", kGgufGroup, 34, DType::None, WeightFormat::Int8},
+    {kGgufQ80, "Q8_0", kGgufGroup, 34, DType::None, WeightFormat::Int8},
     {9, "Q8_1", 32, 40},
     {10, "Q2_K", 256, 84},
     {11, "Q3_K", 256, 110},

@@ -15,8 +15,8 @@ constexpr std::size_t kLongestPattern = 1000;
 constexpr std::uint32_t kMostSteps = 10000;
 constexpr std::uint32_t kMostKiB = 512; ///< of a search: patterns with many groups remember all of them at every step
 
-template <auto free> struct FreeWith {
-    template <class T> void operator()(T* object) const { free(object); }
+template <auto Free> struct FreeWith {
+    template <class T> void operator()(T* object) const { Free(object); }
 };
 
 bool searchFromBegin(std::string_view pattern, std::string_view text) {

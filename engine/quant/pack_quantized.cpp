@@ -167,32 +167,32 @@ std::vector<StoredTensor> tensors(const WeightPacking& packing, const std::strin
     if (packing.rowGroup == kWholeRow) {
         failPacking(weight, "one scale for a whole tensor of integers is not supported; one for each row is");
     }
-    std::vector<StoredTensor> out_{{WeightField::Data,
-                                    mark(weight),
-                                    DType::I32,
-                                    {out, in / perWord},
-                                    DType::U8,
-                                    kernels::Shape{out, in * bitsOf(packing) / 8}},
-                                   {WeightField::Scales,
-                                    partName(weight, ".weight_scale"),
-                                    DType::BF16,
-                                    {out, groups},
-                                    DType::None,
-                                    kernels::Shape{out, groups}}};
+    std::vector<StoredTensor> stored{{WeightField::Data,
+                                      mark(weight),
+                                      DType::I32,
+                                      {out, in / perWord},
+                                      DType::U8,
+                                      kernels::Shape{out, in * bitsOf(packing) / 8}},
+                                     {WeightField::Scales,
+                                      partName(weight, ".weight_scale"),
+                                      DType::BF16,
+                                      {out, groups},
+                                      DType::None,
+                                      kernels::Shape{out, groups}}};
     if (packing.zeros) {
-        out_.push_back({WeightField::Zeros,
-                        partName(weight, ".weight_zero_point"),
-                        DType::I32,
-                        {(out + perWord - 1) / perWord, groups},
-                        DType::U8,
-                        kernels::Shape{out, groups},
-                        true});
+        stored.push_back({WeightField::Zeros,
+                          partName(weight, ".weight_zero_point"),
+                          DType::I32,
+                          {(out + perWord - 1) / perWord, groups},
+                          DType::U8,
+                          kernels::Shape{out, groups},
+                          true});
     }
     if (packing.ordered) {
-        out_.push_back(
+        stored.push_back(
             {WeightField::Order, partName(weight, ".weight_g_idx"), DType::I32, {in}, DType::I32, kernels::Shape{in}});
     }
-    return out_;
+    return stored;
 }
 
 /// Only zeros differ in files.

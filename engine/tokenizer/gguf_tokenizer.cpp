@@ -25,7 +25,7 @@ constexpr const char* kScores = "tokenizer.ggml.scores";
 constexpr std::string_view kWordStart = "\xE2\x96\x81"; // "▁"
 
 /// Types of tokens, as llama.cpp numbers them.
-enum TokenType : std::int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5;
 
 /// How a text is split into words before merging: the name in the file, and the pattern of the models that have it.
 struct WordSplit {
@@ -92,7 +92,7 @@ public:
     }
 
 private:
-    std::int32_t typeOf(std::size_t id) const { return types_.empty() ? std::int32_t{kNormal} : types_[id]; }
+    std::int32_t typeOf(std::size_t id) const { return types_.empty() ? kNormal : types_[id]; }
     bool isAdded(std::size_t id) const { return typeOf(id) == kControl || typeOf(id) == kUserDefined; }
 
     json addedTokens() const {

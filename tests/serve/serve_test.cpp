@@ -12,8 +12,8 @@
 #include <set>
 #include <sys/socket.h>
 
-#include "app/runner/runs/run_compare.h"
 #include "app/runner/recording/stored_timeline.h"
+#include "app/runner/runs/run_compare.h"
 #include "base/resource_path.h"
 #include "engine/workload/batch/batch.h"
 #include "profiler/timeline/memory_facet.h"

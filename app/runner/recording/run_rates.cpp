@@ -67,9 +67,8 @@ kernels::DType cacheType(const engine::Experiment& experiment) {
 /// A run that loads both kinds of weights multiplies by both, so that its expert products have no class.
 kernels::RateClass expertsOf(const engine::Experiment& experiment, const engine::ModelConfig& config) {
     const std::string weights = experiment.has("weights") ? experiment.text("weights") : std::string();
-    const bool packed = std::ranges::any_of(config.packings, [](const auto& weight) {
-        return weight.first.find(".experts.") != std::string::npos;
-    });
+    const bool packed = std::ranges::any_of(
+        config.packings, [](const auto& weight) { return weight.first.find(".experts.") != std::string::npos; });
     return packed && weights == "both"
                ? kernels::RateClass::Any
                : kernels::expertRateClass(packed && weights != "dequantized", repeatsPrompt(experiment));

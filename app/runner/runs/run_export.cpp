@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "app/runner/runs/run_compare.h"
 #include "app/runner/recording/stored_timeline.h"
+#include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "base/output_file.h"
 #include "profiler/export/chrome_trace.h"

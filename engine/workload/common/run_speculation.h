@@ -21,10 +21,10 @@ inline constexpr std::array<std::string_view, 6> kSpeculationKeys = {
     "speculate", "draft_tokens", "draft_model", "ngram_shortest", "ngram_longest", "assumed_acceptance"};
 
 /// The keys of a workload, and those of speculation after them.
-template <std::size_t count>
-constexpr std::array<std::string_view, count + kSpeculationKeys.size()>
-withSpeculationKeys(const std::array<std::string_view, count>& keys) {
-    std::array<std::string_view, count + kSpeculationKeys.size()> all;
+template <std::size_t Count>
+constexpr std::array<std::string_view, Count + kSpeculationKeys.size()>
+withSpeculationKeys(const std::array<std::string_view, Count>& keys) {
+    std::array<std::string_view, Count + kSpeculationKeys.size()> all;
     std::ranges::copy(kSpeculationKeys, std::ranges::copy(keys, all.begin()).out);
     return all;
 }

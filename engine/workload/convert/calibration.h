@@ -22,6 +22,7 @@ class Calibration {
 public:
     /// Throws BadInput when a document has a token outside the vocabulary.
     Calibration(Model& model, const std::vector<std::vector<std::int32_t>>& documents);
+    ~Calibration() = default;
     Calibration(const Calibration&) = delete; // batches hold the address of the runner
     Calibration& operator=(const Calibration&) = delete;
 

@@ -116,6 +116,7 @@ void FinetuneData::addMetrics(nlohmann::json& metrics) const {
     metrics[result::kDuplicateRows.key] = leftOut(LeftOutReason::Duplicate);
     metrics[result::kSkippedRows.key] = leftOut(LeftOutReason::TooLong);
     std::vector<std::int64_t> lines;
+    lines.reserve(leftOut_.size());
     for (const LeftOutRow& row : leftOut_) {
         lines.push_back(row.line);
     }

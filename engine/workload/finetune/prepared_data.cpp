@@ -12,7 +12,6 @@
 #include "engine/training/chat_mask.h"
 #include "engine/training/data_split.h"
 #include "engine/workload/common/row_options.h"
-#include "engine/workload/common/row_options.h"
 
 namespace vitrine::engine {
 

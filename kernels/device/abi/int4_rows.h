@@ -10,9 +10,9 @@ constexpr int kInt4RowsAbi = 1;
 /// (expert_sort.h): slot p of a tile reads row p / pairsPerRow of x, writes row p of the result, and multiplies by the
 /// matrix of the tile's expert.
 struct Int4RowsParams {
-    const void* x;             ///< (rows, in) BF16
-    const unsigned char* data; ///< (experts, out, in / 2)
-    const void* scales;        ///< (experts, out, groups)
+    const void* x;              ///< (rows, in) BF16
+    const unsigned char* data;  ///< (experts, out, in / 2)
+    const void* scales;         ///< (experts, out, groups)
     const unsigned char* zeros; ///< (experts, out, groups), or null: 8
     const void* bias;           ///< (out), or (experts, out), or null
     const void* residual;       ///< (rows, out), or null; may be `result`

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Q4_K and Q6_K as floats, to the last bit as kernels/formats/k_quant_format.cpp makes them: its header draws the blocks.
+// Q4_K and Q6_K as floats, to the last bit as kernels/formats/k_quant_format.cpp makes them: its header draws the
+// blocks.
 
 #include "device/abi/dtype.h"
 #include "device/abi/packed_weight.h"
@@ -18,8 +19,7 @@ __device__ __forceinline__ float kQuantHalf(const u8* bytes) {
 /// A scale (minimum = 0) or a minimum (1) of 6 bits.
 __device__ __forceinline__ int q4kScale(const u8* packed, int stretch, int minimum) {
     const int at = stretch % 4 + 4 * minimum;
-    return stretch < 4 ? packed[at] & 63
-                       : (packed[8 + stretch % 4] >> (4 * minimum) & 15) | (packed[at] >> 2 & 48);
+    return stretch < 4 ? packed[at] & 63 : (packed[8 + stretch % 4] >> (4 * minimum) & 15) | (packed[at] >> 2 & 48);
 }
 
 __device__ __forceinline__ float q4kElement(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {

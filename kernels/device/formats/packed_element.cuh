@@ -24,8 +24,7 @@
 namespace vt {
 
 /// Element `column` of row `row`, which counts the rows of all matrices of a stack.
-__device__ __forceinline__ float packedElement(const vitrine::kernels::abi::PackedWeight& weight, i64 row,
-                                               int column) {
+__device__ __forceinline__ float packedElement(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
 #if VT_W_FORMAT == VT_FORMAT_MXFP4
     return mxfp4Element(weight, row, column);
 #elif VT_W_FORMAT == VT_FORMAT_NF4

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "app/runner/runs/run_compare.h"
 #include "app/runner/recording/stored_timeline.h"
+#include "app/runner/runs/run_compare.h"
 #include "base/trace.h"
 #include "profiler/timeline/page_facet.h"
 #include "profiler/timeline/request_facet.h"

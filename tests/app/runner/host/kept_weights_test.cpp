@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "app/runner/host/run_host.h"
-#include "app/runner/runs/run_compare.h"
 #include "app/runner/recording/stored_timeline.h"
+#include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "base/trace.h"
 #include "engine/workload/experiment/experiment.h"

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "app/runner/recording/run_recording.h"
-#include "app/runner/runs/run_compare.h"
 #include "app/runner/recording/stored_timeline.h"
+#include "app/runner/runs/run_compare.h"
 #include "profiler/timeline/counter_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"

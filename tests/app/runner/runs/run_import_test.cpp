@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "app/runner/runs/run_compare.h"
 #include "app/runner/recording/stored_timeline.h"
+#include "app/runner/runs/run_compare.h"
 #include "base/error.h"
 #include "profiler/import/importer.h"
 #include "profiler/timeline/memory_facet.h"

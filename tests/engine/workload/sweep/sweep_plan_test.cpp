@@ -15,7 +15,8 @@ namespace {
 SweepPlan planOfRates() {
     SweepPlan plan;
     plan.name = "rates";
-    plan.base = R"({"vitrine": 1, "workload": "finetune", "model": "synthetic:tiny-gpt-oss", "prompt_length": 64, "output": "/tmp/out"})";
+    plan.base =
+        R"({"vitrine": 1, "workload": "finetune", "model": "synthetic:tiny-gpt-oss", "prompt_length": 64, "output": "/tmp/out"})";
     plan.options = {{"lr", {"5e-5", "1e-4", "2e-4", "4e-4"}}, {"rank", {"8", "16", "32"}}};
     return plan;
 }

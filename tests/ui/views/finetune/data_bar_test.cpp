@@ -57,7 +57,7 @@ private slots:
         const auto changed = nlohmann::json::parse(wanted.front().front().toString().toStdString());
         QVERIFY(changed != nlohmann::json::parse(kTooLarge));
         QCOMPARE(changed["prompt_length"].get<int>(), 8192); // the data stay
-        QVERIFY(!changed.value("plan", false)); // a run, no plan
+        QVERIFY(!changed.value("plan", false));              // a run, no plan
     }
 
     void whatFitsOffersNothing() {
