@@ -104,6 +104,7 @@ std::vector<SummaryRow> summaryRows(const DataSummary& s) {
             percent(static_cast<double>(s.templateTokens) / static_cast<double>(s.tokens)));
     }
     std::vector<std::int64_t> cutLines;
+    cutLines.reserve(s.cut.size());
     for (const CutRow& row : s.cut) {
         cutLines.push_back(row.line);
     }

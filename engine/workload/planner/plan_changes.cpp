@@ -210,6 +210,7 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
     };
     const auto tryAll = [&](std::vector<PlanChange> changes) {
         std::vector<Experiment> needed;
+        needed.reserve(changes.size());
         for (const PlanChange& change : changes) {
             needed.push_back(edited(planned, change.edits));
         }

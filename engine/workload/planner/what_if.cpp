@@ -151,6 +151,7 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     out.sets = setsOf(planned, out.chosen);
     out.changed = out.sets.size();
     std::vector<Experiment> needed;
+    needed.reserve(out.sets.size());
     for (const WhatIfSet& set : out.sets) {
         needed.push_back(edited(planned, set.spec.edits));
     }

@@ -97,7 +97,7 @@ std::vector<std::uint8_t> inFile(const WeightPacking& packing, const StoredTenso
     const int bits = packing.format == WeightFormat::Int4 ? 4 : 8;
     const std::int64_t groups = std::max<std::int64_t>(1, tensor.memoryShape[1]);
     std::vector<std::uint8_t> bytes(kernels::bytesOf(tensor.dtype, kernels::Shape(tensor.shape).count()));
-    const std::vector<std::uint8_t> scales = bytesOfFloats(weight.scales, DType::BF16);
+    std::vector<std::uint8_t> scales = bytesOfFloats(weight.scales, DType::BF16);
     ZeroLayout zeros{out, groups, bits};
     switch (tensor.field) {
     case WeightField::Order:
