@@ -227,7 +227,7 @@ void refusePackedHead(const ModelConfig& config, const TensorLookup& files, cons
 }
 
 SideTensor readSideTensor(const Checkpoint& checkpoint, const std::string& name) {
-    constexpr std::uint64_t kMostBytes = 4096;
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20; // groups of 262,144 inputs
     const Checkpoint::Location* location = findModelTensor(checkpoint, name);
     if (location == nullptr) {
         throw base::BadInput(

@@ -4,6 +4,7 @@
 // GPTQ: NAME.qweight (in / 8, out), NAME.qzeros (groups, out / 8), NAME.scales (groups, out) and NAME.g_idx (in). In
 // version 1 files hold every zero less one; "gptq_v2" holds it as it is.
 
+#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -69,8 +70,32 @@ json gptqConfig(const Quantization& quantization) {
             {"modules_to_not_convert", quantization.ignored}};
 }
 
+/// The group of each input when neighbours share one.
+std::vector<std::int32_t> plainGroups(const WeightPacking& packing, std::int64_t in) {
+    std::vector<std::int32_t> groups(static_cast<std::size_t>(in));
+    for (std::int64_t i = 0; i < in; ++i) {
+        groups[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / groupOf(packing, in));
+    }
+    return groups;
+}
+
 std::string gptqMark(const std::string& weight) {
     return gptqName(weight, ".qweight");
+}
+
+/// Files have g_idx whatever desc_act says. Where it is not the plain order of the inputs, it counts.
+std::optional<WeightPacking> inspectGptq(const WeightPacking& declared, const std::string& weight,
+                                         std::span<const std::int64_t> shape, const TensorLookup& files) {
+    WeightPacking packing = declared;
+    const std::string name = gptqName(weight, ".g_idx");
+    if (packing.ordered || !files.has(name)) {
+        return packing;
+    }
+    const SideTensor groups = files.read(name);
+    std::vector<std::int32_t> found(groups.bytes.size() / sizeof(std::int32_t));
+    std::memcpy(found.data(), groups.bytes.data(), found.size() * sizeof(std::int32_t));
+    packing.ordered = found != plainGroups(packing, shape[1]);
+    return packing;
 }
 
 std::vector<StoredTensor> gptqTensors(const WeightPacking& packing, const std::string& weight,
@@ -151,11 +176,7 @@ std::vector<SideTensor> gptqMakeSide(const WeightPacking& packing, const std::st
     if (packing.ordered) {
         return {};
     }
-    const std::int64_t in = shape[1];
-    std::vector<std::int32_t> groups(static_cast<std::size_t>(in));
-    for (std::int64_t i = 0; i < in; ++i) {
-        groups[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / groupOf(packing, in));
-    }
+    const std::vector<std::int32_t> groups = plainGroups(packing, shape[1]);
     const auto bytes = std::as_bytes(std::span(groups));
     const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
     return {{gptqName(weight, ".g_idx"), DType::I32, std::vector<std::uint8_t>(begin, begin + bytes.size())}};
@@ -164,9 +185,9 @@ std::vector<SideTensor> gptqMakeSide(const WeightPacking& packing, const std::st
 } // namespace
 
 const SchemeRow& gptqScheme() {
-    static constexpr SchemeRow kRow{
-        StorageScheme::Gptq, "gptq",       parseGptq,     gptqConfig,   gptqMark,    nullptr,
-        gptqTensors,         gptqToMemory, gptqSideNames, gptqMakeSide, gptqToStored};
+    static constexpr SchemeRow kRow{StorageScheme::Gptq, "gptq",      parseGptq,    gptqConfig,    gptqMark,
+                                    inspectGptq,         gptqTensors, gptqToMemory, gptqSideNames, gptqMakeSide,
+                                    gptqToStored};
     return kRow;
 }
 

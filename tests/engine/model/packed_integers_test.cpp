@@ -165,6 +165,8 @@ public:
     }
 
     std::string writePacked() { return write(packed_, quantization_); }
+    /// The same tensors beside another quantization_config.
+    std::string writePackedAs(const json& quantization) { return write(packed_, quantization); }
     std::string writeDense() { return write(dense_, nullptr); }
     /// The packed weights' values as BF16.
     std::string writeRounded() { return write(rounded_, nullptr); }
@@ -220,6 +222,14 @@ TEST(PackedIntegers, AnOrderOfInputsIsFollowed) {
         IntegerTwins twins("qwen2", quantization);
         EXPECT_LT(farthestLogit(integerLogits(twins.writePacked()), integerLogits(twins.writeDense())), 5e-5F);
     }
+}
+
+TEST(PackedIntegers, TheOrderOfAGptqFileCountsWhateverItsConfigSays) {
+    json quantization{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}, {"desc_act", true}};
+    IntegerTwins twins("llama", quantization);
+    quantization["desc_act"] = false;
+    EXPECT_LT(farthestLogit(integerLogits(twins.writePackedAs(quantization)), integerLogits(twins.writeDense())),
+              5e-5F);
 }
 
 TEST(PackedIntegers, ExpertsBecomeOneStack) {
