@@ -35,8 +35,6 @@ void expandFp8(const PackedMatrix& matrix, std::int64_t row, std::int64_t begin,
 const PackedFormat& fp8Format() {
     static const PackedFormat kRow = [] {
         PackedFormat row{WeightFormat::Fp8, "fp8", "FP8", DType::F8E4M3};
-        row.dataSuffix = "_fp8";
-        row.scalesSuffix = "_fp8_scales";
         row.problem = fp8Problem;
         row.expand = expandFp8;
         return row;

@@ -68,8 +68,6 @@ const PackedFormat& int4Format() {
     static const PackedFormat kRow = [] {
         PackedFormat row{WeightFormat::Int4, "int4", "INT4"};
         row.unit = 2;
-        row.dataSuffix = "_int4";
-        row.scalesSuffix = "_int4_scales";
         row.problem = [](const WeightView& weight) { return groupedProblem(weight, 4); };
         row.expand = expandInteger<4>;
         return row;
@@ -80,8 +78,6 @@ const PackedFormat& int4Format() {
 const PackedFormat& int8Format() {
     static const PackedFormat kRow = [] {
         PackedFormat row{WeightFormat::Int8, "int8", "INT8"};
-        row.dataSuffix = "_int8";
-        row.scalesSuffix = "_int8_scales";
         row.problem = [](const WeightView& weight) { return groupedProblem(weight, 8); };
         row.expand = expandInteger<8>;
         return row;

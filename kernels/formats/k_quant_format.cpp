@@ -79,7 +79,6 @@ template <std::int64_t Bytes, auto Expand>
 PackedFormat formatOf(WeightFormat format, std::string_view name, std::string_view title) {
     PackedFormat row{format, name, title};
     row.unit = kStretch;
-    row.dataSuffix = name;
     row.problem = [](const WeightView& weight) { return kQuantProblem(weight, Bytes); };
     row.expand = expandBlocks<Bytes, Expand>;
     return row;

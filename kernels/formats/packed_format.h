@@ -39,13 +39,14 @@ struct PackedMatrix {
 /// What is the same for all weights of a format.
 struct PackedFormat {
     WeightFormat format = WeightFormat::Dense;
-    std::string_view name;         ///< "mxfp4"
-    std::string_view title;        ///< for people: "MXFP4"
-    DType element = DType::None;   ///< of one packed element
-    std::int64_t group = 0;        ///< inputs that share a scale; 0: each weight says it
-    std::int64_t unit = 1;         ///< inputs are expanded so many at a time: pieces begin and end at multiples
-    std::string_view dataSuffix;   ///< what the name of a tensor in memory ends with: NAME_blocks holds the elements
-    std::string_view scalesSuffix; ///< NAME_scales holds the scales
+    std::string_view name;       ///< "mxfp4"
+    std::string_view title;      ///< for people: "MXFP4"
+    DType element = DType::None; ///< of one packed element
+    std::int64_t group = 0;      ///< inputs that share a scale; 0: each weight says it
+    std::int64_t unit = 1;       ///< inputs are expanded so many at a time: pieces begin and end at multiples
+    /// What the name of a tensor in memory ends with, where names tell the format: NAME_blocks holds the elements.
+    std::string_view dataSuffix;
+    std::string_view scalesSuffix; ///< likewise NAME_scales
     /// The share of a GPU's rate of memory that products of experts with such weights reach.
     double expertShare = 1;
     /// What is wrong with the types and shapes of a weight, for a programmer; empty: nothing.
