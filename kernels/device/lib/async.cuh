@@ -89,6 +89,28 @@ __device__ __forceinline__ void wait(u32 barrier, u32 parity) {
 
 } // namespace barrier
 
+/// This block's number in its cluster.
+__device__ __forceinline__ u32 clusterBlock() {
+    u32 out;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(out));
+    return out;
+}
+/// All threads of all blocks of the cluster, with what they wrote. Whole warps.
+__device__ __forceinline__ void clusterBarrier() {
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+/// Four floats of shared memory of block `block` of the cluster, at the address `from` of this one.
+__device__ __forceinline__ void loadOfBlock(float (&to)[4], u32 from, u32 block) {
+    asm volatile("{\n"
+                 ".reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n"
+                 "}\n"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from), "r"(block)
+                 : "memory");
+}
+
 /// Ordinary writes to shared memory become visible to wgmma and to bulk copies; each writing thread, before the
 /// barrier.
 __device__ __forceinline__ void fenceAsyncProxy() {

@@ -15,6 +15,7 @@
 
 #include "device/abi/dtype.h"
 #include "device/abi/int4_rows.h"
+#include "device/formats/int4_groups.cuh"
 #include "device/formats/int4_half.cuh"
 #include "device/lib/async.cuh"
 #include "device/lib/mma.cuh"
@@ -95,46 +96,15 @@ __device__ __forceinline__ void copyCodes(const abi::Int4RowsParams& p, const Pl
     }
 }
 
-/// The scales and zeros of a lane's rows in a chunk, as they are stored: nothing is computed when they are loaded.
+/// The scales and zeros of a lane's rows in a chunk.
 struct Groups {
-    Scale scales[kRowTiles][2][kScales];
-    u8 zeros[kRowTiles][2][kScales];
+    Int4Groups<Scale, kScales, VT_ZEROS != 0> rows[kRowTiles][2];
 
     __device__ __forceinline__ void load(const abi::Int4RowsParams& p, const Place& place, int chunk, int lane) {
-        const int first = chunk * kChunk / VT_GROUP;
 #pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const i64 at = place.weightRow(p, 16 * m + 8 * half + lane / 4) * p.groups + first;
-                if constexpr (VT_WHOLE && kScales > 1) {
-                    loadWords(static_cast<const Scale*>(p.scales) + at, scales[m][half]);
-                    if (VT_ZEROS) {
-                        loadWords(p.zeros + at, zeros[m][half]);
-                    }
-                } else {
-#pragma unroll
-                    for (int i = 0; i < kScales; ++i) {
-                        const int inside = min(i, p.groups - 1 - first);
-                        scales[m][half][i] = static_cast<const Scale*>(p.scales)[at + inside];
-                        zeros[m][half][i] = VT_ZEROS ? p.zeros[at + inside] : u8{8};
-                    }
-                }
-            }
-        }
-    }
-
-private:
-    template <class T> __device__ __forceinline__ static void loadWords(const T* from, T (&to)[kScales]) {
-        constexpr int kBytes = static_cast<int>(sizeof(T)) * kScales;
-        if constexpr (kBytes == 16) {
-            *reinterpret_cast<u32x4*>(to) = *reinterpret_cast<const u32x4*>(from);
-        } else if constexpr (kBytes == 8) {
-            *reinterpret_cast<u32x2*>(to) = *reinterpret_cast<const u32x2*>(from);
-        } else if constexpr (kBytes == 4) {
-            *reinterpret_cast<u32*>(to) = *reinterpret_cast<const u32*>(from);
-        } else {
-            *reinterpret_cast<u16*>(to) = *reinterpret_cast<const u16*>(from);
+        for (int i = 0; i < 2 * kRowTiles; ++i) {
+            rows[i / 2][i % 2].load<VT_WHOLE != 0>(p.scales, p.zeros, place.weightRow(p, 8 * i + lane / 4), p.groups,
+                                                   chunk * kChunk / VT_GROUP);
         }
     }
 };
@@ -169,15 +139,15 @@ __device__ __forceinline__ void addPiece(const unsigned char* stage, int piece, 
         u32 upper[4], lower[4];
         splitInt4(wordAt(stage, 16 * m + lane / 4, piece, lane), upper);
         splitInt4(wordAt(stage, 16 * m + 8 + lane / 4, piece, lane), lower);
-        const float upperScale = toFloat(groups.scales[m][0][scale]);
-        const float lowerScale = toFloat(groups.scales[m][1][scale]);
+        const float upperScale = toFloat(groups.rows[m][0].scales[scale]);
+        const float lowerScale = toFloat(groups.rows[m][1].scales[scale]);
 #pragma unroll
         for (int n = 0; n < kTiles; ++n) {
             float part[4];
             const u32 first[4] = {upper[0], lower[0], upper[1], lower[1]};
             if constexpr (VT_ZEROS) {
-                const auto upperZero = static_cast<float>(groups.zeros[m][0][scale]);
-                const auto lowerZero = static_cast<float>(groups.zeros[m][1][scale]);
+                const auto upperZero = static_cast<float>(groups.rows[m][0].zeros[scale]);
+                const auto lowerZero = static_cast<float>(groups.rows[m][1].zeros[scale]);
                 const float begin[4] = {upperZero * minus[n][0], upperZero * minus[n][1], lowerZero * minus[n][2],
                                         lowerZero * minus[n][3]};
                 mmaOnto(part, first, pairs[n][0], pairs[n][1], begin);

@@ -34,12 +34,6 @@ struct Int4Launch {
     }
 };
 
-bool takesInt4(const TensorView& x, const WeightView& weight, const TensorView& out) {
-    return weight.format == WeightFormat::Int4 && !weight.transposed && weight.order.empty() && weight.rowGroup == 1 &&
-           weight.inFeatures() % 32 == 0 && weight.group % 32 == 0 && startsAligned(weight.data) &&
-           x.dtype == DType::BF16 && (out.dtype == DType::BF16 || out.dtype == DType::F32);
-}
-
 abi::Int4RowsParams int4Parameters(const Int4Product& product) {
     const WeightView& weight = product.weight;
     abi::Int4RowsParams params{};
@@ -66,6 +60,12 @@ abi::Int4RowsParams int4Parameters(const Int4Product& product) {
 }
 
 } // namespace
+
+bool takesInt4(const TensorView& x, const WeightView& weight, const TensorView& out) {
+    return weight.format == WeightFormat::Int4 && !weight.transposed && weight.order.empty() && weight.rowGroup == 1 &&
+           weight.inFeatures() % 32 == 0 && weight.group % 32 == 0 && startsAligned(weight.data) &&
+           x.dtype == DType::BF16 && (out.dtype == DType::BF16 || out.dtype == DType::F32);
+}
 
 bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
     const WeightView& weight = product.weight;

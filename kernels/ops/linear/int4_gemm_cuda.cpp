@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/linear/int4_gemm_cuda.h"
+
+#include <array>
+#include <limits>
+
+#include "kernels/cuda/cuda_tensor_map.h"
+#include "kernels/device/abi/int4_gemm.h"
+#include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/linear/int4_rows_cuda.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// Up to so many rows int4_rows is as fast or faster; for weights of up to so many bytes up to twice as many, because
+/// its blocks are smaller.
+constexpr std::int64_t kFewRows = 8;
+constexpr std::int64_t kSmallWeight = 10 << 20;
+
+/// Tiles and what a block takes with them, measured on an H100 at 8,192 x 8,192.
+struct MeasuredTiles {
+    Int4Tiles tiles;
+    double microseconds; ///< for 1,024 inputs
+};
+
+constexpr std::array<MeasuredTiles, 6> kMeasured{{
+    {{16, 1, 2, 1, 12, 16}, 2.0},
+    {{32, 1, 2, 1, 10, 12}, 2.1},
+    {{64, 1, 2, 1, 8, 8}, 2.3},
+    {{128, 1, 2, 1, 8, 4}, 4.3},
+    {{128, 1, 1, 1, 4, 4}, 5.8},
+    {{128, 2, 1, 1, 2, 8}, 10.9},
+}};
+
+/// Begin and end of a block, and what it takes to add up the sums of two.
+constexpr double kBlockMicroseconds = 3;
+constexpr double kSharedMicroseconds = 1.5;
+
+std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/// A matrix of 16-bit numbers in boxes of 64 columns.
+void encodeMatrix(const void* data, std::int64_t columns, std::int64_t rows, std::int64_t stride, std::int64_t boxRows,
+                  abi::TensorMap& map) {
+    const std::array extents = {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)};
+    const std::array strides = {static_cast<std::uint64_t>(stride)};
+    const std::array<std::uint32_t, 2> box = {64, static_cast<std::uint32_t>(boxRows)};
+    encodeTensorMap({data, DType::BF16, extents, strides, box}, map.bytes);
+}
+
+bool takesInt4Tiles(const CudaContext& context, const Matmul& op) {
+    const std::int64_t rows = op.x.shape[0];
+    // Registers do not hold so many numbers of groups that have to be looked for one by one.
+    const bool tooManyGroups =
+        op.weight.inFeatures() % 256 != 0 && op.weight.group < 64 && op.weight.scales.dtype == DType::F32;
+    const bool few = rows <= kFewRows || (rows <= 2 * kFewRows && op.weight.data.bytes() < kSmallWeight);
+    return context.device().major == 9 && !few && !tooManyGroups && op.scale == 1 &&
+           takesInt4(op.x, op.weight, op.out) && op.weight.experts() == 1 && op.weight.outFeatures() % 8 == 0 &&
+           rowsAligned(op.x) && rowsAligned(op.out);
+}
+
+/// Whether registers hold the scales and zeros of a chunk of 256 inputs beside the sums of two row tiles.
+bool holdsGroups(const WeightView& weight, bool whole) {
+    return weight.group >= 128 ? whole || weight.zeros.empty()
+                               : whole && weight.zeros.empty() && weight.scales.dtype != DType::F32;
+}
+
+abi::Int4GemmParams gemmParameters(const Matmul& op, const Int4Tiles& tiles) {
+    const WeightView& weight = op.weight;
+    const std::int64_t in = weight.inFeatures();
+    const std::int64_t out = weight.outFeatures();
+    abi::Int4GemmParams params{};
+    encodeMatrix(op.x.data, in, op.x.shape[0], op.x.stride0(), tiles.columns, params.xMap);
+    encodeMatrix(weight.data.data, in / 4, out, in / 4, 64, params.codeMap);
+    params.scales = weight.scales.data;
+    params.zeros = weight.zeros.as<const unsigned char>();
+    params.bias = op.bias.data;
+    params.residual = op.residual.data;
+    params.result = op.out.data;
+    params.residualStride = op.residual.empty() ? 0 : op.residual.stride0();
+    params.resultStride = op.out.stride0();
+    params.rows = toInt(op.x.shape[0], Matmul::kName, "x");
+    params.in = toInt(in, Matmul::kName, "weight");
+    params.out = toInt(out, Matmul::kName, "weight");
+    params.groups = static_cast<int>(ceilDivide(in, weight.group));
+    return params;
+}
+
+} // namespace
+
+Int4Tiles Int4Tiles::choose(std::int64_t rows, std::int64_t in, std::int64_t out, std::int64_t multiprocessors,
+                            bool tall) {
+    Int4Tiles best;
+    double least = std::numeric_limits<double>::max();
+    for (const MeasuredTiles& measured : kMeasured) {
+        if (measured.tiles.rowTiles > 1 && !tall) {
+            continue;
+        }
+        for (const std::int64_t parts : {1, 2}) {
+            // Warpgroups of a block take turns at chunks of 256 inputs: each should have some.
+            if (parts > 1 && (measured.tiles.split == 1 || in < 2048)) {
+                continue;
+            }
+            const std::int64_t blocks =
+                ceilDivide(out, measured.tiles.outputs()) * ceilDivide(rows, measured.tiles.columns) * parts;
+            const double block = measured.microseconds * static_cast<double>(in) / 1024 / static_cast<double>(parts) +
+                                 kBlockMicroseconds + (parts > 1 ? kSharedMicroseconds : 0);
+            const double time = block * static_cast<double>(ceilDivide(blocks, multiprocessors));
+            if (time < least) {
+                least = time;
+                best = measured.tiles;
+                best.parts = parts;
+            }
+        }
+    }
+    return best;
+}
+
+bool multiplyInt4Tiles(CudaContext& context, const Matmul& op) {
+    if (!takesInt4Tiles(context, op)) {
+        return false;
+    }
+    const WeightView& weight = op.weight;
+    const bool whole = weight.inFeatures() % 256 == 0;
+    const Int4Tiles tiles = Int4Tiles::choose(op.x.shape[0], weight.inFeatures(), weight.outFeatures(),
+                                              context.device().multiprocessors, holdsGroups(weight, whole));
+    const abi::Int4GemmParams params = gemmParameters(op, tiles);
+    const std::array<KernelVariable, 18> variables{{{"columns", tiles.columns},
+                                                    {"row_tiles", tiles.rowTiles},
+                                                    {"split", tiles.split},
+                                                    {"parts", tiles.parts},
+                                                    {"code_stages", tiles.codeStages},
+                                                    {"x_stages", tiles.xStages},
+                                                    {"whole", whole ? 1 : 0},
+                                                    {"group", weight.group},
+                                                    {"zeros", weight.zeros.empty() ? 0 : 1},
+                                                    {"scale_dtype", dtypeNumber(weight.scales)},
+                                                    {"bias_dtype", optionalDtype(op.bias)},
+                                                    {"residual_dtype", optionalDtype(op.residual)},
+                                                    {"out_dtype", dtypeNumber(op.out)},
+                                                    {"outputs", tiles.outputs()},
+                                                    {"x_inputs", tiles.rowTiles > 1 ? 64 : 128},
+                                                    {"in", weight.inFeatures()},
+                                                    {"out", weight.outFeatures()},
+                                                    {"rows", op.x.shape[0]}}};
+    return launchIfFits(context, callOf("int4_gemm", abi::kInt4GemmAbi, params, variables));
+}
+
+} // namespace vitrine::kernels
