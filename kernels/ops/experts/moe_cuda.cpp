@@ -4,12 +4,43 @@
 
 #include "kernels/device/abi/grouped_matmul.h"
 #include "kernels/device/abi/moe_combine.h"
+#include "kernels/device/abi/router_groups.h"
 #include "kernels/device/abi/router_topk.h"
 #include "kernels/ops/common/cuda_call.h"
 
 namespace vitrine::kernels {
 
+namespace {
+
+void routeBySigmoid(CudaContext& context, const RouterTopK& op) {
+    const RouterGroups& by = op.groups;
+    abi::RouterGroupsParams parameters{};
+    parameters.logits = op.logits.data;
+    parameters.correction = by.correction.data;
+    parameters.ids = op.ids.as<int>();
+    parameters.weights = op.weights.as<float>();
+    parameters.stride = op.logits.stride0();
+    parameters.tokens = toInt(op.logits.shape[0], RouterTopK::kName, "logits");
+    parameters.k = toInt(op.ids.shape[1], RouterTopK::kName, "ids");
+    parameters.normalize = op.normalize ? 1 : 0;
+    parameters.groups = static_cast<int>(by.groups);
+    parameters.kept = static_cast<int>(by.kept);
+    parameters.scale = by.scale;
+    launchFamily(context, "router_groups", abi::kRouterGroupsAbi, parameters,
+                 {{"x_dtype", dtypeNumber(op.logits)},
+                  {"c_dtype", dtypeNumber(by.correction.empty() ? op.logits : by.correction)},
+                  {"experts", op.logits.shape[1]},
+                  {"groups", by.groups},
+                  {"tokens", op.logits.shape[0]}});
+}
+
+} // namespace
+
 void execute(CudaContext& context, const RouterTopK& op) {
+    if (op.order == RouterOrder::SigmoidThenTopK) {
+        routeBySigmoid(context, op);
+        return;
+    }
     abi::RouterTopkParams parameters{};
     parameters.logits = op.logits.data;
     parameters.ids = op.ids.as<int>();

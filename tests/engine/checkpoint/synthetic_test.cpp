@@ -56,7 +56,7 @@ TEST(Synthetic, EveryTinyFamilyIsThere) {
             families.insert(openModel("synthetic:" + name).config.family);
         }
     }
-    EXPECT_EQ(families.size(), 7U);
+    EXPECT_EQ(families.size(), 8U);
 }
 
 TEST(Synthesize, WritesAModelThatOpens) {
