@@ -87,12 +87,7 @@ extern "C" __global__ void __launch_bounds__(128)
     for (int j = 0; j < p.k; ++j) {
         previous = nextLargest(values, VT_EXPERTS, previous);
         const int number = rankNumber(previous);
-        float mine = 0;
-#pragma unroll
-        for (int i = 0; i < kPerLane; ++i) {
-            mine = number == i * 32 + lane ? scores[i] : mine;
-        }
-        const float weight = __shfl_sync(kAllLanes, mine, number % 32);
+        const float weight = valueOf(scores, number);
         sum += weight;
         if (lane == 0) {
             ids[j] = number;

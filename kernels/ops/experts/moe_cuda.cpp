@@ -12,17 +12,23 @@ namespace vitrine::kernels {
 
 namespace {
 
-void routeBySigmoid(CudaContext& context, const RouterTopK& op) {
-    const RouterGroups& by = op.groups;
-    abi::RouterGroupsParams parameters{};
+/// What the kernels of all orders take.
+template <class Params> Params routerParameters(const RouterTopK& op) {
+    Params parameters{};
     parameters.logits = op.logits.data;
-    parameters.correction = by.correction.data;
     parameters.ids = op.ids.as<int>();
     parameters.weights = op.weights.as<float>();
     parameters.stride = op.logits.stride0();
     parameters.tokens = toInt(op.logits.shape[0], RouterTopK::kName, "logits");
     parameters.k = toInt(op.ids.shape[1], RouterTopK::kName, "ids");
     parameters.normalize = op.normalize ? 1 : 0;
+    return parameters;
+}
+
+void routeBySigmoid(CudaContext& context, const RouterTopK& op) {
+    const RouterGroups& by = op.groups;
+    auto parameters = routerParameters<abi::RouterGroupsParams>(op);
+    parameters.correction = by.correction.data;
     parameters.groups = static_cast<int>(by.groups);
     parameters.kept = static_cast<int>(by.kept);
     parameters.scale = by.scale;
@@ -41,14 +47,7 @@ void execute(CudaContext& context, const RouterTopK& op) {
         routeBySigmoid(context, op);
         return;
     }
-    abi::RouterTopkParams parameters{};
-    parameters.logits = op.logits.data;
-    parameters.ids = op.ids.as<int>();
-    parameters.weights = op.weights.as<float>();
-    parameters.stride = op.logits.stride0();
-    parameters.tokens = toInt(op.logits.shape[0], RouterTopK::kName, "logits");
-    parameters.k = toInt(op.ids.shape[1], RouterTopK::kName, "ids");
-    parameters.normalize = op.normalize ? 1 : 0;
+    const auto parameters = routerParameters<abi::RouterTopkParams>(op);
     launchFamily(context, "router_topk", abi::kRouterTopkAbi, parameters,
                  {{"x_dtype", dtypeNumber(op.logits)},
                   {"experts", op.logits.shape[1]},
