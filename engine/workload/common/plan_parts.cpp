@@ -57,10 +57,12 @@ void addDevices(Json& metrics, const ModelConfig& config, kernels::Context& boun
     }
     const std::int64_t devices = std::max<std::int64_t>(
         1, base::ceilDivide(static_cast<std::int64_t>(weights + cache), static_cast<std::int64_t>(budget - own)));
+    const auto share =
+        static_cast<std::uint64_t>(base::ceilDivide(static_cast<std::int64_t>(weights + cache), devices));
     metrics[result::kDevices.key] = devices;
-    metrics[result::kDevicesText.key] =
-        fmt::format("{} of {}: {}", devices == 1 ? "one device" : fmt::format("{} devices", devices),
-                    base::formatBytes(budget), parts);
+    metrics[result::kDevicesText.key] = fmt::format(
+        "{} of {}: {}; {} of each stay free", devices == 1 ? "one device" : fmt::format("{} devices", devices),
+        base::formatBytes(budget), parts, base::formatBytes(budget - own - share));
 }
 
 } // namespace vitrine::engine
