@@ -13,7 +13,8 @@
 namespace vitrine::engine {
 
 KvCache::KvCache(kernels::Context& context, const ModelConfig& config, const KvCacheOptions& options)
-    : context_(context), options_(options), kvHeads_(config.kvHeads), headDim_(config.headDim) {
+    : context_(context), options_(options), kvHeads_(config.kvHeads), headDim_(config.headDim),
+      halves_(config.kvHalves()) {
     if (options_.pageTokens < 0 || (isStatic() && options_.maxTokens < 1)) {
         throw base::Internal("a KV cache needs tokens in a page");
     }

@@ -12,7 +12,7 @@
 // sequence. Sliding layers keep the last window - 1 tokens in a ring, which stops growing when it is full. With the
 // step's own token these make the window. A sequence of T tokens takes 2 * kvHeads * rowBytes * (fullLayers * T +
 // slidingLayers * min(T, window - 1)) bytes (transformers, cache_utils.py), without the free places in its last pages.
-// rowBytes is headDim * sizeof(dtype).
+// rowBytes is headDim * sizeof(dtype). Latent attention has one row for a token that is key and value: without the 2.
 //
 // A cache in FP8 (E4M3) or INT8 holds a byte for each element and a float32 scale for each token, head and half
 // (kernels/ops/attention/kv_view.h): rowBytes = headDim + 4. In a page all elements come first. The scales (layers,
@@ -221,6 +221,7 @@ private:
     KvCacheOptions options_;
     std::int64_t kvHeads_ = 0;
     std::int64_t headDim_ = 0;
+    std::int64_t halves_ = 2; ///< ModelConfig::kvHalves
     std::vector<KvGroup> groups_;
     std::vector<int> layerGroup_;
     std::vector<int> layerPlace_;         ///< place of a layer inside its group's page

@@ -28,7 +28,7 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
         group->layers.push_back(static_cast<int>(layer));
     }
     for (KvGroup& group : groups) {
-        const std::int64_t rows = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvHeads;
+        const std::int64_t rows = config.kvHalves() * static_cast<std::int64_t>(group.layers.size()) * config.kvHeads;
         group.tokenBytes = static_cast<std::uint64_t>(rows) * kernels::kvRowBytes(options.dtype, config.headDim);
         std::int64_t pageTokens = options.pageTokens;
         if (isStatic) {

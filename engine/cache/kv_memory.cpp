@@ -71,8 +71,8 @@ std::uint64_t KvCache::pageStride(int group) const {
 kernels::Tag KvCache::tagOf(int group, std::int64_t pages) const {
     const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
     const auto layers = static_cast<std::int64_t>(kind.layers.size());
-    const kernels::Shape page{layers, 2, kind.pageTokens, kvHeads_, headDim_};
-    const kernels::Shape several{pages, layers, 2, kind.pageTokens, kvHeads_ * headDim_};
+    const kernels::Shape page{layers, halves_, kind.pageTokens, kvHeads_, headDim_};
+    const kernels::Shape several{pages, layers, halves_, kind.pageTokens, kvHeads_ * headDim_};
     return {base::MemoryCategory::KvCache, names_[static_cast<std::size_t>(group)], options_.dtype,
             isPaged() ? several : page};
 }

@@ -53,7 +53,7 @@ std::vector<std::byte> KvCache::randomPage(int group, std::uint64_t seed) const 
     }
     std::vector<std::byte> page(kind.pageBytes);
     const std::int64_t tokens = kind.pageTokens;
-    const auto rows = static_cast<std::int64_t>(kind.layers.size()) * 2 * tokens * kvHeads_;
+    const auto rows = static_cast<std::int64_t>(kind.layers.size()) * halves_ * tokens * kvHeads_;
     for (std::int64_t row = 0; row < rows; ++row) {
         const std::int64_t from = row % kRandomRows;
         std::memcpy(page.data() + row * headDim_, bytes.data() + from * headDim_, static_cast<std::size_t>(headDim_));

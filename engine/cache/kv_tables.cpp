@@ -80,20 +80,24 @@ kernels::KvView KvCache::layerView(int layer) const {
 
     kernels::KvView view;
     view.ring = kind.ring();
-    for (int half = 0; half < 2; ++half) {
+    for (std::int64_t half = 0; half < halves_; ++half) {
         kernels::TensorView& tensor = half == 0 ? view.keys : view.values;
-        tensor.data = base + (2 * slot + half) * block;
+        tensor.data = base + (halves_ * slot + half) * block;
         tensor.dtype = options_.dtype;
         tensor.shape = kernels::Shape{std::numeric_limits<std::int32_t>::max(), kind.pageTokens, kvHeads_, headDim_};
         tensor.strides[0] = static_cast<std::int64_t>(kPageUnit) / elementBytes;
         if (kernels::isQuantizedKv(options_.dtype)) {
             kernels::TensorView& scales = half == 0 ? view.keyScales : view.valueScales;
             const std::int64_t scaleBlock = kind.pageTokens * kvHeads_ * static_cast<std::int64_t>(sizeof(float));
-            scales.data = base + kind.scalesAt + (2 * slot + half) * scaleBlock;
+            scales.data = base + kind.scalesAt + (halves_ * slot + half) * scaleBlock;
             scales.dtype = kernels::DType::F32;
             scales.shape = kernels::Shape{tensor.shape[0], kvHeads_, kind.pageTokens};
             scales.strides[0] = static_cast<std::int64_t>(kPageUnit / sizeof(float));
         }
+    }
+    if (halves_ == 1) {
+        view.values = view.keys;
+        view.valueScales = view.keyScales;
     }
     return view;
 }

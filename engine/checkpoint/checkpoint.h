@@ -96,7 +96,7 @@ struct ModelSource {
 ModelSource openModel(const std::string& model, const std::map<std::string, std::string>& configOverrides = {});
 
 /// The sorted names of synthetic models: gpt-oss-20b, gpt-oss-120b, mistral-7b, qwen3-4b, llama-3.1-8b, qwen3-30b-a3b,
-/// and a tiny of each family ("tiny-gpt-oss", "tiny-llama", ...).
+/// qwen3-235b-a22b, deepseek-v3, kimi-k2, and a tiny of each family ("tiny-gpt-oss", "tiny-llama", ...).
 std::vector<std::string> syntheticNames();
 /// config.json of a synthetic model (resources/synthetic/NAME.json).
 nlohmann::json syntheticConfigJson(const std::string& name);

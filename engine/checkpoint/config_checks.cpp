@@ -27,6 +27,7 @@ bool slidesByRule(const ModelConfig& config, std::size_t index, std::int64_t max
     case Family::Qwen3Moe:
         return true;
     case Family::Llama:
+    case Family::DeepseekV3:
         return false;
     }
     throw base::Internal("unknown model family");
@@ -64,7 +65,8 @@ std::optional<std::vector<bool>> parseLayerTypes(ConfigReader& reader, std::size
 
 void parseLayerWindows(ConfigReader& reader, std::int64_t defaultWindow, ModelConfig& config) {
     std::int64_t window = 0; // 0: none
-    if (config.family != Family::Llama) {
+    const bool neverSlides = config.family == Family::Llama || config.family == Family::DeepseekV3;
+    if (!neverSlides) {
         const std::int64_t missing = reader.present("sliding_window") ? 0 : defaultWindow;
         window = reader.optionalInteger("sliding_window", 1, kMaxPositions).value_or(missing);
     }
@@ -84,8 +86,7 @@ void parseLayerWindows(ConfigReader& reader, std::int64_t defaultWindow, ModelCo
         }
         // These classes of transformers do not look at layer_types: another value than theirs would be computed
         // otherwise there than here.
-        const bool fixed =
-            config.family == Family::Llama || config.family == Family::Mistral || config.family == Family::Qwen3Moe;
+        const bool fixed = neverSlides || config.family == Family::Mistral || config.family == Family::Qwen3Moe;
         if (fixed && slides != byRule) {
             reader.unsupported("layer_types",
                                fmt::format("layer {} differs from what {} models do", i, familyName(config.family)));
@@ -104,7 +105,8 @@ void refuseForeignFields(ConfigReader& reader, const ModelConfig& config) {
     for (const char* key : {"embedding_multiplier", "residual_multiplier", "logits_scaling", "logit_scale",
                             "attention_multiplier", "routed_scaling_factor"}) {
         const json* value = reader.find(key);
-        if (value != nullptr && !(value->is_number() && value->get<double>() == 1)) {
+        const bool own = config.family == Family::DeepseekV3 && key == std::string_view("routed_scaling_factor");
+        if (!own && value != nullptr && !(value->is_number() && value->get<double>() == 1)) {
             reader.unsupported(key, "is not supported");
         }
     }
@@ -126,9 +128,10 @@ void refuseForeignFields(ConfigReader& reader, const ModelConfig& config) {
 
 void checkWholeSize(ConfigReader& reader, const ModelConfig& config) {
     const auto real = [](std::int64_t value) { return static_cast<double>(value); };
-    const double attention = real(config.hidden) * (2 * real(config.queryWidth()) + 2 * real(config.kvWidth()));
+    const double attention = real(config.attentionWeights());
     const double dense = 3 * real(config.hidden) * real(config.intermediate);
-    const double experts = 3 * real(config.hidden) * real(config.moeIntermediate) * real(config.experts);
+    const double experts = 3 * real(config.hidden) *
+                           (real(config.moeIntermediate) * real(config.experts) + real(config.sharedIntermediate));
     const double parameters = 2 * real(config.vocab) * real(config.hidden) +
                               real(static_cast<std::int64_t>(config.layers.size())) * (attention + dense + experts);
     constexpr double kMostParameters = 1e15;

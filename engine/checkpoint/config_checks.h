@@ -11,6 +11,10 @@
 
 namespace vitrine::engine {
 
+// Bounds that keep every product of sizes far inside 64 bits, and lists of tensors small.
+inline constexpr std::int64_t kMaxDim = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxVocab = std::int64_t{1} << 22;
+inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxPositions = std::int64_t{1} << 40;
 
 /// Sets the window of every layer from sliding_window, layer_types and the family's own rules. `defaultWindow` is the

@@ -59,18 +59,25 @@ public:
         layer_ = index;
         const std::string prefix = fmt::format("model.layers.{}.", index);
         add(prefix + "input_layernorm.weight", {config_.hidden}, ModelPart::Norm);
-        attention(prefix + "self_attn.");
+        if (config_.latent.used()) {
+            latentAttention(prefix + "self_attn.");
+        } else {
+            attention(prefix + "self_attn.");
+        }
         add(prefix + "post_attention_layernorm.weight", {config_.hidden}, ModelPart::Norm);
         if (config_.postNorms) {
             add(prefix + "pre_feedforward_layernorm.weight", {config_.hidden}, ModelPart::Norm);
         }
         const std::string mlp = prefix + "mlp.";
         if (!config_.layers[static_cast<std::size_t>(index)].moe) {
-            dense(mlp);
+            dense(mlp, config_.intermediate);
         } else if (config_.family == Family::GptOss) {
             gptOssExperts(mlp);
         } else {
             qwenExperts(mlp);
+            if (config_.sharedIntermediate > 0) {
+                dense(mlp + "shared_experts.", config_.sharedIntermediate);
+            }
         }
         if (config_.postNorms) {
             add(prefix + "post_feedforward_layernorm.weight", {config_.hidden}, ModelPart::Norm);
@@ -94,10 +101,27 @@ private:
         }
     }
 
-    void dense(const std::string& prefix) {
-        linear(prefix + "gate_proj", config_.intermediate, config_.hidden, config_.mlpBias, ModelPart::DenseMlp);
-        linear(prefix + "up_proj", config_.intermediate, config_.hidden, config_.mlpBias, ModelPart::DenseMlp);
-        linear(prefix + "down_proj", config_.hidden, config_.intermediate, config_.mlpBias, ModelPart::DenseMlp);
+    void latentAttention(const std::string& prefix) {
+        const ModelPart part = ModelPart::Attention;
+        const LatentConfig& latent = config_.latent;
+        const std::int64_t queries = config_.heads * latent.queryDim();
+        if (latent.queryRank > 0) {
+            linear(prefix + "q_a_proj", latent.queryRank, config_.hidden, config_.qkvBias, part);
+            add(prefix + "q_a_layernorm.weight", {latent.queryRank}, ModelPart::Norm);
+            linear(prefix + "q_b_proj", queries, latent.queryRank, false, part);
+        } else {
+            linear(prefix + "q_proj", queries, config_.hidden, false, part);
+        }
+        linear(prefix + "kv_a_proj_with_mqa", config_.headDim, config_.hidden, config_.qkvBias, part);
+        add(prefix + "kv_a_layernorm.weight", {latent.keyRank}, ModelPart::Norm);
+        linear(prefix + "kv_b_proj", config_.heads * latent.upDim(), latent.keyRank, false, part);
+        linear(prefix + "o_proj", config_.hidden, config_.heads * latent.valueDim, config_.outBias, part);
+    }
+
+    void dense(const std::string& prefix, std::int64_t inner) {
+        linear(prefix + "gate_proj", inner, config_.hidden, config_.mlpBias, ModelPart::DenseMlp);
+        linear(prefix + "up_proj", inner, config_.hidden, config_.mlpBias, ModelPart::DenseMlp);
+        linear(prefix + "down_proj", config_.hidden, inner, config_.mlpBias, ModelPart::DenseMlp);
     }
 
     void gptOssExperts(const std::string& prefix) {
@@ -117,6 +141,9 @@ private:
         const std::int64_t hidden = config_.hidden;
         const std::int64_t inner = config_.moeIntermediate;
         linear(prefix + "gate", config_.experts, hidden, false, ModelPart::Router);
+        if (config_.routerOrder == kernels::RouterOrder::SigmoidThenTopK) {
+            add(prefix + "gate.e_score_correction_bias", {config_.experts}, ModelPart::Router);
+        }
         if (config_.fusedExperts) {
             add(prefix + "experts.gate_up_proj", {config_.experts, 2 * inner, hidden}, ModelPart::Experts);
             add(prefix + "experts.down_proj", {config_.experts, hidden, inner}, ModelPart::Experts);

@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "engine/checkpoint/config_checks.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/expert_config.h"
+#include "engine/checkpoint/latent_config.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
 #include "engine/quant/storage_scheme.h"
@@ -25,13 +27,6 @@ namespace vitrine::engine {
 namespace {
 
 using nlohmann::json;
-
-// Bounds that keep every product of sizes far inside 64 bits, and lists of tensors small.
-constexpr std::int64_t kMaxDim = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxVocab = std::int64_t{1} << 22;
-constexpr std::int64_t kMaxLayers = 1024;
-constexpr std::int64_t kMaxExperts = 1 << 13;
-constexpr std::int64_t kMaxExpertsInAll = 1 << 17;
 
 /// What transformers' configuration class takes for a missing key.
 struct ClassDefaults {
@@ -47,7 +42,7 @@ struct ClassDefaults {
     std::int32_t bos, eos, pad; ///< -1: none
 };
 
-constexpr std::array<ClassDefaults, 7> kClassDefaults{{
+constexpr std::array<ClassDefaults, 9> kClassDefaults{{
     {Family::GptOss, "gpt_oss", 201088, 2880, 2880, 36, 64, 8, 64, 131072, 1e-5, 128, false, -1, -1, -1},
     {Family::Llama, "llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, 1e-6, 0, false, 1, 2, -1},
     {Family::Mistral, "mistral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, 1e-6, 4096, false, 1, 2, -1},
@@ -55,6 +50,8 @@ constexpr std::array<ClassDefaults, 7> kClassDefaults{{
     {Family::Qwen3, "qwen3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 1e-6, 4096, false, -1, -1, -1},
     {Family::Qwen3Moe, "qwen3_moe", 151936, 2048, 6144, 24, 32, 4, 0, 32768, 1e-6, 4096, false, -1, -1, -1},
     {Family::Gemma2, "gemma2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 1e-6, 4096, true, 2, 1, 0},
+    {Family::DeepseekV3, "deepseek_v3", 129280, 7168, 18432, 61, 128, 0, 64, 4096, 1e-6, 0, false, 0, 1, -1},
+    {Family::DeepseekV3, "kimi_k2", 129280, 7168, 18432, 61, 128, 0, 64, 4096, 1e-6, 0, false, 0, 1, -1},
 }};
 
 const ClassDefaults& findFamily(ConfigReader& reader) {
@@ -122,26 +119,6 @@ void parseActivation(ConfigReader& reader, const char* key, const char* defaultN
     }
 }
 
-void parseExperts(ConfigReader& reader, std::int64_t defaultExperts, std::int64_t defaultPerToken,
-                  ModelConfig& config) {
-    const std::optional<std::int64_t> local = reader.optionalInteger("num_local_experts", 0, kMaxExperts);
-    const std::optional<std::int64_t> experts = reader.optionalInteger("num_experts", 0, kMaxExperts);
-    if (local && experts && *local != *experts) {
-        reader.bad("num_experts", fmt::format("is {}, but num_local_experts is {}", *experts, *local));
-    }
-    config.experts = local ? *local : experts.value_or(defaultExperts);
-    if (config.experts * static_cast<std::int64_t>(config.layers.size()) > kMaxExpertsInAll) {
-        reader.bad(local ? "num_local_experts" : "num_experts",
-                   fmt::format("{} experts in each of {} layers are more than {} in all", config.experts,
-                               config.layers.size(), kMaxExpertsInAll));
-    }
-    const std::int64_t older = reader.optionalInteger("experts_per_token", 1, kMaxExperts).value_or(defaultPerToken);
-    config.expertsPerToken = reader.integer("num_experts_per_tok", older, 1, kMaxExperts);
-    if (config.experts > 0 && config.expertsPerToken > config.experts) {
-        reader.bad("num_experts_per_tok", fmt::format("{} of {} experts", config.expertsPerToken, config.experts));
-    }
-}
-
 /// quantization_config: stacks of packed experts of gpt_oss, and packed linears of the other families.
 void parseQuantizationOf(ConfigReader& reader, ModelConfig& config) {
     const json* value = reader.find("quantization_config");
@@ -187,7 +164,7 @@ void parseGptOss(ConfigReader& reader, ModelConfig& config) {
     config.swigluLimit = reader.number("swiglu_limit", 7, 1e-6, 1e30);
     config.routerOrder = kernels::RouterOrder::TopKThenSoftmax;
     config.moeIntermediate = config.intermediate;
-    parseExperts(reader, 128, 4, config);
+    parseExperts(reader, {}, 128, 4, config);
     if (config.experts == 0) {
         reader.bad("num_local_experts", "must be at least 1 for gpt_oss");
     }
@@ -197,7 +174,7 @@ void parseQwen3Moe(ConfigReader& reader, ModelConfig& config) {
     config.routerOrder = kernels::RouterOrder::SoftmaxThenTopK;
     config.routerNormalize = reader.boolean("norm_topk_prob", false);
     config.moeIntermediate = reader.integer("moe_intermediate_size", 768, 1, kMaxDim);
-    parseExperts(reader, 128, 8, config);
+    parseExperts(reader, {}, 128, 8, config);
     const std::int64_t step = reader.integer("decoder_sparse_step", 1, 1, kMaxLayers);
     for (std::size_t i = 0; i < config.layers.size(); ++i) {
         config.layers[i].moe = config.experts > 0 && static_cast<std::int64_t>(i + 1) % step == 0;
@@ -260,6 +237,9 @@ void parseFamily(ConfigReader& reader, ModelConfig& config) {
             parseQwen3Moe(reader, config);
         }
         break;
+    case Family::DeepseekV3:
+        parseDeepseekV3(reader, config);
+        break;
     }
     parseActivation(reader, "hidden_act", "silu", config);
 }
@@ -274,7 +254,7 @@ void parseAuxLoss(ConfigReader& reader, ModelConfig& config) {
 
 /// Keys that are known to change nothing at inference: not worth a line in the log.
 bool isHarmless(const std::string& key) {
-    constexpr std::array<std::string_view, 24> kHarmless{"architectures",
+    constexpr std::array<std::string_view, 29> kHarmless{"architectures",
                                                          "attention_dropout",
                                                          "dtype",
                                                          "torch_dtype",
@@ -297,6 +277,11 @@ bool isHarmless(const std::string& key) {
                                                          "chunk_size_feed_forward",
                                                          "_from_model_config",
                                                          "attn_implementation",
+                                                         "aux_loss_alpha",
+                                                         "seq_aux",
+                                                         "ep_size",
+                                                         "num_nextn_predict_layers",
+                                                         "qk_head_dim",
                                                          "hidden_act"};
     return std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
 }
@@ -320,6 +305,9 @@ ModelConfig parse(ConfigReader& reader) {
         rope.truncate = false;
     }
     config.rope = parseRope(reader, config, rope);
+    if (config.latent.used()) {
+        scaleLatentScores(config);
+    }
     refuseForeignFields(reader, config);
     checkWholeSize(reader, config);
     config.eosTokens = parseTokenIds(reader, "eos_token_id", defaults.eos);
@@ -344,6 +332,15 @@ const WeightPacking* ModelConfig::packing(std::string_view weight) const {
     return found == packings.end() ? nullptr : &found->second;
 }
 
+std::int64_t ModelConfig::attentionWeights() const {
+    if (!latent.used()) {
+        return hidden * (2 * queryWidth() + 2 * kvWidth());
+    }
+    const std::int64_t queries = heads * latent.queryDim();
+    const std::int64_t query = latent.queryRank == 0 ? hidden * queries : latent.queryRank * (hidden + queries);
+    return query + hidden * headDim + heads * (latent.upDim() * latent.keyRank + latent.valueDim * hidden);
+}
+
 std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves) const {
     std::uint64_t kept = 0;
     for (const LayerConfig& layer : layers) {
@@ -353,7 +350,8 @@ std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, kernels::DType dtype, bo
             return std::numeric_limits<std::uint64_t>::max();
         }
     }
-    const std::uint64_t perToken = 2 * static_cast<std::uint64_t>(kvHeads) * kernels::kvRowBytes(dtype, headDim);
+    const std::uint64_t perToken =
+        static_cast<std::uint64_t>(kvHalves() * kvHeads) * kernels::kvRowBytes(dtype, headDim);
     std::uint64_t bytes = 0;
     return __builtin_mul_overflow(kept, perToken, &bytes) ? std::numeric_limits<std::uint64_t>::max() : bytes;
 }

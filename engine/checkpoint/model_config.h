@@ -21,9 +21,9 @@
 
 namespace vitrine::engine {
 
-enum class Family : std::uint8_t { GptOss, Llama, Mistral, Qwen2, Qwen3, Qwen3Moe, Gemma2 };
+enum class Family : std::uint8_t { GptOss, Llama, Mistral, Qwen2, Qwen3, Qwen3Moe, Gemma2, DeepseekV3 };
 
-/// model_type: "gpt_oss", "llama", ...
+/// model_type: "gpt_oss", "llama", ... Of DeepseekV3, which kimi_k2 is too, "deepseek_v3".
 std::string_view familyName(Family family);
 
 enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn };
@@ -46,21 +46,40 @@ struct LayerConfig {
     bool moe = false;
 };
 
+/// Sizes of multi-head latent attention (kernels/ops/fused/latent_blocks.h). The key rank is 0 in models without it.
+struct LatentConfig {
+    std::int64_t queryRank = 0; ///< 0: queries are made in one product
+    std::int64_t keyRank = 0;   ///< elements of a token's latent
+    std::int64_t nopeDim = 0;   ///< of a head's key, not rotated
+    std::int64_t ropeDim = 0;   ///< of every head's key and query, rotated
+    std::int64_t valueDim = 0;  ///< of a head's value
+    bool interleaved = true;    ///< the pairs that are rotated are neighbours
+    double normEps = 1e-6;      ///< of the norms of latents: transformers does not take rms_norm_eps there
+
+    bool used() const { return keyRank > 0; }
+    std::int64_t queryDim() const { return nopeDim + ropeDim; } ///< of a head
+    std::int64_t upDim() const { return nopeDim + valueDim; }   ///< rows of kv_b_proj for a head
+};
+
 struct ModelConfig {
     Family family = Family::Llama;
     std::int64_t vocab = 0;
     std::int64_t hidden = 0;
     std::int64_t intermediate = 0;    ///< of dense MLPs
     std::int64_t moeIntermediate = 0; ///< of one expert
+    /// Of latent attention the shape of what the cache holds: one head, as wide as a latent and the rotated part.
     std::int64_t heads = 0, kvHeads = 0, headDim = 0;
+    LatentConfig latent;
     std::int64_t experts = 0, expertsPerToken = 0;
+    std::int64_t sharedIntermediate = 0; ///< of the experts that every token passes, as one MLP; 0: none
     std::int64_t maxPositions = 0;
     std::vector<LayerConfig> layers;
     RopeConfig rope;
 
     double normEps = 1e-5;
     kernels::RmsNormOrder normForm = kernels::RmsNormOrder::CastThenScale;
-    bool qkvBias = false, outBias = false, mlpBias = false; ///< mlpBias: dense MLP; gpt-oss experts always have biases
+    bool qkvBias = false, outBias = false, mlpBias = false; ///< mlpBias: dense MLP; gpt-oss experts always have biases.
+                                                            ///< qkvBias of latent attention: q_a and kv_a
     bool routerBias = false, expertBias = false;
     bool qkNorm = false;         ///< Qwen3: norms over headDim before RoPE
     bool sinks = false;          ///< gpt-oss
@@ -74,7 +93,9 @@ struct ModelConfig {
     kernels::GateLayout gateLayout = kernels::GateLayout::Halves; ///< of fused gate_up
     double swigluAlpha = 1.702, swigluLimit = 7;
     kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
-    bool routerNormalize = false; ///< norm_topk_prob
+    bool routerNormalize = false;                        ///< norm_topk_prob
+    std::int64_t routerGroups = 1, routerKeptGroups = 1; ///< see kernels::RouterGroups
+    double routerScale = 1;                              ///< routed_scaling_factor
     bool tiedEmbeddings = false;
     bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
     std::optional<Quantization> quantization; ///< what quantization_config says; none: nothing is packed by it
@@ -87,6 +108,11 @@ struct ModelConfig {
 
     /// Null: the weight is dense.
     const WeightPacking* packing(std::string_view weight) const;
+    std::int64_t ropeDim() const { return latent.used() ? latent.ropeDim : headDim; } ///< rotated elements of a head
+    /// Rows that the cache has for a token and head: a key and a value, or one that is both.
+    std::int64_t kvHalves() const { return latent.used() ? 1 : 2; }
+    /// Elements of the weight matrices of one layer's attention.
+    std::int64_t attentionWeights() const;
     std::int64_t queryWidth() const { return heads * headDim; }
     std::int64_t kvWidth() const { return kvHeads * headDim; }
     /// KV bytes of `tokens` tokens of one sequence in a cache of this type (scales of FP8 and INT8 included): a sliding
@@ -114,7 +140,7 @@ struct GenerationConfig {
 };
 GenerationConfig parseGenerationConfig(const nlohmann::json& json, const std::string& name);
 
-/// inverse frequencies (headDim / 2) and what multiplies cos and sin, by the formulas of transformers'
+/// inverse frequencies (ropeDim / 2) and what multiplies cos and sin, by the formulas of transformers'
 /// modeling_rope_utils, computed in double. `sequenceLength` matters for Dynamic only: the base grows once it exceeds
 /// maxPositions.
 struct RopeTable {

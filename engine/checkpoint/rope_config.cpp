@@ -103,7 +103,7 @@ RopeConfig parseParameters(ConfigReader& reader, const ModelConfig& config, doub
     case RopeType::Dynamic:
         rope.factor = required(reader, "factor", 1e-6, kMaxFactor);
         rope.originalMaxPositions = config.maxPositions;
-        if (config.headDim <= 2) {
+        if (config.ropeDim() <= 2) {
             reader.bad("rope_type", "dynamic needs heads of more than 2 elements");
         }
         break;
@@ -148,10 +148,6 @@ RopeConfig parseNested(ConfigReader& reader, const char* key, const json& parame
     return *common;
 }
 
-double yarnScale(double factor, double mscale) {
-    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
-}
-
 /// Inverse frequencies of the YaRN paper (Peng et al. 2023): low frequencies are divided by the factor, high ones kept,
 /// those between blended.
 void applyYarn(const RopeConfig& rope, double dim, std::vector<double>& inverse) {
@@ -192,6 +188,10 @@ void applyLlama3(const RopeConfig& rope, std::vector<double>& inverse) {
 
 } // namespace
 
+double yarnScale(double factor, double mscale) {
+    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
 RopeConfig parseRope(ConfigReader& reader, const ModelConfig& config, const RopeConfig& defaults) {
     refusePartialRotation(reader);
     const double theta = reader.number("rope_theta", defaults.theta, 1e-3, kMaxTheta);
@@ -215,14 +215,14 @@ RopeConfig parseRope(ConfigReader& reader, const ModelConfig& config, const Rope
 
 RopeTable makeRopeTable(const ModelConfig& config, std::int64_t sequenceLength) {
     const RopeConfig& rope = config.rope;
-    const auto dim = static_cast<double>(config.headDim);
+    const auto dim = static_cast<double>(config.ropeDim());
     double theta = rope.theta;
     if (rope.type == RopeType::Dynamic) {
         const auto positions = static_cast<double>(config.maxPositions);
         const double length = std::max(static_cast<double>(sequenceLength), positions);
         theta *= std::pow(rope.factor * length / positions - (rope.factor - 1), dim / (dim - 2));
     }
-    std::vector<double> inverse(static_cast<std::size_t>(config.headDim / 2));
+    std::vector<double> inverse(static_cast<std::size_t>(config.ropeDim() / 2));
     for (std::size_t i = 0; i < inverse.size(); ++i) {
         inverse[i] = std::pow(theta, -2 * static_cast<double>(i) / dim);
     }

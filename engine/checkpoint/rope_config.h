@@ -13,4 +13,7 @@ namespace vitrine::engine {
 /// family's class takes when the file says nothing. Throws BadInput or Unsupported naming the field.
 RopeConfig parseRope(ConfigReader& reader, const ModelConfig& config, const RopeConfig& defaults);
 
+/// YaRN's factor of attention scores (Peng and others 2023, equation 22, with a coefficient of mscale / 10).
+double yarnScale(double factor, double mscale);
+
 } // namespace vitrine::engine

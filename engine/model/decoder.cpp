@@ -38,9 +38,9 @@ public:
         return weight(name, kernels::denseWeight(weights_.get(name)), role, false, axis).data;
     }
 
-    kernels::NormWeights norm(const std::string& name) {
-        return {tensor(name + ".weight", ParameterRole::Norm, kUndivided), static_cast<float>(config_.normEps),
-                config_.normForm};
+    kernels::NormWeights norm(const std::string& name) { return norm(name, config_.normEps); }
+    kernels::NormWeights norm(const std::string& name, double eps) {
+        return {tensor(name + ".weight", ParameterRole::Norm, kUndivided), static_cast<float>(eps), config_.normForm};
     }
 
     kernels::LinearView linear(const std::string& name, ParameterRole role, Axis axis) {
@@ -87,9 +87,26 @@ private:
         return weight(name, kernels::denseWeight(weights_.get(name)), role, true, axis).data;
     }
 
+    void latentAttention(DecoderLayer& out, const std::string& name) {
+        const double eps = config_.latent.normEps;
+        if (config_.latent.queryRank > 0) {
+            out.latent.queryDown = linear(name + "q_a_proj", ParameterRole::QueryDown, kUndivided);
+            out.latent.queryNorm = norm(name + "q_a_layernorm", eps);
+        }
+        out.q = linear(name + (config_.latent.queryRank > 0 ? "q_b_proj" : "q_proj"), ParameterRole::Query, kOutputs);
+        out.latent.keyDown = linear(name + "kv_a_proj_with_mqa", ParameterRole::KeyDown, kUndivided);
+        out.latent.keyNorm = norm(name + "kv_a_layernorm", eps);
+        out.latent.up = tensor(name + "kv_b_proj.weight", ParameterRole::LatentUp, kOutputs);
+        out.o = linear(name + "o_proj", ParameterRole::AttentionOut, kInputs);
+    }
+
     void attention(DecoderLayer& out, const std::string& prefix) {
         const std::string name = prefix + "self_attn.";
         out.attentionNorm = norm(prefix + "input_layernorm");
+        if (config_.latent.used()) {
+            latentAttention(out, name);
+            return;
+        }
         out.q = linear(name + "q_proj", ParameterRole::Query, kOutputs);
         out.k = linear(name + "k_proj", ParameterRole::Key, kOutputs);
         out.v = linear(name + "v_proj", ParameterRole::Value, kOutputs);
@@ -112,8 +129,18 @@ private:
         if (out.config.moe) {
             out.router = linear(name + (config_.family == Family::GptOss ? "router" : "gate"), ParameterRole::Router,
                                 kUndivided);
+            const std::string correction = name + "gate.e_score_correction_bias";
+            if (weights_.has(correction)) {
+                out.routerCorrection = tensor(correction, ParameterRole::RouterCorrection, kUndivided);
+            }
             out.gateUp = experts(name + "experts.gate_up_proj", ParameterRole::ExpertGateUp);
             out.down = experts(name + "experts.down_proj", ParameterRole::ExpertDown);
+            if (config_.sharedIntermediate > 0) {
+                const std::string shared = name + "shared_experts.";
+                out.sharedGate = linear(shared + "gate_proj", ParameterRole::SharedGate, kOutputs);
+                out.sharedUp = linear(shared + "up_proj", ParameterRole::SharedUp, kOutputs);
+                out.sharedDown = linear(shared + "down_proj", ParameterRole::SharedDown, kInputs);
+            }
         } else {
             out.gate = linear(name + "gate_proj", ParameterRole::Gate, kOutputs);
             out.up = linear(name + "up_proj", ParameterRole::Up, kOutputs);
@@ -170,6 +197,16 @@ template <class Self> auto Decoder::linearOf(Self& decoder, const std::string& w
         return &layer.k;
     case ParameterRole::Value:
         return &layer.v;
+    case ParameterRole::QueryDown:
+        return &layer.latent.queryDown;
+    case ParameterRole::KeyDown:
+        return &layer.latent.keyDown;
+    case ParameterRole::SharedGate:
+        return &layer.sharedGate;
+    case ParameterRole::SharedUp:
+        return &layer.sharedUp;
+    case ParameterRole::SharedDown:
+        return &layer.sharedDown;
     case ParameterRole::AttentionOut:
         return &layer.o;
     case ParameterRole::Router:

@@ -16,7 +16,7 @@ namespace vitrine::engine {
 
 /// Rotary embeddings of a model whose frequencies do not depend on the length.
 struct RopeValues {
-    kernels::TensorView inverseFrequency; ///< (headDim / 2) F32; empty: they do (dynamic scaling)
+    kernels::TensorView inverseFrequency; ///< (ropeDim / 2) F32; empty: they do (dynamic scaling)
     float scale = 1;                      ///< of cos and sin
 };
 

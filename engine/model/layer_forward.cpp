@@ -6,6 +6,7 @@
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/kv_write.h"
 #include "kernels/ops/fused/blocks.h"
+#include "kernels/ops/fused/latent_blocks.h"
 
 namespace vitrine::engine {
 
@@ -19,13 +20,22 @@ namespace {
 
 /// Tensors of the tokens' queries, keys and values.
 void makeHeads(const OpRunner& runner, const LayerPass& pass, AttentionActivations& to) {
-    const std::int64_t dim = pass.tokens.headDim();
+    const std::int64_t dim = pass.tokens.ropeDim(); // the whole head is rotated
     const Shape queries{pass.tokens.tokens(), pass.layer.q.weight.outFeatures() / dim, dim};
     const Shape keys{pass.tokens.tokens(), pass.layer.k.weight.outFeatures() / dim, dim};
     const DType keyType = pass.cache == nullptr ? runner.compute() : pass.cache->newKeyType;
     to.query = runner.activation("query", queries);
     to.key = runner.make(MemoryCategory::Activations, "key", keyType, keys);
     to.value = runner.make(MemoryCategory::Activations, "value", keyType, keys);
+}
+
+/// The same of latent attention: one key, which is the value too.
+void makeLatentHeads(const OpRunner& runner, const LayerPass& pass, const kernels::LatentHeads& heads,
+                     AttentionActivations& to) {
+    const std::int64_t width = heads.latent() + pass.tokens.ropeDim();
+    const DType keyType = pass.cache == nullptr ? runner.compute() : pass.cache->newKeyType;
+    to.query = runner.activation("query", Shape{pass.tokens.tokens(), heads.heads, width});
+    to.key = runner.make(MemoryCategory::Activations, "latent", keyType, Shape{pass.tokens.tokens(), 1, width});
 }
 
 void makeKept(const OpRunner& runner, const LayerPass& pass, const TensorView& x, AttentionActivations& keep) {
@@ -78,6 +88,39 @@ void project(const OpRunner& runner, const LayerPass& pass, const TensorView& x,
     }
 }
 
+kernels::LatentHeads latentHeads(const LayerPass& pass) {
+    const TensorView& up = pass.layer.latent.up;
+    return {up, up.shape[0] / pass.config.latent.upDim(), pass.config.latent.nopeDim};
+}
+
+void projectLatent(const OpRunner& runner, const LayerPass& pass, const TensorView& x, const AttentionActivations& to) {
+    const LatentWeights& latent = pass.layer.latent;
+    for (const RopePart& part : pass.tokens.rope) {
+        const auto rows = [&](const TensorView& tensor) { return kernels::sliceRows(tensor, part.begin, part.end); };
+        kernels::LatentProject op;
+        op.x = rows(x);
+        op.norm = pass.layer.attentionNorm;
+        op.queryDown = latent.queryDown;
+        op.queryNorm = latent.queryNorm;
+        op.query = pass.layer.q;
+        op.keyDown = latent.keyDown;
+        op.keyNorm = latent.keyNorm;
+        op.heads = latentHeads(pass);
+        op.positions = rows(pass.tokens.positions);
+        op.sequence = rows(pass.tokens.sequence);
+        op.inverseFrequency = part.inverseFrequency;
+        op.ropeScale = part.scale;
+        op.interleaved = pass.config.latent.interleaved;
+        op.writeCache = pass.cache != nullptr && pass.cache->writesFirst;
+        if (pass.cache != nullptr) {
+            op.cache = pass.cache->after;
+        }
+        op.outQ = rows(to.query.view());
+        op.outK = rows(to.key.view());
+        runner.run(op);
+    }
+}
+
 /// A cache that holds nothing yet: attention then reads the step's own keys and values.
 kernels::KvView emptyCache(const LayerTokens& tokens, const TensorView& keys, const TensorView& values) {
     constexpr std::int64_t kPageTokens = 64; // of pages that nobody reads
@@ -94,15 +137,16 @@ kernels::KvView emptyCache(const LayerTokens& tokens, const TensorView& keys, co
 }
 
 void attend(const OpRunner& runner, const LayerPass& pass, const AttentionActivations& heads) {
+    const TensorView keys = heads.key.view();
+    const TensorView values = heads.value.empty() ? keys : heads.value.view();
     kernels::Attention op;
     op.q = heads.query.view();
     op.offsets = pass.tokens.offsets;
     op.positions = pass.tokens.positions;
-    op.cache =
-        pass.cache != nullptr ? pass.cache->before : emptyCache(pass.tokens, heads.key.view(), heads.value.view());
+    op.cache = pass.cache != nullptr ? pass.cache->before : emptyCache(pass.tokens, keys, values);
     if (pass.cache == nullptr || pass.cache->readsNew) {
-        op.newK = heads.key.view();
-        op.newV = heads.value.view();
+        op.newK = keys;
+        op.newV = values;
     }
     op.sinks = pass.layer.sinks;
     op.score = pass.layer.attentionScore;
@@ -113,8 +157,8 @@ void attend(const OpRunner& runner, const LayerPass& pass, const AttentionActiva
     runner.run(op);
     if (pass.cache != nullptr && !pass.cache->writesFirst) {
         kernels::KvWrite write;
-        write.k = heads.key.view();
-        write.v = heads.value.view();
+        write.k = keys;
+        write.v = values;
         write.sequence = pass.tokens.sequence;
         write.positions = pass.tokens.positions;
         write.cache = pass.cache->after;
@@ -168,10 +212,25 @@ void route(const OpRunner& runner, const ModelConfig& config, const DecoderLayer
     op.router = layer.router;
     op.order = config.routerOrder;
     op.normalize = config.routerNormalize;
+    op.groups = {layer.routerCorrection, config.routerGroups, config.routerKeptGroups,
+                 static_cast<float>(config.routerScale)};
     op.normed = to.normed.view();
     op.ids = to.ids.view();
     op.weights = to.weights.view();
     op.logits = to.routerLogits.view();
+    runner.run(op);
+}
+
+/// Adds the experts that every token passes; `normed` is what the others have read.
+void sharedExperts(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer,
+                   const TensorView& normed, const TensorView& out) {
+    kernels::DenseMlp op;
+    op.x = normed;
+    op.gate = layer.sharedGate;
+    op.up = layer.sharedUp;
+    op.down = layer.sharedDown;
+    op.activation = config.activation;
+    op.residual = op.out = out;
     runner.run(op);
 }
 
@@ -213,12 +272,37 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
         op.kept = {to.starts.view(), to.pairs.view(), to.places.view(), to.rows.view(), to.gateUp.view()};
     }
     runner.run(op);
+    if (!layer.sharedGate.weight.empty()) {
+        sharedExperts(runner, config, layer, to.normed.view(), out);
+    }
+}
+
+void latentForward(const OpRunner& runner, const LayerPass& pass, const TensorView& x, const TensorView& out) {
+    AttentionActivations to;
+    const kernels::LatentHeads heads = latentHeads(pass);
+    makeLatentHeads(runner, pass, heads, to);
+    projectLatent(runner, pass, x, to);
+    to.out = runner.activation("attention", to.query.view().shape);
+    attend(runner, pass, to);
+    to.query.reset();
+    to.key.reset();
+    kernels::LatentOut op;
+    op.x = to.out.view();
+    op.heads = heads;
+    op.o = pass.layer.o;
+    op.residual = x;
+    op.out = out;
+    runner.run(op);
 }
 
 } // namespace
 
 void attentionForward(const OpRunner& runner, const LayerPass& pass, const TensorView& x, const TensorView& out,
                       AttentionActivations* keep) {
+    if (!pass.layer.latent.empty()) {
+        latentForward(runner, pass, x, out);
+        return;
+    }
     AttentionActivations own;
     AttentionActivations& to = keep != nullptr ? *keep : own;
     makeHeads(runner, pass, to);

@@ -25,7 +25,7 @@ struct ModelConfig;
 /// Tokens that share one table of rotary frequencies.
 struct RopePart {
     std::int64_t begin = 0, end = 0;
-    kernels::TensorView inverseFrequency; ///< (headDim / 2) F32
+    kernels::TensorView inverseFrequency; ///< (ropeDim / 2) F32
     float scale = 1;                      ///< of cos and sin
 };
 
@@ -38,7 +38,7 @@ struct LayerTokens {
     std::vector<RopePart> rope;    ///< in order; they cover all tokens
 
     std::int64_t tokens() const { return positions.shape[0]; }
-    std::int64_t headDim() const { return 2 * rope.front().inverseFrequency.shape[0]; }
+    std::int64_t ropeDim() const { return 2 * rope.front().inverseFrequency.shape[0]; }
 };
 
 /// A layer's part of a KV cache.
@@ -92,7 +92,7 @@ struct RouterObserver {
 };
 
 /// out = x + attention(norm(x)). `out` may be x where the input is not kept. `keep` receives what the backward pass
-/// reads, or is null; only without a cache.
+/// reads, or is null; only without a cache, and null for latent attention, which has no backward pass.
 void attentionForward(const OpRunner& runner, const LayerPass& pass, const kernels::TensorView& x,
                       const kernels::TensorView& out, AttentionActivations* keep);
 

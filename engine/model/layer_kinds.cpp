@@ -17,14 +17,18 @@ public:
         for (const kernels::BoundProgram* program : {&layer.attentionScore, &layer.attentionMask}) {
             add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(program->program)));
         }
-        for (const kernels::NormWeights* norm : {&layer.attentionNorm, &layer.qNorm, &layer.kNorm,
-                                                 &layer.attentionPostNorm, &layer.mlpNorm, &layer.mlpPostNorm}) {
+        for (const kernels::NormWeights* norm :
+             {&layer.attentionNorm, &layer.qNorm, &layer.kNorm, &layer.attentionPostNorm, &layer.mlpNorm,
+              &layer.mlpPostNorm, &layer.latent.queryNorm, &layer.latent.keyNorm}) {
             add(norm->weight);
             add(static_cast<std::int64_t>(norm->form));
         }
         add(layer.sinks);
-        for (const kernels::LinearView* linear : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up,
-                                                  &layer.router, &layer.gateUp, &layer.down}) {
+        add(layer.latent.up);
+        add(layer.routerCorrection);
+        for (const kernels::LinearView* linear :
+             {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.router, &layer.gateUp, &layer.down,
+              &layer.sharedGate, &layer.sharedUp, &layer.sharedDown, &layer.latent.queryDown, &layer.latent.keyDown}) {
             add(*linear);
         }
     }

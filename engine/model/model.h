@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A decoder of any of the seven model families. It is built from a model's config and runs steps over ragged batches.
+// A decoder of any of the eight model families. It is built from a model's config and runs steps over ragged batches.
 //
 // A step takes the new tokens of some sequences: a whole prompt, a piece of a prompt, or one token each. It writes the
 // keys and values of these tokens into the KV cache and computes the logits of the rows that the batch asks for.
@@ -240,7 +240,7 @@ private:
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<kernels::Arena> ropeArena_;
-    /// (headDim / 2) F32; empty for dynamic frequencies, which change with the length.
+    /// (ropeDim / 2) F32; empty for dynamic frequencies, which change with the length.
     kernels::Tensor ropeFrequencies_;
     std::unique_ptr<kernels::Context> dryContext_;
     kernels::Buffer dryGap_;

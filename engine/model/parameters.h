@@ -20,14 +20,21 @@ enum class ParameterRole : std::uint8_t {
     Query,
     Key,
     Value,
+    QueryDown, ///< of latent attention: to the rank of queries
+    KeyDown,   ///< the same: to latents
+    LatentUp,  ///< the same: from latents to keys and values
     AttentionOut,
     Sinks,
     Router,
+    RouterCorrection,
     Gate,
     Up,
     Down,
     ExpertGateUp,
     ExpertDown,
+    SharedGate,
+    SharedUp,
+    SharedDown,
 };
 
 /// A view of one weight. The model owns the memory.

@@ -167,7 +167,7 @@ LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const 
         out.zeros = inputOf(inputs, stepInputs.zeros);
     }
     const kernels::TensorView& ownTable = model.decoder().rope().inverseFrequency;
-    const std::int64_t half = model.config().headDim / 2;
+    const std::int64_t half = model.config().ropeDim() / 2;
     for (const RopeSpan& span : stepInputs.ropeSpans) {
         const kernels::TensorView table =
             frequencies.empty() ? ownTable : kernels::sliceRows(frequencies, span.offset, span.offset + half);

@@ -20,6 +20,11 @@ namespace {
 
 using kernels::DType;
 
+/// Latent attention multiplies by each head's rows of this weight, in both directions: it is dense in memory.
+bool isLatentUp(std::string_view weight) {
+    return weight.ends_with(".kv_b_proj.weight");
+}
+
 constexpr std::uint64_t kStagingTarget = std::uint64_t{32} << 20; ///< of one half
 
 class LayoutBuilder {
@@ -63,7 +68,7 @@ private:
     /// The linears of attention and dense MLPs.
     bool packs(const TensorSpec& spec) const {
         return options_.pack != kernels::WeightFormat::Dense && spec.shape.size() == 2 &&
-               (spec.part == ModelPart::Attention || spec.part == ModelPart::DenseMlp);
+               (spec.part == ModelPart::Attention || spec.part == ModelPart::DenseMlp) && !isLatentUp(spec.name);
     }
 
     void widenPieces() {
@@ -139,7 +144,7 @@ private:
                             weight.ends_with("_proj.weight");
         if (single) {
             stackExpert(spec, index, weight, weight.substr(0, expert) + ".experts.");
-        } else if (options_.dequantize && spec.packed()) {
+        } else if (spec.packed() && (options_.dequantize || isLatentUp(weight))) {
             expand(sourceOf(spec, index), spec.weight, spec.weightShape);
         } else if (packs(spec)) {
             pack(spec, index);

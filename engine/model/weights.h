@@ -4,12 +4,13 @@
 
 // The weights of a model in one arena. The exact size of the arena is known before the first byte is read.
 //
-// Tensors keep their names and dtypes of the checkpoint, with two exceptions:
+// Tensors keep their names and dtypes of the checkpoint, with three exceptions:
 // - Experts that the checkpoint stores one by one (qwen3_moe) are stacked as "...mlp.experts.gate_up_proj" (the rows of
 // gate, then those of up) and "...mlp.experts.down_proj".
 // - A packed weight either stays packed, as the tensors of the checkpoint, or is expanded to BF16
 // (LoadOptions::dequantize). The expanded tensor has the name of the weight and the shape (experts, out, in). Its
 // packed form passes through one staging buffer of the category workspace.
+// - "...self_attn.kv_b_proj.weight" of latent attention is expanded in any case.
 //
 // With LoadOptions::pack, dense linears are packed on the host while they load, a part of a tensor at a time. Their
 // tensors have the names that a checkpoint of packed linears would have. Such weights are not kept between runs.

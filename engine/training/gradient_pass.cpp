@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/gradient_pass.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "engine/model/embed_tokens.h"
@@ -45,6 +46,11 @@ void embeddingBackward(const OpRunner& runner, const BatchInputs& inputs, const 
 
 GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation)
     : model_(model), techniques_(techniques), store_(model.context()), dropout_(regularisation.dropout) {
+    if (model.config().latent.used()) {
+        throw base::Unsupported(fmt::format("model: training is not supported for {}, whose attention reads latents; "
+                                            "choose a model of another family",
+                                            familyName(model.config().family)));
+    }
     if (regularisation.auxLoss > 0 && model.config().experts > 0) {
         balance_ = std::make_unique<BalanceLoss>(model.context(), model.config().experts, regularisation.auxLoss);
     }

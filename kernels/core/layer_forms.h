@@ -34,6 +34,8 @@ enum class RouterOrder : std::uint8_t {
     TopKThenSoftmax, ///< gpt-oss: softmax over the chosen logits only
     SoftmaxThenTopK, ///< Qwen3-MoE: softmax over all in float32, then the top k, then divided by their sum if
                      ///< `normalize`
+    SigmoidThenTopK, ///< DeepSeek-V3: a sigmoid of each logit, then the top k as RouterGroups says, then divided by
+                     ///< their sum if `normalize`, then scaled
 };
 
 } // namespace vitrine::kernels

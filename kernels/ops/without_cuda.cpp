@@ -9,6 +9,7 @@
 #include "kernels/ops/experts/grouped_matmul.h"
 #include "kernels/ops/experts/router_shares.h"
 #include "kernels/ops/fused/block_primitives.h"
+#include "kernels/ops/fused/latent_blocks.h"
 #include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/loss/cross_entropy.h"
@@ -73,6 +74,8 @@ VITRINE_WITHOUT_CUDA(DenseMlp)
 VITRINE_WITHOUT_CUDA(Route)
 VITRINE_WITHOUT_CUDA(ExpertMlp)
 VITRINE_WITHOUT_CUDA(LmHead)
+VITRINE_WITHOUT_CUDA(LatentProject)
+VITRINE_WITHOUT_CUDA(LatentOut)
 VITRINE_WITHOUT_CUDA(CrossEntropy)
 VITRINE_WITHOUT_CUDA(SumLosses)
 VITRINE_WITHOUT_CUDA(AdamW)

@@ -24,10 +24,12 @@ TEST(RopeGpu, AsOnTheCpuFarIntoTheContext) {
             inverse.push_back(std::pow(150000.0, -2.0 * i / dim));
         }
         frequencies.fill(inverse);
-        for (const bool back : {false, true}) {
+        for (const auto& [back, interleaved] :
+             {std::pair{false, false}, std::pair{true, false}, std::pair{true, true}}) {
             testing::expectSameOnGpu(
-                *testing::gpu(), [&](auto&& at) { return Rope{at(x), at(positions), at(frequencies), 1.3F, back}; },
-                {&x}, type == DType::F32 ? 1e-6 : 2e-3);
+                *testing::gpu(),
+                [&](auto&& at) { return Rope{at(x), at(positions), at(frequencies), 1.3F, back, interleaved}; }, {&x},
+                type == DType::F32 ? 1e-6 : 2e-3);
         }
     }
 }

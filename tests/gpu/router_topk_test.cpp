@@ -35,6 +35,27 @@ TEST(RouterTopKGpu, TiesGoToTheLowerExpertInBothOrders) {
     }
 }
 
+TEST(RouterTopKGpu, SigmoidScoresByGroups) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(16);
+    for (const auto& [experts, groups, kept, k] :
+         {std::tuple{8, 4, 2, 3}, std::tuple{256, 8, 4, 8}, std::tuple{384, 1, 1, 8}, std::tuple{33, 11, 2, 5}}) {
+        for (const bool normalize : {false, true}) {
+            TestTensor logits(DType::F32, Shape{19, experts}), correction(DType::F32, Shape{experts});
+            TestTensor ids(DType::I32, Shape{19, k}), weights(DType::F32, Shape{19, k});
+            logits.fillNormal(random, 2);
+            correction.fillNormal(random, 0.3);
+            const auto make = [&](auto&& at) {
+                RouterTopK op{at(logits), at(ids), at(weights), RouterOrder::SigmoidThenTopK, normalize};
+                op.groups = {at(correction), groups, kept, 2.5F};
+                return op;
+            };
+            testing::expectSameOnGpu(*testing::gpu(), make, {&ids}, 0);
+            testing::expectSameOnGpu(*testing::gpu(), make, {&weights}, 3e-5);
+        }
+    }
+}
+
 struct RouteCase {
     std::int64_t tokens, dim, experts, k;
     RouterOrder order;

@@ -37,6 +37,9 @@ void planBatch(const Run& run) {
         quiet.quiet = true;
         serveBatch(Run{run.spec, quiet, run.stop, ignored}, *unbounded, source, rows);
         addNeed(run.metrics, *context, *unbounded);
+        addDevices(run.metrics, source.config, *context, *unbounded);
+    } else {
+        addDevices(run.metrics, source.config, *context, *context);
     }
     const auto steps = static_cast<double>(run.metrics.value(result::kDecodeSteps.key, std::int64_t{0}));
     run.metrics[result::kStepSecondsEstimate.key] =

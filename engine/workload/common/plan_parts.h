@@ -19,4 +19,9 @@ nlohmann::json outOfMemoryJson(const base::OutOfMemory& error);
 /// missing in the budget of `bounded`.
 void addNeed(nlohmann::json& metrics, kernels::Context& bounded, kernels::Context& unbounded);
 
+/// Adds how many parameters the model has, and how many devices hold what the plan in `whole` has allocated. `bounded`
+/// is the plan of one device; it may be `whole` itself. Weights and cache are divided evenly over the devices, by
+/// layers, experts or sequences. What else the plan allocates each device holds by itself.
+void addDevices(nlohmann::json& metrics, const ModelConfig& config, kernels::Context& bounded, kernels::Context& whole);
+
 } // namespace vitrine::engine

@@ -69,6 +69,12 @@ inline constexpr ResultField kEntries{"entries", ResultUnit::List, "entries"};
 // Plans
 inline constexpr ResultField kFits{"fits", ResultUnit::Flag, "fits"};
 inline constexpr ResultField kTimesFrom{"times_from", ResultUnit::Text, "times are from"};
+/// Devices of the plan's kind that hold the model and its cache together; absent where no number of them does.
+inline constexpr ResultField kDevices{"devices", ResultUnit::Count, "devices that hold it", Better::Less};
+inline constexpr ResultField kDevicesText{"devices_text", ResultUnit::Text, "what the devices hold"};
+inline constexpr ResultField kParameters{"parameters", ResultUnit::Count, "parameters"};
+inline constexpr ResultField kActiveParameters{"active_parameters", ResultUnit::Count,
+                                               "parameters that a token passes"};
 inline constexpr ResultField kStepSecondsEstimate{"step_seconds_estimate", ResultUnit::Seconds, "a step, predicted",
                                                   Better::Less};
 inline constexpr ResultField kMaxContext{"max_context", ResultUnit::Count, "longest context that fits", Better::More};

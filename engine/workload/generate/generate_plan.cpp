@@ -67,6 +67,9 @@ public:
             attempt = {};
             price(*unbounded, prompts.requests, nullptr, attempt);
             addNeed(metrics, *context, *unbounded);
+            addDevices(metrics, source_.config, *context, *unbounded);
+        } else {
+            addDevices(metrics, source_.config, *context, *context);
         }
         addAttempt(attempt, prompts);
         if (attempt.roofline) {

@@ -81,9 +81,11 @@ double stepFlops(const ModelConfig& config, std::int64_t before, std::int64_t to
     double perToken = 0;
     double total = 2 * hidden * static_cast<double>(config.vocab);
     for (const LayerConfig& layer : config.layers) {
-        perToken += 2 * hidden * static_cast<double>(2 * config.queryWidth() + 2 * config.kvWidth());
+        perToken += 2 * static_cast<double>(config.attentionWeights());
         perToken += layer.moe ? 2 * hidden * static_cast<double>(config.experts) +
-                                    6 * hidden * static_cast<double>(config.moeIntermediate * config.expertsPerToken)
+                                    6 * hidden *
+                                        static_cast<double>(config.moeIntermediate * config.expertsPerToken +
+                                                            config.sharedIntermediate)
                               : 6 * hidden * static_cast<double>(config.intermediate);
         total += 4 * static_cast<double>(config.queryWidth()) * seenPositions(before, tokens, layer.window);
     }

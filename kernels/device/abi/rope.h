@@ -4,9 +4,9 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kRopeAbi = 2;
+constexpr int kRopeAbi = 3;
 
-/// In place over (tokens, heads, VT_HEAD_DIM); `stride` elements between tokens.
+/// In place over (tokens, heads, VT_HEAD_DIM); `stride` elements between tokens, `headStride` between heads.
 struct RopeParams {
     void* x;
     const int* positions;
@@ -15,6 +15,8 @@ struct RopeParams {
     int tokens, heads;
     float attentionScale;
     int inverse; ///< 1: turns back
+    int headStride;
+    int interleaved; ///< 1: pairs are neighbours; VT_VECTOR is 1 then
 };
 
 } // namespace vitrine::kernels::abi

@@ -49,6 +49,17 @@ __device__ __forceinline__ u64 nextLargest(const float (&values)[kPerLane], int 
     return warpMax(best);
 }
 
+/// The value of that number, in every lane.
+template <int kPerLane> __device__ __forceinline__ float valueOf(const float (&values)[kPerLane], int number) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    float mine = 0;
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+        mine = number == i * 32 + lane ? values[i] : mine;
+    }
+    return __shfl_sync(kAllLanes, mine, number % 32);
+}
+
 /// Router's choice by a warp: the k largest of kExperts logits (padding: minus infinity) and their weights. kOrder 0:
 /// choose, then softmax over the chosen; 1: softmax over all, then choose, and with `normalize` divide by the sum of
 /// the chosen.
@@ -81,12 +92,7 @@ __device__ __forceinline__ void chooseExperts(float (&values)[kPerLane], int k, 
     for (int j = 0; j < k; ++j) {
         previous = nextLargest(values, kExperts, previous);
         const int number = rankNumber(previous);
-        float mine = 0;
-#pragma unroll
-        for (int i = 0; i < kPerLane; ++i) {
-            mine = number == i * 32 + lane ? values[i] : mine;
-        }
-        float weight = __shfl_sync(kAllLanes, mine, number % 32);
+        float weight = valueOf(values, number);
         if constexpr (kOrder == 0) {
             first = j == 0 ? weight : first;
             weight = expf(weight - first);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rotary position embedding in place, half-split form. A block makes a token's cosines and sines once for all heads.
+// Rotary position embedding in place, half-split or interleaved form. A block makes a token's cosines and sines once
+// for all heads.
 
 #include "device/abi/rope.h"
 #include "device/lib/pdl.cuh"
@@ -25,13 +26,15 @@ extern "C" __global__ void __launch_bounds__(128) rope(const __grid_constant__ v
     X* row = static_cast<X*>(p.x) + token * p.stride;
     for (int index = static_cast<int>(threadIdx.x); index < p.heads * kPieces; index += 128) {
         const int at = index % kPieces * VT_VECTOR;
-        X* low = row + static_cast<i64>(index / kPieces) * VT_HEAD_DIM + at;
+        X* head = row + static_cast<i64>(index / kPieces) * p.headStride;
+        X* low = head + (p.interleaved != 0 ? 2 * at : at);
+        X* high = p.interleaved != 0 ? low + 1 : low + kHalf;
         float a[VT_VECTOR], b[VT_VECTOR];
         loadPiece(low, a);
-        loadPiece(low + kHalf, b);
+        loadPiece(high, b);
         table.rotate(at, a, b);
         storePiece(a, low);
-        storePiece(b, low + kHalf);
+        storePiece(b, high);
     }
 }
 

@@ -110,7 +110,9 @@ Cost cost(const Attention& op, const DeviceTraits& traits) {
     const std::int64_t headDim = op.q.shape[2];
     const Sight sight(op.mask);
     Cost cost;
-    cost.bytesRead = op.q.bytes() + 2 * static_cast<std::uint64_t>(visibleKeys(op, sight) * op.cache.keys.shape[2]) *
+    const std::uint64_t halves = op.cache.valuesAreKeys() ? 1 : 2;
+    cost.bytesRead = op.q.bytes() + halves *
+                                        static_cast<std::uint64_t>(visibleKeys(op, sight) * op.cache.keys.shape[2]) *
                                         kvRowBytes(op.cache.keys.dtype, headDim);
     cost.bytesWritten = op.out.bytes() + (op.lse.empty() ? 0 : op.lse.bytes());
     cost.flops =

@@ -25,7 +25,7 @@ namespace vitrine::kernels {
 
 struct KvView {
     TensorView keys;       ///< (pages, pageTokens, kvHeads, headDim)
-    TensorView values;     ///< the same shape
+    TensorView values;     ///< the same shape; the same memory where a row serves as both
     TensorView blockTable; ///< (sequences, maxPages) I32: page numbers
     TensorView first;   ///< (sequences) I32: logical position of the first token kept (0 unless a window dropped some)
     TensorView lengths; ///< (sequences) I32: tokens kept, the current ones included
@@ -35,6 +35,8 @@ struct KvView {
     TensorView valueScales; ///< of values
 
     bool quantized() const { return !keyScales.empty(); }
+    /// A cache of latents: the values are the keys, and are stored once.
+    bool valuesAreKeys() const { return values.data == keys.data; }
 };
 
 /// Whether a cache of this type holds bytes and scales.

@@ -22,12 +22,14 @@ void check(const KvWrite& op) {
     rule.shape(op.positions, "positions", {tokens});
     rule.dtype(op.positions, "positions", DType::I32);
     checkKvView(rule, op.cache, op.k.shape[1], op.k.shape[2]);
+    rule.require(!op.cache.valuesAreKeys() || op.v.data == op.k.data, "v", "not k, but the cache has one row for both");
 }
 
 Cost cost(const KvWrite& op, const DeviceTraits&) {
-    const auto rows = 2 * static_cast<std::uint64_t>(op.k.shape[0] * op.k.shape[1]);
+    const bool once = op.cache.valuesAreKeys();
+    const auto rows = (once ? 1 : 2) * static_cast<std::uint64_t>(op.k.shape[0] * op.k.shape[1]);
     const std::uint64_t kept = op.writes ? rows * kvRowBytes(op.cache.keys.dtype, op.k.shape[2]) : 0;
-    const std::uint64_t tensors = op.k.bytes() + op.v.bytes();
+    const std::uint64_t tensors = op.k.bytes() + (once ? 0 : op.v.bytes());
     return streamingCost(tensors + op.positions.bytes() + op.sequence.bytes(), kept + (op.rounds ? tensors : 0), 0,
                          op.k.dtype);
 }

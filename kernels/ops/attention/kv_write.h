@@ -18,7 +18,7 @@ struct KvWrite {
     static constexpr std::string_view kName = "KvWrite";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::KvCache;
     TensorView k;         ///< (tokens, kvHeads, headDim); rows may have a stride
-    TensorView v;         ///< the same
+    TensorView v;         ///< the same; k itself where the cache's values are its keys
     TensorView sequence;  ///< (tokens) I32: which sequence of the view
     TensorView positions; ///< (tokens) I32: logical positions
     KvView cache;

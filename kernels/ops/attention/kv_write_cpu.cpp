@@ -94,6 +94,9 @@ void execute(CpuContext& context, const KvWrite& op) {
         const KvPages::Place place =
             op.writes ? placeOf(pages, sequences[token], positions[token]) : KvPages::Place{-1, -1, 0, 0, 0};
         writeHalf(op, {op.k, op.cache.keys, op.cache.keyScales, place.key, place.keyScale}, token);
+        if (op.cache.valuesAreKeys()) {
+            return;
+        }
         writeHalf(op, {op.v, op.cache.values, op.cache.valueScales, place.value, place.valueScale}, token);
     });
 }

@@ -13,6 +13,25 @@
 
 namespace vitrine::kernels {
 
+namespace {
+
+void checkGroups(const OpCheck& rule, const RouterTopK& op) {
+    const RouterGroups& by = op.groups;
+    const std::int64_t experts = op.logits.shape[1];
+    rule.require(by.groups >= 1 && experts % by.groups == 0, "groups", "they do not divide the experts");
+    rule.require(by.kept >= 1 && by.kept <= by.groups, "groups.kept", "not between 1 and the number of groups");
+    const std::int64_t size = experts / by.groups;
+    rule.require(by.kept == by.groups || size >= 2, "groups", "a group has a single expert");
+    rule.require(op.ids.shape[1] <= by.kept * size, "ids", "more experts are asked for than the groups have");
+    if (!by.correction.empty()) {
+        rule.shape(by.correction, "groups.correction", {experts});
+        rule.floating(by.correction, "groups.correction");
+        rule.contiguous(by.correction, "groups.correction");
+    }
+}
+
+} // namespace
+
 void check(const RouterTopK& op) {
     const OpCheck rule(RouterTopK::kName);
     rule.shape(op.logits, "logits", {OpCheck::kAny, OpCheck::kAny});
@@ -26,6 +45,9 @@ void check(const RouterTopK& op) {
     rule.contiguous(op.weights, "weights");
     rule.require(op.ids.shape[1] <= op.logits.shape[1], "ids", "more experts are asked for than there are");
     rule.require(op.logits.shape[1] <= kMaxExperts, "logits", "more than 4096 experts");
+    if (op.order == RouterOrder::SigmoidThenTopK) {
+        checkGroups(rule, op);
+    }
 }
 
 Cost cost(const RouterTopK& op, const DeviceTraits&) {
@@ -40,6 +62,7 @@ std::uint64_t scratch(const RouterTopK&, const DeviceTraits&) {
 void check(const RouterTopKBackward& op) {
     check(op.forward);
     const OpCheck rule(RouterTopKBackward::kName);
+    rule.require(op.forward.order != RouterOrder::SigmoidThenTopK, "forward", "its order has no softmax");
     const TensorView& logits = op.forward.logits;
     rule.shape(op.gradWeights, "gradWeights", {logits.shape[0], op.forward.ids.shape[1]});
     rule.require(op.gradWeights.dtype == DType::F32 || op.gradWeights.dtype == DType::F64, "gradWeights",

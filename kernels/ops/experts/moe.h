@@ -11,6 +11,17 @@
 
 namespace vitrine::kernels {
 
+/// What RouterOrder::SigmoidThenTopK has beside the scores s (DeepSeek-V3 Technical Report, section 2.1.2). Other
+/// orders do not read it. Experts of a group are neighbours. A group counts as the sum of its two largest
+/// s + correction; only the experts of the `kept` largest groups are chosen among, by s + correction. Their weights are
+/// made of s alone.
+struct RouterGroups {
+    TensorView correction;   ///< (experts) of any float dtype, or empty: zeros
+    std::int64_t groups = 1; ///< divides the experts into groups of at least two
+    std::int64_t kept = 1;   ///< of these groups
+    float scale = 1;         ///< of the weights, at last
+};
+
 /// Ties go to the lower expert number. ids and weights hold the choice, largest first.
 struct RouterTopK {
     static constexpr std::string_view kName = "RouterTopK";
@@ -19,6 +30,7 @@ struct RouterTopK {
     TensorView weights; ///< (tokens, k) F32
     RouterOrder order = RouterOrder::TopKThenSoftmax;
     bool normalize = false;
+    RouterGroups groups;
 };
 
 /// out[t, j] = weight[ids[t, j]] x[t, j] + bias[ids[t, j]]. x has one row per token (`xPerToken`) or per pair (t, j).
@@ -37,7 +49,7 @@ struct ExpertMatmul {
 struct RouterTopKBackward {
     static constexpr std::string_view kName = "RouterTopKBackward";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;
-    RouterTopK forward;     ///< with the ids and weights that it gave
+    RouterTopK forward;     ///< with the ids and weights that it gave; of an order with a softmax
     TensorView gradWeights; ///< (tokens, k) F32 or F64
     /// (experts) F32, or empty: the gradient of each token's probability of each expert (softmax over all of them) by
     /// the load-balancing loss.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
@@ -32,6 +34,58 @@ void chooseLargest(const float* values, std::int64_t count, std::int64_t k, std:
     }
 }
 
+/// Minus infinity for the experts of groups that nothing is chosen from.
+void dropGroups(const RouterGroups& by, std::int64_t experts, float* choice) {
+    const std::int64_t size = experts / by.groups;
+    float sums[kMaxExperts] = {};
+    for (std::int64_t group = 0; group < by.groups; ++group) {
+        std::int32_t ids[2];
+        float best[2];
+        chooseLargest(choice + group * size, size, 2, ids, best);
+        sums[group] = best[0] + best[1];
+    }
+    std::int32_t kept[kMaxExperts];
+    float keptSums[kMaxExperts];
+    chooseLargest(sums, by.groups, by.kept, kept, keptSums);
+    std::sort(kept, kept + by.kept);
+    const std::int32_t* next = kept;
+    for (std::int64_t group = 0; group < by.groups; ++group) {
+        if (next != kept + by.kept && *next == group) {
+            ++next;
+            continue;
+        }
+        std::fill_n(choice + group * size, size, -std::numeric_limits<float>::infinity());
+    }
+}
+
+/// `scores` are the logits of a row.
+void routeBySigmoid(const RouterTopK& op, float* scores, std::int32_t* ids, float* weights) {
+    constexpr float kNoZero = 1e-20F; // transformers adds it to the sum
+    const std::int64_t experts = op.logits.shape[1];
+    const std::int64_t k = op.ids.shape[1];
+    float choice[kMaxExperts] = {};
+    if (!op.groups.correction.empty()) {
+        loadFloats(op.groups.correction.dtype, op.groups.correction.data, 0, experts, choice);
+    }
+    for (std::int64_t i = 0; i < experts; ++i) {
+        scores[i] = 1 / (1 + std::exp(-scores[i]));
+        choice[i] += scores[i];
+    }
+    if (op.groups.kept < op.groups.groups) {
+        dropGroups(op.groups, experts, choice);
+    }
+    chooseLargest(choice, experts, k, ids, weights);
+    float sum = 0;
+    for (std::int64_t j = 0; j < k; ++j) {
+        weights[j] = scores[ids[j]];
+        sum += weights[j];
+    }
+    const float scale = op.groups.scale / (op.normalize ? sum + kNoZero : 1.0F);
+    for (std::int64_t j = 0; j < k; ++j) {
+        weights[j] *= scale;
+    }
+}
+
 void routeRow(const RouterTopK& op, std::int64_t row) {
     const std::int64_t experts = op.logits.shape[1];
     const std::int64_t k = op.ids.shape[1];
@@ -39,6 +93,10 @@ void routeRow(const RouterTopK& op, std::int64_t row) {
     loadFloats(op.logits.dtype, op.logits.data, row * op.logits.stride0(), experts, values);
     std::int32_t* ids = op.ids.as<std::int32_t>() + row * k;
     float* weights = op.weights.as<float>() + row * k;
+    if (op.order == RouterOrder::SigmoidThenTopK) {
+        routeBySigmoid(op, values, ids, weights);
+        return;
+    }
     if (op.order == RouterOrder::SoftmaxThenTopK) {
         softmaxInPlace(values, experts);
     }

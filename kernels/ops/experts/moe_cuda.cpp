@@ -4,13 +4,17 @@
 
 #include "kernels/device/abi/grouped_matmul.h"
 #include "kernels/device/abi/moe_combine.h"
+#include "kernels/device/abi/router_groups.h"
 #include "kernels/device/abi/router_topk.h"
 #include "kernels/ops/common/cuda_call.h"
 
 namespace vitrine::kernels {
 
-void execute(CudaContext& context, const RouterTopK& op) {
-    abi::RouterTopkParams parameters{};
+namespace {
+
+/// What the kernels of all orders take.
+template <class Params> Params routerParameters(const RouterTopK& op) {
+    Params parameters{};
     parameters.logits = op.logits.data;
     parameters.ids = op.ids.as<int>();
     parameters.weights = op.weights.as<float>();
@@ -18,6 +22,32 @@ void execute(CudaContext& context, const RouterTopK& op) {
     parameters.tokens = toInt(op.logits.shape[0], RouterTopK::kName, "logits");
     parameters.k = toInt(op.ids.shape[1], RouterTopK::kName, "ids");
     parameters.normalize = op.normalize ? 1 : 0;
+    return parameters;
+}
+
+void routeBySigmoid(CudaContext& context, const RouterTopK& op) {
+    const RouterGroups& by = op.groups;
+    auto parameters = routerParameters<abi::RouterGroupsParams>(op);
+    parameters.correction = by.correction.data;
+    parameters.groups = static_cast<int>(by.groups);
+    parameters.kept = static_cast<int>(by.kept);
+    parameters.scale = by.scale;
+    launchFamily(context, "router_groups", abi::kRouterGroupsAbi, parameters,
+                 {{"x_dtype", dtypeNumber(op.logits)},
+                  {"c_dtype", dtypeNumber(by.correction.empty() ? op.logits : by.correction)},
+                  {"experts", op.logits.shape[1]},
+                  {"groups", by.groups},
+                  {"tokens", op.logits.shape[0]}});
+}
+
+} // namespace
+
+void execute(CudaContext& context, const RouterTopK& op) {
+    if (op.order == RouterOrder::SigmoidThenTopK) {
+        routeBySigmoid(context, op);
+        return;
+    }
+    const auto parameters = routerParameters<abi::RouterTopkParams>(op);
     launchFamily(context, "router_topk", abi::kRouterTopkAbi, parameters,
                  {{"x_dtype", dtypeNumber(op.logits)},
                   {"experts", op.logits.shape[1]},

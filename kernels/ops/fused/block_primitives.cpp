@@ -2,58 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/fused/block_primitives.h"
 
-#include <algorithm>
+#include "kernels/ops/fused/primitive_parts.h"
 
 namespace vitrine::kernels {
-
-namespace {
-
-/// (tokens, a, b) seen as (tokens, a * b); rows may lie apart.
-TensorView flatRows(const TensorView& tensor) {
-    TensorView flat = tensor;
-    flat.shape = Shape{tensor.shape[0], tensor.shape[1] * tensor.shape[2]};
-    return flat;
-}
-
-/// (tokens, heads, headDim) seen as (tokens * heads, headDim).
-TensorView headRows(const TensorView& tensor) {
-    TensorView rows = tensor;
-    rows.shape = Shape{tensor.shape[0] * tensor.shape[1], tensor.shape[2]};
-    rows.strides = {};
-    return rows;
-}
-
-RmsNorm normOf(const NormWeights& norm, const TensorView& x, const TensorView& out) {
-    return RmsNorm{x, norm.weight, out, norm.eps, norm.form};
-}
-
-Matmul productOf(const LinearView& linear, const TensorView& x, const TensorView& out) {
-    Matmul product;
-    product.x = x;
-    product.weight = linear.weight;
-    product.bias = linear.bias;
-    product.adapter = linear.adapter;
-    product.out = out;
-    return product;
-}
-
-/// What the caller keeps, or a piece of scratch.
-TensorView keptOr(const TensorView& kept, ScratchLayout& layout, DType dtype, const Shape& shape) {
-    return kept.empty() ? layout.take(dtype, shape) : kept;
-}
-
-/// One piece of scratch for products that run one after the other.
-template <class... Products>
-void shareScratch(ScratchLayout& layout, const DeviceTraits& traits, Products&... products) {
-    const std::uint64_t bytes = std::max({scratch(products, traits)...});
-    if (bytes == 0) {
-        return;
-    }
-    const TensorView piece = layout.takeBytes(bytes);
-    ((products.scratch = piece), ...);
-}
-
-} // namespace
 
 QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout, const DeviceTraits& traits) {
     TensorView x = op.x;
@@ -118,7 +69,7 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout,
     activation = GatedActivation{both, active, op.activation, GateLayout::Halves};
     down = productOf(op.down, active, op.out);
     if (op.postNorm.weight.empty()) {
-        down.residual = op.x;
+        down.residual = op.residual.empty() ? op.x : op.residual;
     } else if (op.out.empty()) {
         down.out = op.branch;
     } else {
@@ -141,7 +92,7 @@ RoutePrimitives::RoutePrimitives(const Route& op, ScratchLayout layout, const De
     const TensorView logits =
         keptOr(op.logits, layout, DType::F32, Shape{op.x.shape[0], op.router.weight.outFeatures()});
     router = productOf(op.router, op.normed, logits);
-    topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize};
+    topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize, op.groups};
     shareScratch(layout, traits, router);
     bytes = layout.bytes();
 }

@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "kernels/core/device_traits.h"
+#include "kernels/cpu/row_loop.h"
 #include "kernels/ops/attention/kv_write.h"
+#include "kernels/ops/common/op_check.h"
 #include "kernels/ops/common/scratch_layout.h"
 #include "kernels/ops/experts/group_pairs.h"
 #include "kernels/ops/experts/grouped_matmul.h"
@@ -172,6 +174,26 @@ template <class Primitives, class Backend, class Op>
 void executePrimitives(Backend& context, const Op& op, const DeviceTraits& traits) {
     const Primitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data), traits);
     primitives.forEach([&](const auto& part) { execute(context, part); });
+}
+
+/// Bytes of the scratch of a block op.
+template <class Primitives, class Op> std::uint64_t primitiveBytes(const Op& op, const DeviceTraits& traits) {
+    return Primitives(op, ScratchLayout(), traits).bytes;
+}
+
+template <class Primitives, class Op> void checkPrimitives(const OpCheck& rule, const Op& op) {
+    const std::uint64_t bytes = primitiveBytes<Primitives>(op, DeviceTraits{});
+    rule.scratch(op.scratch, bytes);
+    const Primitives primitives(op, bytes == 0 ? ScratchLayout() : ScratchLayout(op.scratch.data), DeviceTraits{});
+    primitives.forEach([](const auto& part) { check(part); });
+}
+
+template <class Primitives, class Op> Cost primitiveCost(const Op& op, const DeviceTraits& traits) {
+    Cost sum;
+    sum.launches = 0;
+    sum.computeType = op.x.dtype;
+    Primitives(op, ScratchLayout(), traits).forEach([&](const auto& part) { addCost(sum, cost(part, traits)); });
+    return sum;
 }
 
 } // namespace vitrine::kernels

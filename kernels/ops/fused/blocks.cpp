@@ -13,26 +13,6 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// For views that are only measured: a list of primitives needs an address that is not null.
-template <class Primitives, class Op> std::uint64_t primitiveBytes(const Op& op, const DeviceTraits& traits) {
-    return Primitives(op, ScratchLayout(), traits).bytes;
-}
-
-template <class Primitives, class Op> void checkPrimitives(const OpCheck& rule, const Op& op) {
-    const std::uint64_t bytes = primitiveBytes<Primitives>(op, DeviceTraits{});
-    rule.scratch(op.scratch, bytes);
-    const Primitives primitives(op, bytes == 0 ? ScratchLayout() : ScratchLayout(op.scratch.data), DeviceTraits{});
-    primitives.forEach([](const auto& part) { check(part); });
-}
-
-template <class Primitives, class Op> Cost primitiveCost(const Op& op, const DeviceTraits& traits) {
-    Cost sum;
-    sum.launches = 0;
-    sum.computeType = op.x.dtype;
-    Primitives(op, ScratchLayout(), traits).forEach([&](const auto& part) { addCost(sum, cost(part, traits)); });
-    return sum;
-}
-
 void matrix(const OpCheck& rule, const TensorView& x, std::string_view field) {
     rule.shape(x, field, {OpCheck::kAny, OpCheck::kAny});
     rule.floating(x, field);
@@ -84,6 +64,7 @@ void check(const DenseMlp& op) {
     const OpCheck rule(DenseMlp::kName);
     matrix(rule, op.x, "x");
     rule.require(op.gate.weight.outFeatures() == op.up.weight.outFeatures(), "up", "its width differs from gate's");
+    rule.require(op.residual.empty() || op.postNorm.weight.empty(), "residual", "given beside a second norm");
     checkPrimitives<DenseMlpPrimitives>(rule, op);
 }
 

@@ -59,14 +59,15 @@ struct OutProject {
 /// norm, gate and up products, activation, down product, residual.
 struct DenseMlp {
     static constexpr std::string_view kName = "DenseMlp";
-    TensorView x; ///< (tokens, hidden), also the residual
+    TensorView x; ///< (tokens, hidden), also the residual where there is no other
     NormWeights norm, postNorm;
     LinearView gate, up, down;
     Activation activation = Activation::Silu;
-    TensorView out;    ///< (tokens, hidden); may be x; empty: only what is kept is computed
-    TensorView normed; ///< kept: (tokens, hidden), or empty
-    TensorView gateUp; ///< kept: (tokens, 2 n), gates, then ups; or empty
-    TensorView branch; ///< kept: (tokens, hidden) before the second norm, or empty
+    TensorView residual; ///< (tokens, hidden), may be out; or empty: x. Without postNorm only
+    TensorView out;      ///< (tokens, hidden); may be x; empty: only what is kept is computed
+    TensorView normed;   ///< kept: (tokens, hidden), or empty
+    TensorView gateUp;   ///< kept: (tokens, 2 n), gates, then ups; or empty
+    TensorView branch;   ///< kept: (tokens, hidden) before the second norm, or empty
     TensorView scratch;
 
     bool fusible() const { return normed.empty() && gateUp.empty() && gate.adapter.empty() && up.adapter.empty(); }
@@ -80,13 +81,14 @@ struct Route {
     LinearView router;
     RouterOrder order = RouterOrder::TopKThenSoftmax;
     bool normalize = false;
+    RouterGroups groups;
     TensorView normed;  ///< (tokens, hidden) out: what the experts read
     TensorView ids;     ///< (tokens, k) I32 out
     TensorView weights; ///< (tokens, k) F32 out
     TensorView logits;  ///< kept: (tokens, experts) F32, or empty
     TensorView scratch;
 
-    bool fusible() const { return logits.empty() && router.adapter.empty(); }
+    bool fusible() const { return logits.empty() && router.adapter.empty() && order != RouterOrder::SigmoidThenTopK; }
 };
 
 /// What an ExpertMlp keeps: its rows, expert by expert (kernels/ops/experts/group_pairs.h).

@@ -11,7 +11,7 @@ void check(const Rope& op) {
     const OpCheck rule(Rope::kName);
     rule.shape(op.x, "x", {OpCheck::kAny, OpCheck::kAny, OpCheck::kAny});
     rule.floating(op.x, "x");
-    rule.rowsContiguous(op.x, "x");
+    rule.lastContiguous(op.x, "x");
     rule.require(op.x.shape[2] % 2 == 0, "x", "headDim is odd");
     rule.shape(op.positions, "positions", {op.x.shape[0]});
     rule.dtype(op.positions, "positions", DType::I32);

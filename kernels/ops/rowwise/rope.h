@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Rotary position embedding, half-split (NeoX) form: the pair is (x[i], x[i + d/2]).
+// Rotary position embedding (Su and others 2021). The pair is (x[i], x[i + d/2]), the half-split (NeoX) form, or
+// (x[2i], x[2i + 1]), the interleaved one.
 
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
@@ -13,11 +14,12 @@ namespace vitrine::kernels {
 /// float32, then rounded to x's dtype before use, as transformers does.
 struct Rope {
     static constexpr std::string_view kName = "Rope";
-    TensorView x;                ///< (tokens, heads, headDim); rows may have a stride
+    TensorView x;                ///< (tokens, heads, headDim); tokens and heads may have strides
     TensorView positions;        ///< (tokens) I32
     TensorView inverseFrequency; ///< (headDim / 2) F32
     float attentionScale = 1;
     bool inverse = false; ///< turns back, times the same scale: so does the gradient of the rotated vector
+    bool interleaved = false;
 };
 
 void check(const Rope& op);

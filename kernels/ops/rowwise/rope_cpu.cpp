@@ -14,13 +14,13 @@ namespace {
 /// One piece of the half dimension of every head of a token: cos and sin are made once and used for all heads.
 template <class C>
 void rotatePiece(const Rope& op, std::int64_t token, float position, std::int64_t begin, std::int64_t count) {
-    const std::int64_t headDim = op.x.shape[2];
+    const std::int64_t half = op.x.shape[2] / 2;
     const float* inverse = op.inverseFrequency.as<const float>() + begin;
     C cosines[kRowPiece];
     C sines[kRowPiece];
     C low[kRowPiece];
     C high[kRowPiece];
-    C rotated[kRowPiece];
+    C pairs[2 * kRowPiece];
     for (std::int64_t i = 0; i < count; ++i) {
         const float angle = position * inverse[i];
         cosines[i] = static_cast<C>(std::cos(angle) * op.attentionScale);
@@ -29,18 +29,32 @@ void rotatePiece(const Rope& op, std::int64_t token, float position, std::int64_
     roundFloats(op.x.dtype, cosines, count);
     roundFloats(op.x.dtype, sines, count);
     for (std::int64_t head = 0; head < op.x.shape[1]; ++head) {
-        const std::int64_t lowAt = token * op.x.stride0() + head * headDim + begin;
-        const std::int64_t highAt = lowAt + headDim / 2;
-        loadFloats(op.x.dtype, op.x.data, lowAt, count, low);
-        loadFloats(op.x.dtype, op.x.data, highAt, count, high);
-        for (std::int64_t i = 0; i < count; ++i) {
-            rotated[i] = low[i] * cosines[i] - high[i] * sines[i];
+        const std::int64_t row = token * op.x.stride0() + head * op.x.stride(1);
+        if (op.interleaved) {
+            loadFloats(op.x.dtype, op.x.data, row + 2 * begin, 2 * count, pairs);
+            for (std::int64_t i = 0; i < count; ++i) {
+                low[i] = pairs[2 * i];
+                high[i] = pairs[2 * i + 1];
+            }
+        } else {
+            loadFloats(op.x.dtype, op.x.data, row + begin, count, low);
+            loadFloats(op.x.dtype, op.x.data, row + begin + half, count, high);
         }
-        storeFloats(op.x.dtype, rotated, count, op.x.data, lowAt);
         for (std::int64_t i = 0; i < count; ++i) {
-            rotated[i] = high[i] * cosines[i] + low[i] * sines[i];
+            const C first = low[i] * cosines[i] - high[i] * sines[i];
+            high[i] = high[i] * cosines[i] + low[i] * sines[i];
+            low[i] = first;
         }
-        storeFloats(op.x.dtype, rotated, count, op.x.data, highAt);
+        if (op.interleaved) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                pairs[2 * i] = low[i];
+                pairs[2 * i + 1] = high[i];
+            }
+            storeFloats(op.x.dtype, pairs, 2 * count, op.x.data, row + 2 * begin);
+        } else {
+            storeFloats(op.x.dtype, low, count, op.x.data, row + begin);
+            storeFloats(op.x.dtype, high, count, op.x.data, row + begin + half);
+        }
     }
 }
 

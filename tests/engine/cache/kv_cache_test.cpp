@@ -66,6 +66,29 @@ TEST(KvCache, WithoutSlidingEveryLayerIsFull) {
     EXPECT_EQ(cache.bytes(), kLayerToken * 5 * 40);
 }
 
+TEST(KvCache, LatentsAreStoredOnce) {
+    ModelConfig config = openModel("synthetic:kimi-k2").config;
+    EXPECT_EQ(config.kvBytes(1, kernels::DType::BF16), 61U * 576 * 2);
+    EXPECT_EQ(config.kvBytes(1, kernels::DType::F8E4M3), 61U * (576 + 4));
+    const auto context = test::makeContext(kernels::Backend::Meta);
+    for (const kernels::DType dtype : {kernels::DType::BF16, kernels::DType::I8}) {
+        KvCacheOptions options = pagesOf(64);
+        options.dtype = dtype;
+        KvCache cache(*context, config, options);
+        append(cache, cache.addSequence(), 64);
+        EXPECT_EQ(cache.bytes(), config.kvBytes(64, dtype));
+        for (const int layer : {0, 60}) {
+            const kernels::KvView view = cache.layerView(layer);
+            EXPECT_TRUE(view.valuesAreKeys());
+            EXPECT_EQ(view.valueScales.data, view.keyScales.data);
+        }
+        // One layer's rows end where those of the next begin.
+        const auto* first = static_cast<const std::byte*>(cache.layerView(0).keys.data);
+        const auto* second = static_cast<const std::byte*>(cache.layerView(1).keys.data);
+        EXPECT_EQ(static_cast<std::uint64_t>(second - first), 64 * kernels::bytesOf(dtype, 576));
+    }
+}
+
 TEST(KvCache, StaticReservesEverythingAtOnce) {
     const auto context = test::makeContext(kernels::Backend::Meta);
     KvCacheOptions options;

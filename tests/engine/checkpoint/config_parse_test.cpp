@@ -142,7 +142,7 @@ TEST(ModelConfig, FieldsThatChangeTheArithmeticAreRefusedByName) {
     EXPECT_THAT(refusal("llama", "quantization_config", {{"quant_method", "mxfp4"}}), StartsWith("unsupported: "));
     EXPECT_THAT(refusal("gpt_oss", "quantization_config", {{"bits", 4}}),
                 StartsWith("unsupported: config.json: quantization_config.quant_method"));
-    EXPECT_THAT(refusal("deepseek_v3", "x", 1), StartsWith("unsupported: config.json: model_type: \"deepseek_v3\""));
+    EXPECT_THAT(refusal("deepseek_v2", "x", 1), StartsWith("unsupported: config.json: model_type: \"deepseek_v2\""));
     EXPECT_THAT(failure([] { parse({{"hidden_size", 3}}); }),
                 StartsWith("bad_input: config.json: model_type: is missing"));
     // What makes no difference is no error.

@@ -130,8 +130,11 @@ std::vector<std::uint8_t> inFile(const WeightPacking& packing, const StoredTenso
 
 class IntegerTwins {
 public:
-    IntegerTwins(const std::string& family, const json& quantization)
-        : source_(openModel("synthetic:tiny-" + family, {{"num_hidden_layers", "2"}})), quantization_(quantization) {
+    using Overrides = std::map<std::string, std::string>;
+
+    IntegerTwins(const std::string& family, const json& quantization,
+                 const Overrides& overrides = {{"num_hidden_layers", "2"}})
+        : source_(openModel("synthetic:tiny-" + family, overrides)), quantization_(quantization) {
         const unsigned seed = std::random_device()();
         testing::Test::RecordProperty("seed", std::to_string(seed));
         std::mt19937 random(seed);
@@ -161,6 +164,9 @@ public:
             }
             dense_[spec.name] = storedAs(DType::F32, spec.shape, weight.values);
             rounded_[spec.name] = {DType::BF16, spec.shape, bytesOfFloats(weight.values, DType::BF16)};
+            if (spec.name.ends_with(".kv_b_proj.weight")) {
+                dense_[spec.name] = rounded_[spec.name]; // expanded at load in any case
+            }
         }
     }
 
@@ -241,6 +247,31 @@ TEST(PackedIntegers, ExpertsBecomeOneStack) {
         SCOPED_TRACE(quantization.dump());
         IntegerTwins twins("qwen3-moe", quantization);
         const std::string folder = twins.writePacked();
+        EXPECT_LT(farthestLogit(integerLogits(folder), integerLogits(twins.writeDense())), 5e-5F);
+        EXPECT_LT(
+            farthestLogit(integerLogits(folder, kernels::Backend::Cpu, true), integerLogits(twins.writeRounded())),
+            5e-5F)
+            << "expanded to BF16 at load";
+    }
+}
+
+// As the files of Kimi-K2-Thinking and of DeepSeek-V3 are stored.
+TEST(PackedIntegers, LatentAttentionWithPackedExpertsOrAllInBlocks) {
+    json experts = ofCompressedTensors({{"num_bits", 4}, {"strategy", "group"}, {"group_size", 32}});
+    experts["ignore"] = {"lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
+                         "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"};
+    const json blocks{{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+    const IntegerTwins::Overrides sizes{
+        {"num_hidden_layers", "2"}, {"hidden_size", "128"}, {"moe_intermediate_size", "128"}};
+    for (const json& quantization : {experts, blocks}) {
+        SCOPED_TRACE(quantization.dump());
+        IntegerTwins twins("deepseek-v3", quantization, sizes);
+        const std::string folder = twins.writePacked();
+        const ModelConfig config = openModel(folder).config;
+        EXPECT_NE(config.packing("model.layers.1.mlp.experts.3.down_proj.weight"), nullptr);
+        const bool all = quantization == blocks;
+        EXPECT_EQ(config.packing("model.layers.1.mlp.shared_experts.up_proj.weight") != nullptr, all);
+        EXPECT_EQ(config.packing("model.layers.0.self_attn.kv_b_proj.weight") != nullptr, all);
         EXPECT_LT(farthestLogit(integerLogits(folder), integerLogits(twins.writeDense())), 5e-5F);
         EXPECT_LT(
             farthestLogit(integerLogits(folder, kernels::Backend::Cpu, true), integerLogits(twins.writeRounded())),

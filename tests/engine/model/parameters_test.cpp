@@ -68,12 +68,27 @@ TEST_P(ParameterList, HasEveryTensorOfTheCheckpointOnce) {
     }
 }
 
+/// Parameters that every device holds whole.
+bool isWhole(ParameterRole role) {
+    switch (role) {
+    case ParameterRole::Norm:
+    case ParameterRole::Router:
+    case ParameterRole::RouterCorrection:
+    case ParameterRole::QueryDown:
+    case ParameterRole::KeyDown:
+        return true;
+    default:
+        return false;
+    }
+}
+
 TEST_P(ParameterList, ShardAxesDivide) {
     const LoadedParameters loaded(GetParam());
     const ModelConfig& config = loaded.source.config;
+    const LatentConfig& latent = config.latent;
     for (const Parameter& parameter : loaded.model.parameters()) {
         SCOPED_TRACE(parameter.name);
-        const bool whole = parameter.role == ParameterRole::Norm || parameter.role == ParameterRole::Router;
+        const bool whole = isWhole(parameter.role);
         const bool sumBias =
             parameter.bias && (parameter.role == ParameterRole::AttentionOut || parameter.role == ParameterRole::Down);
         ASSERT_EQ(parameter.shardAxis.has_value(), !whole && !sumBias);
@@ -84,8 +99,18 @@ TEST_P(ParameterList, ShardAxesDivide) {
         const std::int64_t size = parameter.view.shape[*parameter.shardAxis];
         switch (parameter.role) {
         case ParameterRole::Query:
+            EXPECT_EQ(size, latent.used() ? config.heads * latent.queryDim() : config.queryWidth());
+            break;
         case ParameterRole::AttentionOut:
-            EXPECT_EQ(size, config.queryWidth());
+            EXPECT_EQ(size, latent.used() ? config.heads * latent.valueDim : config.queryWidth());
+            break;
+        case ParameterRole::LatentUp:
+            EXPECT_EQ(size, config.heads * latent.upDim());
+            break;
+        case ParameterRole::SharedGate:
+        case ParameterRole::SharedUp:
+        case ParameterRole::SharedDown:
+            EXPECT_EQ(size, config.sharedIntermediate);
             break;
         case ParameterRole::Key:
         case ParameterRole::Value:
@@ -118,7 +143,8 @@ TEST_P(ParameterList, ViewsWhatTheLayersRead) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const DecoderLayer& layer = loaded.model.layers()[i];
         const std::string prefix = fmt::format("model.layers.{}.", i);
-        const Parameter& query = loaded.parameter(prefix + "self_attn.q_proj.weight");
+        const char* name = loaded.source.config.latent.queryRank > 0 ? "q_b_proj" : "q_proj";
+        const Parameter& query = loaded.parameter(fmt::format("{}self_attn.{}.weight", prefix, name));
         EXPECT_EQ(query.layer, static_cast<std::int32_t>(i));
         EXPECT_EQ(query.view.data.data, layer.q.weight.data.data);
         const std::string down = layer.config.moe ? "mlp.experts.down_proj" : "mlp.down_proj.weight";

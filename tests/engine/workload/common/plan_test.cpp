@@ -3,8 +3,9 @@
 
 // Sizes of known models in plans, and that a plan is what a run does.
 
+#include <fmt/format.h>
 #include <fstream>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -166,6 +167,35 @@ TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
     EXPECT_FALSE(load["variants"][1]["fits"]);
     EXPECT_EQ(load["variants"][1]["resident_bytes"], 41'829'514'368U);
     EXPECT_GT(load["variants"][1]["short_by_bytes"], std::uint64_t{20} << 30);
+}
+
+constexpr const char* kInt4Experts =
+    R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
+        "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"],
+        "config_groups": {"group_0": {"targets": ["Linear"],
+                                      "weights": {"num_bits": 4, "strategy": "group", "group_size": 32}}}})";
+
+TEST(Plan, SaysHowManyDevicesHoldIt) {
+    const Json small = plan({{"workload", "generate"}, {"model", "synthetic:tiny-llama"}, {"prompt_length", 8}});
+    EXPECT_EQ(small["devices"], 1);
+    EXPECT_EQ(small["parameters"], small["active_parameters"]);
+    Json serving = {{"workload", "generate"},
+                    {"model", "synthetic:kimi-k2"},
+                    {"prompt_length", 2047},
+                    {"max_new_tokens", 1},
+                    {"batch", 16},
+                    {"device_profile", "h200"}};
+    const auto devices = [&](const char* quantization) {
+        serving["set"] = {{"quantization_config", quantization}};
+        const Json out = plan(serving);
+        EXPECT_FALSE(out["fits"]);
+        EXPECT_THAT(out["devices_text"].get<std::string>(),
+                    testing::HasSubstr(fmt::format("{} devices of ", out["devices"].get<int>())));
+        return out["devices"].get<int>();
+    };
+    EXPECT_GT(devices("null"), 8);
+    EXPECT_LE(devices(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})"), 8);
+    EXPECT_LE(devices(kInt4Experts), 5);
 }
 
 TEST(Plan, TheLongestContextFitsAndOneTokenMoreDoesNot) {

@@ -74,6 +74,86 @@ TEST(RouterTopK, BothOrdersAgainstSorting) {
     }
 }
 
+/// The experts of a row by the definition: groups by the sum of their two best, then experts of the kept groups.
+std::vector<int> chosenByGroups(const std::vector<double>& choice, int groups, int kept, int k) {
+    const auto size = static_cast<int>(choice.size()) / groups;
+    const auto at = [&](int expert) { return choice[static_cast<std::size_t>(expert)]; };
+    const auto bestFirst = [](std::vector<int>& order, const auto& value) {
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return value(a) > value(b); });
+    };
+    std::vector<int> order(static_cast<std::size_t>(groups));
+    std::iota(order.begin(), order.end(), 0);
+    bestFirst(order, [&](int group) {
+        std::vector<double> members(choice.begin() + group * size, choice.begin() + (group + 1) * size);
+        std::sort(members.rbegin(), members.rend());
+        return members[0] + (size > 1 ? members[1] : 0.0);
+    });
+    std::vector<int> experts;
+    for (int j = 0; j < kept; ++j) {
+        for (int i = 0; i < size; ++i) {
+            experts.push_back(order[static_cast<std::size_t>(j)] * size + i);
+        }
+    }
+    std::sort(experts.begin(), experts.end());
+    bestFirst(experts, at);
+    experts.resize(static_cast<std::size_t>(k));
+    return experts;
+}
+
+TEST(RouterTopK, SigmoidScoresByGroups) {
+    std::mt19937 random(7);
+    CpuContext context(2);
+    for (const auto& [experts, groups, kept, k] :
+         {std::tuple{8, 4, 2, 3}, {256, 8, 4, 8}, {384, 1, 1, 8}, {6, 3, 3, 2}, {4, 2, 1, 2}}) {
+        for (const bool corrected : {false, true}) {
+            TestTensor logits(DType::F32, Shape{21, experts});
+            TestTensor correction(DType::BF16, Shape{experts});
+            TestTensor ids(DType::I32, Shape{21, k}), weights(DType::F32, Shape{21, k});
+            logits.fillNormal(random, 2);
+            correction.fillNormal(random, 0.3);
+            RouterTopK op{logits, ids, weights, RouterOrder::SigmoidThenTopK, corrected};
+            op.groups = {corrected ? correction.view() : TensorView{}, groups, kept, 2.5F};
+            testing::runOp(context, op);
+            const std::vector<double> all = logits.values(), added = correction.values();
+            std::vector<double> expectedIds, expectedWeights;
+            for (int row = 0; row < 21; ++row) {
+                std::vector<double> scores, choice;
+                for (int e = 0; e < experts; ++e) {
+                    scores.push_back(1 / (1 + std::exp(-all[static_cast<std::size_t>(row * experts + e)])));
+                    choice.push_back(scores.back() + (corrected ? added[static_cast<std::size_t>(e)] : 0.0));
+                }
+                double sum = 0;
+                const std::vector<int> chosen = chosenByGroups(choice, groups, kept, k);
+                for (const int id : chosen) {
+                    sum += scores[static_cast<std::size_t>(id)];
+                }
+                for (const int id : chosen) {
+                    expectedIds.push_back(id);
+                    expectedWeights.push_back(2.5 * scores[static_cast<std::size_t>(id)] / (corrected ? sum : 1));
+                }
+            }
+            EXPECT_EQ(ids.values(), expectedIds);
+            testing::expectNear(weights, expectedWeights, 1e-5);
+        }
+    }
+}
+
+TEST(RouterTopK, RefusesGroupsThatDoNotDivideTheExperts) {
+    CpuContext context(1);
+    TestTensor logits(DType::F32, Shape{1, 6}), ids(DType::I32, Shape{1, 3}), weights(DType::F32, Shape{1, 3});
+    const auto with = [&](std::int64_t groups, std::int64_t kept) {
+        RouterTopK op{logits, ids, weights, RouterOrder::SigmoidThenTopK, true};
+        op.groups.groups = groups;
+        op.groups.kept = kept;
+        return op;
+    };
+    check(with(3, 2));
+    EXPECT_THROW(check(with(4, 2)), base::Internal);
+    EXPECT_THROW(check(with(3, 4)), base::Internal);
+    EXPECT_THROW(check(with(3, 1)), base::Internal); // 2 experts for 3 places
+    EXPECT_THROW(check(with(6, 3)), base::Internal); // a group of one
+}
+
 TEST(RouterTopK, TiesGoToTheLowerExpert) {
     CpuContext context(1);
     TestTensor logits(DType::F32, Shape{1, 6});

@@ -53,6 +53,41 @@ TEST(Rope, HalvesRotateAgainstDouble) {
     }
 }
 
+TEST(Rope, InterleavedPairsTurnAsHalvesDo) {
+    constexpr std::int64_t kTokens = 3, kHeads = 2, kDim = 10, kHeadStride = 16;
+    std::mt19937 random(3);
+    CpuContext context(2);
+    // Heads with a stride, as the rotated parts of wider heads have.
+    TestTensor wide(DType::F32, Shape{kTokens, kHeads, kHeadStride});
+    TestTensor halves(DType::F32, Shape{kTokens, kHeads, kDim});
+    TestTensor positions(DType::I32, Shape{kTokens}), inverse(DType::F32, Shape{kDim / 2});
+    wide.fillNormal(random);
+    positions.fillInts({0, 5, 1234});
+    inverse.fill({1, 0.3, 0.1, 0.03, 0.01});
+    const auto at = [](std::int64_t row, std::int64_t i) { return static_cast<std::size_t>(row * kHeadStride + i); };
+    const std::vector<double> before = wide.values();
+    std::vector<double> apart;
+    for (std::int64_t row = 0; row < kTokens * kHeads; ++row) {
+        for (std::int64_t i = 0; i < kDim; ++i) {
+            apart.push_back(before[at(row, 6 + (i < kDim / 2 ? 2 * i : 2 * i - kDim + 1))]);
+        }
+    }
+    halves.fill(apart);
+    Rope op{slice(wide, 2, 6, kHeadStride), positions, inverse, 0.75F};
+    op.interleaved = true;
+    testing::runOp(context, op);
+    testing::runOp(context, Rope{halves, positions, inverse, 0.75F});
+    const std::vector<double> turned = halves.values();
+    std::vector<double> expected = before;
+    for (std::int64_t row = 0; row < kTokens * kHeads; ++row) {
+        for (std::int64_t i = 0; i < kDim; ++i) {
+            expected[at(row, 6 + (i < kDim / 2 ? 2 * i : 2 * i - kDim + 1))] =
+                turned[static_cast<std::size_t>(row * kDim + i)];
+        }
+    }
+    EXPECT_EQ(wide.values(), expected);
+}
+
 TEST(Rope, InverseIsTheTransposedRotation) {
     std::mt19937 random(4);
     CpuContext context(2);
