@@ -79,7 +79,7 @@ struct GroupDetail {
     std::vector<std::int32_t> codes; ///< numbers of levels
     /// The level that is 0 or next to it: codes[i] - zeroLevel is the signed code of integers.
     std::int32_t zeroLevel = 0;
-    /// From the zero level to the next one: the scale of integers, half the scale of MXFP4.
+    /// From the zero level to the next one: the scale of integers.
     float step = 0;
 };
 

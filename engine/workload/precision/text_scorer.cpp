@@ -49,7 +49,7 @@ TokenEffect tokenEffect(std::span<const float> logprobs, std::span<const float> 
     for (std::size_t id = 0; id < reference.size(); ++id) {
         const double log = reference[id];
         const double p = std::exp(log);
-        divergence += p > 0 ? p * (log - logprobs[id]) : 0;
+        divergence += p == 0 ? 0 : p * (log - logprobs[id]);
     }
     effect.kl = static_cast<float>(divergence);
     return effect;
