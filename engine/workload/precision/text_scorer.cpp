@@ -80,7 +80,9 @@ TextScorer::TextScorer(Model& model, std::vector<std::int32_t> ids, const KvCach
 
 std::vector<TokenEffect> TextScorer::score(const std::string& what, base::ProgressSink* progress) {
     std::vector<TokenEffect> effects(ids_.size());
-    std::rewind(reference_.get());
+    if (std::fseek(reference_.get(), 0, SEEK_SET) != 0) {
+        failFile();
+    }
     KvCache cache(model_.context(), model_.config(), cacheOptions_);
     const int sequence = cache.addSequence();
     // The last token has no next one, so it need not pass the model.
