@@ -21,6 +21,8 @@ std::vector<std::uint8_t>& fieldOf(PackedValues& packed, WeightField which) {
     return const_cast<std::vector<std::uint8_t>&>(packed.field(which)); // of a value that is not const
 }
 
+} // namespace
+
 MatrixSize matrixOf(const PackableWeight& weight) {
     return {weight.shape[weight.shape.size() - 2], weight.shape.back()};
 }
@@ -28,8 +30,6 @@ MatrixSize matrixOf(const PackableWeight& weight) {
 std::int64_t matricesOf(const PackableWeight& weight) {
     return weight.shape.size() == 3 ? weight.shape[0] : 1;
 }
-
-} // namespace
 
 WeightReader::WeightReader(const ModelSource& source, base::ThreadPool& pool) : source_(source), pool_(pool) {}
 
@@ -76,11 +76,10 @@ WeightReader::DensePlace WeightReader::densePlace(const PackableWeight& weight, 
     DensePlace place{findModelTensor(*source_.checkpoint, weight.name), expert * count, count};
     place.transposed = weight.shape.size() == 3; // dense stacks that may be packed are those of x @ W
     if (place.location == nullptr) {
-        // The files have the expert in a stack: gate and up one after the other.
+        // The files have the expert in a stack.
         const SingleExpert single(weight.name);
         place.location = &location(single.parameter);
-        const std::int64_t halves = single.parameter.ends_with("gate_up_proj") ? 2 : 1;
-        place.first = (single.expert * halves + (single.up ? 1 : 0)) * count;
+        place.first = single.place() * count;
     }
     return place;
 }
