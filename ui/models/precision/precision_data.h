@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the Precision lab shows: a run of the workload `precision`, and one matrix of its model looked at closely. All
+// structs are immutable snapshots; functions are pure and may be called on any thread.
+
+#include <QString>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/stop.h"
+#include "engine/workload/precision/precision_result.h"
+#include "engine/workload/precision/tensor_detail.h"
+#include "sessions/session_file.h"
+
+namespace vitrine::ui {
+
+struct PrecisionData {
+    engine::PrecisionResult result;
+    std::string model;  ///< as the experiment names it: a folder, a file or ORG/NAME
+    std::string device; ///< as the run reported it
+    /// Tokens/s of decoding one sequence by format number, as done runs of the session measured them with a model that
+    /// `convert` wrote from this one, or with this model itself for BF16; nothing: not measured.
+    std::vector<std::optional<double>> measuredRates;
+};
+using PrecisionDataPtr = std::shared_ptr<const PrecisionData>;
+
+/// Null when the run is none of `precision`, is not done, or its metrics are damaged. `all` are the runs of its
+/// session.
+PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<sessions::RunInfo>& all);
+
+/// What the lab knows of one matrix. With an error everything else is empty.
+struct PrecisionTensor {
+    QString error; ///< one sentence, for example that the model's files are gone; empty: none
+    engine::TensorDetail detail;
+    engine::GroupDetail worstGroup; ///< that with the largest RMS error
+    std::vector<engine::FormatChoice> formats;
+};
+/// Reads the model's files: on a worker thread (ui/models/common/question_thread.h). `weight` is a number in
+/// PrecisionResult::weights, `format` one in formats and not that of BF16.
+std::shared_ptr<const PrecisionTensor> precisionTensor(const PrecisionData& data, std::size_t weight,
+                                                       std::size_t format, const base::StopToken& stop);
+/// One group of it; an error as in PrecisionTensor.
+struct PrecisionGroup {
+    QString error;
+    engine::GroupDetail detail;
+};
+std::shared_ptr<const PrecisionGroup> precisionGroup(const PrecisionData& data, std::size_t weight, std::size_t format,
+                                                     std::int64_t group, const base::StopToken& stop);
+
+} // namespace vitrine::ui
