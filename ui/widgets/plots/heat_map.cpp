@@ -17,10 +17,10 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLeft = 59, kTop = 6, kAxis = 18, kRight = 96;
-constexpr int kNarrowFrom = 65;  ///< columns
-constexpr int kMostRows = 10;    ///< that the widget asks room for
-constexpr double kLabelGap = 64; ///< between the numbers of columns
+constexpr double kMapLeft = 59, kMapTop = 6, kMapAxis = 18, kMapRight = 96;
+constexpr int kNarrowCellsFrom = 65; ///< columns
+constexpr int kMapRows = 10;         ///< that the widget asks room for
+constexpr double kMapLabelGap = 64;  ///< between the numbers of columns
 
 /// OKLab to sRGB (B. Ottosson, "A perceptual color space for image processing", 2020).
 QColor colorOfOkLab(double lightness, double a, double b) {
@@ -109,17 +109,17 @@ void HeatMap::setSelected(std::optional<Cell> cell) {
 }
 
 HeatMap::Pitch HeatMap::pitch(const QSizeF& size) const {
-    if (content_.columns >= kNarrowFrom) {
+    if (content_.columns >= kNarrowCellsFrom) {
         return {13, 17};
     }
-    const double room = size.width() - kLeft - kRight;
+    const double room = size.width() - kMapLeft - kMapRight;
     return content_.columns * 18.0 <= room ? Pitch{18, 17} : Pitch{16, 16};
 }
 
 QRectF HeatMap::movingArea(const QSizeF& size) const {
-    const double room = size.width() - kLeft - kRight;
+    const double room = size.width() - kMapLeft - kMapRight;
     const double wide = std::min(room, content_.columns * pitch(size).across);
-    return {kLeft, kTop, std::max(1.0, wide), std::max(1.0, size.height() - kTop - kAxis)};
+    return {kMapLeft, kMapTop, std::max(1.0, wide), std::max(1.0, size.height() - kMapTop - kMapAxis)};
 }
 
 QSizeF HeatMap::contentSize(const QSizeF& size) const {
@@ -128,8 +128,8 @@ QSizeF HeatMap::contentSize(const QSizeF& size) const {
 }
 
 QSize HeatMap::sizeHint() const {
-    const auto rows = std::clamp(static_cast<int>(content_.rows.size()), 1, kMostRows);
-    return {700, static_cast<int>(kTop + kAxis + rows * pitch(size()).down)};
+    const auto rows = std::clamp(static_cast<int>(content_.rows.size()), 1, kMapRows);
+    return {700, static_cast<int>(kMapTop + kMapAxis + rows * pitch(size()).down)};
 }
 
 QSize HeatMap::minimumSizeHint() const {
@@ -208,7 +208,7 @@ void HeatMap::paintRowWords(QPainter& painter, const QSizeF& size) const {
         const QRectF place = placeOf({row, 0}, size);
         const bool chosen = selected_ && selected_->first == row;
         const auto at = static_cast<std::size_t>(row);
-        drawText(painter, QRectF(2, place.top(), kLeft - 12, place.height()), Qt::AlignRight | Qt::AlignVCenter,
+        drawText(painter, QRectF(2, place.top(), kMapLeft - 12, place.height()), Qt::AlignRight | Qt::AlignVCenter,
                  content_.rows[at], chosen ? t.text1 : t.text2, chosen ? strong : plain);
         drawText(painter, QRectF(area.right(), place.top(), 46, place.height()), Qt::AlignRight | Qt::AlignVCenter,
                  means_[at], t.text1, plain);
@@ -224,15 +224,15 @@ void HeatMap::paintAxis(QPainter& painter, const QSizeF& size) const {
     const QRectF area = movingArea(size);
     const double top = std::min(area.top() + contentSize(size).height(), area.bottom());
     const auto words = [&](double left, double wide, int alignment, const QString& text) {
-        drawText(painter, QRectF(left, top, wide, kAxis), alignment | Qt::AlignVCenter, text, t.text3, font);
+        drawText(painter, QRectF(left, top, wide, kMapAxis), alignment | Qt::AlignVCenter, text, t.text3, font);
     };
-    words(2, kLeft - 12, Qt::AlignRight, tr("layer"));
+    words(2, kMapLeft - 12, Qt::AlignRight, tr("layer"));
     words(area.right(), 46, Qt::AlignRight, tr("mean"));
     const bool less = content_.scale.measure != ErrorMeasure::Mse;
     words(area.right() + 48, 46, Qt::AlignRight, less ? tr("least") : tr("most"));
     const Pitch step = pitch(size);
     int each = 1;
-    while (each * step.across < kLabelGap) {
+    while (each * step.across < kMapLabelGap) {
         each *= 2;
     }
     const Shown view = shown(size);

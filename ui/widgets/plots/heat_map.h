@@ -30,7 +30,7 @@ struct HeatMapContent {
     std::vector<float> values;      ///< row after row; NaN: not known, or not known yet
     std::vector<std::uint8_t> kept; ///< of each value: the tensor stays as it is, its value is what it would be
     HeatScale scale;
-    std::optional<double> numbersFrom; ///< values worse than this one stand in their cells
+    std::optional<double> numbersFrom;                 ///< values worse than this one stand in their cells
     std::function<QString(int row, int column)> words; ///< readout of a cell
 
     bool has(int row, int column) const {
