@@ -61,7 +61,7 @@ const std::array<InnerOrder, 11>& innerOrders() {
         {"ui/widgets", {"base", "forms", "plots", "block_map", "timeline"}},
         {"ui/views",
          {"common", "memory", "kernels", "kv_cache", "load", "batching", "mask_lab", "run", "finetune", "sessions",
-          "compare", "planner", "queue", "shell"}},
+          "compare", "planner", "precision", "queue", "shell"}},
         {"app/runner", {"machine", "recording", "host", "sweep", "runs", "reports"}},
         {"app/cli", {"common", "commands", ""}},
     }};

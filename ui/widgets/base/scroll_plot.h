@@ -18,6 +18,8 @@ public:
     ScrollPlot(const QString& title, QWidget* parent);
     /// What is in view, at another size and ratio.
     QImage picture(const QSizeF& size, double dpr) const;
+    /// The same with any painter; without the ground.
+    void paintInto(QPainter& painter, const QSizeF& size) const { paintPlot(painter, size); }
     QPointF offset() const; ///< how far the moving part is scrolled, logical pixels
     void scrollTo(QPointF offset);
 

@@ -155,10 +155,10 @@ QImage HistogramLane::picture(const QSizeF& size, double dpr) const {
     drawText(painter, QRectF(plot.center().x() + 8, plot.top() - 5, plot.width() / 2 + 8, 14),
              Qt::AlignLeft | Qt::AlignVCenter, atZero, t.compareA, strong);
     const double middle = plot.top() + plot.height() * 0.34;
-    drawText(painter, QRectF(plot.left(), middle - 7, plot.width() * 0.22, 14), Qt::AlignRight | Qt::AlignVCenter,
-             tr("B, %1").arg(b_), t.compareB, strong);
+    drawText(painter, QRectF(plot.left(), middle - 7, plot.width() * 0.22, 14), Qt::AlignRight | Qt::AlignVCenter, b_,
+             t.compareB, strong);
     drawText(painter, QRectF(plot.left() + plot.width() * 0.71, middle - 7, plot.width() * 0.29 + 12, 14),
-             Qt::AlignLeft | Qt::AlignVCenter, tr("A, %1").arg(a_), t.compareA, strong);
+             Qt::AlignLeft | Qt::AlignVCenter, a_, t.compareA, strong);
     return image;
 }
 

@@ -19,7 +19,8 @@ public:
     using HistogramPtr = std::shared_ptr<const engine::ValueHistogram>;
 
     HistogramLane(const QString& title, QWidget* parent);
-    /// Null: nothing is known, and only the axes are drawn. `a` and `b` are the names of the formats.
+    /// Null: nothing is known, and only the axes are drawn. `a` and `b` are the words at
+    /// the area and at the line: "A, INT4".
     void setHistogram(HistogramPtr histogram, const QString& a, const QString& b);
 
     QImage picture(const QSizeF& size, double dpr) const override;

@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The widgets of the Precision lab.
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "ui/models/common/flat_tree.h"
+#include "ui/views/planner/plan_tabs.h"
+#include "ui/views/precision/format_delegate.h"
+#include "ui/views/precision/keep_panel.h"
+#include "ui/views/precision/lab_head.h"
+#include "ui/views/precision/precision_view.h"
+#include "ui/views/precision/token_readout.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/expert_strip.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/group_grid.h"
+#include "ui/widgets/plots/group_strip.h"
+#include "ui/widgets/plots/histogram_lane.h"
+#include "ui/widgets/plots/scored_text.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kTensorRow = 138, kWorstRow = 20, kLowerRow = 200;
+
+QVBoxLayout* tightColumn(QWidget* parent) {
+    auto* column = new QVBoxLayout(parent);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    return column;
+}
+
+QHBoxLayout* tightRow(QWidget* parent) {
+    auto* row = new QHBoxLayout(parent);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(0);
+    return row;
+}
+
+/// A list of which one row is chosen, and whose order says something: it cannot be sorted.
+QTableView* chosenList(FlatTreeModel* model, const QString& name, QWidget* parent) {
+    auto* list = new QTableView(parent);
+    setUpTwin(list, model, name);
+    list->setSortingEnabled(false);
+    list->setSelectionMode(QAbstractItemView::SingleSelection);
+    list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    return list;
+}
+
+} // namespace
+
+PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent, TensorSource source)
+    : DocumentView(QStringLiteral("precision"), tr("Precision lab"), context, parent), dataJob_(this),
+      reader_(new TensorReader(std::move(source), this)) {
+    buildHeader();
+    buildBody();
+    buildInspector();
+    makeTwin(tr("Errors of each role and layer"));
+    connectParts();
+    followDocument();
+}
+
+void PrecisionView::buildHeader() {
+    measures_ = header()->addSegments({tr("SNR"), tr("MSE"), tr("Cosine")}, tr("Measure of the error"));
+    layouts_ = header()->addSegments({tr("Layer, role"), tr("Experts")}, tr("Rows of the map"));
+    textName_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
+    textName_->setElide(true);
+    header()->addControl(textName_);
+    numbers_ = header()->addCheck(tr("Numbers"), true);
+    export_ = new QPushButton(tr("Export"), this);
+    setControlHeight(export_, 24);
+    auto* menu = new QMenu(export_);
+    menu->addAction(tr("Table as CSV"), this, &PrecisionView::exportTable);
+    menu->addAction(tr("Map as SVG or PNG"), this, &PrecisionView::exportPicture);
+    export_->setMenu(menu);
+    header()->addRightControl(export_);
+}
+
+void PrecisionView::buildBody() {
+    auto* scroll = new QScrollArea(this); // a low window shows part after part
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, scroll);
+    QVBoxLayout* column = tightColumn(body);
+    mapHead_ = new LabHead(tr("Signal to noise of the weights, dB"), body);
+    map_ = new HeatMap(tr("Errors of weights by role and layer"), body);
+    tensorHead_ = new LabHead({}, body);
+    tensorHead_->setMono(true);
+    groupHead_ = new LabHead(tr("Group"), body);
+    grid_ = new GroupGrid(tr("Weights of one group"), body);
+    column->addWidget(mapHead_);
+    column->addWidget(map_);
+    column->addWidget(tensorHead_);
+    column->addWidget(buildTensorRow(body));
+    column->addWidget(groupHead_);
+    column->addWidget(grid_);
+    column->addWidget(buildLowerRow(body), 1);
+    scroll->setWidget(body);
+    setBody(scroll);
+}
+
+QWidget* PrecisionView::buildTensorRow(QWidget* parent) {
+    auto* page = new QWidget(parent);
+    page->setFixedHeight(kTensorRow);
+    tensorRow_ = tightRow(page);
+    histogram_ = new HistogramLane(tr("Weights by value"), page);
+    strip_ = new GroupStrip(tr("Error of each group"), page);
+    worstModel_ = new FlatTreeModel(this);
+    worst_ = chosenList(worstModel_, tr("Worst groups"), page);
+    worst_->verticalHeader()->setMinimumSectionSize(kWorstRow);
+    worst_->verticalHeader()->setDefaultSectionSize(kWorstRow);
+    tensorRow_->addWidget(histogram_, 320);
+    tensorRow_->addWidget(strip_, 410);
+    tensorRow_->addWidget(worst_, 293);
+    return page;
+}
+
+QWidget* PrecisionView::buildLowerRow(QWidget* parent) {
+    auto* page = new QWidget(parent);
+    page->setMinimumHeight(kLowerRow);
+    QVBoxLayout* column = tightColumn(page);
+    paneBar_ = new Surface(Surface::Fill::Panel, Surface::Top, page);
+    auto* bar = new QHBoxLayout(paneBar_);
+    bar->setContentsMargins(12, 3, 12, 3);
+    panes_ = new SegmentedControl({tr("Text"), tr("Formats"), tr("Worst groups")}, paneBar_);
+    panes_->setAccessibleName(tr("Part below the group"));
+    bar->addWidget(panes_);
+    bar->addStretch(1);
+    paneBar_->hide();
+    column->addWidget(paneBar_);
+    auto* row = new QWidget(page);
+    lowerRow_ = tightRow(row);
+    lowerRow_->addWidget(buildTextPane(row), 487);
+    lowerRow_->addWidget(buildFormatPane(row), 536);
+    column->addWidget(row, 1);
+    return page;
+}
+
+QWidget* PrecisionView::buildTextPane(QWidget* parent) {
+    textPane_ = new Surface(Surface::Fill::Canvas, Surface::Right, parent);
+    QVBoxLayout* column = tightColumn(textPane_);
+    column->setContentsMargins(0, 0, 1, 0);
+    textHead_ = new LabHead(tr("Change of log-probability, A \u2212 B, nats"), textPane_);
+    textPages_ = new QStackedWidget(textPane_);
+    auto* scored = new QWidget(textPages_);
+    QVBoxLayout* lines = tightColumn(scored);
+    text_ = new ScoredText(tr("Text, tinted by change of log-probability"), scored);
+    tokenReadout_ = new TokenReadout(scored);
+    lines->addWidget(text_, 1);
+    lines->addWidget(tokenReadout_);
+    notScored_ = new EmptyState(textPages_);
+    textPages_->addWidget(scored);
+    textPages_->addWidget(notScored_);
+    column->addWidget(textHead_);
+    column->addWidget(textPages_, 1);
+    return textPane_;
+}
+
+QWidget* PrecisionView::buildFormatPane(QWidget* parent) {
+    formatPane_ = new Surface(Surface::Fill::Canvas, Surface::None, parent);
+    QVBoxLayout* column = tightColumn(formatPane_);
+    formatHead_ = new LabHead(tr("Formats"), formatPane_);
+    formatModel_ = new FlatTreeModel(this);
+    formats_ = chosenList(formatModel_, tr("Formats of the whole model"), formatPane_);
+    formatLook_ = new FormatDelegate(formats_);
+    formats_->setItemDelegate(formatLook_);
+    formats_->setToolTip(tr("Click: look at this format. Shift+click: compare with it."));
+    keptNote_ = new TextLabel({}, TypeRole::Axis, TextColor::Text3, false, formatPane_);
+    keptNote_->setElide(true);
+    keptNote_->setContentsMargins(12, 4, 12, 6);
+    column->addWidget(formatHead_);
+    column->addWidget(formats_, 1);
+    column->addWidget(keptNote_);
+    return formatPane_;
+}
+
+QWidget* PrecisionView::buildFigures(QWidget* parent) {
+    auto* figures = new QWidget(parent);
+    auto* row = new QHBoxLayout(figures);
+    row->setContentsMargins(12, 8, 12, 8);
+    const auto figure = [&](TextLabel*& number, TextLabel*& name) {
+        auto* lines = new QVBoxLayout;
+        lines->setSpacing(0);
+        number = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, false, figures);
+        name = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, figures);
+        name->setElide(true);
+        lines->addWidget(number);
+        lines->addWidget(name);
+        row->addLayout(lines, 1);
+    };
+    figure(ratio_, ratioName_);
+    figure(bytes_, bytesName_);
+    return figures;
+}
+
+void PrecisionView::buildInspector() {
+    panel_ = new QScrollArea;
+    panel_->setFrameShape(QFrame::NoFrame);
+    panel_->setWidgetResizable(true);
+    panel_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
+    QVBoxLayout* column = tightColumn(content);
+    auto *tensor = new QWidget(content), *choice = new QWidget(content), *keep = new QWidget(content),
+         *place = new QWidget(content);
+    QVBoxLayout* tensorColumn = tightColumn(tensor);
+    tensorColumn->addWidget(buildFigures(tensor));
+    expertHead_ = new LabHead(tr("SNR of the experts, dB"), tensor);
+    experts_ = new ExpertStrip(tr("SNR of each expert"), tensor);
+    tensorColumn->addWidget(expertHead_);
+    tensorColumn->addWidget(experts_);
+    QVBoxLayout* choiceColumn = tightColumn(choice);
+    choiceHead_ = new LabHead(tr("This tensor in another format"), choice);
+    choices_ = new FactTable(tr("This tensor in another format"), choice);
+    choices_->setNumberWidths({52, 50, 58, 66});
+    choiceColumn->addWidget(choiceHead_);
+    choiceColumn->addWidget(choices_);
+    QVBoxLayout* keepColumn = tightColumn(keep);
+    keepHead_ = new LabHead(tr("Keep in BF16"), keep);
+    keep_ = new KeepPanel(keep);
+    keepEffects_ = new QPushButton(tr("Measure what each role saves"), keep);
+    setControlHeight(keepEffects_, 24);
+    auto* ask = new QHBoxLayout;
+    ask->setContentsMargins(12, 0, 12, 8);
+    ask->addWidget(keepEffects_);
+    ask->addStretch(1);
+    keepColumn->addWidget(keepHead_);
+    keepColumn->addWidget(keep_);
+    keepColumn->addLayout(ask);
+    QVBoxLayout* placeColumn = tightColumn(place);
+    placeHead_ = new LabHead(tr("Where the error sits"), place);
+    placeHead_->setFacts(tr("share of squared error"));
+    places_ = new FactTable(tr("Where the error sits"), place);
+    placeColumn->addWidget(placeHead_);
+    placeColumn->addWidget(places_);
+    for (QWidget* part : {tensor, choice, keep, place}) {
+        column->addWidget(part);
+    }
+    column->addStretch(1);
+    panel_->setWidget(content);
+    content->hide(); // until there is something to say
+    panelHeader_ = new DockHeader(tr("Tensor"));
+    tabs_ = new PlanTabs({{tr("Tensor"), tensor}, {tr("Formats"), choice}, {tr("Keep"), keep}, {tr("Error"), place}},
+                         panel_, panelHeader_);
+}
+
+QWidget* PrecisionView::inspector() {
+    return panel_;
+}
+
+QWidget* PrecisionView::inspectorHeader() {
+    return panelHeader_;
+}
+
+void PrecisionView::placeParts() {
+    constexpr int kNarrowLab = 1000; ///< the inspector is then below the page
+    const bool narrow = width() < kNarrowLab;
+    if (narrow != narrow_) {
+        narrow_ = narrow;
+        paneBar_->setVisible(narrow);
+        (narrow ? lowerRow_ : tensorRow_)->addWidget(worst_, 293);
+    }
+    showPane(panes_->current());
+    const auto columns = [](QTableView* list, std::initializer_list<int> numbers) {
+        int rest = list->viewport()->width(), column = 1;
+        for (const int wide : numbers) {
+            list->setColumnWidth(column++, wide);
+            rest -= wide;
+        }
+        list->setColumnWidth(0, std::max(60, rest));
+    };
+    columns(worst_, {80, 64, 74});
+    columns(formats_, {60, 58, 70, 70, 78, 76});
+}
+
+void PrecisionView::showPane(int pane) {
+    textPane_->setVisible(!narrow_ || pane == 0);
+    formatPane_->setVisible(!narrow_ || pane == 1);
+    worst_->setVisible(!narrow_ || pane == 2);
+}
+
+} // namespace vitrine::ui
