@@ -88,6 +88,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addLoad(app, line);
     addSynthesize(app, line);
     addConvert(app, line);
+    addPrecision(app, line);
     addPlan(app, line);
     addBench(app, line);
     addSession(app, line);

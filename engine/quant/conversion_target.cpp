@@ -78,6 +78,10 @@ std::optional<Quantization> conversionTarget(std::string_view name, std::optiona
     return out;
 }
 
+bool isGroupSize(std::int64_t group) {
+    return group == kWholeRow || (group >= 8 && group % 8 == 0);
+}
+
 bool canCalibrate(const std::optional<Quantization>& target) {
     return target && (target->packing.format == WeightFormat::Int4 || target->packing.format == WeightFormat::Int8);
 }

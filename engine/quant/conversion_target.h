@@ -25,6 +25,9 @@ inline constexpr std::string_view kConversionHelp =
 std::optional<Quantization> conversionTarget(std::string_view name, std::optional<std::int64_t> group,
                                              std::optional<bool> symmetric);
 
+/// Whether integers can have groups of so many inputs: kWholeRow, or a multiple of 8.
+bool isGroupSize(std::int64_t group);
+
 /// Whether weights can be calibrated for it: rounded so that products with typical inputs change least.
 bool canCalibrate(const std::optional<Quantization>& target);
 

@@ -21,6 +21,7 @@ void addServe(CLI::App& app, CommandLine& line);
 void addLoad(CLI::App& app, CommandLine& line);
 void addSynthesize(CLI::App& app, CommandLine& line);
 void addConvert(CLI::App& app, CommandLine& line);
+void addPrecision(CLI::App& app, CommandLine& line);
 void addPlan(CLI::App& app, CommandLine& line);
 void addBench(CLI::App& app, CommandLine& line);
 void addSession(CLI::App& app, CommandLine& line);

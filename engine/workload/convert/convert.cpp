@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 
 constexpr std::array<ResultSet, 4> kConvertResults = {result::kRunSet, result::kRateSet, result::kFileSet,
                                                       result::kConversionSet};
-constexpr std::array<std::string_view, 3> kConvertSharedKeys = {"output", "chat_format", "date"};
+constexpr std::array<std::string_view, 4> kConvertSharedKeys = {"ignore", "output", "chat_format", "date"};
 constexpr std::array<WorkloadOutput, 1> kConvertOutputs{{{"output"}}};
 
 constexpr std::array kConvertOptions = {
@@ -38,8 +38,6 @@ constexpr std::array kConvertOptions = {
                "Inputs that share a scale; -1: all of a row, of fp8 the whole matrix; unset: 128, of int8 -1"},
     OptionSpec{"symmetric", OptionType::Bool, "", "", 0, 0, "", "", "Conversion",
                "Integers without zeros of their own for each group; unset: false for awq, else true"},
-    OptionSpec{"ignore", OptionType::TextList, "", "", 0, 0, "", "", "Conversion",
-               "Modules that stay dense: a name, the beginning or end of one, or re:PATTERN"},
     OptionSpec{"calibrate", OptionType::Path, "", "", 0, 0, "", "", "Conversion",
                "JSON Lines as finetune reads them: integers are rounded so that the model's products with these texts "
                "change least (error-compensated)"},
@@ -63,7 +61,7 @@ void checkConvert(const Experiment& experiment, const std::string& name) {
         failOption(name, "model", "convert reads a model's files; write a synthetic model with synthesize first");
     }
     const std::optional<std::int64_t> group = experiment.maybeInteger("group_size");
-    if (group && *group != kWholeRow && (*group < 8 || *group % 8 != 0)) {
+    if (group && !isGroupSize(*group)) {
         failOption(name, "group_size", fmt::format("must be a multiple of 8, or -1, and it is {}", *group));
     }
     try {

@@ -21,6 +21,8 @@ std::vector<std::uint8_t>& fieldOf(PackedValues& packed, WeightField which) {
     return const_cast<std::vector<std::uint8_t>&>(packed.field(which)); // of a value that is not const
 }
 
+} // namespace
+
 MatrixSize matrixOf(const PackableWeight& weight) {
     return {weight.shape[weight.shape.size() - 2], weight.shape.back()};
 }
@@ -28,8 +30,6 @@ MatrixSize matrixOf(const PackableWeight& weight) {
 std::int64_t matricesOf(const PackableWeight& weight) {
     return weight.shape.size() == 3 ? weight.shape[0] : 1;
 }
-
-} // namespace
 
 WeightReader::WeightReader(const ModelSource& source, base::ThreadPool& pool) : source_(source), pool_(pool) {}
 

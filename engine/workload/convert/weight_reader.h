@@ -15,6 +15,10 @@
 
 namespace vitrine::engine {
 
+/// The size of one matrix of a weight, and the number of its matrices: one, or one for each expert of a stack.
+MatrixSize matrixOf(const PackableWeight& weight);
+std::int64_t matricesOf(const PackableWeight& weight);
+
 /// Reads with all threads of a pool. One thread may use it at a time. The source and the pool outlive it.
 class WeightReader {
 public:

@@ -158,6 +158,8 @@ constexpr std::array kOptions = {
     OptionSpec{"max_batch", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
                "Find the largest batch that fits the budget", 0, true},
 
+    OptionSpec{"ignore", OptionType::TextList, "", "", 0, 0, "", "", "Conversion",
+               "Modules that stay dense: a name, the beginning or end of one, or re:PATTERN"},
     OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run", "File or folder that the result goes to"},
     OptionSpec{"repeat", OptionType::Integer, "", "", 1, 1000, "", "times", "Run",
                "Do it this many times; times are medians; unset: once, attention three times"},

@@ -33,9 +33,9 @@ std::vector<OptionSpec> optionsOf(const std::vector<const Workload*>& workloads)
 Tables& tables() {
     static Tables made = [] {
         Tables out;
-        out.workloads = {&kGenerateWorkload,   &kLoadWorkload,    &kLogitsWorkload,  &kTokenizeWorkload,
-                         &kSynthesizeWorkload, &kConvertWorkload, &kBenchWorkload,   &kAttentionWorkload,
-                         &kBatchWorkload,      &kServeWorkload,   &kFinetuneWorkload};
+        out.workloads = {&kGenerateWorkload,   &kLoadWorkload,    &kLogitsWorkload,    &kTokenizeWorkload,
+                         &kSynthesizeWorkload, &kConvertWorkload, &kPrecisionWorkload, &kBenchWorkload,
+                         &kAttentionWorkload,  &kBatchWorkload,   &kServeWorkload,     &kFinetuneWorkload};
         out.options = optionsOf(out.workloads);
         return out;
     }();

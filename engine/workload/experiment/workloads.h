@@ -15,6 +15,7 @@ extern const Workload kLogitsWorkload;
 extern const Workload kTokenizeWorkload;
 extern const Workload kSynthesizeWorkload;
 extern const Workload kConvertWorkload;
+extern const Workload kPrecisionWorkload;
 extern const Workload kBenchWorkload;
 extern const Workload kAttentionWorkload;
 extern const Workload kBatchWorkload;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/token_rows.h"
+#include "engine/workload/common/logit_steps.h"
 #include "engine/workload/common/run_adapter.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
@@ -116,14 +117,6 @@ void runSteps(Model& model, const TokenRows& rows, const std::vector<std::vector
     }
 }
 
-/// Tokens of one step: every one of them gets a row of logits, so these are bounded too.
-std::int64_t stepTokens(const Run& run, const kernels::Context& context, const ModelConfig& config) {
-    constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
-    const auto rowBytes = config.vocab * static_cast<std::int64_t>(sizeof(float));
-    const std::int64_t most = std::max<std::int64_t>(kLogitsBytes / rowBytes, 1);
-    return std::min(most, prefillChunk(context.traits(), run.spec.integer("prefill_chunk")));
-}
-
 void runLogits(const Run& run) {
     Json& metrics = run.metrics;
     const TokenRows rows = readTokenRows(run.spec.text("tokens_file"));
@@ -140,7 +133,8 @@ void runLogits(const Run& run) {
         Model model(*context, source, options, run.sinks.progress);
         const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
-        const std::vector<std::vector<Piece>> steps = stepsOf(rows, stepTokens(run, *context, source.config));
+        const std::vector<std::vector<Piece>> steps =
+            stepsOf(rows, logitStepTokens(context->traits(), run.spec.integer("prefill_chunk"), source.config));
         prepareSteps(model, rows, steps, cacheOptions, run.sinks.progress);
         const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(rows.size()),
                                                  static_cast<std::int64_t>(rows.front().size()), source.config.vocab};

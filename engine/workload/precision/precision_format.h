@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/quant/packing.h"
@@ -25,8 +26,8 @@ struct PrecisionFormat {
 /// Throws BadInput "formats: what".
 PrecisionFormat precisionFormat(const std::string& text);
 
-/// All formats of the option. The first one is BF16, which is added where the list lacks it. Throws BadInput "formats:
-/// what" for an unknown format, one that is there twice, and a list without any format but BF16.
-std::vector<PrecisionFormat> precisionFormats(const std::vector<std::string>& texts);
+/// The formats of a list with commas. The first one is BF16, which is added where the list lacks it. Throws BadInput
+/// "formats: what" for an unknown format, one that is there twice, and a list without any format but BF16.
+std::vector<PrecisionFormat> precisionFormats(std::string_view list);
 
 } // namespace vitrine::engine

@@ -69,7 +69,7 @@ struct LabText {
     std::string name;                ///< the file's, or "text of the program"
     std::vector<std::int32_t> ids;   ///< empty: no text was scored
     std::vector<std::string> pieces; ///< UTF-8 of each token; joined they are the text
-    /// The texts of candidates that are not tokens of the text, by id, in ascending order.
+    /// The text of each candidate that occurs, by id, in ascending order.
     std::vector<std::pair<std::int32_t, std::string>> candidatePieces;
 
     std::size_t scored() const { return ids.empty() ? 0 : ids.size() - 1; }
@@ -102,6 +102,9 @@ struct PrecisionResult {
         return tokens[format * text.ids.size() + index];
     }
 };
+
+/// The error of all weights that are packed in a format. Without values for BF16.
+RoundingError packedError(const PrecisionResult& result, std::size_t format);
 
 nlohmann::json precisionJson(const PrecisionResult& result);
 /// Nothing when the JSON is not of this form, for example damaged or of a version with other columns.

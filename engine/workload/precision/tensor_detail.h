@@ -92,6 +92,8 @@ struct FormatChoice {
     RoundingError error; ///< without values for BF16
 };
 
+class RoundedMatrix;
+
 /// Looks at matrices of one model. Belongs to one thread at a time, which may be any; it holds the values of the matrix
 /// that it looked at last. All functions throw BadInput "FILE: TENSOR: what" for damaged files and for a weight that
 /// the model does not have, and Cancelled.
@@ -115,6 +117,7 @@ public:
 private:
     struct Looked;
     const Looked& look(const std::string& weight, std::int64_t expert, const base::StopToken& stop);
+    std::unique_ptr<RoundedMatrix> rounded(const Looked& looked, const PrecisionFormat& format);
 
     ModelSource source_;
     base::ThreadPool& pool_;

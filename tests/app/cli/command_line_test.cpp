@@ -131,6 +131,7 @@ TEST(CommandLine, EveryCommandHasHelpWithAnExample) {
                                                                    {"load"},
                                                                    {"synthesize"},
                                                                    {"convert"},
+                                                                   {"precision"},
                                                                    {"plan"},
                                                                    {"plan", "generate"},
                                                                    {"plan", "load"},

@@ -39,8 +39,8 @@ struct PrecisionTensor {
     engine::GroupDetail worstGroup; ///< that with the largest RMS error
     std::vector<engine::FormatChoice> formats;
 };
-/// Reads the model's files: on a worker thread (ui/models/common/question_thread.h). `weight` is a number in
-/// PrecisionResult::weights, `format` one in formats and not that of BF16.
+/// Reads the model's files: on a worker thread (ui/models/common/question_thread.h). Throws Cancelled. `weight` is a
+/// number in PrecisionResult::weights, `format` one in formats and not that of BF16.
 std::shared_ptr<const PrecisionTensor> precisionTensor(const PrecisionData& data, std::size_t weight,
                                                        std::size_t format, const base::StopToken& stop);
 /// One group of it; an error as in PrecisionTensor.

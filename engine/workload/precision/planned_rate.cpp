@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/precision/planned_rate.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/workload/common/run_setup.h"
+#include "engine/workload/convert/conversion_plan.h"
+#include "kernels/context/context.h"
+#include "kernels/context/context_options.h"
+
+namespace vitrine::engine {
+namespace {
+
+/// The model as `convert` would write it, without files.
+std::optional<ModelSource> convertedSource(const ModelSource& source, const PrecisionFormat& format,
+                                           const std::vector<std::string>& ignored) {
+    ModelSource converted = source;
+    try {
+        ConversionPlan plan = planConversion(source, {format.quantization, ignored, nullptr});
+        converted.config = std::move(plan.config);
+        converted.configText = std::move(plan.configText);
+    } catch (const base::BadInput&) {
+        return std::nullopt;
+    } catch (const base::Unsupported&) {
+        return std::nullopt;
+    }
+    converted.checkpoint = nullptr;
+    return converted;
+}
+
+} // namespace
+
+std::optional<double> plannedRate(const ModelSource& source, const PrecisionFormat& format,
+                                  const std::vector<std::string>& ignored, const kernels::DeviceTraits& traits,
+                                  const ModelOptions& options, const KvCacheOptions& cache,
+                                  const base::StopToken& stop) {
+    const std::optional<ModelSource> converted = convertedSource(source, format, ignored);
+    if (!converted) {
+        return std::nullopt;
+    }
+    kernels::ContextOptions meta;
+    meta.backend = kernels::Backend::Meta;
+    meta.traits = traits;
+    meta.memory.deviceBudget = std::uint64_t{1} << 50; // the rate counts, not whether it fits
+    meta.stop = stop;
+    kernels::Context context(meta);
+    ModelOptions packed = options;
+    packed.dequantize = false;
+    Model model(context, *converted, packed, nullptr);
+    KvCache tokens(context, model.config(), cache);
+    const int sequence = tokens.addSequence();
+    const std::int64_t limit = contextLimit(model.config());
+    const std::int64_t before = limit > 0 ? std::min(kPlannedContext, limit - 1) : kPlannedContext;
+    const std::int64_t chunk = prefillChunk(traits, 0);
+    const std::vector<std::int32_t> ids(static_cast<std::size_t>(std::max<std::int64_t>(before, 1)), 0);
+    const auto step = [&](std::string_view name, std::int64_t count, std::int64_t prompt) {
+        StepBatch batch;
+        batch.name = name;
+        batch.sequences.push_back({sequence, std::span(ids).first(static_cast<std::size_t>(count)), true, prompt});
+        model.step(batch, tokens);
+    };
+    for (std::int64_t begin = 0; begin < before; begin += chunk) {
+        step("prefill", std::min(chunk, before - begin), before);
+    }
+    const base::TimeNs begin = context.clock().now();
+    step("decode", 1, 0);
+    const double seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;
+    return seconds > 0 ? std::optional(1 / seconds) : std::nullopt;
+}
+
+} // namespace vitrine::engine
