@@ -37,6 +37,10 @@ QString asJson(const QJsonObject& object) {
     return QString::fromUtf8(QJsonDocument(object).toJson(QJsonDocument::Compact));
 }
 
+QJsonObject optionsOf(const std::string& json) {
+    return QJsonDocument::fromJson(QByteArray::fromStdString(json)).object();
+}
+
 QJsonArray patternArray(const QJsonArray& before, const std::vector<std::string>& ignored) {
     QJsonArray patterns = before;
     for (const std::string& pattern : ignored) {
@@ -94,13 +98,19 @@ KeepSum keepSum(const engine::PrecisionResult& result, std::size_t format, const
 }
 
 QString measureExperiment(const std::string& options, const std::vector<std::string>& ignored) {
-    QJsonObject object = QJsonDocument::fromJson(QByteArray::fromStdString(options)).object();
+    QJsonObject object = optionsOf(options);
     object[QStringLiteral("ignore")] = patternArray(object[QStringLiteral("ignore")].toArray(), ignored);
     return asJson(object);
 }
 
+QString scoreExperiment(const std::string& options, int tokens) {
+    QJsonObject object = optionsOf(options);
+    object[QStringLiteral("text_tokens")] = tokens;
+    return asJson(object);
+}
+
 QString keepEffectsExperiment(const std::string& options) {
-    QJsonObject object = QJsonDocument::fromJson(QByteArray::fromStdString(options)).object();
+    QJsonObject object = optionsOf(options);
     object[QStringLiteral("keep_effects")] = true;
     return asJson(object);
 }

@@ -37,6 +37,9 @@ KeepSum keepSum(const engine::PrecisionResult& result, std::size_t format, const
 QString labExperiment(const std::string& model);
 /// The lab again with more patterns on its ignore list. `options` are those of the run that the lab shows.
 QString measureExperiment(const std::string& options, const std::vector<std::string>& ignored);
+/// The lab again, with so many tokens of its text scored.
+inline constexpr int kTokensToScore = 8192;
+QString scoreExperiment(const std::string& options, int tokens);
 /// The lab again, and what keeping each role would save.
 QString keepEffectsExperiment(const std::string& options);
 /// The conversion to this format.

@@ -65,6 +65,15 @@ void PrecisionView::connectParts() {
     });
     connect(text_, &ScoredText::tokenShown, this, &PrecisionView::showToken);
     connect(text_, &ScoredText::viewChanged, this, &PrecisionView::updateTextFacts);
+    connect(keep_->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
+    connect(keep_->convertButton(), &QPushButton::clicked, this,
+            [this] { emit experimentWanted(convertExperiment(*data_, a_, keep_->checkedPatterns())); });
+    connect(keepEffects_, &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
+}
+
+void PrecisionView::setTensorSource(TensorSource source) {
+    delete reader_;
+    reader_ = new TensorReader(std::move(source), this);
     connect(reader_, &TensorReader::tensorRead, this, &PrecisionView::takeTensor);
     connect(reader_, &TensorReader::groupRead, this, [this](const std::shared_ptr<const PrecisionGroup>& group) {
         if (!group->error.isEmpty()) {
@@ -73,10 +82,7 @@ void PrecisionView::connectParts() {
         }
         showGroup({group, &group->detail});
     });
-    connect(keep_->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
-    connect(keep_->convertButton(), &QPushButton::clicked, this,
-            [this] { emit experimentWanted(convertExperiment(*data_, a_, keep_->checkedPatterns())); });
-    connect(keepEffects_, &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
+    askTensor();
 }
 
 const sessions::RunInfo* PrecisionView::labRun() const {

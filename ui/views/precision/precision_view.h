@@ -44,7 +44,7 @@ class PrecisionView final : public DocumentView {
     Q_OBJECT
 
 public:
-    explicit PrecisionView(const ViewServices& context, QWidget* parent = nullptr, TensorSource source = {});
+    explicit PrecisionView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
@@ -53,6 +53,8 @@ public:
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
 
+    /// Reads details of matrices from elsewhere than the model's files.
+    void setTensorSource(TensorSource source);
     const PrecisionDataPtr& data() const { return data_; } ///< null: no run of the lab is shown
     const PrecisionMap& cells() const { return cells_; }
     std::size_t formatA() const { return a_; } ///< numbers of formats
@@ -180,7 +182,7 @@ private:
     FactTable *choices_, *places_;
     KeepPanel* keep_;
     QPushButton* keepEffects_;
-    TensorReader* reader_;
+    TensorReader* reader_ = nullptr;
 };
 
 } // namespace vitrine::ui

@@ -59,14 +59,14 @@ QTableView* chosenList(FlatTreeModel* model, const QString& name, QWidget* paren
 
 } // namespace
 
-PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent, TensorSource source)
-    : DocumentView(QStringLiteral("precision"), tr("Precision lab"), context, parent), dataJob_(this),
-      reader_(new TensorReader(std::move(source), this)) {
+PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent)
+    : DocumentView(QStringLiteral("precision"), tr("Precision lab"), context, parent), dataJob_(this) {
     buildHeader();
     buildBody();
     buildInspector();
     makeTwin(tr("Errors of each role and layer"));
     connectParts();
+    setTensorSource({});
     followDocument();
 }
 

@@ -112,7 +112,7 @@ void PrecisionView::exportPicture() {
 
 void PrecisionView::wantScores() {
     if (const sessions::RunInfo* run = labRun(); run != nullptr) {
-        emit experimentWanted(textOf(run->specJson));
+        emit experimentWanted(scoreExperiment(run->specJson, kTokensToScore));
     }
 }
 

@@ -31,7 +31,6 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kNumberSteps = 6; ///< cells beyond so many steps have their number in them
-constexpr std::size_t kManyTokens = 8192;
 
 } // namespace
 
@@ -240,7 +239,7 @@ void PrecisionView::updateText() {
     textPages_->setCurrentIndex(scored ? 0 : 1);
     if (!scored) {
         textHead_->setFacts({});
-        notScored_->set(tr("Not scored."), tr("Score %1 tokens").arg(countText(static_cast<qint64>(kManyTokens))),
+        notScored_->set(tr("Not scored."), tr("Score %1 tokens").arg(countText(kTokensToScore)),
                         [this] { wantScores(); });
         return;
     }
