@@ -100,8 +100,10 @@ const sessions::RunInfo* PrecisionView::labRun() const {
 
 void PrecisionView::refresh() {
     const sessions::RunInfo* run = labRun();
-    const Source source =
-        run == nullptr ? Source() : Source{run->id, run->status, run->metricsJson.size(), document()->runs().size()};
+    Source source;
+    if (run != nullptr) {
+        source = {document()->path(), run->id, run->status, run->metricsJson.size(), document()->runs().size()};
+    }
     if (run != nullptr && source == source_) {
         return; // another run of the session has changed
     }

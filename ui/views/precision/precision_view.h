@@ -88,6 +88,7 @@ protected:
 private:
     /// What of a run the data depend on.
     struct Source {
+        QString session;
         sessions::RunId run = 0;
         sessions::RunStatus status = sessions::RunStatus::Running;
         std::size_t metrics = 0; ///< length of its JSON

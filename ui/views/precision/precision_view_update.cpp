@@ -39,7 +39,6 @@ void PrecisionView::updateAll() {
         return;
     }
     updateMap();
-    updateWeight();
     updateFormats();
     updateText();
     updateKeep();
