@@ -23,7 +23,7 @@ std::string modelOf(const std::vector<sessions::RunInfo>& runs, sessions::RunId 
 }
 
 FlatCell qualityCell(const std::optional<double>& value, double times, int decimals) {
-    return value ? FlatCell(numberText(*value * times, decimals), *value, QString::number(*value, 'g', 9))
+    return value ? FlatCell(decimalText(*value * times, decimals), *value, QString::number(*value, 'g', 9))
                  : FlatCell(unknownText());
 }
 
@@ -41,8 +41,8 @@ FlatTreePtr qualityTable(const engine::FormatEffect& a, const engine::FormatEffe
     };
     row(QObject::tr("Bits for a weight"), qualityCell(a.bitsPerWeight, 1, 3), qualityCell(b.bitsPerWeight, 1, 3),
         ratioCell(a.bitsPerWeight, b.bitsPerWeight, true));
-    row(QObject::tr("KL to BF16, %1").arg(powerText(-3)), qualityCell(a.klMean, 1000, 2),
-        qualityCell(b.klMean, 1000, 2), FlatCell());
+    row(QObject::tr("KL to BF16, %1").arg(unitText(-3)), qualityCell(a.klMean, 1000, 2), qualityCell(b.klMean, 1000, 2),
+        FlatCell());
     row(QObject::tr("Same best token, %"), qualityCell(a.topOne, 100, 2), qualityCell(b.topOne, 100, 2), FlatCell());
     row(QObject::tr("Perplexity"), qualityCell(a.perplexity, 1, 3), qualityCell(b.perplexity, 1, 3),
         ratioCell(a.perplexity, b.perplexity, true));

@@ -42,7 +42,7 @@ int unitPower(double largest) {
     return static_cast<int>(std::floor(std::log10(largest) / 3)) * 3;
 }
 
-QString powerText(int power) {
+QString unitText(int power) {
     if (power == 0) {
         return QStringLiteral("1");
     }

@@ -28,6 +28,6 @@ std::vector<GroupColumn> groupColumns(std::span<const float> errors, int most);
 /// The power of ten, a multiple of three, in whose units numbers up to `largest` have one to three digits.
 int unitPower(double largest);
 /// "10⁻³"; "1" for 0.
-QString powerText(int power);
+QString unitText(int power);
 
 } // namespace vitrine::ui

@@ -80,19 +80,19 @@ QString groupScaleWords(const engine::GroupDetail& group) {
     if (!evenLevels(group)) {
         return QObject::tr("%1 levels from %2 to %3")
             .arg(countText(static_cast<std::int64_t>(group.levels.size())),
-                 numberText(group.levels.empty() ? 0 : group.levels.front(), 5),
-                 numberText(group.levels.empty() ? 0 : group.levels.back(), 5));
+                 decimalText(group.levels.empty() ? 0 : group.levels.front(), 5),
+                 decimalText(group.levels.empty() ? 0 : group.levels.back(), 5));
     }
     const auto up = static_cast<std::int64_t>(group.levels.size()) - 1 - group.zeroLevel;
     const bool symmetric = group.zeroLevel == up || group.zeroLevel == up + 1;
     if (!symmetric || up < 1) {
         return QObject::tr("scale s = %1, zero at level %2   grid lines are s apart")
-            .arg(numberText(group.step, 5), QString::number(group.zeroLevel));
+            .arg(decimalText(group.step, 5), QString::number(group.zeroLevel));
     }
     const double largest = group.error.largestValue;
     return QObject::tr("scale s = %1 / %2 = %3, as stored %4   grid lines are s apart")
-        .arg(numberText(largest, 5), QString::number(up), numberText(largest / static_cast<double>(up), 5),
-             numberText(group.step, 5));
+        .arg(decimalText(largest, 5), QString::number(up), decimalText(largest / static_cast<double>(up), 5),
+             decimalText(group.step, 5));
 }
 
 } // namespace vitrine::ui

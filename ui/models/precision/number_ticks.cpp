@@ -28,7 +28,7 @@ NumberTicks numberTicks(double low, double high, int most) {
     return ticks;
 }
 
-QString numberText(double value, int decimals) {
+QString decimalText(double value, int decimals) {
     if (std::isnan(value)) {
         return unknownText();
     }
@@ -50,9 +50,9 @@ QString numberText(double value, int decimals) {
     return value < 0 && !zero ? QChar(0x2212) + shown : shown;
 }
 
-QString signedNumberText(double value, int decimals) {
-    const QString text = numberText(value, decimals);
-    const bool zero = text == numberText(0, decimals);
+QString signedDecimalText(double value, int decimals) {
+    const QString text = decimalText(value, decimals);
+    const bool zero = text == decimalText(0, decimals);
     return value > 0 && !zero ? QLatin1Char('+') + text : text;
 }
 

@@ -19,8 +19,8 @@ struct NumberTicks {
 NumberTicks numberTicks(double low, double high, int most);
 
 /// "−1,234.50": U+2212 as the minus, separators between thousands. "0" has no sign; "–" stands for NaN.
-QString numberText(double value, int decimals);
+QString decimalText(double value, int decimals);
 /// The same with a plus before what is above 0.
-QString signedNumberText(double value, int decimals);
+QString signedDecimalText(double value, int decimals);
 
 } // namespace vitrine::ui

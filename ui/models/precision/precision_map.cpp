@@ -35,11 +35,11 @@ float exactValue(ErrorMeasure measure) {
 QString valueWords(ErrorMeasure measure, double value) {
     switch (measure) {
     case ErrorMeasure::Snr:
-        return std::isinf(value) ? QObject::tr("exact") : QObject::tr("%1 dB").arg(numberText(value, 2));
+        return std::isinf(value) ? QObject::tr("exact") : QObject::tr("%1 dB").arg(decimalText(value, 2));
     case ErrorMeasure::Mse:
         return QObject::tr("MSE %1").arg(QString::number(value, 'e', 2).replace(QLatin1Char('-'), QChar(0x2212)));
     case ErrorMeasure::Cosine:
-        return QObject::tr("cosine %1").arg(numberText(value, 5));
+        return QObject::tr("cosine %1").arg(decimalText(value, 5));
     }
     return {};
 }
@@ -139,10 +139,10 @@ std::size_t firstFormat(const engine::PrecisionResult& result) {
     return result.formats.size() > 1 ? 1 : 0;
 }
 
-HeatScale sessionScale(const engine::PrecisionResult& result, const PrecisionMap& map, ErrorMeasure measure) {
+ErrorScale sessionScale(const engine::PrecisionResult& result, const PrecisionMap& map, ErrorMeasure measure) {
     const std::size_t format = firstFormat(result);
     if (format == 0) {
-        HeatScale scale;
+        ErrorScale scale;
         scale.measure = measure;
         return scale;
     }
@@ -154,7 +154,7 @@ HeatScale sessionScale(const engine::PrecisionResult& result, const PrecisionMap
             roles[i / static_cast<std::size_t>(map.layers)].push_back(means[i]);
         }
     }
-    return heatScale(measure, roles);
+    return errorScale(measure, roles);
 }
 
 std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/workload/precision/precision_result.h"
-#include "ui/models/precision/heat_scale.h"
+#include "ui/models/precision/error_scale.h"
 
 namespace vitrine::ui {
 
@@ -53,7 +53,7 @@ std::vector<std::uint8_t> keptCells(const engine::PrecisionResult& result, const
 std::size_t firstFormat(const engine::PrecisionResult& result);
 
 /// The scale of a session: made from firstFormat(), and kept for all.
-HeatScale sessionScale(const engine::PrecisionResult& result, const PrecisionMap& map, ErrorMeasure measure);
+ErrorScale sessionScale(const engine::PrecisionResult& result, const PrecisionMap& map, ErrorMeasure measure);
 
 /// The weight of a cell with the largest error; nothing in an empty cell.
 std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,

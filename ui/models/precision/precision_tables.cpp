@@ -19,7 +19,7 @@ constexpr double kKiB = 1024;
 constexpr double kThousand = 1000; ///< KL is shown in thousandths of a nat
 
 FlatCell labNumber(double value, int decimals, bool muted = false) {
-    FlatCell cell(numberText(value, decimals), value, QString::number(value, 'g', 9));
+    FlatCell cell(decimalText(value, decimals), value, QString::number(value, 'g', 9));
     cell.muted = muted;
     return cell;
 }
@@ -57,7 +57,7 @@ FlatTreePtr formatTable(const PrecisionData& data) {
     table->columns = {{QObject::tr("Format")},
                       {QObject::tr("Bits"), true, QObject::tr("bits for a weight")},
                       {QObject::tr("GiB"), true, QObject::tr("bytes")},
-                      {QObject::tr("KL x %1").arg(powerText(-3)), true, QObject::tr("KL, thousandths of a nat")},
+                      {QObject::tr("KL x %1").arg(unitText(-3)), true, QObject::tr("KL, thousandths of a nat")},
                       {QObject::tr("Top-1, %"), true},
                       {QObject::tr("tok/s, plan"), true},
                       {QObject::tr("measured"), true, QObject::tr("tok/s, measured")}};
@@ -84,7 +84,7 @@ FlatTreePtr worstGroupTable(const engine::TensorDetail& detail) {
     table->columns = {{QObject::tr("Worst groups"), false},
                       {QObject::tr("row, group"), true},
                       {QObject::tr("max |w|"), true},
-                      {power == 0 ? QObject::tr("RMS") : QObject::tr("RMS, %1").arg(powerText(power)), true}};
+                      {power == 0 ? QObject::tr("RMS") : QObject::tr("RMS, %1").arg(unitText(power)), true}};
     for (const engine::GroupError& group : detail.worstGroups) {
         FlatNode node;
         node.key = static_cast<quint64>(group.group);
@@ -117,11 +117,11 @@ FlatTreePtr choiceTable(const PrecisionTensor& tensor, const QString& title) {
         FlatNode node;
         node.key = table->nodes.size();
         node.emphasis = own;
-        FlatCell difference(own ? QStringLiteral("=") : signedNumberText(change / kKiB, 0), change,
+        FlatCell difference(own ? QStringLiteral("=") : signedDecimalText(change / kKiB, 0), change,
                             QString::number(change, 'f', 0));
         difference.muted = true;
         node.cells = {FlatCell(QString::fromStdString(choice.title)), labNumber(choice.bitsPerWeight, 3, true),
-                      FlatCell(numberText(static_cast<double>(choice.bytes) / kKiB, 0),
+                      FlatCell(decimalText(static_cast<double>(choice.bytes) / kKiB, 0),
                                static_cast<double>(choice.bytes), QString::number(choice.bytes)),
                       difference, choiceRatio(choice)};
         table->nodes.push_back(std::move(node));
@@ -164,7 +164,7 @@ FlatTreePtr mapTable(const engine::PrecisionResult& result, const PrecisionMap& 
     const std::vector<float> cosines = cellMeans(result, map, ErrorMeasure::Cosine, format);
     const std::vector<std::uint8_t> kept = keptCells(result, map, format);
     const auto mebibytes = [](std::uint64_t bytes) {
-        return FlatCell(numberText(static_cast<double>(bytes) / (kKiB * kKiB), 1), static_cast<double>(bytes),
+        return FlatCell(decimalText(static_cast<double>(bytes) / (kKiB * kKiB), 1), static_cast<double>(bytes),
                         QString::number(bytes));
     };
     for (std::size_t i = 0; i < map.cells.size(); ++i) {
@@ -178,7 +178,7 @@ FlatTreePtr mapTable(const engine::PrecisionResult& result, const PrecisionMap& 
                       labNumber(static_cast<double>(i % static_cast<std::size_t>(map.layers)), 0),
                       labNumber(static_cast<double>(map.cells[i].weights.size()), 0, true),
                       std::isinf(ratios[i]) ? FlatCell(QObject::tr("exact"), 1e9) : labNumber(ratios[i], 2),
-                      FlatCell(HeatScale{ErrorMeasure::Mse}.valueText(squares[i]), double(squares[i]),
+                      FlatCell(ErrorScale{ErrorMeasure::Mse}.valueText(squares[i]), double(squares[i]),
                                QString::number(squares[i], 'g', 9)),
                       labNumber(cosines[i], 5),
                       mebibytes(kept[i] != 0 ? bytes.bf16 : bytes.now),
@@ -194,8 +194,8 @@ QString tensorWords(const engine::TensorDetail& detail) {
     return QObject::tr("[%1, %2]   SNR %3   cosine %4   largest error %5   clipped %6")
         .arg(detail.out)
         .arg(detail.in)
-        .arg(ratio ? QObject::tr("%1 dB").arg(numberText(*ratio, 2)) : QObject::tr("exact"),
-             cosine ? numberText(*cosine, 5) : unknownText(), numberText(detail.error.largest, 4),
+        .arg(ratio ? QObject::tr("%1 dB").arg(decimalText(*ratio, 2)) : QObject::tr("exact"),
+             cosine ? decimalText(*cosine, 5) : unknownText(), decimalText(detail.error.largest, 4),
              countText(detail.clipped));
 }
 

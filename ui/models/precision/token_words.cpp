@@ -52,9 +52,9 @@ TokenWords tokenWords(const engine::PrecisionResult& result, std::size_t a, std:
         return words;
     }
     const engine::TokenEffect &inA = result.token(a, token), &inB = result.token(b, token);
-    words.b = QObject::tr("B %1").arg(numberText(inB.logprob, 2));
-    words.a = QObject::tr("A %1").arg(numberText(inA.logprob, 2));
-    words.difference = QObject::tr("difference %1").arg(signedNumberText(tokenChange(result, a, b, token), 2));
+    words.b = QObject::tr("B %1").arg(decimalText(inB.logprob, 2));
+    words.a = QObject::tr("A %1").arg(decimalText(inA.logprob, 2));
+    words.difference = QObject::tr("difference %1").arg(signedDecimalText(tokenChange(result, a, b, token), 2));
     const engine::TokenCandidate &nextA = nextBest(inA, id), &nextB = nextBest(inB, id);
     words.next = nextA.id == nextB.id
                      ? QObject::tr("Next best in both: %1").arg(quoted(candidateText(result, nextA.id)))

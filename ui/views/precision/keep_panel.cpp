@@ -86,7 +86,7 @@ void KeepPanel::setRows(PrecisionDataPtr shown, std::size_t format) {
     data_ = std::move(shown);
     format_ = format;
     rows_ = keepRows(data_->result, format);
-    const QString heads[] = {tr("Tensors"), tr("MiB"), tr("KL x %1").arg(powerText(-3))};
+    const QString heads[] = {tr("Tensors"), tr("MiB"), tr("KL x %1").arg(unitText(-3))};
     for (int column = 0; column < 3; ++column) {
         auto* head = new TextLabel(heads[column], TypeRole::Axis, TextColor::Text3, false, this);
         head->setFixedHeight(kKeepRow);
@@ -102,7 +102,7 @@ void KeepPanel::setRows(PrecisionDataPtr shown, std::size_t format) {
     const auto rate = data_->result.formats[format].plannedRate;
     const bool effects = std::ranges::any_of(rows_, [](const KeepRow& row) { return row.klSaved.has_value(); });
     note_->setText(!effects ? tr("single effects: not measured")
-                   : rate   ? tr("A decodes %1 tok/s, as planned").arg(numberText(*rate, 0))
+                   : rate   ? tr("A decodes %1 tok/s, as planned").arg(decimalText(*rate, 0))
                             : QString());
     updateSum();
 }
@@ -117,13 +117,13 @@ void KeepPanel::addRow(int row) {
     boxes_.push_back(keep.klSaved ? check : nullptr);
     connect(check, &QCheckBox::toggled, this, &KeepPanel::updateSum);
     const double mebibytes = static_cast<double>(keep.bytes) / kMebibyte;
-    auto* bytes = rightLabel(keep.klSaved ? signedNumberText(mebibytes, 0) : numberText(mebibytes, 0), TypeRole::Table,
-                             keep.klSaved ? TextColor::Text1 : TextColor::Text2, false, this);
+    auto* bytes = rightLabel(keep.klSaved ? signedDecimalText(mebibytes, 0) : decimalText(mebibytes, 0),
+                             TypeRole::Table, keep.klSaved ? TextColor::Text1 : TextColor::Text2, false, this);
     bytes->setToolTip(exactBytesText(keep.bytes));
     const double saved = keep.klSaved.value_or(0) * kMillinats;
     const QString change =
         !keep.klSaved ? tr("in A")
-                      : (saved >= 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + signedNumberText(-saved, 2);
+                      : (saved >= 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + signedDecimalText(-saved, 2);
     auto* kl = rightLabel(change, TypeRole::Table,
                           !keep.klSaved ? TextColor::Text3
                           : saved >= 0  ? TextColor::Good
@@ -163,7 +163,7 @@ void KeepPanel::updateSum() {
     }
     const KeepSum sum = keepSum(data_->result, format_, rows_, checked());
     sumBytes_->setText(bytesText(sum.bytes));
-    sumKl_->setText(sum.kl ? numberText(*sum.kl * kMillinats, 2) : unknownText());
+    sumKl_->setText(sum.kl ? decimalText(*sum.kl * kMillinats, 2) : unknownText());
     // A sum of single effects is a guess until the set was measured as a whole.
     sumKl_->setColor(checkedPatterns().empty() ? TextColor::Text1 : TextColor::Text2);
 }

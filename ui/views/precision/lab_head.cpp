@@ -40,7 +40,7 @@ void LabHead::setAlarming(bool on) {
     update();
 }
 
-void LabHead::setScale(const std::optional<HeatScale>& scale) {
+void LabHead::setScale(const std::optional<ErrorScale>& scale) {
     scale_ = scale;
     update();
 }

@@ -8,7 +8,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "ui/models/precision/heat_scale.h"
+#include "ui/models/precision/error_scale.h"
 
 namespace vitrine::ui {
 
@@ -21,7 +21,7 @@ public:
     void setMono(bool on) { mono_ = on; } ///< the title is a name in code
     void setFacts(const QString& facts);
     void setAlarming(bool on); ///< the facts say that something failed
-    void setScale(const std::optional<HeatScale>& scale);
+    void setScale(const std::optional<ErrorScale>& scale);
     const QString& title() const { return title_; }
     const QString& facts() const { return facts_; }
 
@@ -30,7 +30,7 @@ protected:
 
 private:
     QString title_, facts_;
-    std::optional<HeatScale> scale_;
+    std::optional<ErrorScale> scale_;
     bool mono_ = false, alarming_ = false;
 };
 

@@ -180,7 +180,7 @@ bool PrecisionView::expertsShown() const {
     return layouts_->current() == 1;
 }
 
-const HeatScale& PrecisionView::scale() {
+const ErrorScale& PrecisionView::scale() {
     const std::pair<QString, int> key(document() != nullptr ? document()->path() : QString(), measures_->current());
     const auto found = scales_.find(key);
     return found != scales_.end() ? found->second

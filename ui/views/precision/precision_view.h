@@ -111,7 +111,7 @@ private:
     void takeData(PrecisionDataPtr data);
     ErrorMeasure measure() const;
     bool expertsShown() const;
-    const HeatScale& scale();
+    const ErrorScale& scale();
     std::size_t roleOf(std::size_t weight) const;
     QString formatTitle(std::size_t format) const;
 
@@ -145,7 +145,7 @@ private:
     LatestJob<PrecisionDataPtr> dataJob_;
     PrecisionDataPtr data_;
     PrecisionMap cells_;
-    std::map<std::pair<QString, int>, HeatScale> scales_; ///< by session and measure: set once, kept
+    std::map<std::pair<QString, int>, ErrorScale> scales_; ///< by session and measure: set once, kept
     std::size_t a_ = 0, b_ = 0;
     std::optional<std::size_t> weight_;
     std::map<int, std::int64_t> lastExpert_; ///< looked at last, by layer

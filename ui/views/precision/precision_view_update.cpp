@@ -52,11 +52,11 @@ void PrecisionView::updateMap() {
     if (!data_) {
         return;
     }
-    const HeatScale& colours = scale();
+    const ErrorScale& colours = scale();
     const double edge = valueOfError(measure(), colours.least + kNumberSteps * colours.width);
     // Other measures are no short numbers.
     numbers_->setVisible(measure() == ErrorMeasure::Snr);
-    numbers_->setText(tr("Numbers below %1 dB").arg(numberText(edge, 1)));
+    numbers_->setText(tr("Numbers below %1 dB").arg(decimalText(edge, 1)));
     static const char* const kTitles[] = {QT_TR_NOOP("Signal to noise of the weights, dB"),
                                           QT_TR_NOOP("Mean squared error of the weights"),
                                           QT_TR_NOOP("Cosine of the weights before and after")};
@@ -135,8 +135,8 @@ void PrecisionView::updateWeight() {
         const std::vector<float> ratios = cellErrors(data_->result, ErrorMeasure::Snr, a_, cell);
         expertHead_->setTitle(tr("SNR of %1 experts, dB").arg(countText(static_cast<qint64>(ratios.size()))));
         const double mean = meanError(ErrorMeasure::Snr, ratios);
-        expertHead_->setFacts(std::isfinite(mean) ? tr("cell %1").arg(numberText(mean, 2)) : QString());
-        HeatScale ratioScale;
+        expertHead_->setFacts(std::isfinite(mean) ? tr("cell %1").arg(decimalText(mean, 2)) : QString());
+        ErrorScale ratioScale;
         if (measure() == ErrorMeasure::Snr) {
             ratioScale = scale();
         }
@@ -156,7 +156,7 @@ void PrecisionView::updateFigures() {
     const double ratio = weightError(data_->result, ErrorMeasure::Snr, a_, *weight_);
     ratio_->setText(std::isnan(ratio)   ? unknownText()
                     : std::isinf(ratio) ? tr("exact")
-                                        : tr("%1 dB").arg(numberText(ratio, 2)));
+                                        : tr("%1 dB").arg(decimalText(ratio, 2)));
     ratioName_->setText(tr("SNR, %1").arg(formatTitle(a_)));
     const std::uint64_t whole = data_->result.effect(0, *weight_).bytes;
     bytes_->setText(bytesText(effect.kept ? whole : effect.bytes));

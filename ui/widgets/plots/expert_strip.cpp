@@ -28,7 +28,7 @@ ExpertStrip::ExpertStrip(const QString& title, QWidget* parent) : ItemPlot(title
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-void ExpertStrip::setExperts(std::vector<float> ratios, const HeatScale& scale, int chosen) {
+void ExpertStrip::setExperts(std::vector<float> ratios, const ErrorScale& scale, int chosen) {
     ratios_ = std::move(ratios);
     scale_ = scale;
     chosen_ = chosen < itemCount() ? chosen : -1;
@@ -73,7 +73,7 @@ void ExpertStrip::paintChosen(QPainter& painter, const QSizeF& size) const {
         plumbline(painter, frame.center().x(), frame.bottom(), y, t.text1);
     }
     const QString words =
-        tr("expert %1: %2").arg(chosen_).arg(numberText(ratios_[static_cast<std::size_t>(chosen_)], 2));
+        tr("expert %1: %2").arg(chosen_).arg(decimalText(ratios_[static_cast<std::size_t>(chosen_)], 2));
     const double wide = textWidth(words, strong);
     const bool right = frame.center().x() + 8 + wide < plot.right();
     const QRectF place(right ? frame.center().x() + 5 : frame.center().x() - 5 - wide, y - 8, wide, 16);
@@ -91,7 +91,7 @@ QImage ExpertStrip::picture(const QSizeF& size, double dpr) const {
         const double y = plot.bottom() - (value - low_) / (high_ - low_) * plot.height();
         hairline(painter, plot.left(), plot.right(), y, t.line0);
         drawText(painter, QRectF(0, y - 8, plot.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
-                 numberText(value, 0), t.text3, axis);
+                 decimalText(value, 0), t.text3, axis);
     }
     for (int expert = 0; expert < itemCount(); ++expert) {
         if (const QRectF dot = dotOf(expert, size); !dot.isEmpty()) {
@@ -131,7 +131,7 @@ int ExpertStrip::itemBeside(int item, int key) const {
 }
 
 QString ExpertStrip::itemText(int item) const {
-    return tr("Expert %1: %2 dB").arg(item).arg(numberText(ratios_[static_cast<std::size_t>(item)], 2));
+    return tr("Expert %1: %2 dB").arg(item).arg(decimalText(ratios_[static_cast<std::size_t>(item)], 2));
 }
 
 QRectF ExpertStrip::itemFrame(int item) const {

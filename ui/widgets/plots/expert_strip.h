@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "ui/models/precision/heat_scale.h"
+#include "ui/models/precision/error_scale.h"
 #include "ui/widgets/plots/item_plot.h"
 
 namespace vitrine::ui {
@@ -18,7 +18,7 @@ class ExpertStrip final : public ItemPlot {
 public:
     ExpertStrip(const QString& title, QWidget* parent);
     /// dB of each expert, NaN where it is not known. `chosen` is a number of an expert, or -1.
-    void setExperts(std::vector<float> ratios, const HeatScale& scale, int chosen);
+    void setExperts(std::vector<float> ratios, const ErrorScale& scale, int chosen);
 
     QImage picture(const QSizeF& size, double dpr) const override;
     QString spoken() const override;
@@ -37,7 +37,7 @@ private:
     void paintChosen(QPainter& painter, const QSizeF& size) const;
 
     std::vector<float> ratios_;
-    HeatScale scale_;
+    ErrorScale scale_;
     int chosen_ = -1;
     double low_ = 0, high_ = 1; ///< dB at the edges
 };

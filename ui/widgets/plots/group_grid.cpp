@@ -100,8 +100,8 @@ void GroupGrid::paintLevels(QPainter& painter, const QSizeF& size) const {
         taken.push_back(y);
         const int code = static_cast<int>(index) - group_->zeroLevel;
         const QString text = value == 0 ? QStringLiteral("0")
-                             : even_    ? signedNumberText(code, 0) + QStringLiteral(" s")
-                                        : signedNumberText(value / std::pow(10.0, power_), 0);
+                             : even_    ? signedDecimalText(code, 0) + QStringLiteral(" s")
+                                        : signedDecimalText(value / std::pow(10.0, power_), 0);
         drawText(painter, QRectF(0, y - 8, kGridLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, text, t.text3, axis);
     };
     const std::size_t levels = group_->levels.size();
@@ -119,7 +119,7 @@ void GroupGrid::paintLevels(QPainter& painter, const QSizeF& size) const {
 void GroupGrid::paintHeads(QPainter& painter) const {
     const ThemeTokens& t = themeTokens();
     const QFont axis = Theme::instance().font(TypeRole::Axis);
-    const QString heads[] = {power_ == 0 ? tr("w") : tr("w, %1").arg(powerText(power_)), tr("code"), tr("w′"),
+    const QString heads[] = {power_ == 0 ? tr("w") : tr("w, %1").arg(unitText(power_)), tr("code"), tr("w′"),
                              tr("w′ − w")};
     for (int row = 0; row < 4; ++row) {
         drawText(painter, QRectF(0, kGridTop + kGridHeight + 5 + row * 16, kGridLeft - 8, 16),
@@ -146,10 +146,10 @@ void GroupGrid::paintWeight(QPainter& painter, const QRectF& cell, std::size_t w
         drawText(painter, QRectF(cell.left(), kGridTop + kGridHeight + 5 + row * 16, cell.width() - 3, 16),
                  Qt::AlignRight | Qt::AlignVCenter, text, color, font);
     };
-    number(0, numberText(w / unit, 0).remove(QLatin1Char(',')), t.compareB, axis);
-    number(1, numberText(signedCode(*group_, weight), 0), t.text1, strong);
-    number(2, numberText(rounded / unit, 0).remove(QLatin1Char(',')), t.compareA, axis);
-    number(3, numberText((rounded - w) / unit, 0).remove(QLatin1Char(',')), worst ? t.text1 : t.text2,
+    number(0, decimalText(w / unit, 0).remove(QLatin1Char(',')), t.compareB, axis);
+    number(1, decimalText(signedCode(*group_, weight), 0), t.text1, strong);
+    number(2, decimalText(rounded / unit, 0).remove(QLatin1Char(',')), t.compareA, axis);
+    number(3, decimalText((rounded - w) / unit, 0).remove(QLatin1Char(',')), worst ? t.text1 : t.text2,
            worst ? strong : axis);
 }
 
@@ -219,7 +219,7 @@ QString GroupGrid::spoken() const {
     };
     return tr("Weight %1 of the row: w %2, code %3, w′ %4, error %5")
         .arg(countText(group_->error.first + current_), exact(group_->values[at]),
-             numberText(signedCode(*group_, at), 0), exact(group_->rounded[at]),
+             decimalText(signedCode(*group_, at), 0), exact(group_->rounded[at]),
              exact(double(group_->rounded[at]) - double(group_->values[at])));
 }
 

@@ -15,12 +15,12 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kStripLeft = 51, kStripRight = 9, kStripTop = 26, kStripAxis = 18;
+constexpr double kGroupsLeft = 51, kGroupsRight = 9, kGroupsTop = 26, kGroupsAxis = 18;
 
 /// "16K" for 16,384 groups; other counts as they are.
 QString groupsText(double groups) {
-    return groups >= 1024 && std::fmod(groups, 1024) == 0 ? numberText(groups / 1024, 0) + QLatin1Char('K')
-                                                          : numberText(groups, 0);
+    return groups >= 1024 && std::fmod(groups, 1024) == 0 ? decimalText(groups / 1024, 0) + QLatin1Char('K')
+                                                          : decimalText(groups, 0);
 }
 
 /// A step between labels in whole groups: a power of two for many, so that labels are round in K.
@@ -78,8 +78,8 @@ void GroupStrip::resizeEvent(QResizeEvent* event) {
 }
 
 QRectF GroupStrip::plotOf(const QSizeF& size) {
-    return {kStripLeft, kStripTop, std::max(2.0, size.width() - kStripLeft - kStripRight),
-            std::max(2.0, size.height() - kStripTop - kStripAxis)};
+    return {kGroupsLeft, kGroupsTop, std::max(2.0, size.width() - kGroupsLeft - kGroupsRight),
+            std::max(2.0, size.height() - kGroupsTop - kGroupsAxis)};
 }
 
 double GroupStrip::top() const {
@@ -120,7 +120,7 @@ void GroupStrip::paintChosen(QPainter& painter, const QRectF& plot) const {
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(QRectF(std::round(x) - 4, std::round(y) - 4, 9, 9));
     const bool right = x < plot.left() + plot.width() * 0.6;
-    const QString words = tr("%1, %2").arg(countText(chosen_), numberText(error / std::pow(10.0, power_), 2));
+    const QString words = tr("%1, %2").arg(countText(chosen_), decimalText(error / std::pow(10.0, power_), 2));
     const QRectF place(right ? x + 10 : x - 10 - 160, y - 8, 160, 16);
     drawText(painter, place, (right ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter, words, t.text1,
              Theme::instance().font(TypeRole::Axis, true));
@@ -132,7 +132,7 @@ QImage GroupStrip::picture(const QSizeF& size, double dpr) const {
     QPainter painter(&image);
     const QFont axis = Theme::instance().font(TypeRole::Axis);
     const QRectF plot = plotOf(size);
-    const QString unit = power_ == 0 ? QString() : tr(" x %1").arg(powerText(power_));
+    const QString unit = power_ == 0 ? QString() : tr(" x %1").arg(unitText(power_));
     const double words =
         drawText(painter, QRectF(plot.left() - 36, 2, size.width(), 18), Qt::AlignLeft | Qt::AlignVCenter,
                  tr("Error of each group, RMS%1").arg(unit), t.text1, Theme::instance().font(TypeRole::Table));
@@ -152,7 +152,7 @@ QImage GroupStrip::picture(const QSizeF& size, double dpr) const {
         const double y = plot.bottom() - value * scale / top() * plot.height();
         hairline(painter, plot.left(), plot.right(), y, value == 0 ? t.line1 : t.line0);
         drawText(painter, QRectF(0, y - 8 - (value == 0 ? 3 : 0), plot.left() - 8, 16),
-                 Qt::AlignRight | Qt::AlignVCenter, numberText(value, ticks.decimals), t.text3, axis);
+                 Qt::AlignRight | Qt::AlignVCenter, decimalText(value, ticks.decimals), t.text3, axis);
     }
     const double groups = static_cast<double>(groups_->size()), step = labelStep(groups);
     for (double at = 0; at <= groups; at += step) {
@@ -190,8 +190,8 @@ QString GroupStrip::itemText(int item) const {
     const GroupColumn& column = columns_[static_cast<std::size_t>(item)];
     const double unit = std::pow(10.0, power_);
     return tr("Groups %1 to %2: median RMS %3, largest %4 in group %5, in units of %6")
-        .arg(countText(column.first), countText(column.last - 1), numberText(column.median / unit, 2),
-             numberText(column.largest / unit, 2), countText(column.worst), powerText(power_));
+        .arg(countText(column.first), countText(column.last - 1), decimalText(column.median / unit, 2),
+             decimalText(column.largest / unit, 2), countText(column.worst), unitText(power_));
 }
 
 QRectF GroupStrip::itemFrame(int item) const {

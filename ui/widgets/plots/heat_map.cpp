@@ -43,16 +43,16 @@ constexpr double kRampFrom = 0.29, kRampTo = 0.89; ///< lightness
 } // namespace
 
 QColor heatColor(int step) {
-    static const std::array<QColor, HeatScale::kSteps> kRamp = [] {
-        std::array<QColor, HeatScale::kSteps> ramp;
-        for (int i = 0; i < HeatScale::kSteps; ++i) {
-            const double part = static_cast<double>(i) / (HeatScale::kSteps - 1);
+    static const std::array<QColor, ErrorScale::kSteps> kRamp = [] {
+        std::array<QColor, ErrorScale::kSteps> ramp;
+        for (int i = 0; i < ErrorScale::kSteps; ++i) {
+            const double part = static_cast<double>(i) / (ErrorScale::kSteps - 1);
             ramp[static_cast<std::size_t>(i)] =
                 colorOfOkLab(kRampFrom + (kRampTo - kRampFrom) * part, -0.018 + 0.022 * part, -0.085 + 0.215 * part);
         }
         return ramp;
     }();
-    return kRamp[static_cast<std::size_t>(std::clamp(step, 0, HeatScale::kSteps - 1))];
+    return kRamp[static_cast<std::size_t>(std::clamp(step, 0, ErrorScale::kSteps - 1))];
 }
 
 QColor heatInk(int step) {
@@ -61,14 +61,14 @@ QColor heatInk(int step) {
     return contrastRatio(Qt::white, ground) > contrastRatio(kDark, ground) ? QColor(Qt::white) : kDark;
 }
 
-double drawHeatSwatches(QPainter& painter, double right, double middle, const HeatScale& scale) {
+double drawHeatSwatches(QPainter& painter, double right, double middle, const ErrorScale& scale) {
     const QFont font = Theme::instance().font(TypeRole::Axis);
     double wide = 29;
-    for (int i = 0; i < HeatScale::kSteps; ++i) {
+    for (int i = 0; i < ErrorScale::kSteps; ++i) {
         wide = std::max(wide, std::ceil(textWidth(scale.stepText(i), font)) + 6);
     }
     double x = right;
-    for (int i = 0; i < HeatScale::kSteps; ++i) {
+    for (int i = 0; i < ErrorScale::kSteps; ++i) {
         x -= wide + 1;
         const QRectF swatch(x, middle - 7.5, wide, 15);
         painter.fillRect(swatch, heatColor(i));

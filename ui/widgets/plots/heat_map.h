@@ -11,25 +11,25 @@
 #include <utility>
 #include <vector>
 
-#include "ui/models/precision/heat_scale.h"
+#include "ui/models/precision/error_scale.h"
 #include "ui/widgets/base/scroll_plot.h"
 
 namespace vitrine::ui {
 
-/// The colour of a step of HeatScale: even in OKLab lightness, from 0.29 to 0.89. The same in both themes.
+/// The colour of a step of ErrorScale: even in OKLab lightness, from 0.29 to 0.89. The same in both themes.
 QColor heatColor(int step);
 /// Black or white, whichever is easier to read on a step.
 QColor heatInk(int step);
 
 /// Swatches of the ten steps with their values in them; returns the left end.
-double drawHeatSwatches(QPainter& painter, double right, double middle, const HeatScale& scale);
+double drawHeatSwatches(QPainter& painter, double right, double middle, const ErrorScale& scale);
 
 struct HeatMapContent {
     std::vector<QString> rows;
     int columns = 0;
     std::vector<float> values;      ///< row after row; NaN: not known, or not known yet
     std::vector<std::uint8_t> kept; ///< of each value: the tensor stays as it is, its value is what it would be
-    HeatScale scale;
+    ErrorScale scale;
     std::optional<double> numbersFrom;                 ///< values worse than this one stand in their cells
     std::function<QString(int row, int column)> words; ///< readout of a cell
 

@@ -87,7 +87,7 @@ void HistogramLane::paintAxes(QPainter& painter, const QRectF& plot, double deca
         const NumberTicks ticks = numberTicks(-range, range, plot.width() < 160 ? 3 : 4);
         for (const double value : ticks.values) {
             const double x = plot.left() + (value + range) / (2 * range) * plot.width();
-            drawText(painter, QRectF(x - 30, below.top(), 60, 14), Qt::AlignCenter, numberText(value, ticks.decimals),
+            drawText(painter, QRectF(x - 30, below.top(), 60, 14), Qt::AlignCenter, decimalText(value, ticks.decimals),
                      t.text3, axis);
         }
     }
@@ -190,7 +190,8 @@ QString HistogramLane::itemText(int item) const {
     const double width = 2.0 * histogram_->range / static_cast<double>(shown.size());
     const double from = -histogram_->range + width * item;
     return tr("%1 to %2: A %3, B %4 weights")
-        .arg(numberText(from, 5), numberText(from + width, 5), countText(shown.after[at]), countText(shown.before[at]));
+        .arg(decimalText(from, 5), decimalText(from + width, 5), countText(shown.after[at]),
+             countText(shown.before[at]));
 }
 
 QRectF HistogramLane::itemFrame(int item) const {
@@ -204,7 +205,8 @@ QString HistogramLane::spoken() const {
         return ItemPlot::spoken();
     }
     return tr("Weights from %1 to %2, %3 outside")
-        .arg(numberText(-histogram_->range, 4), numberText(histogram_->range, 4), countText(histogram_->outsideBefore));
+        .arg(decimalText(-histogram_->range, 4), decimalText(histogram_->range, 4),
+             countText(histogram_->outsideBefore));
 }
 
 } // namespace vitrine::ui

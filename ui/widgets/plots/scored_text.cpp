@@ -15,7 +15,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kTextAir = 11, kLegendHeight = 24, kTextLine = 21, kBarRoom = 10;
+constexpr double kTextAir = 11, kLegendHeight = 24, kTextLine = 21, kScrollBarRoom = 10;
 constexpr int kPartLength = 2000; ///< characters; a part is laid out as a whole
 constexpr double kTints[] = {0, 0.14, 0.26, 0.38, 0.50};
 
@@ -102,7 +102,7 @@ void ScoredText::makeParts() {
 }
 
 void ScoredText::layOut() {
-    const double width = std::max(20.0, movingArea(size()).width() - kBarRoom);
+    const double width = std::max(20.0, movingArea(size()).width() - kScrollBarRoom);
     const QFont font = Theme::instance().font(TypeRole::Body);
     height_ = 0;
     for (Part& part : parts_) {
@@ -225,7 +225,7 @@ void ScoredText::paintLegend(QPainter& painter, double width) const {
         drawUnderline(painter, swatch.left(), swatch.right(), swatch.bottom() - 0.5, change, t);
         const int decimals = std::abs(step) == 1 ? 2 : step == 0 ? 0 : 1;
         x += 18 + drawText(painter, QRectF(x + 18, 4, 60, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                           signedNumberText(change, decimals), t.text2, axis);
+                           signedDecimalText(change, decimals), t.text2, axis);
         x += 10;
     }
 }

@@ -13,9 +13,9 @@
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/precision/invented_lab.h"
 #include "ui/models/precision/change_step.h"
+#include "ui/models/precision/error_scale.h"
 #include "ui/models/precision/group_columns.h"
 #include "ui/models/precision/group_words.h"
-#include "ui/models/precision/heat_scale.h"
 #include "ui/models/precision/keep_list.h"
 #include "ui/models/precision/number_ticks.h"
 #include "ui/models/precision/precision_map.h"
@@ -57,7 +57,7 @@ private slots:
     }
 
     void stepsAreHalfADecibelAndTheEndsCollectTheRest() {
-        const ui::HeatScale scale; // from 20.5 dB down
+        const ui::ErrorScale scale; // from 20.5 dB down
         QCOMPARE(scale.stepOf(25), 0);
         QCOMPARE(scale.stepOf(20.2), 0);
         QCOMPARE(scale.stepOf(19.9), 1);
@@ -79,33 +79,33 @@ private slots:
             bad[i] = 16 + good[i] / 100; // 16 to 17 dB
             good[i] = 19 + good[i] / 100;
         }
-        const ui::HeatScale scale = ui::heatScale(ErrorMeasure::Snr, {good, bad, {}, {kNan, kInfinity}});
+        const ui::ErrorScale scale = ui::errorScale(ErrorMeasure::Snr, {good, bad, {}, {kNan, kInfinity}});
         QCOMPARE(scale.least, -20.0); // 19.95 dB, up to the grid
         QCOMPARE(scale.width, 0.5);
         // A range that ten steps of half a decibel do not cover has wider ones.
-        const ui::HeatScale wide = ui::heatScale(ErrorMeasure::Snr, {{40}, {10}});
+        const ui::ErrorScale wide = ui::errorScale(ErrorMeasure::Snr, {{40}, {10}});
         QCOMPARE(wide.width, 3.0);
         QCOMPARE(wide.stepOf(10.1), 9);
-        QCOMPARE(ui::heatScale(ErrorMeasure::Snr, {}).least, ui::HeatScale().least);
-        const ui::HeatScale squares = ui::heatScale(ErrorMeasure::Mse, {{1e-6F}, {1e-5F}});
+        QCOMPARE(ui::errorScale(ErrorMeasure::Snr, {}).least, ui::ErrorScale().least);
+        const ui::ErrorScale squares = ui::errorScale(ErrorMeasure::Mse, {{1e-6F}, {1e-5F}});
         QCOMPARE(squares.stepOf(0), 0);
         QCOMPARE(squares.stepOf(1), 9);
         QCOMPARE(squares.stepText(9), QStringLiteral("more"));
     }
 
     void numbersHaveAMinusAndSeparators() {
-        QCOMPARE(ui::numberText(-1234567.5, 2), QStringLiteral("−1,234,567.50"));
-        QCOMPARE(ui::numberText(-0.001, 2), QStringLiteral("0.00"));
-        QCOMPARE(ui::numberText(999, 0), QStringLiteral("999"));
-        QCOMPARE(ui::numberText(kNan, 1), QStringLiteral("–"));
-        QCOMPARE(ui::signedNumberText(2208, 0), QStringLiteral("+2,208"));
-        QCOMPARE(ui::signedNumberText(0, 0), QStringLiteral("0"));
+        QCOMPARE(ui::decimalText(-1234567.5, 2), QStringLiteral("−1,234,567.50"));
+        QCOMPARE(ui::decimalText(-0.001, 2), QStringLiteral("0.00"));
+        QCOMPARE(ui::decimalText(999, 0), QStringLiteral("999"));
+        QCOMPARE(ui::decimalText(kNan, 1), QStringLiteral("–"));
+        QCOMPARE(ui::signedDecimalText(2208, 0), QStringLiteral("+2,208"));
+        QCOMPARE(ui::signedDecimalText(0, 0), QStringLiteral("0"));
         const ui::NumberTicks ticks = ui::numberTicks(-0.16, 0.16, 4);
         QCOMPARE(ticks.values.size(), std::size_t(3));
         QVERIFY(std::abs(ticks.values[0] + 0.1) < 1e-12 && ticks.decimals == 1);
         QVERIFY(ui::numberTicks(1, 1, 4).values.empty());
         QVERIFY(ui::numberTicks(0, kInfinity, 4).values.empty());
-        QCOMPARE(ui::powerText(-3), QStringLiteral("10⁻³"));
+        QCOMPARE(ui::unitText(-3), QStringLiteral("10⁻³"));
         QCOMPARE(ui::unitPower(0.0194), -3);
         QCOMPARE(ui::unitPower(0), 0);
         QCOMPARE(ui::unitPower(12), 0);
@@ -214,7 +214,7 @@ private slots:
         const auto data = labData();
         const ui::TokenWords words = ui::tokenWords(data->result, 4, 0, 5);
         const float change = data->result.token(4, 5).logprob - data->result.token(0, 5).logprob;
-        QCOMPARE(words.difference, QStringLiteral("difference %1").arg(ui::signedNumberText(change, 2)));
+        QCOMPARE(words.difference, QStringLiteral("difference %1").arg(ui::signedDecimalText(change, 2)));
         QCOMPARE(words.next, QStringLiteral("Next best in both: “4”"));
         QCOMPARE(ui::tokenChange(data->result, 4, 0, 0), 0.0F);
         QCOMPARE(ui::changeStep(-0.44), -4);

@@ -130,7 +130,7 @@ private slots:
         QTRY_VERIFY(lab.view.data() && lab.view.settled());
         lab.view.setFormats(4, 3);
         QTRY_VERIFY(lab.view.settled());
-        const ui::HeatScale before = lab.view.map()->content().scale;
+        const ui::ErrorScale before = lab.view.map()->content().scale;
         const float error = lab.view.map()->content().values.front();
         lab.press(lab.view.map(), Qt::Key_Space);
         QCOMPARE(lab.view.formatA(), std::size_t(3));

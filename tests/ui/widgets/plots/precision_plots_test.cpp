@@ -70,8 +70,8 @@ private slots:
     void initTestCase() { ui::Theme::instance().install(); }
 
     void theRampIsEvenInLightness() {
-        for (int step = 0; step < ui::HeatScale::kSteps; ++step) {
-            const double wanted = 0.29 + 0.60 * step / (ui::HeatScale::kSteps - 1);
+        for (int step = 0; step < ui::ErrorScale::kSteps; ++step) {
+            const double wanted = 0.29 + 0.60 * step / (ui::ErrorScale::kSteps - 1);
             QVERIFY(std::abs(lightnessOf(ui::heatColor(step)) - wanted) < 0.02);
             QVERIFY(ui::contrastRatio(ui::heatColor(step), ui::heatInk(step)) >= 4.5);
         }

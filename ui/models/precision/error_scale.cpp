@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "ui/models/precision/heat_scale.h"
+#include "ui/models/precision/error_scale.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,7 +75,7 @@ double worstError(ErrorMeasure measure, std::span<const float> values) {
     return worst;
 }
 
-int HeatScale::stepOf(double value) const {
+int ErrorScale::stepOf(double value) const {
     const double error = errorDecibels(measure, value);
     if (std::isnan(error)) {
         return -1;
@@ -83,11 +83,11 @@ int HeatScale::stepOf(double value) const {
     return static_cast<int>(std::clamp(std::floor((error - least) / width), 0.0, double(kSteps - 1)));
 }
 
-bool HeatScale::worse(double value, double than) const {
+bool ErrorScale::worse(double value, double than) const {
     return errorDecibels(measure, value) > errorDecibels(measure, than);
 }
 
-QString HeatScale::stepText(int step) const {
+QString ErrorScale::stepText(int step) const {
     if (step >= kSteps - 1) {
         return measure == ErrorMeasure::Mse ? QStringLiteral("more") : QStringLiteral("less");
     }
@@ -95,7 +95,7 @@ QString HeatScale::stepText(int step) const {
     return measure == ErrorMeasure::Mse ? withMinus(QString::number(edge, 'e', 0)) : valueText(edge);
 }
 
-QString HeatScale::valueText(double value) const {
+QString ErrorScale::valueText(double value) const {
     if (std::isnan(value)) {
         return QStringLiteral("–");
     }
@@ -110,8 +110,8 @@ QString HeatScale::valueText(double value) const {
     return {};
 }
 
-HeatScale heatScale(ErrorMeasure measure, const std::vector<std::vector<float>>& roles) {
-    HeatScale scale;
+ErrorScale errorScale(ErrorMeasure measure, const std::vector<std::vector<float>>& roles) {
+    ErrorScale scale;
     scale.measure = measure;
     std::vector<double> best, worst;
     double bestMean = 0, worstMean = 0;
@@ -135,7 +135,7 @@ HeatScale heatScale(ErrorMeasure measure, const std::vector<std::vector<float>>&
     }
     const double from = partAt(best, 0.05), to = std::max(from, partAt(worst, 0.95));
     scale.least = std::floor(from / kStepDecibels) * kStepDecibels;
-    const double steps = std::ceil((to - scale.least) / (kStepDecibels * HeatScale::kSteps));
+    const double steps = std::ceil((to - scale.least) / (kStepDecibels * ErrorScale::kSteps));
     scale.width = kStepDecibels * std::clamp(steps, 1.0, 100.0);
     return scale;
 }

@@ -30,7 +30,7 @@ double meanError(ErrorMeasure measure, std::span<const float> values);
 /// The value with the largest error; NaN where all are NaN.
 double worstError(ErrorMeasure measure, std::span<const float> values);
 
-struct HeatScale {
+struct ErrorScale {
     static constexpr int kSteps = 10;
 
     ErrorMeasure measure = ErrorMeasure::Snr;
@@ -48,7 +48,7 @@ struct HeatScale {
 
 /// A scale from the 95th percentile of the best role to the 5th of the worst, as SNR counts. Steps are 0.5 dB wide, or
 /// the smallest multiple of it that covers the range. `roles` has the values of each role; without values it is the
-/// default of HeatScale.
-HeatScale heatScale(ErrorMeasure measure, const std::vector<std::vector<float>>& roles);
+/// default of ErrorScale.
+ErrorScale errorScale(ErrorMeasure measure, const std::vector<std::vector<float>>& roles);
 
 } // namespace vitrine::ui
