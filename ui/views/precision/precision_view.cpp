@@ -201,8 +201,8 @@ void PrecisionView::setFormats(std::size_t a, std::size_t b) {
     if (a >= count || b >= count || (a == a_ && b == b_)) {
         return;
     }
-    if (a == b) {
-        b = a == a_ ? a_ : b_ == a ? a_ : b; // a format is not compared with itself: they change places
+    if (a == b) { // a format is not compared with itself: they change places
+        (a == a_ ? a : b) = a == a_ ? b_ : a_;
     }
     const bool other = a != a_;
     a_ = a;

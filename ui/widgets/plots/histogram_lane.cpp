@@ -28,6 +28,7 @@ double logCount(std::int64_t count) {
 
 struct HistogramLane::Bars {
     std::vector<std::int64_t> before, after;
+    std::size_t middle = 0; ///< the bar that has the values at 0
     std::size_t size() const { return after.size(); }
 };
 
@@ -53,16 +54,17 @@ HistogramLane::Bars HistogramLane::bars(const QRectF& plot) const {
     }
     const std::size_t bins = std::min(histogram_->before.size(), histogram_->after.size());
     const auto room = static_cast<std::size_t>(std::max(1.0, plot.width() / kCountWidth));
-    const std::size_t each = std::max<std::size_t>(1, (bins + room - 1) / room); // bins in one bar
-    for (std::size_t at = 0; at < bins; at += each) {
+    const std::size_t count = std::min(bins, room);
+    for (std::size_t bar = 0; bar < count; ++bar) {
         std::int64_t before = 0, after = 0;
-        for (std::size_t i = at; i < std::min(bins, at + each); ++i) {
+        for (std::size_t i = bins * bar / count; i < bins * (bar + 1) / count; ++i) {
             before += histogram_->before[i];
             after += histogram_->after[i];
         }
         bars.before.push_back(before);
         bars.after.push_back(after);
     }
+    bars.middle = bins == 0 ? 0 : ((bins / 2 + 1) * count - 1) / bins;
     return bars;
 }
 
@@ -176,10 +178,10 @@ int HistogramLane::itemAt(QPointF position) const {
 }
 
 int HistogramLane::itemBeside(int item, int key) const {
-    const int count = itemCount();
     if (item < 0) {
-        return count / 2;
+        return static_cast<int>(bars(plotOf(size())).middle);
     }
+    const int count = itemCount();
     const int by = key == Qt::Key_Right ? 1 : key == Qt::Key_Left ? -1 : 0;
     return std::clamp(item + by, 0, count - 1);
 }

@@ -110,6 +110,7 @@ void ScoredText::layOut() {
         part.layout->setFont(font);
         QTextOption option;
         option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+        option.setTextDirection(Qt::LeftToRight); // lines begin at the left, whatever the first letter is
         part.layout->setTextOption(option);
         part.layout->beginLayout();
         double y = 0;
