@@ -256,6 +256,7 @@ void PrecisionView::selectWeight(std::size_t weight) {
         updateMap();
     }
     updateWeight();
+    setReadout(map_->spoken());
     askTensor();
 }
 

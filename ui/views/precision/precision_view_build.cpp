@@ -7,6 +7,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -223,7 +224,7 @@ void PrecisionView::buildInspector() {
     QVBoxLayout* choiceColumn = tightColumn(choice);
     choiceHead_ = new LabHead(tr("This tensor in another format"), choice);
     choices_ = new FactTable(tr("This tensor in another format"), choice);
-    choices_->setNumberWidths({52, 50, 58, 66});
+    choices_->setNumberWidths({48, 46, 54, 62});
     choiceColumn->addWidget(choiceHead_);
     choiceColumn->addWidget(choices_);
     QVBoxLayout* keepColumn = tightColumn(keep);
@@ -273,15 +274,17 @@ void PrecisionView::placeParts() {
     }
     showPane(panes_->current());
     const auto columns = [](QTableView* list, std::initializer_list<int> numbers) {
-        int rest = list->viewport()->width(), column = 1;
+        const int rows = list->model()->rowCount() * list->verticalHeader()->defaultSectionSize();
+        const bool scrolls = rows + list->horizontalHeader()->height() > list->height();
+        int rest = list->width() - (scrolls ? list->verticalScrollBar()->sizeHint().width() : 0), column = 1;
         for (const int wide : numbers) {
             list->setColumnWidth(column++, wide);
             rest -= wide;
         }
         list->setColumnWidth(0, std::max(60, rest));
     };
-    columns(worst_, {80, 64, 74});
-    columns(formats_, {60, 58, 70, 70, 78, 76});
+    columns(worst_, {64, 56, 68});
+    columns(formats_, {56, 52, 66, 64, 72, 72});
 }
 
 void PrecisionView::showPane(int pane) {

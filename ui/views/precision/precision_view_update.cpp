@@ -44,8 +44,8 @@ void PrecisionView::updateAll() {
     updateKeep();
     twinModel()->setTree(mapTable(data_->result, cells_, a_));
     twin()->resizeColumnsToContents();
-    header()->setFacts(tr("%1 matrices").arg(countText(static_cast<qint64>(data_->result.weights.size()))));
     placeParts();
+    setReadout(map_->spoken());
 }
 
 void PrecisionView::updateMap() {

@@ -14,7 +14,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kBarThickness = 8;
+constexpr int kBarThickness = static_cast<int>(ScrollPlot::kBarRoom);
 constexpr int kWheelStep = 48; ///< of one notch
 
 void setReach(QScrollBar* bar, double content, double shown) {
@@ -58,8 +58,8 @@ void ScrollPlot::contentChanged() {
     setReach(across_, content.width(), area.width());
     setReach(down_, content.height(), area.height());
     const QRect place = area.toRect();
-    across_->setGeometry(place.left(), place.bottom() - kBarThickness + 1, place.width(), kBarThickness);
-    down_->setGeometry(place.right() - kBarThickness + 1, place.top(), kBarThickness, place.height());
+    across_->setGeometry(place.left(), height() - kBarThickness, place.width(), kBarThickness);
+    down_->setGeometry(place.right() + 1, place.top(), kBarThickness, place.height());
     update();
 }
 

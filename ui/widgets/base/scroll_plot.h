@@ -23,6 +23,9 @@ public:
     QPointF offset() const; ///< how far the moving part is scrolled, logical pixels
     void scrollTo(QPointF offset);
 
+    /// The bars lie along the lower edge of the widget and at the right of the moving part. Both need this room.
+    static constexpr double kBarRoom = 8;
+
 protected:
     /// The part of a widget of this size in which content moves.
     virtual QRectF movingArea(const QSizeF& size) const = 0;

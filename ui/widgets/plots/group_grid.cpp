@@ -5,6 +5,7 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QResizeEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -18,10 +19,17 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kGridLeft = 59, kGridRight = 12, kGridTop = 8, kGridHeight = 104;
+constexpr double kGridLeft = 59, kGridRight = 12, kGridTop = 8, kGridHeight = 104, kGridRows = 184;
 constexpr double kLeastCell = 29, kMostCell = 60;
 constexpr double kAirAbove = 7.4 / 7; ///< the edge of the plot lies beyond the last level
 constexpr double kLineGap = 3;        ///< levels closer than this share one line
+
+constexpr double kNumberAir = 3; ///< at the right of a number
+
+/// A whole number without separators, which cells have no room for.
+QString cellNumber(double value) {
+    return decimalText(value, 0).remove(QLatin1Char(','));
+}
 
 } // namespace
 
@@ -50,6 +58,7 @@ void GroupGrid::setGroup(GroupPtr group) {
         }
     }
     scrollTo({0, 0});
+    updateGeometry();
     contentChanged();
     if (worst_ >= 0) {
         reveal({worst_ * cellWidth(size()), 0, cellWidth(size()), 1});
@@ -116,10 +125,24 @@ void GroupGrid::paintLevels(QPainter& painter, const QSizeF& size) const {
     }
 }
 
-void GroupGrid::paintHeads(QPainter& painter) const {
+int GroupGrid::shownPower(const QSizeF& size) const {
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const double unit = std::pow(10.0, power_);
+    for (const std::vector<float>* row : {&group_->values, &group_->rounded}) {
+        for (const float value : *row) {
+            if (std::abs(value) >= 100 * unit && // shorter numbers fit anyway
+                textWidth(cellNumber(value / unit), font) > cellWidth(size) - kNumberAir) {
+                return power_ + 1;
+            }
+        }
+    }
+    return power_;
+}
+
+void GroupGrid::paintHeads(QPainter& painter, int power) const {
     const ThemeTokens& t = themeTokens();
     const QFont axis = Theme::instance().font(TypeRole::Axis);
-    const QString heads[] = {power_ == 0 ? tr("w") : tr("w, %1").arg(unitText(power_)), tr("code"), tr("w′"),
+    const QString heads[] = {power == 0 ? tr("w") : tr("w, %1").arg(unitText(power)), tr("code"), tr("w′"),
                              tr("w′ − w")};
     for (int row = 0; row < 4; ++row) {
         drawText(painter, QRectF(0, kGridTop + kGridHeight + 5 + row * 16, kGridLeft - 8, 16),
@@ -127,7 +150,7 @@ void GroupGrid::paintHeads(QPainter& painter) const {
     }
 }
 
-void GroupGrid::paintWeight(QPainter& painter, const QRectF& cell, std::size_t weight) const {
+void GroupGrid::paintWeight(QPainter& painter, const QRectF& cell, std::size_t weight, int power) const {
     const ThemeTokens& t = themeTokens();
     const QFont axis = Theme::instance().font(TypeRole::Axis), strong = Theme::instance().font(TypeRole::Axis, true);
     const bool worst = static_cast<int>(weight) == worst_;
@@ -141,16 +164,15 @@ void GroupGrid::paintWeight(QPainter& painter, const QRectF& cell, std::size_t w
     painter.setBrush(t.canvas);
     painter.drawEllipse(QPointF(x, y), 3, 3);
     painter.setRenderHint(QPainter::Antialiasing, false);
-    const double unit = std::pow(10.0, power_);
+    const double unit = std::pow(10.0, power);
     const auto number = [&](int row, const QString& text, const QColor& color, const QFont& font) {
-        drawText(painter, QRectF(cell.left(), kGridTop + kGridHeight + 5 + row * 16, cell.width() - 3, 16),
+        drawText(painter, QRectF(cell.left(), kGridTop + kGridHeight + 5 + row * 16, cell.width() - kNumberAir, 16),
                  Qt::AlignRight | Qt::AlignVCenter, text, color, font);
     };
-    number(0, decimalText(w / unit, 0).remove(QLatin1Char(',')), t.compareB, axis);
+    number(0, cellNumber(w / unit), t.compareB, axis);
     number(1, decimalText(signedCode(*group_, weight), 0), t.text1, strong);
-    number(2, decimalText(rounded / unit, 0).remove(QLatin1Char(',')), t.compareA, axis);
-    number(3, decimalText((rounded - w) / unit, 0).remove(QLatin1Char(',')), worst ? t.text1 : t.text2,
-           worst ? strong : axis);
+    number(2, cellNumber(rounded / unit), t.compareA, axis);
+    number(3, cellNumber((rounded - w) / unit), worst ? t.text1 : t.text2, worst ? strong : axis);
 }
 
 void GroupGrid::paintWords(QPainter& painter, const QSizeF& size) const {
@@ -176,7 +198,8 @@ void GroupGrid::paintWords(QPainter& painter, const QSizeF& size) const {
 }
 
 void GroupGrid::paintPlot(QPainter& painter, const QSizeF& size) const {
-    paintHeads(painter);
+    const int power = group_ ? shownPower(size) : 0;
+    paintHeads(painter, power);
     if (!group_) {
         return;
     }
@@ -198,7 +221,7 @@ void GroupGrid::paintPlot(QPainter& painter, const QSizeF& size) const {
     painter.setClipRect(QRectF(kGridLeft, 0, right - kGridLeft, size.height()));
     const int last = std::min(count(), static_cast<int>((from + right - kGridLeft) / cell) + 1);
     for (int weight = static_cast<int>(from / cell); weight < last; ++weight) {
-        paintWeight(painter, place(weight), static_cast<std::size_t>(weight));
+        paintWeight(painter, place(weight), static_cast<std::size_t>(weight), power);
     }
     if (current_ >= 0) {
         painter.setPen(QPen(t.accent, 1));
@@ -207,6 +230,18 @@ void GroupGrid::paintPlot(QPainter& painter, const QSizeF& size) const {
     }
     painter.restore();
     paintWords(painter, size);
+}
+
+QSize GroupGrid::sizeHint() const {
+    const bool scrolls = contentSize(size()).width() > movingArea(size()).width();
+    return {1023, static_cast<int>(kGridRows + (scrolls ? kBarRoom : 0))};
+}
+
+void GroupGrid::resizeEvent(QResizeEvent* event) {
+    ScrollPlot::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width()) {
+        updateGeometry(); // the bar below may come or go
+    }
 }
 
 QString GroupGrid::spoken() const {

@@ -24,13 +24,14 @@ public:
     /// The weight under the pointer or the keyboard's cursor, by its place in the group; -1: none.
     int currentWeight() const { return current_; }
     QString spoken() const override;
-    QSize sizeHint() const override { return {1023, 184}; }
-    QSize minimumSizeHint() const override { return {320, 184}; }
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return {320, sizeHint().height()}; }
 
 protected:
     QRectF movingArea(const QSizeF& size) const override;
     QSizeF contentSize(const QSizeF& size) const override;
     void paintPlot(QPainter& painter, const QSizeF& size) const override;
+    void resizeEvent(QResizeEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
@@ -40,14 +41,16 @@ private:
     double cellWidth(const QSizeF& size) const;
     double levelY(double value) const;
     void paintLevels(QPainter& painter, const QSizeF& size) const;
-    void paintHeads(QPainter& painter) const;
-    void paintWeight(QPainter& painter, const QRectF& cell, std::size_t weight) const;
+    /// The power of ten in whose units all numbers fit their cells.
+    int shownPower(const QSizeF& size) const;
+    void paintHeads(QPainter& painter, int power) const;
+    void paintWeight(QPainter& painter, const QRectF& cell, std::size_t weight, int power) const;
     void paintWords(QPainter& painter, const QSizeF& size) const;
     void setCurrent(int weight);
 
     GroupPtr group_;
     double limit_ = 1; ///< the value at the upper edge
-    int power_ = 0;    ///< numbers are in units of 10^power
+    int power_ = 0;    ///< in units of 10^power the largest number has four digits
     int current_ = -1, worst_ = -1;
     bool even_ = false;
 };

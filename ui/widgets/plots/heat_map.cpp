@@ -4,6 +4,7 @@
 
 #include <QMouseEvent>
 #include <QPainter>
+#include <QResizeEvent>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +20,8 @@ namespace {
 
 constexpr double kMapLeft = 59, kMapTop = 6, kMapAxis = 18, kMapRight = 96;
 constexpr int kNarrowCellsFrom = 65; ///< columns
-constexpr int kMapRows = 10;         ///< that the widget asks room for
+constexpr int kMostRoles = 12;       ///< rows that are all in view
+constexpr int kMapRows = 8;          ///< in view of more than those
 constexpr double kMapLabelGap = 64;  ///< between the numbers of columns
 
 /// OKLab to sRGB (B. Ottosson, "A perceptual color space for image processing", 2020).
@@ -119,7 +121,8 @@ HeatMap::Pitch HeatMap::pitch(const QSizeF& size) const {
 QRectF HeatMap::movingArea(const QSizeF& size) const {
     const double room = size.width() - kMapLeft - kMapRight;
     const double wide = std::min(room, content_.columns * pitch(size).across);
-    return {kMapLeft, kMapTop, std::max(1.0, wide), std::max(1.0, size.height() - kMapTop - kMapAxis)};
+    const double bar = content_.columns * pitch(size).across > room ? kBarRoom : 0;
+    return {kMapLeft, kMapTop, std::max(1.0, wide), std::max(1.0, size.height() - kMapTop - kMapAxis - bar)};
 }
 
 QSizeF HeatMap::contentSize(const QSizeF& size) const {
@@ -128,8 +131,10 @@ QSizeF HeatMap::contentSize(const QSizeF& size) const {
 }
 
 QSize HeatMap::sizeHint() const {
-    const auto rows = std::clamp(static_cast<int>(content_.rows.size()), 1, kMapRows);
-    return {700, static_cast<int>(kMapTop + kMapAxis + rows * pitch(size()).down)};
+    const int all = static_cast<int>(content_.rows.size());
+    const int rows = all > kMostRoles ? kMapRows : std::max(1, all);
+    const bool scrolls = contentSize(size()).width() > width() - kMapLeft - kMapRight;
+    return {700, static_cast<int>(kMapTop + kMapAxis + rows * pitch(size()).down + (scrolls ? kBarRoom : 0))};
 }
 
 QSize HeatMap::minimumSizeHint() const {
@@ -281,6 +286,13 @@ void HeatMap::paintPlot(QPainter& painter, const QSizeF& size) const {
 QString HeatMap::spoken() const {
     const std::optional<Cell> cell = hovered_ ? hovered_ : selected_;
     return cell && content_.words ? content_.words(cell->first, cell->second) : QString();
+}
+
+void HeatMap::resizeEvent(QResizeEvent* event) {
+    ScrollPlot::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width()) {
+        updateGeometry(); // other cells may have other heights
+    }
 }
 
 void HeatMap::mouseMoveEvent(QMouseEvent* event) {

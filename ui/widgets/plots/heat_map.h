@@ -69,6 +69,7 @@ protected:
     QRectF movingArea(const QSizeF& size) const override;
     QSizeF contentSize(const QSizeF& size) const override;
     void paintPlot(QPainter& painter, const QSizeF& size) const override;
+    void resizeEvent(QResizeEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;

@@ -16,7 +16,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kHistogramLeft = 59, kHistogramRight = 17, kHistogramTop = 26, kHistogramAxis = 18;
+constexpr double kHistogramLeft = 59, kHistogramRight = 17, kHistogramTop = 31, kHistogramAxis = 18;
 constexpr double kCountWidth = 2;
 constexpr double kLeastDecades = 2;
 

@@ -15,7 +15,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kTextAir = 11, kLegendHeight = 24, kTextLine = 21, kScrollBarRoom = 10;
+constexpr double kTextAir = 11, kLegendHeight = 24, kTextLine = 21, kTextEdge = 2;
 constexpr int kPartLength = 2000; ///< characters; a part is laid out as a whole
 constexpr double kTints[] = {0, 0.14, 0.26, 0.38, 0.50};
 
@@ -102,7 +102,7 @@ void ScoredText::makeParts() {
 }
 
 void ScoredText::layOut() {
-    const double width = std::max(20.0, movingArea(size()).width() - kScrollBarRoom);
+    const double width = std::max(20.0, movingArea(size()).width());
     const QFont font = Theme::instance().font(TypeRole::Body);
     height_ = 0;
     for (Part& part : parts_) {
@@ -126,7 +126,7 @@ void ScoredText::layOut() {
 }
 
 QRectF ScoredText::movingArea(const QSizeF& size) const {
-    return {kTextAir, kLegendHeight, std::max(1.0, size.width() - kTextAir - 2),
+    return {kTextAir, kLegendHeight, std::max(1.0, size.width() - kTextAir - kTextEdge - kBarRoom),
             std::max(1.0, size.height() - kLegendHeight - 2)};
 }
 

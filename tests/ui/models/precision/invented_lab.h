@@ -47,7 +47,7 @@ inline double ratioOf(const std::string& role, double layer, double noise) {
     double ratio = 19.6 + noise;
     ratio -= role == "q" ? 3.2 * std::exp(-layer / 1.5) : role == "k" ? .6 + 3.0 * std::exp(-layer / 1.5) : 0;
     ratio -= role == "o"      ? .3 + 2.1 * depth * depth
-             : role == "down" ? .7 + 9 * std::pow(std::max(0., depth - .72), 2) / .16
+             : role == "down" ? .7 + 4 * std::pow(std::max(0., depth - .72), 2) / .16
                               : 0;
     ratio -= role == "router" ? 1.4 : role == "gate" ? .3 : 0;
     const bool spike =
@@ -301,6 +301,7 @@ inline engine::PrecisionResult inventedLab(const LabShape& shape = {}) {
         }
     }
     const std::size_t special = inventedWeight(result);
+    result.weights[special].squaredValues = inventedMatrix().detail.error.squaredValues;
     for (std::size_t f = 0; f < std::size(lab::kFormats); ++f) {
         const lab::Format& format = lab::kFormats[f];
         engine::FormatEffect effect{format.name,   format.title, format.bits,   0, 0, format.kl,
