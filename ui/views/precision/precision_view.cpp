@@ -16,6 +16,8 @@
 #include "ui/models/precision/precision_tables.h"
 #include "ui/views/precision/keep_panel.h"
 #include "ui/views/precision/lab_head.h"
+#include "ui/views/precision/lab_panel.h"
+#include "ui/views/precision/lab_text_pane.h"
 #include "ui/widgets/plots/expert_strip.h"
 #include "ui/widgets/plots/group_grid.h"
 #include "ui/widgets/plots/group_strip.h"
@@ -31,7 +33,7 @@ const std::string kLabWorkload = "precision";
 } // namespace
 
 void PrecisionView::connectParts() {
-    for (PlotWidget* plot : std::initializer_list<PlotWidget*>{map_, histogram_, strip_, grid_, text_, experts_}) {
+    for (PlotWidget* plot : std::initializer_list<PlotWidget*>{map_, histogram_, strip_, grid_, text(), experts()}) {
         connect(plot, &PlotWidget::readoutChanged, this, [this](const QString& words) { setReadout(words); });
     }
     connect(measures_, &SegmentedControl::currentChanged, this, [this] { updateAll(); });
@@ -44,7 +46,7 @@ void PrecisionView::connectParts() {
     connect(map_, &HeatMap::columnChosen, this,
             [this](int column) { chooseCell(map_->selected() ? map_->selected()->first : 0, column); });
     connect(strip_, &GroupStrip::groupChosen, this, &PrecisionView::askGroup);
-    connect(experts_, &ItemPlot::itemClicked, this, [this](int expert) {
+    connect(experts(), &ItemPlot::itemClicked, this, [this](int expert) {
         const PrecisionCell& cell = cells_.cell(roleOf(*weight_), data_->result.weights[*weight_].layer);
         selectWeight(cell.weights[static_cast<std::size_t>(expert)]);
     });
@@ -63,12 +65,11 @@ void PrecisionView::connectParts() {
             setFormats(a_, static_cast<std::size_t>(row.row()));
         }
     });
-    connect(text_, &ScoredText::tokenShown, this, &PrecisionView::showToken);
-    connect(text_, &ScoredText::viewChanged, this, &PrecisionView::updateTextFacts);
-    connect(keep_->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
-    connect(keep_->convertButton(), &QPushButton::clicked, this,
-            [this] { emit experimentWanted(convertExperiment(*data_, a_, keep_->checkedPatterns())); });
-    connect(keepEffects_, &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
+    connect(textPane_, &LabTextPane::scoresWanted, this, &PrecisionView::wantScores);
+    connect(keep()->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
+    connect(keep()->convertButton(), &QPushButton::clicked, this,
+            [this] { emit experimentWanted(convertExperiment(*data_, a_, keep()->checkedPatterns())); });
+    connect(panel_->effectsButton(), &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
 }
 
 void PrecisionView::setTensorSource(TensorSource source) {
@@ -83,6 +84,22 @@ void PrecisionView::setTensorSource(TensorSource source) {
         showGroup({group, &group->detail});
     });
     askTensor();
+}
+
+KeepPanel* PrecisionView::keep() const {
+    return panel_->keep();
+}
+
+ExpertStrip* PrecisionView::experts() const {
+    return panel_->experts();
+}
+
+ScoredText* PrecisionView::text() const {
+    return textPane_->text();
+}
+
+TokenReadout* PrecisionView::tokenReadout() const {
+    return textPane_->readout();
 }
 
 const sessions::RunInfo* PrecisionView::labRun() const {
@@ -125,14 +142,12 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
     reader_->cancel();
     tensor_.reset();
     showError({});
-    panel_->widget()->setVisible(data_ != nullptr);
     if (!data_) {
         cells_ = {};
         sayWhyEmpty(labRun());
-        keep_->clear();
+        panel_->clear();
         map_->setContent({});
         clearTensor({}, false);
-        panelHeader_->setTitle(tr("Tensor"));
         return;
     }
     showEmpty({});
@@ -288,7 +303,7 @@ bool PrecisionView::settled() const {
 
 QList<QWidget*> PrecisionView::bodyStops() const {
     QList<QWidget*> stops{map_, histogram_, strip_};
-    for (QWidget* part : std::initializer_list<QWidget*>{worst_, grid_, text_, formats_}) {
+    for (QWidget* part : std::initializer_list<QWidget*>{worst_, grid_, text(), formats_}) {
         if (part->isVisibleTo(this)) {
             stops << part;
         }

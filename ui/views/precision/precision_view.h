@@ -22,21 +22,19 @@
 class QBoxLayout;
 class QCheckBox;
 class QPushButton;
-class QScrollArea;
-class QStackedWidget;
 class QTableView;
 
 namespace vitrine::ui {
 
 class ExpertStrip;
-class FactTable;
 class FormatDelegate;
 class GroupGrid;
 class GroupStrip;
 class HistogramLane;
 class KeepPanel;
 class LabHead;
-class PlanTabs;
+class LabPanel;
+class LabTextPane;
 class ScoredText;
 class TokenReadout;
 
@@ -68,14 +66,14 @@ public:
     HistogramLane* histogram() const { return histogram_; }
     GroupStrip* strip() const { return strip_; }
     GroupGrid* grid() const { return grid_; }
-    ScoredText* text() const { return text_; }
-    ExpertStrip* experts() const { return experts_; }
-    KeepPanel* keep() const { return keep_; }
+    ScoredText* text() const;
+    ExpertStrip* experts() const;
+    KeepPanel* keep() const;
     QTableView* formatList() const { return formats_; }
     QTableView* worstList() const { return worst_; }
     LabHead* tensorHead() const { return tensorHead_; }
     LabHead* groupHead() const { return groupHead_; }
-    TokenReadout* tokenReadout() const { return tokenReadout_; }
+    TokenReadout* tokenReadout() const;
 
 protected:
     void refresh() override;
@@ -100,10 +98,7 @@ private:
     void buildBody();
     QWidget* buildTensorRow(QWidget* parent);
     QWidget* buildLowerRow(QWidget* parent);
-    QWidget* buildTextPane(QWidget* parent);
     QWidget* buildFormatPane(QWidget* parent);
-    void buildInspector();
-    QWidget* buildFigures(QWidget* parent);
     void connectParts();
 
     const sessions::RunInfo* labRun() const;
@@ -119,16 +114,11 @@ private:
     void updateMap();
     HeatMapContent expertContent(std::size_t role);
     void updateWeight();
-    void updateFigures();
     void askTensor();
     void takeTensor(const std::shared_ptr<const PrecisionTensor>& tensor);
     void showGroup(std::shared_ptr<const engine::GroupDetail> group);
     void clearTensor(const QString& why, bool alarming);
     void updateFormats();
-    void updateText();
-    void updateTextFacts();
-    void showToken(int token);
-    void updateKeep();
     void chooseCell(int row, int column);
     void askGroup(std::int64_t group);
     void placeParts();
@@ -159,7 +149,7 @@ private:
     TextLabel* textName_;
     QCheckBox* numbers_;
     QPushButton* export_;
-    LabHead *mapHead_, *tensorHead_, *groupHead_, *textHead_, *formatHead_;
+    LabHead *mapHead_, *tensorHead_, *groupHead_, *formatHead_;
     HeatMap* map_;
     HistogramLane* histogram_;
     GroupStrip* strip_;
@@ -167,22 +157,11 @@ private:
     FlatTreeModel *worstModel_, *formatModel_;
     FormatDelegate* formatLook_;
     GroupGrid* grid_;
-    ScoredText* text_;
-    TokenReadout* tokenReadout_;
-    QStackedWidget* textPages_;
-    EmptyState* notScored_;
+    LabTextPane* textPane_;
     TextLabel* keptNote_;
-    QWidget *paneBar_, *textPane_, *formatPane_;
+    QWidget *paneBar_, *formatPane_;
     QBoxLayout *tensorRow_, *lowerRow_;
-    QScrollArea* panel_;
-    DockHeader* panelHeader_;
-    PlanTabs* tabs_;
-    TextLabel *ratio_, *ratioName_, *bytes_, *bytesName_;
-    LabHead *expertHead_, *choiceHead_, *keepHead_, *placeHead_;
-    ExpertStrip* experts_;
-    FactTable *choices_, *places_;
-    KeepPanel* keep_;
-    QPushButton* keepEffects_;
+    LabPanel* panel_;
     TensorReader* reader_ = nullptr;
 };
 

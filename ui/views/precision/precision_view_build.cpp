@@ -8,24 +8,20 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
-#include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 
 #include "ui/models/common/flat_tree.h"
-#include "ui/views/planner/plan_tabs.h"
 #include "ui/views/precision/format_delegate.h"
-#include "ui/views/precision/keep_panel.h"
 #include "ui/views/precision/lab_head.h"
+#include "ui/views/precision/lab_panel.h"
+#include "ui/views/precision/lab_text_pane.h"
 #include "ui/views/precision/precision_view.h"
-#include "ui/views/precision/token_readout.h"
 #include "ui/widgets/base/style.h"
-#include "ui/widgets/plots/expert_strip.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/plots/group_grid.h"
 #include "ui/widgets/plots/group_strip.h"
 #include "ui/widgets/plots/histogram_lane.h"
-#include "ui/widgets/plots/scored_text.h"
 
 namespace vitrine::ui {
 
@@ -64,7 +60,7 @@ PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("precision"), tr("Precision lab"), context, parent), dataJob_(this) {
     buildHeader();
     buildBody();
-    buildInspector();
+    panel_ = new LabPanel(this);
     makeTwin(tr("Errors of each role and layer"));
     connectParts();
     setTensorSource({});
@@ -143,30 +139,11 @@ QWidget* PrecisionView::buildLowerRow(QWidget* parent) {
     column->addWidget(paneBar_);
     auto* row = new QWidget(page);
     lowerRow_ = tightRow(row);
-    lowerRow_->addWidget(buildTextPane(row), 487);
+    textPane_ = new LabTextPane(row);
+    lowerRow_->addWidget(textPane_, 487);
     lowerRow_->addWidget(buildFormatPane(row), 536);
     column->addWidget(row, 1);
     return page;
-}
-
-QWidget* PrecisionView::buildTextPane(QWidget* parent) {
-    textPane_ = new Surface(Surface::Fill::Canvas, Surface::Right, parent);
-    QVBoxLayout* column = tightColumn(textPane_);
-    column->setContentsMargins(0, 0, 1, 0);
-    textHead_ = new LabHead(tr("Change of log-probability, A \u2212 B, nats"), textPane_);
-    textPages_ = new QStackedWidget(textPane_);
-    auto* scored = new QWidget(textPages_);
-    QVBoxLayout* lines = tightColumn(scored);
-    text_ = new ScoredText(tr("Text, tinted by change of log-probability"), scored);
-    tokenReadout_ = new TokenReadout(scored);
-    lines->addWidget(text_, 1);
-    lines->addWidget(tokenReadout_);
-    notScored_ = new EmptyState(textPages_);
-    textPages_->addWidget(scored);
-    textPages_->addWidget(notScored_);
-    column->addWidget(textHead_);
-    column->addWidget(textPages_, 1);
-    return textPane_;
 }
 
 QWidget* PrecisionView::buildFormatPane(QWidget* parent) {
@@ -187,81 +164,12 @@ QWidget* PrecisionView::buildFormatPane(QWidget* parent) {
     return formatPane_;
 }
 
-QWidget* PrecisionView::buildFigures(QWidget* parent) {
-    auto* figures = new QWidget(parent);
-    auto* row = new QHBoxLayout(figures);
-    row->setContentsMargins(12, 8, 12, 8);
-    const auto figure = [&](TextLabel*& number, TextLabel*& name) {
-        auto* lines = new QVBoxLayout;
-        lines->setSpacing(0);
-        number = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, false, figures);
-        name = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, figures);
-        name->setElide(true);
-        lines->addWidget(number);
-        lines->addWidget(name);
-        row->addLayout(lines, 1);
-    };
-    figure(ratio_, ratioName_);
-    figure(bytes_, bytesName_);
-    return figures;
-}
-
-void PrecisionView::buildInspector() {
-    panel_ = new QScrollArea;
-    panel_->setFrameShape(QFrame::NoFrame);
-    panel_->setWidgetResizable(true);
-    panel_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
-    QVBoxLayout* column = tightColumn(content);
-    auto *tensor = new QWidget(content), *choice = new QWidget(content), *keep = new QWidget(content),
-         *place = new QWidget(content);
-    QVBoxLayout* tensorColumn = tightColumn(tensor);
-    tensorColumn->addWidget(buildFigures(tensor));
-    expertHead_ = new LabHead(tr("SNR of the experts, dB"), tensor);
-    experts_ = new ExpertStrip(tr("SNR of each expert"), tensor);
-    tensorColumn->addWidget(expertHead_);
-    tensorColumn->addWidget(experts_);
-    QVBoxLayout* choiceColumn = tightColumn(choice);
-    choiceHead_ = new LabHead(tr("This tensor in another format"), choice);
-    choices_ = new FactTable(tr("This tensor in another format"), choice);
-    choices_->setNumberWidths({48, 46, 54, 62});
-    choiceColumn->addWidget(choiceHead_);
-    choiceColumn->addWidget(choices_);
-    QVBoxLayout* keepColumn = tightColumn(keep);
-    keepHead_ = new LabHead(tr("Keep in BF16"), keep);
-    keep_ = new KeepPanel(keep);
-    keepEffects_ = new QPushButton(tr("Measure what each role saves"), keep);
-    setControlHeight(keepEffects_, 24);
-    auto* ask = new QHBoxLayout;
-    ask->setContentsMargins(12, 0, 12, 8);
-    ask->addWidget(keepEffects_);
-    ask->addStretch(1);
-    keepColumn->addWidget(keepHead_);
-    keepColumn->addWidget(keep_);
-    keepColumn->addLayout(ask);
-    QVBoxLayout* placeColumn = tightColumn(place);
-    placeHead_ = new LabHead(tr("Where the error sits"), place);
-    placeHead_->setFacts(tr("share of squared error"));
-    places_ = new FactTable(tr("Where the error sits"), place);
-    placeColumn->addWidget(placeHead_);
-    placeColumn->addWidget(places_);
-    for (QWidget* part : {tensor, choice, keep, place}) {
-        column->addWidget(part);
-    }
-    column->addStretch(1);
-    panel_->setWidget(content);
-    content->hide(); // until there is something to say
-    panelHeader_ = new DockHeader(tr("Tensor"));
-    tabs_ = new PlanTabs({{tr("Tensor"), tensor}, {tr("Formats"), choice}, {tr("Keep"), keep}, {tr("Error"), place}},
-                         panel_, panelHeader_);
-}
-
 QWidget* PrecisionView::inspector() {
-    return panel_;
+    return panel_->panel();
 }
 
 QWidget* PrecisionView::inspectorHeader() {
-    return panelHeader_;
+    return panel_->header();
 }
 
 void PrecisionView::placeParts() {

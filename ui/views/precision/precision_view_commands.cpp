@@ -118,7 +118,7 @@ void PrecisionView::wantScores() {
 
 void PrecisionView::wantMeasured() {
     if (const sessions::RunInfo* run = labRun(); run != nullptr) {
-        emit experimentWanted(measureExperiment(run->specJson, keep_->checkedPatterns()));
+        emit experimentWanted(measureExperiment(run->specJson, keep()->checkedPatterns()));
     }
 }
 

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // What the parts of the Precision lab show.
 #include <QCheckBox>
-#include <QPushButton>
-#include <QScrollArea>
-#include <QStackedWidget>
 #include <QTableView>
 #include <cmath>
 #include <limits>
@@ -13,18 +10,14 @@
 #include "ui/models/precision/group_words.h"
 #include "ui/models/precision/number_ticks.h"
 #include "ui/models/precision/precision_tables.h"
-#include "ui/views/planner/plan_tabs.h"
 #include "ui/views/precision/format_delegate.h"
-#include "ui/views/precision/keep_panel.h"
 #include "ui/views/precision/lab_head.h"
+#include "ui/views/precision/lab_panel.h"
+#include "ui/views/precision/lab_text_pane.h"
 #include "ui/views/precision/precision_view.h"
-#include "ui/views/precision/token_readout.h"
-#include "ui/widgets/plots/expert_strip.h"
-#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/plots/group_grid.h"
 #include "ui/widgets/plots/group_strip.h"
 #include "ui/widgets/plots/histogram_lane.h"
-#include "ui/widgets/plots/scored_text.h"
 
 namespace vitrine::ui {
 
@@ -40,8 +33,13 @@ void PrecisionView::updateAll() {
     }
     updateMap();
     updateFormats();
-    updateText();
-    updateKeep();
+    const engine::LabText& text = data_->result.text;
+    textName_->setText(
+        text.scored() > 0 ? tr("%1, %2 tokens")
+                                .arg(QString::fromStdString(text.name), countText(static_cast<qint64>(text.ids.size())))
+                          : QString());
+    textPane_->setText(data_, a_, b_);
+    panel_->showKeep(data_, a_);
     twinModel()->setTree(mapTable(data_->result, cells_, a_));
     twin()->resizeColumnsToContents();
     placeParts();
@@ -129,39 +127,17 @@ void PrecisionView::updateWeight() {
         const auto place = std::ranges::find(cell.weights, *weight_) - cell.weights.begin();
         map_->setSelected(
             HeatMap::Cell(expertsShown() ? static_cast<int>(place) : static_cast<int>(role), weight.layer));
-        const bool several = cell.weights.size() > 1;
-        expertHead_->setVisible(several);
-        experts_->setVisible(several);
-        const std::vector<float> ratios = cellErrors(data_->result, ErrorMeasure::Snr, a_, cell);
-        expertHead_->setTitle(tr("SNR of %1 experts, dB").arg(countText(static_cast<qint64>(ratios.size()))));
-        const double mean = meanError(ErrorMeasure::Snr, ratios);
-        expertHead_->setFacts(std::isfinite(mean) ? tr("cell %1").arg(decimalText(mean, 2)) : QString());
-        ErrorScale ratioScale;
+        ErrorScale ratios;
         if (measure() == ErrorMeasure::Snr) {
-            ratioScale = scale();
+            ratios = scale();
         }
-        experts_->setExperts(ratios, ratioScale, static_cast<int>(place));
+        panel_->showWeight(data_, a_, *weight_, cell, ratios);
     }
     QString name = QString::fromStdString(weight.name);
     if (weight.expert >= 0 && !name.contains(QStringLiteral(".%1.").arg(weight.expert))) {
         name += tr("   expert %1").arg(weight.expert);
     }
     tensorHead_->setTitle(name);
-    tabs_->setTitle(weightTitle(weight));
-    updateFigures();
-}
-
-void PrecisionView::updateFigures() {
-    const engine::WeightEffect& effect = data_->result.effect(a_, *weight_);
-    const double ratio = weightError(data_->result, ErrorMeasure::Snr, a_, *weight_);
-    ratio_->setText(std::isnan(ratio)   ? unknownText()
-                    : std::isinf(ratio) ? tr("exact")
-                                        : tr("%1 dB").arg(decimalText(ratio, 2)));
-    ratioName_->setText(tr("SNR, %1").arg(formatTitle(a_)));
-    const std::uint64_t whole = data_->result.effect(0, *weight_).bytes;
-    bytes_->setText(bytesText(effect.kept ? whole : effect.bytes));
-    bytesName_->setText(effect.kept ? tr("kept in BF16; %1 in the format").arg(bytesText(effect.bytes))
-                                    : tr("of %1 in BF16").arg(bytesText(whole)));
 }
 
 void PrecisionView::clearTensor(const QString& why, bool alarming) {
@@ -171,10 +147,7 @@ void PrecisionView::clearTensor(const QString& why, bool alarming) {
     histogram_->setHistogram(nullptr, {}, {});
     strip_->setGroups(nullptr);
     worstModel_->setTree(std::make_shared<FlatTree>());
-    choiceHead_->setVisible(false);
-    choices_->setVisible(false);
-    placeHead_->setVisible(false);
-    places_->setVisible(false);
+    panel_->showTensor(nullptr, {});
     showGroup(nullptr);
 }
 
@@ -194,11 +167,7 @@ void PrecisionView::takeTensor(const std::shared_ptr<const PrecisionTensor>& ten
     choosing_ = true;
     worstModel_->setTree(worstGroupTable(detail));
     choosing_ = false;
-    choices_->setTable(choiceTable(*tensor, formatTitle(a_)));
-    places_->setTable(errorPlaceTable(detail));
-    for (QWidget* part : std::initializer_list<QWidget*>{choiceHead_, choices_, placeHead_, places_}) {
-        part->setVisible(true);
-    }
+    panel_->showTensor(tensor.get(), formatTitle(a_));
     placeParts();
     showGroup(detail.groupRms.empty() ? nullptr
                                       : std::shared_ptr<const engine::GroupDetail>(tensor, &tensor->worstGroup));
@@ -226,71 +195,6 @@ void PrecisionView::updateFormats() {
     const QString device = QString::fromStdString(data_->device);
     formatHead_->setFacts(device.isEmpty() ? tr("whole model, batch 1") : tr("whole model, batch 1, %1").arg(device));
     keptNote_->setText(keptNote(data_->result));
-}
-
-void PrecisionView::updateText() {
-    const engine::LabText& text = data_->result.text;
-    const bool scored = text.scored() > 0;
-    textName_->setText(
-        scored ? tr("%1, %2 tokens")
-                     .arg(QString::fromStdString(text.name), countText(static_cast<qint64>(text.ids.size())))
-               : QString());
-    textPages_->setCurrentIndex(scored ? 0 : 1);
-    if (!scored) {
-        textHead_->setFacts({});
-        notScored_->set(tr("Not scored."), tr("Score %1 tokens").arg(countText(kTokensToScore)),
-                        [this] { wantScores(); });
-        return;
-    }
-    std::vector<ScoredText::Token> tokens;
-    tokens.reserve(text.ids.size());
-    for (std::size_t i = 0; i < text.ids.size(); ++i) {
-        tokens.push_back({QString::fromStdString(text.pieces[i]), tokenChange(data_->result, a_, b_, i)});
-    }
-    text_->setTokens(std::move(tokens), [this](int token) {
-        const TokenWords words = tokenWords(data_->result, a_, b_, static_cast<std::size_t>(token));
-        return tr("%1, %2: %3, %4, %5").arg(words.token, words.place, words.b, words.a, words.difference);
-    });
-    if (text_->currentToken() < 0) { // the place that has changed most is what one looks for
-        int most = 1;
-        for (std::size_t i = 1; i < text.ids.size(); ++i) {
-            const auto change = [&](std::size_t token) { return std::abs(tokenChange(data_->result, a_, b_, token)); };
-            most = change(i) > change(static_cast<std::size_t>(most)) ? static_cast<int>(i) : most;
-        }
-        text_->setCurrentToken(most);
-    }
-    showToken(text_->currentToken());
-    updateTextFacts();
-}
-
-void PrecisionView::updateTextFacts() {
-    if (!data_ || data_->result.text.scored() == 0) {
-        return;
-    }
-    const auto [first, last] = text_->inView();
-    textHead_->setFacts(
-        tr("tokens %1 to %2 of %3")
-            .arg(countText(first), countText(std::max(first, last - 1)), countText(text_->tokenCount())));
-}
-
-void PrecisionView::showToken(int token) {
-    tokenReadout_->setWords(data_ && token >= 0 ? tokenWords(data_->result, a_, b_, static_cast<std::size_t>(token))
-                                                : TokenWords());
-}
-
-void PrecisionView::updateKeep() {
-    const bool shown = a_ != 0;
-    keepHead_->setVisible(shown);
-    keep_->setVisible(shown);
-    if (!shown) {
-        keepEffects_->hide();
-        return;
-    }
-    keep_->setRows(data_, a_);
-    const bool effects = std::ranges::any_of(keep_->rows(), [](const KeepRow& row) { return row.klSaved.has_value(); });
-    keepHead_->setFacts(effects ? tr("by KL saved a GiB") : QString());
-    keepEffects_->setVisible(!effects);
-    keep_->measureButton()->setVisible(effects);
 }
 
 } // namespace vitrine::ui

@@ -110,7 +110,7 @@ inline std::vector<float> someWeights(std::size_t rows, std::size_t columns) {
             values.push_back(toBf16(.0118F * column[c] * row * normal(random) * tail));
         }
     }
-    values[(rows * 59 / 100) * columns + 442 % columns] = .4863F; // sets the scale of its group alone
+    values[(rows * 59 / 100) * columns + 442 % columns] = .97265625F; // sets the scale of its group alone
     return values;
 }
 
