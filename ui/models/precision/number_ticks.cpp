@@ -32,6 +32,9 @@ QString decimalText(double value, int decimals) {
     if (std::isnan(value)) {
         return unknownText();
     }
+    if (std::isinf(value)) {
+        return value < 0 ? QStringLiteral("−∞") : QStringLiteral("∞");
+    }
     QString text = QLocale::c().toString(std::abs(value), 'f', decimals);
     QString shown;
     const qsizetype point = text.indexOf(QLatin1Char('.'));

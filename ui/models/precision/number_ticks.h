@@ -18,7 +18,8 @@ struct NumberTicks {
 /// empty or not finite.
 NumberTicks numberTicks(double low, double high, int most);
 
-/// "−1,234.50": U+2212 as the minus, separators between thousands. "0" has no sign; "–" stands for NaN.
+/// "−1,234.50": U+2212 as the minus, separators between thousands. "0" has no sign; "–" stands for NaN, "∞" for what
+/// is infinite.
 QString decimalText(double value, int decimals);
 /// The same with a plus before what is above 0.
 QString signedDecimalText(double value, int decimals);

@@ -124,7 +124,7 @@ void LabPanel::clear() {
 void LabPanel::showWeight(const PrecisionDataPtr& data, std::size_t format, std::size_t weight,
                           const PrecisionCell& cell, const ErrorScale& scale) {
     panel_->widget()->show();
-    const bool several = cell.weights.size() > 1;
+    const bool several = cell.weights.size() > 1 && format != 0; // BF16 is exact in all
     expertHead_->setVisible(several);
     experts_->setVisible(several);
     const std::vector<float> ratios = cellErrors(data->result, ErrorMeasure::Snr, format, cell);

@@ -191,7 +191,7 @@ void PrecisionView::placeParts() {
         }
         list->setColumnWidth(0, std::max(60, rest));
     };
-    columns(worst_, {64, 56, 68});
+    columns(worst_, {70, 62, 66});
     columns(formats_, {56, 52, 66, 64, 72, 72});
 }
 

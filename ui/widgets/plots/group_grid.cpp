@@ -166,7 +166,7 @@ void GroupGrid::paintWeight(QPainter& painter, const QRectF& cell, std::size_t w
     painter.setRenderHint(QPainter::Antialiasing, false);
     const double unit = std::pow(10.0, power);
     const auto number = [&](int row, const QString& text, const QColor& color, const QFont& font) {
-        drawText(painter, QRectF(cell.left(), kGridTop + kGridHeight + 5 + row * 16, cell.width() - kNumberAir, 16),
+        drawText(painter, QRectF(cell.left() - kNumberAir, kGridTop + kGridHeight + 5 + row * 16, cell.width(), 16),
                  Qt::AlignRight | Qt::AlignVCenter, text, color, font);
     };
     number(0, cellNumber(w / unit), t.compareB, axis);
