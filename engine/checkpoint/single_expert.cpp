@@ -24,4 +24,9 @@ SingleExpert::SingleExpert(const std::string& name) {
     parameter = name.substr(0, number) + (name.ends_with("down_proj.weight") ? "down_proj" : "gate_up_proj");
 }
 
+std::int64_t SingleExpert::place() const {
+    const std::int64_t halves = parameter.ends_with("gate_up_proj") ? 2 : 1;
+    return expert * halves + (up ? 1 : 0);
+}
+
 } // namespace vitrine::engine

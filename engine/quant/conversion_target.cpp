@@ -78,6 +78,22 @@ std::optional<Quantization> conversionTarget(std::string_view name, std::optiona
     return out;
 }
 
+std::string conversionTitle(const Quantization& target) {
+    const WeightPacking& packing = target.packing;
+    std::string title(kernels::packedFormat(packing.format).title);
+    if (packing.scheme == StorageScheme::Gptq || packing.scheme == StorageScheme::Awq) {
+        title = fmt::format("{} {}", packing.scheme == StorageScheme::Gptq ? "GPTQ" : "AWQ", title);
+    }
+    if (packing.group == 0) {
+        return title; // the format has groups of one size
+    }
+    if (packing.rowGroup != 1) {
+        return title + (packing.group == kWholeRow ? std::string(", one scale")
+                                                   : fmt::format(", {} x {}", packing.rowGroup, packing.group));
+    }
+    return title + (packing.group == kWholeRow ? std::string(", whole rows") : fmt::format(", g{}", packing.group));
+}
+
 bool isGroupSize(std::int64_t group) {
     return group == kWholeRow || (group >= 8 && group % 8 == 0);
 }

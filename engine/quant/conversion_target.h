@@ -31,6 +31,14 @@ bool isGroupSize(std::int64_t group);
 /// Whether weights can be calibrated for it: rounded so that products with typical inputs change least.
 bool canCalibrate(const std::optional<Quantization>& target);
 
+/// What a target is called for people, with the size of its groups: "INT4, g32".
+std::string conversionTitle(const Quantization& target);
+
+/// Targets that are worth comparing, as the option formats of the Precision lab writes them (NAME or NAME:GROUP), and
+/// those that its table of one matrix has in any case.
+inline constexpr std::string_view kComparedTargets = "bf16,fp8,int4:32,int4:128,mxfp4,nf4";
+inline constexpr std::string_view kUsualTargets = "fp8,int4:16,awq:32,int4:32,mxfp4,int4:128";
+
 /// The format as a result names it: "int4".
 std::string_view formatName(kernels::WeightFormat format);
 

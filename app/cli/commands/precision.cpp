@@ -9,7 +9,7 @@ void addPrecision(CLI::App& app, CommandLine& line) {
     addWorkloadCommand(
         app, line, "precision", "precision", false,
         "Compare formats: the error of each weight, and what it does to the probabilities of a text",
-        "vitrine precision --model ./llama-3.1-8b --formats fp8,int4:32,nf4 --session precision.vitrine");
+        "vitrine precision --model ./llama-3.1-8b --formats fp8,int4:32,int4:128 --session precision.vitrine");
 }
 
 } // namespace vitrine::app

@@ -76,11 +76,10 @@ WeightReader::DensePlace WeightReader::densePlace(const PackableWeight& weight, 
     DensePlace place{findModelTensor(*source_.checkpoint, weight.name), expert * count, count};
     place.transposed = weight.shape.size() == 3; // dense stacks that may be packed are those of x @ W
     if (place.location == nullptr) {
-        // The files have the expert in a stack: gate and up one after the other.
+        // The files have the expert in a stack.
         const SingleExpert single(weight.name);
         place.location = &location(single.parameter);
-        const std::int64_t halves = single.parameter.ends_with("gate_up_proj") ? 2 : 1;
-        place.first = (single.expert * halves + (single.up ? 1 : 0)) * count;
+        place.first = single.place() * count;
     }
     return place;
 }

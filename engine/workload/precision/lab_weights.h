@@ -41,6 +41,7 @@ public:
     /// for values that are not finite or that the format cannot hold.
     RoundedMatrix(const PrecisionFormat& format, const std::string& name, const MatrixSize& size, kernels::DType dtype,
                   std::span<const float> values, base::ThreadPool& pool);
+    ~RoundedMatrix() = default;
     RoundedMatrix(const RoundedMatrix&) = delete; // the view points at its tensors
     RoundedMatrix& operator=(const RoundedMatrix&) = delete;
 

@@ -39,11 +39,10 @@ void WeightWriter::write(const LabMatrix& matrix, std::span<const float> values)
     auto found = weights_.find(matrix.weight.name);
     std::int64_t place = matrix.matrix;
     if (found == weights_.end()) {
-        // The model has the expert in a stack: gate and up one after the other.
+        // The model has the expert in a stack.
         const SingleExpert single(matrix.weight.name);
         found = weights_.find(single.parameter);
-        const std::int64_t halves = single.parameter.ends_with("gate_up_proj") ? 2 : 1;
-        place = single.expert * halves + (single.up ? 1 : 0);
+        place = single.place();
     }
     if (found == weights_.end() || found->second.quantized()) {
         throw base::Internal(fmt::format("precision: the model has no dense weight {}", matrix.weight.name));

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "engine/quant/conversion_target.h"
 #include "engine/workload/common/logit_steps.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/run_setup.h"
@@ -35,7 +36,7 @@ constexpr std::array<std::string_view, 3> kPrecisionSharedKeys = {"ignore", "kv_
 constexpr std::array<std::string_view, 1> kPrecisionViews = {"precision"};
 
 constexpr std::array kPrecisionOptions = {
-    OptionSpec{"formats", OptionType::Text, "bf16,fp8,int4:32,int4:128,mxfp4,nf4", "", 0, 0, "", "", "Precision",
+    OptionSpec{"formats", OptionType::Text, kComparedTargets, "", 0, 0, "", "", "Precision",
                "Formats with commas between them, each perhaps with a group size: int4:32; bf16 is the reference"},
     OptionSpec{"text_file", OptionType::Path, "", "", 0, 0, "", "", "Precision",
                "Text whose tokens are scored in each format; unset: a text of the program"},

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/quoted_text.h"
 #include "engine/quant/conversion_target.h"
-#include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
 namespace {
@@ -38,21 +37,6 @@ std::int64_t groupSize(const std::string& text, std::string_view digits) {
     return group;
 }
 
-std::string titleOf(std::string_view name, const WeightPacking& packing, std::optional<std::int64_t> group) {
-    std::string title(kernels::packedFormat(packing.format).title);
-    if (name == "gptq" || name == "awq") {
-        title = fmt::format("{} {}", name == "gptq" ? "GPTQ" : "AWQ", title);
-    }
-    const std::int64_t size = group.value_or(packing.group);
-    if (size == 0) {
-        return title;
-    }
-    if (packing.rowGroup != 1) {
-        return title + (size == kWholeRow ? ", one scale" : fmt::format(", {} x {}", packing.rowGroup, size));
-    }
-    return title + (size == kWholeRow ? ", whole rows" : fmt::format(", g{}", size));
-}
-
 } // namespace
 
 PrecisionFormat precisionFormat(const std::string& text) {
@@ -75,7 +59,7 @@ PrecisionFormat precisionFormat(const std::string& text) {
         throw base::BadInput(fmt::format("formats: {}: {}", base::quotedText(text), error.message()));
     }
     if (format.quantization) {
-        format.title = titleOf(name, format.quantization->packing, group);
+        format.title = conversionTitle(*format.quantization);
     }
     return format;
 }

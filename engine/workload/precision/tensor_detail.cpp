@@ -21,15 +21,18 @@ constexpr double kInsideShare = 0.9995;
 constexpr std::size_t kListed = 32;
 constexpr float kOutlierSigmas = 6;
 constexpr double kBandShare = 0.04;
+/// Half a step is what rounding takes. The rest is for scales that are rounded themselves: a symmetric integer of four
+/// bits lies 7.5 steps from zero at most, and 7.515 where its BF16 scale was rounded down.
+constexpr double kClippedSteps = 0.5625;
 
-/// Whether a value lies further beyond the last level than half of the last step.
+/// Whether a value lies further beyond the last level than rounding would take it.
 bool isClipped(float value, const std::vector<float>& levels) {
     const std::size_t count = levels.size();
     if (count < 2) {
         return false;
     }
     const double high = levels[count - 1], low = levels[0];
-    return value > high + (high - levels[count - 2]) / 2 || value < low - (levels[1] - low) / 2;
+    return value > high + kClippedSteps * (high - levels[count - 2]) || value < low - kClippedSteps * (levels[1] - low);
 }
 
 /// The least |w| that `share` of all values do not exceed.

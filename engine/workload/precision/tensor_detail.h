@@ -57,8 +57,9 @@ struct TensorDetail {
     std::string format; ///< its title
     std::uint64_t bytes = 0, bytesBf16 = 0;
     RoundingError error;
-    std::int64_t clipped =
-        0; ///< weights that lie further beyond the last level of their group than half of the last step
+    /// Weights beyond the last level of their group by more than 9/16 of its last step: rounding alone takes half a
+    /// step, and the scale is rounded too.
+    std::int64_t clipped = 0;
 
     ValueHistogram histogram;
     std::int64_t group = 0, groupsPerRow = 0;
@@ -79,7 +80,7 @@ struct GroupDetail {
     std::vector<std::int32_t> codes; ///< numbers of levels
     /// The level that is 0 or next to it: codes[i] - zeroLevel is the signed code of integers.
     std::int32_t zeroLevel = 0;
-    /// From the zero level to the next one: the scale of integers, half the scale of MXFP4.
+    /// From the zero level to the next one: the scale of integers.
     float step = 0;
 };
 

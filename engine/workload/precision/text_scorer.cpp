@@ -49,7 +49,7 @@ TokenEffect tokenEffect(std::span<const float> logprobs, std::span<const float> 
     for (std::size_t id = 0; id < reference.size(); ++id) {
         const double log = reference[id];
         const double p = std::exp(log);
-        divergence += p > 0 ? p * (log - logprobs[id]) : 0;
+        divergence += p == 0 ? 0 : p * (log - logprobs[id]);
     }
     effect.kl = static_cast<float>(divergence);
     return effect;
@@ -80,7 +80,9 @@ TextScorer::TextScorer(Model& model, std::vector<std::int32_t> ids, const KvCach
 
 std::vector<TokenEffect> TextScorer::score(const std::string& what, base::ProgressSink* progress) {
     std::vector<TokenEffect> effects(ids_.size());
-    std::rewind(reference_.get());
+    if (std::fseek(reference_.get(), 0, SEEK_SET) != 0) {
+        failFile();
+    }
     KvCache cache(model_.context(), model_.config(), cacheOptions_);
     const int sequence = cache.addSequence();
     // The last token has no next one, so it need not pass the model.

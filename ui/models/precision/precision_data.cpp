@@ -3,7 +3,6 @@
 #include "ui/models/precision/precision_data.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -20,8 +19,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kView = "precision";
-/// Formats that the table of one matrix has beside those of the run.
-constexpr std::array<const char*, 6> kUsualFormats = {"fp8", "int4:16", "awq:32", "int4:32", "mxfp4", "int4:128"};
 
 bool sameRounding(const engine::PrecisionFormat& format, const engine::Experiment& convert) {
     std::optional<engine::Quantization> target;
@@ -127,9 +124,9 @@ template <class Result, class Look> std::shared_ptr<const Result> looked(const P
 
 std::vector<engine::PrecisionFormat> formatsToCompare(const PrecisionData& data) {
     std::vector<engine::PrecisionFormat> formats = formatsOf(data.result);
-    for (const char* name : kUsualFormats) {
-        if (std::ranges::find(formats, name, &engine::PrecisionFormat::name) == formats.end()) {
-            formats.push_back(engine::precisionFormat(name));
+    for (engine::PrecisionFormat& usual : engine::precisionFormats(engine::kUsualTargets)) {
+        if (std::ranges::find(formats, usual.name, &engine::PrecisionFormat::name) == formats.end()) {
+            formats.push_back(std::move(usual));
         }
     }
     return formats;

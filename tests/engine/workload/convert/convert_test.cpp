@@ -23,6 +23,7 @@
 #include "engine/workload/experiment/result_fields.h"
 #include "tests/engine/model/model_test_support.h"
 #include "tests/engine/model/packed_linears.h"
+#include "tests/engine/workload/common/stop_at.h"
 
 namespace vitrine::engine {
 namespace {
@@ -339,25 +340,9 @@ TEST_F(Convert, AnOrderThatNamesNoGroupIsRefusedWhereverItIsRead) {
     EXPECT_THROW(convert(model, "int8", path("out")), base::BadInput);
 }
 
-/// Stops when the weight is reached.
-class StopAt final : public base::ProgressSink {
-public:
-    explicit StopAt(std::string word) : word_(std::move(word)) {}
-    void progress(std::string_view what, std::uint64_t, std::uint64_t) override {
-        if (what.find(word_) != std::string_view::npos) {
-            source_.request_stop();
-        }
-    }
-    base::StopToken token() const { return source_.get_token(); }
-
-private:
-    std::string word_;
-    base::StopSource source_;
-};
-
 TEST_F(Convert, WhatIsStoppedOrFailsLeavesNothing) {
     const std::string model = randomModel("llama");
-    StopAt stop("layers.1.mlp");
+    test::StopAt stop("layers.1.mlp");
     EXPECT_THROW(convertModel(openModel(model), {conversionTarget("int4", 32, true), {}}, path("out"), pool_, &stop,
                               stop.token(), 50'000),
                  base::Cancelled);

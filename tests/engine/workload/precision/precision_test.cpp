@@ -23,6 +23,7 @@
 #include "engine/workload/precision/text_scorer.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/engine/workload/common/stop_at.h"
 
 namespace vitrine::engine {
 namespace {
@@ -280,28 +281,11 @@ TEST_F(Precision, MistakesAreSaidWithTheirOption) {
                 HasSubstr("tokenizer.json: missing"));
 }
 
-/// Stops when a sentence of progress has the word.
-class StopAt final : public base::ProgressSink {
-public:
-    explicit StopAt(std::string word) : word_(std::move(word)) {}
-    void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
-        EXPECT_LE(done, total);
-        if (what.find(word_) != std::string_view::npos) {
-            source_.request_stop();
-        }
-    }
-    base::StopToken token() const { return source_.get_token(); }
-
-private:
-    std::string word_;
-    base::StopSource source_;
-};
-
 TEST_F(Precision, ItStopsWhereverItIs) {
     const std::string model = randomModel("llama", true);
     for (const char* word : {"Scoring the text in BF16", "Rounding to INT4, g32: model.layers.1.mlp",
                              "Scoring the text in INT4", "with down in BF16"}) {
-        StopAt stop(word);
+        test::StopAt stop(word);
         WorkloadSinks sinks;
         sinks.progress = &stop;
         Json experiment = spec(model, "int4:32", 20);

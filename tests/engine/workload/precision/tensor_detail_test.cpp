@@ -82,14 +82,14 @@ TEST_F(TensorDetails, CodesOfIntegersAreSigned) {
     EXPECT_EQ(group.error.first, 32);
 }
 
-TEST_F(TensorDetails, Mxfp4ClipsWhatLiesBeyondSevenSteps) {
+TEST_F(TensorDetails, Mxfp4ClipsWhatLiesFarBeyondItsLastLevel) {
     const PrecisionFormat format = precisionFormat("mxfp4");
     const TensorDetail detail = lab_->detail(kDown, -1, format, {});
     std::int64_t clipped = 0;
     for (std::size_t g = 0; g < detail.groupRms.size(); ++g) {
         const GroupDetail group = lab_->group(kDown, -1, format, static_cast<std::int64_t>(g), {});
         const float power = group.levels.back() / 6; // the levels are 0, 0.5, 1, 1.5, 2, 3, 4 and 6 times it
-        clipped += std::ranges::count_if(group.values, [&](float value) { return std::abs(value) > 7 * power; });
+        clipped += std::ranges::count_if(group.values, [&](float value) { return std::abs(value) > 7.125F * power; });
     }
     EXPECT_GT(clipped, 0);
     EXPECT_EQ(detail.clipped, clipped);

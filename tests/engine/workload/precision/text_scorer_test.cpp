@@ -74,6 +74,17 @@ TEST(TextScorer, ALogitFarBelowCountsNothing) {
     EXPECT_NEAR(tokenEffect(changed, reference, 0).logprob, std::log(0.5), 1e-6);
 }
 
+TEST(TextScorer, WhatIsNoNumberShows) {
+    const float nan = std::nanf("");
+    std::vector<float> good{0, 1, 2}, broken{0, nan, 2};
+    logSoftmax(good);
+    logSoftmax(broken);
+    EXPECT_TRUE(std::isnan(tokenEffect(broken, good, 0).kl));
+    EXPECT_TRUE(std::isnan(tokenEffect(good, broken, 0).kl));
+    EXPECT_TRUE(std::isnan(tokenEffect(broken, good, 0).logprob));
+    EXPECT_EQ(tokenEffect(broken, good, 0).best[0].id, -1);
+}
+
 TEST(TextScorer, MeansLeaveTheFirstTokenOut) {
     std::vector<TokenEffect> reference(3), changed(3);
     reference[1].best[0].id = 4, reference[2].best[0].id = 5;

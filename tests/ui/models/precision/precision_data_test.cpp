@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/precision/precision_data.h"
 
+#include <QTest>
 #include <algorithm>
-#include <gtest/gtest.h>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -49,25 +50,38 @@ const sessions::RunInfo& labRun() {
     return kRun;
 }
 
-TEST(PrecisionData, ARunBecomesTheData) {
+} // namespace
+
+class TestPrecisionData : public QObject {
+    Q_OBJECT
+
+private slots:
+    void aRunBecomesTheData();
+    void otherRunsGiveNone();
+    void ratesAreThoseOfConvertedModels();
+    void oneMatrixIsReadFromTheFiles();
+    void aModelThatIsGoneIsSaid();
+};
+
+void TestPrecisionData::aRunBecomesTheData() {
     const PrecisionDataPtr data = precisionData(labRun(), {labRun()});
-    ASSERT_NE(data, nullptr);
-    EXPECT_EQ(data->model, demoModel());
-    EXPECT_FALSE(data->device.empty());
-    ASSERT_EQ(data->result.formats.size(), 3U);
-    EXPECT_EQ(data->result.text.ids.size(), 8U);
-    EXPECT_EQ(data->measuredRates, std::vector<std::optional<double>>(3));
+    QVERIFY(data != nullptr);
+    QCOMPARE(data->model, demoModel());
+    QVERIFY(!data->device.empty());
+    QCOMPARE(data->result.formats.size(), std::size_t{3});
+    QCOMPARE(data->result.text.ids.size(), std::size_t{8});
+    QVERIFY(data->measuredRates == std::vector<std::optional<double>>(3));
 }
 
-TEST(PrecisionData, OtherRunsGiveNone) {
-    EXPECT_EQ(precisionData(doneRun(1, {{"workload", "generate"}, {"model", "m"}}, Json::object()), {}), nullptr);
-    EXPECT_EQ(precisionData(doneRun(1, labSpec(), Json::object()), {}), nullptr);
+void TestPrecisionData::otherRunsGiveNone() {
+    QVERIFY(precisionData(doneRun(1, {{"workload", "generate"}, {"model", "m"}}, Json::object()), {}) == nullptr);
+    QVERIFY(precisionData(doneRun(1, labSpec(), Json::object()), {}) == nullptr);
     sessions::RunInfo running = labRun();
     running.status = sessions::RunStatus::Running;
-    EXPECT_EQ(precisionData(running, {}), nullptr);
+    QVERIFY(precisionData(running, {}) == nullptr);
 }
 
-TEST(PrecisionData, RatesAreThoseOfConvertedModels) {
+void TestPrecisionData::ratesAreThoseOfConvertedModels() {
     const auto generate = [](sessions::RunId id, const std::string& model, double rate, double resident) {
         return doneRun(id, {{"workload", "generate"}, {"model", model}, {"prompt", "x"}},
                        {{"decode_tokens_per_second", rate}, {"resident_bytes", resident}, {"time_base", "real"}});
@@ -82,47 +96,50 @@ TEST(PrecisionData, RatesAreThoseOfConvertedModels) {
                        Json::object());
     };
     const PrecisionDataPtr alone = precisionData(labRun(), {labRun()});
-    ASSERT_NE(alone, nullptr);
+    QVERIFY(alone != nullptr);
     const auto dense = static_cast<double>(alone->result.formats[0].bytes);
     const PrecisionDataPtr data =
         precisionData(labRun(), {convert(2, 32, "/int4-32"), convert(3, 64, "/int4-64"), generate(4, "/int4-32", 50, 1),
                                  generate(5, "/int4-64", 60, 1), generate(6, demoModel(), 20, dense * 1.004),
                                  generate(7, demoModel(), 90, dense / 4)});
-    ASSERT_NE(data, nullptr);
-    EXPECT_EQ(data->measuredRates[0], 20) << "the run whose weights were packed does not count";
-    EXPECT_EQ(data->measuredRates[1], 50);
-    EXPECT_FALSE(data->measuredRates[2]);
+    QVERIFY(data != nullptr);
+    // The run whose weights were packed does not count.
+    QVERIFY(data->measuredRates[0] == 20.0);
+    QVERIFY(data->measuredRates[1] == 50.0);
+    QVERIFY(!data->measuredRates[2]);
 }
 
-TEST(PrecisionData, OneMatrixIsReadFromTheFiles) {
+void TestPrecisionData::oneMatrixIsReadFromTheFiles() {
     const PrecisionDataPtr data = precisionData(labRun(), {});
-    ASSERT_NE(data, nullptr);
+    QVERIFY(data != nullptr);
     const auto& weights = data->result.weights;
     const auto found = std::ranges::find_if(weights, [](const auto& w) { return w.role == "down" && w.expert == 5; });
-    ASSERT_NE(found, weights.end());
+    QVERIFY(found != weights.end());
     const auto number = static_cast<std::size_t>(found - weights.begin());
     const auto tensor = precisionTensor(*data, number, 1, {});
-    ASSERT_TRUE(tensor->error.isEmpty()) << tensor->error.toStdString();
-    EXPECT_EQ(tensor->detail.expert, 5);
-    EXPECT_NEAR(tensor->detail.error.squaredError, data->result.effect(1, number).error.squaredError,
-                1e-8 * tensor->detail.error.squaredError);
-    EXPECT_EQ(tensor->worstGroup.error.group, tensor->detail.worstGroups.front().group);
-    EXPECT_TRUE(std::ranges::is_sorted(tensor->formats, std::greater{}, &engine::FormatChoice::bytes));
-    EXPECT_EQ(tensor->formats.front().name, "bf16");
-    EXPECT_GE(tensor->formats.size(), 7U);
-    EXPECT_EQ(precisionGroup(*data, number, 1, 3, {})->detail.error.group, 3);
-    EXPECT_FALSE(precisionGroup(*data, number, 1, 1 << 30, {})->error.isEmpty());
+    QVERIFY2(tensor->error.isEmpty(), qPrintable(tensor->error));
+    QCOMPARE(tensor->detail.expert, std::int64_t{5});
+    const double stored = data->result.effect(1, number).error.squaredError;
+    QVERIFY(std::abs(tensor->detail.error.squaredError - stored) <= 1e-8 * stored);
+    QCOMPARE(tensor->worstGroup.error.group, tensor->detail.worstGroups.front().group);
+    QVERIFY(std::ranges::is_sorted(tensor->formats, std::greater{}, &engine::FormatChoice::bytes));
+    QCOMPARE(tensor->formats.front().name, std::string("bf16"));
+    QVERIFY(tensor->formats.size() >= 7);
+    QCOMPARE(precisionGroup(*data, number, 1, 3, {})->detail.error.group, std::int64_t{3});
+    QVERIFY(!precisionGroup(*data, number, 1, 1 << 30, {})->error.isEmpty());
 }
 
-TEST(PrecisionData, AModelThatIsGoneIsSaid) {
+void TestPrecisionData::aModelThatIsGoneIsSaid() {
     PrecisionData data = *precisionData(labRun(), {});
     data.model = "/nowhere/model";
-    EXPECT_TRUE(precisionTensor(data, 0, 1, {})->error.contains("/nowhere/model"));
+    QVERIFY(precisionTensor(data, 0, 1, {})->error.contains("/nowhere/model"));
     base::StopSource stop;
     stop.request_stop();
     data.model = demoModel();
-    EXPECT_THROW(precisionTensor(data, 0, 1, stop.get_token()), base::Cancelled);
+    QVERIFY_THROWS_EXCEPTION(base::Cancelled, precisionTensor(data, 0, 1, stop.get_token()));
 }
 
-} // namespace
 } // namespace vitrine::ui
+
+QTEST_GUILESS_MAIN(vitrine::ui::TestPrecisionData)
+#include "precision_data_test.moc"
