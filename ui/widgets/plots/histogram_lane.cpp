@@ -28,8 +28,14 @@ double logCount(std::int64_t count) {
 
 struct HistogramLane::Bars {
     std::vector<std::int64_t> before, after;
-    std::size_t middle = 0; ///< the bar that has the values at 0
+    std::size_t each =
+        1; ///< bins in a bar; the same in all, else neighbours could not be compared. The last has the rest
+    std::size_t bins = 1;
     std::size_t size() const { return after.size(); }
+    /// Where a bar begins, as a part of the axis.
+    double begin(std::size_t bar) const {
+        return std::min(1.0, static_cast<double>(bar * each) / static_cast<double>(bins));
+    }
 };
 
 HistogramLane::HistogramLane(const QString& title, QWidget* parent) : ItemPlot(title, parent) {}
@@ -54,17 +60,17 @@ HistogramLane::Bars HistogramLane::bars(const QRectF& plot) const {
     }
     const std::size_t bins = std::min(histogram_->before.size(), histogram_->after.size());
     const auto room = static_cast<std::size_t>(std::max(1.0, plot.width() / kCountWidth));
-    const std::size_t count = std::min(bins, room);
-    for (std::size_t bar = 0; bar < count; ++bar) {
+    bars.bins = std::max<std::size_t>(1, bins);
+    bars.each = std::max<std::size_t>(1, (bins + room - 1) / room);
+    for (std::size_t at = 0; at < bins; at += bars.each) {
         std::int64_t before = 0, after = 0;
-        for (std::size_t i = bins * bar / count; i < bins * (bar + 1) / count; ++i) {
+        for (std::size_t i = at; i < std::min(bins, at + bars.each); ++i) {
             before += histogram_->before[i];
             after += histogram_->after[i];
         }
         bars.before.push_back(before);
         bars.after.push_back(after);
     }
-    bars.middle = bins == 0 ? 0 : ((bins / 2 + 1) * count - 1) / bins;
     return bars;
 }
 
@@ -97,14 +103,14 @@ void HistogramLane::paintAxes(QPainter& painter, const QRectF& plot, double deca
 
 void HistogramLane::paintCounts(QPainter& painter, const QRectF& plot, const Bars& bars, double decades) const {
     const ThemeTokens& t = themeTokens();
-    const double wide = plot.width() / static_cast<double>(bars.size());
     const auto y = [&](std::int64_t count) {
         return plot.bottom() - std::max(0.0, logCount(count)) / decades * plot.height();
     };
     QPainterPath outline(QPointF(plot.left(), plot.bottom())), dashes;
     bool drawing = false;
     for (std::size_t i = 0; i < bars.size(); ++i) {
-        const double left = plot.left() + static_cast<double>(i) * wide;
+        const double left = plot.left() + bars.begin(i) * plot.width();
+        const double wide = plot.left() + bars.begin(i + 1) * plot.width() - left;
         const double top = bars.after[i] > 0 ? y(bars.after[i]) : plot.bottom();
         painter.fillRect(QRectF(left, top, wide, plot.bottom() - top), withAlpha(t.compareA, 0.45));
         outline.lineTo(left, top);
@@ -174,12 +180,15 @@ int HistogramLane::itemAt(QPointF position) const {
     if (count == 0 || position.x() < plot.left() || position.x() >= plot.right()) {
         return -1;
     }
-    return std::min(count - 1, static_cast<int>((position.x() - plot.left()) / plot.width() * count));
+    const Bars shown = bars(plot);
+    const double bin = (position.x() - plot.left()) / plot.width() * static_cast<double>(shown.bins);
+    return std::min(count - 1, static_cast<int>(bin / static_cast<double>(shown.each)));
 }
 
 int HistogramLane::itemBeside(int item, int key) const {
     if (item < 0) {
-        return static_cast<int>(bars(plotOf(size())).middle);
+        const Bars shown = bars(plotOf(size()));
+        return static_cast<int>(shown.bins / 2 / shown.each); // the bar that has the values at 0
     }
     const int count = itemCount();
     const int by = key == Qt::Key_Right ? 1 : key == Qt::Key_Left ? -1 : 0;
@@ -189,17 +198,20 @@ int HistogramLane::itemBeside(int item, int key) const {
 QString HistogramLane::itemText(int item) const {
     const Bars shown = bars(plotOf(size()));
     const auto at = static_cast<std::size_t>(item);
-    const double width = 2.0 * histogram_->range / static_cast<double>(shown.size());
-    const double from = -histogram_->range + width * item;
+    const double width = 2.0 * histogram_->range;
+    const double from = -histogram_->range + width * shown.begin(at),
+                 to = -histogram_->range + width * shown.begin(at + 1);
     return tr("%1 to %2: A %3, B %4 weights")
-        .arg(decimalText(from, 5), decimalText(from + width, 5), countText(shown.after[at]),
-             countText(shown.before[at]));
+        .arg(decimalText(from, 5), decimalText(to, 5), countText(shown.after[at]), countText(shown.before[at]));
 }
 
 QRectF HistogramLane::itemFrame(int item) const {
     const QRectF plot = plotOf(size());
-    const double wide = plot.width() / std::max(1, itemCount());
-    return {std::floor(plot.left() + item * wide) + 0.5, plot.top() + 0.5, std::max(1.0, wide), plot.height()};
+    const Bars shown = bars(plot);
+    const auto at = static_cast<std::size_t>(item);
+    const double left = plot.left() + shown.begin(at) * plot.width();
+    const double wide = plot.left() + shown.begin(at + 1) * plot.width() - left;
+    return {std::floor(left) + 0.5, plot.top() + 0.5, std::max(1.0, wide), plot.height()};
 }
 
 QString HistogramLane::spoken() const {
