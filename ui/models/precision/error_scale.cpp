@@ -91,8 +91,7 @@ QString ErrorScale::stepText(int step) const {
     if (step >= kSteps - 1) {
         return measure == ErrorMeasure::Mse ? QStringLiteral("more") : QStringLiteral("less");
     }
-    const double edge = valueOfError(measure, least + (step + 1) * width);
-    return measure == ErrorMeasure::Mse ? withMinus(QString::number(edge, 'e', 0)) : valueText(edge);
+    return valueText(valueOfError(measure, least + (step + 1) * width));
 }
 
 QString ErrorScale::valueText(double value) const {
@@ -103,7 +102,9 @@ QString ErrorScale::valueText(double value) const {
     case ErrorMeasure::Snr:
         return std::isinf(value) ? QStringLiteral("exact") : withMinus(QString::number(value, 'f', 1));
     case ErrorMeasure::Mse:
-        return value == 0 ? QStringLiteral("0") : withMinus(QString::number(value, 'e', 1));
+        return value == 0
+                   ? QStringLiteral("0")
+                   : withMinus(QString::number(value, 'e', 1).replace(QLatin1String("e-0"), QLatin1String("e-")));
     case ErrorMeasure::Cosine:
         return withMinus(QString::number(value, 'f', 4));
     }

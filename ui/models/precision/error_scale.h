@@ -42,7 +42,7 @@ struct ErrorScale {
     bool worse(double value, double than) const;
     /// What stands on the swatch of a step: its worst value, and "less" or "more" on the last one.
     QString stepText(int step) const;
-    /// A value as the scale writes it: "17.1" dB, "3.2e-05", "0.9904".
+    /// A value as the scale writes it: "17.1" dB, "3.2e−5", "0.9904".
     QString valueText(double value) const;
 };
 

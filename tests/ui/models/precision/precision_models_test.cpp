@@ -87,10 +87,12 @@ private slots:
         QCOMPARE(wide.width, 3.0);
         QCOMPARE(wide.stepOf(10.1), 9);
         QCOMPARE(ui::errorScale(ErrorMeasure::Snr, {}).least, ui::ErrorScale().least);
-        const ui::ErrorScale squares = ui::errorScale(ErrorMeasure::Mse, {{1e-6F}, {1e-5F}});
+        const ui::ErrorScale squares = ui::errorScale(ErrorMeasure::Mse, {{1.1e-6F}, {1e-5F}});
         QCOMPARE(squares.stepOf(0), 0);
         QCOMPARE(squares.stepOf(1), 9);
         QCOMPARE(squares.stepText(9), QStringLiteral("more"));
+        QCOMPARE(squares.stepText(8), QStringLiteral("7.9e−6")); // -51 dB
+        QCOMPARE(squares.valueText(0.00025), QStringLiteral("2.5e−4"));
     }
 
     void numbersHaveAMinusAndSeparators() {
