@@ -54,7 +54,7 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
         });
         wanted = wanted != 0 ? wanted : newestRun(document, doneBatch);
         b = ui::batchPartner(document.runs(), wanted);
-    } else if (view == QLatin1String("load")) {
+    } else if (view == QLatin1String("load") || view == QLatin1String("precision")) {
         wanted = newestRun(document, done);
     } else if (view == QLatin1String("mask") || view == QLatin1String("fine-tune")) {
         wanted = newestRun(document, done);

@@ -134,6 +134,19 @@ std::vector<engine::PrecisionFormat> formatsToCompare(const PrecisionData& data)
 
 } // namespace
 
+std::optional<std::size_t> formatOfModel(const PrecisionData& data, const std::vector<sessions::RunInfo>& all,
+                                         const std::string& model) {
+    if (model == data.model) {
+        return 0;
+    }
+    for (const auto& [folder, format] : foldersOf(data, all)) {
+        if (folder == model) {
+            return format;
+        }
+    }
+    return std::nullopt;
+}
+
 PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<sessions::RunInfo>& all) {
     const auto experiment = engine::Experiment::read(run.specJson);
     if (run.status != sessions::RunStatus::Done || !experiment || !engine::showsIn(experiment->workload(), kView)) {

@@ -32,6 +32,11 @@ using PrecisionDataPtr = std::shared_ptr<const PrecisionData>;
 /// session.
 PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<sessions::RunInfo>& all);
 
+/// The number of the format that the weights of a model have: of a folder that a done run of `convert` wrote from the
+/// lab's model, or BF16 for that model itself. Nothing: neither is so.
+std::optional<std::size_t> formatOfModel(const PrecisionData& data, const std::vector<sessions::RunInfo>& all,
+                                         const std::string& model);
+
 /// What the lab knows of one matrix. With an error everything else is empty.
 struct PrecisionTensor {
     QString error; ///< one sentence, for example that the model's files are gone; empty: none

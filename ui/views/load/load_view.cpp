@@ -8,6 +8,7 @@
 #include <QTableView>
 
 #include "ui/models/common/format.h"
+#include "ui/models/load/load_quality.h"
 #include "ui/models/load/load_tables.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/views/load/load_plots.h"
@@ -27,7 +28,7 @@ constexpr int kRoomForSpans = 420;
 } // namespace
 
 LoadView::LoadView(const ViewServices& context, QWidget* parent)
-    : DocumentView(QStringLiteral("load"), tr("Load comparison"), context, parent) {
+    : DocumentView(QStringLiteral("load"), tr("Load comparison"), context, parent), qualityJob_(this) {
     layout_ = header()->addSegments({tr("Side by side"), tr("Overlay")}, tr("Layout"));
     grouping_ = header()->addSegments({tr("Category"), tr("Part")}, tr("Group by"));
     grouping_->setCurrent(1);
@@ -147,6 +148,7 @@ void LoadView::refresh() {
     updateLegend();
     updateBars();
     updateInspector();
+    updateQuality();
     updateReadout();
     twinModel()->setTree(pair_.a ? loadTwin(pair_) : nullptr);
     twin()->resizeColumnsToContents();
@@ -305,6 +307,26 @@ void LoadView::updateInspector() {
         said << QString::fromStdString(run->name);
     }
     header()->setFacts(said.join(QStringLiteral(", ")));
+}
+
+void LoadView::updateQuality() {
+    qualityTable_->hide();
+    qualityJob_.cancel();
+    if (!pair_.a || !pair_.b || pair_.fromOneRun) {
+        return; // two variants of one run share their model
+    }
+    qualityJob_.start(
+        [runs = document()->runs(), a = pair_.a->run, b = pair_.b->run] { return loadQuality(runs, a, b); },
+        [this](const FlatTreePtr& table) {
+            qualityTable_->setVisible(table != nullptr);
+            if (table) {
+                qualityTable_->setTable(table, QStringLiteral(" AB "));
+            }
+        });
+}
+
+bool LoadView::settled() const {
+    return DocumentView::settled() && !qualityJob_.busy();
 }
 
 void LoadView::updateReadout() {

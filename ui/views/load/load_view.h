@@ -5,6 +5,7 @@
 // Two loads side by side or over each other: what is resident over time, the stages, bytes by part, and what the choice
 // of weights buys and costs.
 
+#include "ui/models/common/latest_job.h"
 #include "ui/models/load/load_summary.h"
 #include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/load_lane.h"
@@ -33,12 +34,14 @@ public:
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
     bool perform(const QString& action) override;
+    bool settled() const override;
 
     const LoadPair& pair() const { return pair_; }
     TimeCursor* timeA() const { return sides_[0].time; }
     TimeCursor* timeB() const { return sides_[1].time; }
     LoadLane* lane(int side) const { return sides_[static_cast<std::size_t>(side)].lane; }
     BarPlot* bars() const { return bars_; }
+    FactTable* quality() const { return qualityTable_; } ///< hidden where the lab knows nothing of both
     TextLabel* number() const { return number_; }
     TextLabel* sentence() const { return sentence_; }
     QCheckBox* sameAxis() const { return sameAxis_; }
@@ -68,6 +71,7 @@ private:
     void updateBars();
     void updateLegend();
     void updateInspector();
+    void updateQuality();
     void updateReadout();
     void placeParts();
     std::vector<const LoadSide*> shownSides() const;
@@ -89,7 +93,8 @@ private:
     DockHeader* panelHeader_;
     TextLabel *panelFacts_, *number_, *sentence_, *cost_;
     QWidget* costHead_;
-    FactTable *loadTable_, *memoryTable_, *afterTable_, *agreementTable_;
+    FactTable *loadTable_, *memoryTable_, *afterTable_, *agreementTable_, *qualityTable_;
+    LatestJob<FlatTreePtr> qualityJob_;
 };
 
 } // namespace vitrine::ui

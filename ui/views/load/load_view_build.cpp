@@ -78,7 +78,9 @@ void LoadView::buildInspector() {
     afterTable_ = new FactTable(tr("After the load"), content);
     agreementTable_ = new FactTable(tr("Agreement"), content);
     agreementTable_->setNumberWidth(150);
-    for (FactTable* table : {loadTable_, memoryTable_, afterTable_, agreementTable_}) {
+    qualityTable_ = new FactTable(tr("Quality of the weights"), content);
+    qualityTable_->hide();
+    for (FactTable* table : {loadTable_, memoryTable_, afterTable_, qualityTable_, agreementTable_}) {
         column->addWidget(table);
     }
     costHead_ = new Surface(Surface::Fill::Panel, Surface::Top | Surface::Bottom, content);

@@ -17,7 +17,7 @@ constexpr int kBelowWidth = 600; ///< no panel beside the page is as wide
 } // namespace
 
 PlanTabs::PlanTabs(std::vector<std::pair<QString, QWidget*>> parts, QWidget* panel, DockHeader* header)
-    : QObject(header), parts_(std::move(parts)), header_(header) {
+    : QObject(header), parts_(std::move(parts)), title_(parts_.front().first), header_(header) {
     QStringList names;
     for (const auto& [name, part] : parts_) {
         names << name;
@@ -40,8 +40,13 @@ bool PlanTabs::eventFilter(QObject* watched, QEvent* event) {
     return QObject::eventFilter(watched, event);
 }
 
+void PlanTabs::setTitle(const QString& title) {
+    title_ = title;
+    update();
+}
+
 void PlanTabs::update() {
-    header_->setTitle(below_ ? QString() : parts_.front().first);
+    header_->setTitle(below_ ? QString() : title_);
     segments_->setVisible(below_);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         parts_[i].second->setVisible(!below_ || static_cast<int>(i) == segments_->current());

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The Planner's inspector where it lies below the page: one part at a time, chosen by segments in its head. At the
-// right of the page all parts stand under each other.
+// An inspector of several parts where it lies below the page: one part at a time, chosen by segments in its head. At
+// the right of the page all parts stand under each other.
 
 #include <QObject>
 #include <QString>
@@ -25,6 +25,7 @@ public:
     PlanTabs(std::vector<std::pair<QString, QWidget*>> parts, QWidget* panel, DockHeader* header);
 
     SegmentedControl* segments() const { return segments_; }
+    void setTitle(const QString& title); ///< of the head without segments
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -33,6 +34,7 @@ private:
     void update();
 
     std::vector<std::pair<QString, QWidget*>> parts_;
+    QString title_;
     DockHeader* header_;
     SegmentedControl* segments_;
     bool below_ = false; ///< the panel is as wide as the page above it

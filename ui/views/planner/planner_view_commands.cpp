@@ -5,7 +5,6 @@
 #include <QClipboard>
 #include <QFileDialog>
 #include <QGuiApplication>
-#include <QSaveFile>
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
+#include "ui/views/common/save_file.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/planner_view.h"
 
@@ -92,12 +92,11 @@ void PlannerView::exportTable() {
 }
 
 bool PlannerView::writeFile(const QString& path, const QByteArray& bytes) {
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit()) {
-        showError(tr("%1: %2, choose another place").arg(path, file.errorString()));
-        return false;
+    const QString error = saveFile(path, bytes);
+    if (!error.isEmpty()) {
+        showError(error);
     }
-    return true;
+    return error.isEmpty();
 }
 
 void PlannerView::exportPicture() {

@@ -11,6 +11,7 @@
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/planner/planner_view.h"
+#include "ui/views/precision/precision_view.h"
 #include "ui/views/queue/queue_view.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
@@ -51,6 +52,10 @@ View* makeLoad(const ViewServices& context, QWidget* parent) {
     return new LoadView(context, parent);
 }
 
+View* makePrecision(const ViewServices& context, QWidget* parent) {
+    return new PrecisionView(context, parent);
+}
+
 View* makeFineTune(const ViewServices& context, QWidget* parent) {
     return new FinetuneView(context, parent);
 }
@@ -79,6 +84,7 @@ const std::vector<ViewEntry>& viewEntries() {
         {"batching", QT_TRANSLATE_NOOP("ViewList", "Batching"), "batching", makeBatching},
         {"mask", QT_TRANSLATE_NOOP("ViewList", "Mask Lab"), "mask", makeMask},
         {"load", QT_TRANSLATE_NOOP("ViewList", "Load"), "load", makeLoad},
+        {"precision", QT_TRANSLATE_NOOP("ViewList", "Precision"), "precision", makePrecision},
         {"fine-tune", QT_TRANSLATE_NOOP("ViewList", "Fine-tune"), "fine-tune", makeFineTune},
         {"planner", QT_TRANSLATE_NOOP("ViewList", "Planner"), "planner", makePlanner},
         {"compare", QT_TRANSLATE_NOOP("ViewList", "Compare"), "compare", makeCompare},

@@ -64,6 +64,7 @@ constexpr ActionSpec kActions[] = {
     {"go.batching", "Batching view", "Go", "Ctrl+5", "batching"},
     {"go.mask", "Mask Lab view", "Go", "Ctrl+6", "mask"},
     {"go.load", "Load view", "Go", "Ctrl+7", "load"},
+    {"go.precision", "Precision view", "Go", "Ctrl+=", "precision"},
     {"go.fine-tune", "Fine-tune view", "Go", "Ctrl+8", "fine-tune"},
     {"go.planner", "Planner view", "Go", "Ctrl+9", "planner"},
     {"go.compare", "Compare view", "Go", "Ctrl+0", "compare"},

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the weights of two loads cost in quality, as the Precision lab has found it. Pure functions; any thread.
+
+#include <vector>
+
+#include "sessions/session_file.h"
+#include "ui/models/common/flat_tree.h"
+
+namespace vitrine::ui {
+
+/// Format, KL to BF16, top-1 agreement and perplexity of the models of two load runs, as the newest run of the lab that
+/// knows both says. Null: none does, or both have the same weights. Reads long metrics: for a worker.
+FlatTreePtr loadQuality(const std::vector<sessions::RunInfo>& runs, sessions::RunId a, sessions::RunId b);
+
+} // namespace vitrine::ui

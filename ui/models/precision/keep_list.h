@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What could stay in BF16, what that would cost and save, and the experiments that find out or do it. Pure functions;
+// any thread.
+
+#include <QString>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ui/models/precision/precision_data.h"
+
+namespace vitrine::ui {
+
+/// A row of the list of what could stay BF16.
+struct KeepRow {
+    QString name;                  ///< "down, all layers"
+    std::string pattern;           ///< for the ignore lists of `precision` and `convert`; empty: it is kept anyway
+    std::uint64_t bytes = 0;       ///< that it adds
+    std::optional<double> klSaved; ///< nats; nothing: it is in A already
+};
+std::vector<KeepRow> keepRows(const engine::PrecisionResult& result, std::size_t format);
+
+/// The whole model with the checked rows in BF16; KL is the sum of single effects.
+struct KeepSum {
+    std::uint64_t bytes = 0;
+    std::optional<double> kl;
+};
+KeepSum keepSum(const engine::PrecisionResult& result, std::size_t format, const std::vector<KeepRow>& rows,
+                const std::vector<bool>& checked);
+
+// Experiments as JSON, for the form of the Run view.
+
+/// The lab for a model, with its default formats.
+QString labExperiment(const std::string& model);
+/// The lab again with more patterns on its ignore list. `options` are those of the run that the lab shows.
+QString measureExperiment(const std::string& options, const std::vector<std::string>& ignored);
+/// The lab again, with so many tokens of its text scored.
+inline constexpr int kTokensToScore = 8192;
+QString scoreExperiment(const std::string& options, int tokens);
+/// The lab again, and what keeping each role would save.
+QString keepEffectsExperiment(const std::string& options);
+/// The conversion to this format.
+QString convertExperiment(const PrecisionData& data, std::size_t format, const std::vector<std::string>& ignored);
+
+} // namespace vitrine::ui

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// What the parts of the Precision lab show.
+#include <QCheckBox>
+#include <QTableView>
+#include <cmath>
+#include <limits>
+
+#include "ui/models/common/format.h"
+#include "ui/models/precision/group_words.h"
+#include "ui/models/precision/number_ticks.h"
+#include "ui/models/precision/precision_tables.h"
+#include "ui/views/precision/format_delegate.h"
+#include "ui/views/precision/lab_head.h"
+#include "ui/views/precision/lab_panel.h"
+#include "ui/views/precision/lab_text_pane.h"
+#include "ui/views/precision/precision_view.h"
+#include "ui/widgets/plots/group_grid.h"
+#include "ui/widgets/plots/group_strip.h"
+#include "ui/widgets/plots/histogram_lane.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kNumberSteps = 6; ///< cells beyond so many steps have their number in them
+
+} // namespace
+
+void PrecisionView::updateAll() {
+    if (!data_) {
+        return;
+    }
+    updateMap();
+    updateFormats();
+    const engine::LabText& text = data_->result.text;
+    textName_->setText(
+        text.scored() > 0 ? tr("%1, %2 tokens")
+                                .arg(QString::fromStdString(text.name), countText(static_cast<qint64>(text.ids.size())))
+                          : QString());
+    textPane_->setText(data_, a_, b_);
+    panel_->showKeep(data_, a_);
+    twinModel()->setTree(mapTable(data_->result, cells_, a_));
+    twin()->resizeColumnsToContents();
+    placeParts();
+    setReadout(map_->spoken());
+}
+
+void PrecisionView::updateMap() {
+    if (!data_) {
+        return;
+    }
+    const ErrorScale& colours = scale();
+    const double edge = valueOfError(measure(), colours.least + kNumberSteps * colours.width);
+    // Other measures are no short numbers.
+    numbers_->setVisible(measure() == ErrorMeasure::Snr);
+    numbers_->setText(tr("Numbers below %1 dB").arg(decimalText(edge, 1)));
+    static const char* const kTitles[] = {QT_TR_NOOP("Signal to noise of the weights, dB"),
+                                          QT_TR_NOOP("Mean squared error of the weights"),
+                                          QT_TR_NOOP("Cosine of the weights before and after")};
+    mapHead_->setTitle(tr(kTitles[measures_->current()]));
+    mapHead_->setScale(colours);
+    HeatMapContent content;
+    if (expertsShown() && weight_) {
+        content = expertContent(roleOf(*weight_));
+        mapHead_->setFacts(tr("experts of %1").arg(QString::fromStdString(data_->result.weights[*weight_].role)));
+    } else {
+        for (const std::string& role : cells_.roles) {
+            content.rows.push_back(QString::fromStdString(role));
+        }
+        content.values = cellMeans(data_->result, cells_, measure(), a_);
+        content.kept = keptCells(data_->result, cells_, a_);
+        content.words = [this](int row, int column) {
+            return cellWords(data_->result, cells_, measure(), a_, static_cast<std::size_t>(row), column);
+        };
+        const bool kept = std::ranges::find(content.kept, 1) != content.kept.end();
+        mapHead_->setFacts(kept ? tr("hatched: kept in BF16") : QString());
+    }
+    content.columns = cells_.layers;
+    content.scale = colours;
+    if (measure() == ErrorMeasure::Snr && numbers_->isChecked()) {
+        content.numbersFrom = edge;
+    }
+    map_->setContent(std::move(content));
+    updateWeight();
+}
+
+HeatMapContent PrecisionView::expertContent(std::size_t role) {
+    HeatMapContent content;
+    const std::size_t experts = cells_.experts(role);
+    for (std::size_t expert = 0; expert < experts; ++expert) {
+        content.rows.push_back(QString::number(expert));
+    }
+    const auto layers = static_cast<std::size_t>(cells_.layers);
+    content.values.assign(experts * layers, std::numeric_limits<float>::quiet_NaN());
+    content.kept.assign(experts * layers, 0);
+    for (int layer = 0; layer < cells_.layers; ++layer) {
+        const PrecisionCell& cell = cells_.cell(role, layer);
+        for (std::size_t expert = 0; expert < cell.weights.size(); ++expert) {
+            const std::size_t at = expert * layers + static_cast<std::size_t>(layer);
+            content.values[at] = weightError(data_->result, measure(), a_, cell.weights[expert]);
+            content.kept[at] = a_ != 0 && data_->result.effect(a_, cell.weights[expert]).kept ? 1 : 0;
+        }
+    }
+    content.words = [this, role](int row, int column) {
+        const PrecisionCell& cell = cells_.cell(role, column);
+        const auto expert = static_cast<std::size_t>(row);
+        if (expert >= cell.weights.size()) {
+            return cellWords(data_->result, cells_, measure(), a_, role, column);
+        }
+        const std::size_t weight = cell.weights[expert];
+        return tr("%1: %2").arg(weightTitle(data_->result.weights[weight]),
+                                scale().valueText(weightError(data_->result, measure(), a_, weight)));
+    };
+    return content;
+}
+
+void PrecisionView::updateWeight() {
+    if (!data_ || !weight_) {
+        map_->setSelected(std::nullopt);
+        return;
+    }
+    const engine::LabWeight& weight = data_->result.weights[*weight_];
+    const std::size_t role = roleOf(*weight_);
+    if (role < cells_.roles.size() && weight.layer >= 0 && weight.layer < cells_.layers) {
+        const PrecisionCell& cell = cells_.cell(role, weight.layer);
+        const auto place = std::ranges::find(cell.weights, *weight_) - cell.weights.begin();
+        map_->setSelected(
+            HeatMap::Cell(expertsShown() ? static_cast<int>(place) : static_cast<int>(role), weight.layer));
+        ErrorScale ratios;
+        if (measure() == ErrorMeasure::Snr) {
+            ratios = scale();
+        }
+        panel_->showWeight(data_, a_, *weight_, cell, ratios);
+    }
+    QString name = QString::fromStdString(weight.name);
+    if (weight.expert >= 0 && !name.contains(QStringLiteral(".%1.").arg(weight.expert))) {
+        name += tr("   expert %1").arg(weight.expert);
+    }
+    tensorHead_->setTitle(name);
+}
+
+void PrecisionView::clearTensor(const QString& why, bool alarming) {
+    tensor_.reset();
+    tensorHead_->setAlarming(alarming);
+    tensorHead_->setFacts(why);
+    histogram_->setHistogram(nullptr, {}, {});
+    strip_->setGroups(nullptr);
+    worstModel_->setTree(std::make_shared<FlatTree>());
+    panel_->showTensor(nullptr, {});
+    showGroup(nullptr);
+}
+
+void PrecisionView::takeTensor(const std::shared_ptr<const PrecisionTensor>& tensor) {
+    if (!tensor->error.isEmpty()) {
+        clearTensor(tensor->error, true);
+        return;
+    }
+    tensor_ = tensor;
+    const engine::TensorDetail& detail = tensor->detail;
+    tensorHead_->setAlarming(false);
+    tensorHead_->setFacts(tensorWords(detail));
+    const QString a = formatTitle(a_).section(QLatin1Char(','), 0, 0);
+    histogram_->setHistogram({tensor, &detail.histogram}, tr("A, %1").arg(a),
+                             b_ == 0 ? tr("B, %1").arg(formatTitle(0)) : formatTitle(0));
+    strip_->setGroups({tensor, &detail.groupRms});
+    choosing_ = true;
+    worstModel_->setTree(worstGroupTable(detail));
+    choosing_ = false;
+    panel_->showTensor(tensor.get(), formatTitle(a_));
+    placeParts();
+    showGroup(detail.groupRms.empty() ? nullptr
+                                      : std::shared_ptr<const engine::GroupDetail>(tensor, &tensor->worstGroup));
+}
+
+void PrecisionView::showGroup(std::shared_ptr<const engine::GroupDetail> group) {
+    group_ = std::move(group);
+    grid_->setGroup(group_);
+    groupHead_->setTitle(group_ ? groupTitle(*group_) : tr("Group"));
+    groupHead_->setFacts(group_ ? groupScaleWords(*group_) : QString());
+    strip_->setChosen(group_ ? group_->error.group : -1);
+    choosing_ = true;
+    const QModelIndex row = group_ ? worstModel_->indexOfKey(static_cast<quint64>(group_->error.group)) : QModelIndex();
+    row.isValid() ? worst_->setCurrentIndex(row) : worst_->clearSelection();
+    choosing_ = false;
+}
+
+void PrecisionView::updateFormats() {
+    choosing_ = true;
+    formatModel_->setTree(formatTable(*data_));
+    formatLook_->setFormats(static_cast<int>(a_), static_cast<int>(b_));
+    formats_->setCurrentIndex(formatModel_->index(static_cast<int>(a_), 0));
+    choosing_ = false;
+    formats_->viewport()->update();
+    const QString device = QString::fromStdString(data_->device);
+    formatHead_->setFacts(device.isEmpty() ? tr("whole model, batch 1") : tr("whole model, batch 1, %1").arg(device));
+    keptNote_->setText(keptNote(data_->result));
+}
+
+} // namespace vitrine::ui
