@@ -53,20 +53,6 @@ TEST(Int4RowsGpu, AsOnTheCpu) {
     }
 }
 
-/// A stack of experts over the rows of one matrix.
-WeightView stackOf(WeightView view, std::int64_t experts) {
-    const auto split = [&](TensorView& field) {
-        if (!field.empty()) {
-            field.shape = Shape{experts, field.shape[0] / experts, field.shape[1]};
-        }
-    };
-    split(view.data);
-    split(view.scales);
-    split(view.zeros);
-    view.shape = Shape{experts, view.shape[0] / experts, view.shape[1]};
-    return view;
-}
-
 TEST(Int4RowsGpu, ExpertsAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(22);
@@ -98,7 +84,7 @@ TEST(Int4RowsGpu, ExpertsAsOnTheCpu) {
                         op.x = at(x);
                         op.xPerToken = perToken;
                         op.ids = at(ids);
-                        op.weight = stackOf(testing::viewAt(weight, at), kExperts);
+                        op.weight = testing::stackOf(testing::viewAt(weight, at), kExperts);
                         op.bias = at(bias);
                         op.out = at(out);
                         return op;

@@ -4,25 +4,46 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kInt4RowsAbi = 1;
+constexpr int kInt4RowsAbi = 2;
+constexpr int kInt4Matrices = 3; ///< at most in a launch
+constexpr int kInt4Chosen = 64;  ///< experts of a token, at most
 
-/// result = x W^T + bias (+ residual) with an INT4 weight as it is stored. With `tileCount` the rows belong to experts
-/// (expert_sort.h): slot p of a tile reads row p / pairsPerRow of x, writes row p of the result, and multiplies by the
-/// matrix of the tile's expert.
-struct Int4RowsParams {
-    const void* x;              ///< (rows, in) BF16
+/// What VT_ROWS_OF means: which rows a block multiplies, and by which matrix.
+enum Int4RowsOf {
+    kInt4Rows = 0,  ///< all rows of x, by each of the matrices
+    kInt4Tiles = 1, ///< rows of pairs that ExpertSort brought together, by an expert's matrix
+    kInt4Pairs = 2, ///< the row of one pair, by its expert's matrix
+    kInt4Sums = 3,  ///< the rows of all pairs of a token, each by its expert's matrix, weighted and added up
+};
+
+/// A weight as it is stored, its bias and its result.
+struct Int4Matrix {
     const unsigned char* data;  ///< (experts, out, in / 2)
     const void* scales;         ///< (experts, out, groups)
     const unsigned char* zeros; ///< (experts, out, groups), or null: 8
     const void* bias;           ///< (out), or (experts, out), or null
-    const void* residual;       ///< (rows, out), or null; may be `result`
-    void* result;               ///< (rows, out)
-    const int* tileCount;       ///< of ExpertSort, as the next two; null: one matrix
+    void* result;               ///< (rows, out); of a gated product (rows, features)
+    long long biasStride, resultStride;
+    int out;        ///< rows of the weight
+    int firstBlock; ///< of the grid's x that works on this matrix
+};
+
+/// result = x W^T + bias (+ residual) with INT4 weights. Gated products (VT_GATE) store the activation of gate and up:
+/// 1 both in halves of the one matrix, 2 in its neighbouring rows, 3 in two matrices.
+struct Int4RowsParams {
+    const void* x; ///< (rows, in) BF16
+    Int4Matrix matrices[kInt4Matrices];
+    const void* residual; ///< (rows, out) of the one result, or null; may be the result
+    const int* tileCount; ///< of ExpertSort (expert_sort.h), as the next two
     const int* tiles;
     const int* slots;
-    long long xStride, biasStride, residualStride, resultStride;
-    int rows, in, out, groups;
-    int pairsPerRow;
+    const int* ids;       ///< (tokens, chosen), for pairs
+    const float* weights; ///< (tokens, chosen), for sums of pairs
+    long long xStride, residualStride;
+    int rows, in, groups;
+    int pairsPerRow; ///< neighbouring pairs that share a row of x
+    int chosen;
+    float alpha, limit; ///< of the activation
 };
 
 } // namespace vitrine::kernels::abi

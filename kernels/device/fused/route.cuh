@@ -20,8 +20,9 @@ namespace route {
 inline constexpr int kThreads = 256;
 inline constexpr int kWarps = kThreads / 32;
 inline constexpr int kExperts = ceilDiv(VT_EXPERTS, VT_CLUSTER); ///< of a block
-inline constexpr int kGroup = kExperts < 4 ? kExperts : 4;       ///< whose weights are in registers at a time
 inline constexpr int kPieces = ceilDiv(VT_DIM, kThreads * 8);
+inline constexpr int kMost = kPieces == 1 ? 8 : 4;
+inline constexpr int kGroup = kExperts < kMost ? kExperts : kMost; ///< whose weights are in registers at a time
 inline constexpr int kPadded = ceilDiv(VT_EXPERTS, 4) * 4;
 static_assert(VT_EXPERTS <= kThreads && VT_DIM % 8 == 0, "a thread for an expert");
 
@@ -72,22 +73,16 @@ __device__ __forceinline__ int rankOf(const float* values, int mine) {
 __device__ __forceinline__ void choose(const vitrine::kernels::abi::RouteParams& p, Shared& shared, i64 token) {
     const int mine = static_cast<int>(threadIdx.x);
     if constexpr (VT_ORDER == 1) {
+        // Each warp looks at all logits by itself: only the sum is the block's.
         float maximum = shared.logits[0];
-        for (int i = 1; i < VT_EXPERTS; ++i) {
+        for (int i = mine % 32; i < VT_EXPERTS; i += 32) {
             maximum = fmaxf(maximum, shared.logits[i]);
         }
-        __syncthreads();
+        maximum = warpMax(maximum);
+        const float share = mine < VT_EXPERTS ? expf(shared.logits[mine] - maximum) : 0.0F;
+        const float sum = blockSum(share, shared.slots);
         if (mine < VT_EXPERTS) {
-            shared.logits[mine] = expf(shared.logits[mine] - maximum);
-        }
-        __syncthreads();
-        float sum = 0;
-        for (int i = 0; i < VT_EXPERTS; ++i) {
-            sum += shared.logits[i];
-        }
-        __syncthreads();
-        if (mine < VT_EXPERTS) {
-            shared.logits[mine] /= sum;
+            shared.logits[mine] = share / sum;
         }
         __syncthreads();
     }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Few BF16 rows times an INT4 matrix, or times the matrices of experts, near the rate of memory (sm_80 and later).
+// Few BF16 rows times INT4 matrices, or times the matrices of experts, near the rate of memory (sm_80 and later).
 //
 // A block makes 16 * kRowTiles outputs for up to 8 * kTiles rows of x. Its warps share the contracted axis: chunks of
 // 128 inputs go round them, so that together they read whole lines of a row. Each warp has a ring of its own in shared
@@ -11,71 +11,25 @@
 //
 // Codes are multiplied as they are (int4_half.cuh): sum (code - zero) x = sum code x - zero sum x. Tensor cores make
 // what zeros take away too, with a matrix whose rows are all the same. Scales multiply sums, in float32: no weight is
-// rounded. At last the warps' sums are added in shared memory, in the order of the warps.
+// rounded. At last the warps' sums are added in shared memory, in the order of the warps. abi/int4_rows.h says which
+// rows and matrices a launch may bring together, and what gated products store.
 
 #include "device/abi/dtype.h"
-#include "device/abi/int4_rows.h"
 #include "device/formats/int4_groups.cuh"
 #include "device/formats/int4_half.cuh"
 #include "device/lib/async.cuh"
 #include "device/lib/mma.cuh"
 #include "device/lib/pdl.cuh"
-
-namespace abi = vitrine::kernels::abi;
+#include "device/linear/int4_places.cuh"
+#include "device/rowwise/activation.cuh"
 
 namespace {
 
 using namespace vt;
-
-constexpr int kTiles = VT_TILES;        ///< of 8 rows of x
-constexpr int kRowTiles = VT_ROW_TILES; ///< of 16 outputs
-constexpr int kWarps = VT_WARPS;
-constexpr int kStages = VT_STAGES;
-constexpr int kRows = 8 * kTiles;
-constexpr int kOutputs = 16 * kRowTiles;
-constexpr int kChunk = 128; ///< inputs of a warp's step
-constexpr int kPiece = 32;  ///< inputs that are multiplied at a time
-constexpr int kPieces = kChunk / kPiece;
-constexpr int kScales = VT_GROUP >= kChunk ? 1 : kChunk / VT_GROUP; ///< of a row, in a chunk
-constexpr int kStageBytes = kOutputs * kChunk / 2;
-constexpr int kTileSlots = 128; ///< of ExpertSort
-static_assert(VT_GROUP % kPiece == 0, "a piece has one scale");
+using namespace vt::int4;
 
 using Scale = StorageOf<VT_SCALE_DTYPE>;
 using Result = StorageOf<VT_OUT_DTYPE>;
-
-/// Which rows this block multiplies, and by which matrix.
-struct Place {
-    int expert = 0;
-    int firstRow = 0; ///< of x, or of the tile's slots
-    int rows = 0;     ///< from there on
-    const int* slots = nullptr;
-    int firstOutput = 0;
-
-    __device__ __forceinline__ explicit Place(const abi::Int4RowsParams& p) {
-        firstOutput = static_cast<int>(blockIdx.x) * kOutputs;
-        firstRow = static_cast<int>(blockIdx.z) * kRows;
-#if VT_GROUPED
-        const int tile = static_cast<int>(blockIdx.y);
-        if (tile < *p.tileCount) {
-            expert = p.tiles[2 * tile];
-            rows = p.tiles[2 * tile + 1] - firstRow;
-            slots = p.slots + tile * kTileSlots + firstRow;
-        }
-#else
-        rows = p.rows - firstRow;
-#endif
-    }
-    __device__ __forceinline__ i64 xRow(const abi::Int4RowsParams& p, int row) const {
-        const int inside = min(row, rows - 1);
-        return VT_GROUPED ? slots[inside] / p.pairsPerRow : firstRow + inside;
-    }
-    __device__ __forceinline__ i64 resultRow(int row) const { return VT_GROUPED ? slots[row] : firstRow + row; }
-    /// The row of the weight, over all experts; rows after the last read that one.
-    __device__ __forceinline__ i64 weightRow(const abi::Int4RowsParams& p, int output) const {
-        return static_cast<i64>(expert) * p.out + min(firstOutput + output, p.out - 1);
-    }
-};
 
 /// Where 16 bytes of a row of a stage lie: pieces are exchanged so that a warp's words lie in different banks.
 __device__ __forceinline__ int stageOffset(int row, int piece) {
@@ -83,16 +37,16 @@ __device__ __forceinline__ int stageOffset(int row, int piece) {
 }
 
 /// The codes of a chunk into a stage, as one group of copies. Inputs behind the last are zeros.
-__device__ __forceinline__ void copyCodes(const abi::Int4RowsParams& p, const Place& place, int chunk, int lane,
-                                          u32 stage) {
+__device__ __forceinline__ void copyCodes(const Place& place, const Chunk& chunk, int lane, u32 stage) {
     const int piece = lane % kPieces;
-    const int first = chunk * kChunk + piece * kPiece;
+    const int first = chunk.number * kChunk + piece * kPiece;
 #pragma unroll
     for (int i = 0; i < kOutputs / 8; ++i) {
         const int row = 8 * i + lane / kPieces;
         const u32 to = stage + static_cast<u32>(stageOffset(row, piece));
-        const u8* from = p.data + place.weightRow(p, row) * (p.in / 2) + (VT_WHOLE || first < p.in ? first / 2 : 0);
-        copyAsync16(to, from, VT_WHOLE || first < p.in);
+        const u8* from = place.matrixOf(row).data + chunk.row(place, row) * (place.p.in / 2) +
+                         (VT_WHOLE || first < place.p.in ? first / 2 : 0);
+        copyAsync16(to, from, VT_WHOLE || first < place.p.in);
     }
 }
 
@@ -100,12 +54,23 @@ __device__ __forceinline__ void copyCodes(const abi::Int4RowsParams& p, const Pl
 struct Groups {
     Int4Groups<Scale, kScales, VT_ZEROS != 0> rows[kRowTiles][2];
 
-    __device__ __forceinline__ void load(const abi::Int4RowsParams& p, const Place& place, int chunk, int lane) {
+    float weight = 1; ///< of the pair
+
+    __device__ __forceinline__ void load(const Place& place, const Chosen& chosen, const Chunk& chunk, int lane) {
 #pragma unroll
         for (int i = 0; i < 2 * kRowTiles; ++i) {
-            rows[i / 2][i % 2].load<VT_WHOLE != 0>(p.scales, p.zeros, place.weightRow(p, 8 * i + lane / 4), p.groups,
-                                                   chunk * kChunk / VT_GROUP);
+            const int output = 8 * i + lane / 4;
+            const abi::Int4Matrix& matrix = place.matrixOf(8 * i);
+            rows[i / 2][i % 2].load<VT_WHOLE != 0>(matrix.scales, matrix.zeros, chunk.row(place, output),
+                                                   place.p.groups, chunk.number * kChunk / VT_GROUP);
         }
+        if (kSums) {
+            weight = chosen.weights[chunk.pair];
+        }
+    }
+    __device__ __forceinline__ float scaleOf(int m, int half, int index) const {
+        const float scale = toFloat(rows[m][half].scales[index]);
+        return kSums ? scale * weight : scale;
     }
 };
 
@@ -139,8 +104,8 @@ __device__ __forceinline__ void addPiece(const unsigned char* stage, int piece, 
         u32 upper[4], lower[4];
         splitInt4(wordAt(stage, 16 * m + lane / 4, piece, lane), upper);
         splitInt4(wordAt(stage, 16 * m + 8 + lane / 4, piece, lane), lower);
-        const float upperScale = toFloat(groups.rows[m][0].scales[scale]);
-        const float lowerScale = toFloat(groups.rows[m][1].scales[scale]);
+        const float upperScale = groups.scaleOf(m, 0, scale);
+        const float lowerScale = groups.scaleOf(m, 1, scale);
 #pragma unroll
         for (int n = 0; n < kTiles; ++n) {
             float part[4];
@@ -178,74 +143,116 @@ __device__ __forceinline__ void storeSums(const float (&sums)[kRowTiles][kTiles]
     }
 }
 
-__device__ __forceinline__ void finish(const abi::Int4RowsParams& p, const Place& place, const float* parts) {
-    for (int i = static_cast<int>(threadIdx.x); i < kRows * kOutputs; i += kWarps * 32) {
-        const int row = i / kOutputs;
-        const int output = place.firstOutput + i % kOutputs;
-        if (row >= place.rows || output >= p.out) {
+/// One of the block's sums, with its bias.
+__device__ __forceinline__ float total(const Place& place, const Chosen& chosen, int chosenCount, const float* parts,
+                                       int row, int output) {
+    float sum = 0;
+#pragma unroll
+    for (int warp = 0; warp < kWarps; ++warp) {
+        sum += parts[(warp * kRows + row) * kOutputs + output];
+    }
+    sum *= kInt4Undo;
+#if VT_BIAS_DTYPE
+    const abi::Int4Matrix& matrix = place.matrixOf(output);
+    const auto* bias = static_cast<const StorageOf<VT_BIAS_DTYPE>*>(matrix.bias) + place.rowOf(output);
+    if constexpr (kSums) {
+        for (int i = 0; i < chosenCount; ++i) {
+            sum += chosen.weights[i] * toFloat(bias[chosen.ids[i] * matrix.biasStride]);
+        }
+    } else {
+        sum += toFloat(bias[place.expert * matrix.biasStride]);
+    }
+#endif
+    return sum;
+}
+
+__device__ __forceinline__ void finish(const Place& place, const Chosen& chosen, const float* parts) {
+    for (int i = static_cast<int>(threadIdx.x); i < kRows * kFeatures; i += kWarps * 32) {
+        const int row = i / kFeatures;
+        const int feature = place.firstFeature + i % kFeatures;
+        if (row >= place.rows || feature >= place.features()) {
             continue;
         }
-        float sum = 0;
-#pragma unroll
-        for (int warp = 0; warp < kWarps; ++warp) {
-            sum += parts[warp * kRows * kOutputs + i];
-        }
-        sum *= kInt4Undo;
-#if VT_BIAS_DTYPE
-        sum += toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(p.bias)[place.expert * p.biasStride + output]);
-#endif
+        float value = total(place, chosen, place.p.chosen, parts, row, i % kFeatures);
         const i64 to = place.resultRow(row);
+        if constexpr (VT_GATE != 0) {
+            const float up = total(place, chosen, place.p.chosen, parts, row, kFeatures + i % kFeatures);
+            value = gatedActivation<VT_ACTIVATION>(value, up, place.p.alpha, place.p.limit);
+        }
 #if VT_RESIDUAL_DTYPE
-        sum += toFloat(static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(p.residual)[to * p.residualStride + output]);
+        value += toFloat(
+            static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(place.p.residual)[to * place.p.residualStride + feature]);
 #endif
-        static_cast<Result*>(p.result)[to * p.resultStride + output] = fromFloat<Result>(sum);
+        static_cast<Result*>(place.matrix().result)[to * place.matrix().resultStride + feature] =
+            fromFloat<Result>(value);
     }
 }
 
-/// Eight inputs of this lane's rows of x, of piece number `piece` of the chunk.
-__device__ __forceinline__ void loadX(const abi::Int4RowsParams& p, const bf16* const (&rows)[kTiles], int chunk,
-                                      int piece, int lane, u32x4 (&x)[kTiles]) {
-    const int first = chunk * kChunk + piece * kPiece + lane % 4 * 8;
+/// This lane's rows of x.
+struct XRows {
+    const bf16* rows[kTiles];
+
+    __device__ __forceinline__ XRows(const Place& place, int pair, int lane) {
 #pragma unroll
-    for (int n = 0; n < kTiles; ++n) {
-        x[n] = VT_WHOLE || first < p.in ? *reinterpret_cast<const u32x4*>(rows[n] + first) : u32x4{0, 0, 0, 0};
+        for (int n = 0; n < kTiles; ++n) {
+            rows[n] = static_cast<const bf16*>(place.p.x) + place.xRow(8 * n + lane / 4, pair) * place.p.xStride;
+        }
     }
-}
+    /// Eight inputs of each, of piece number `piece` of the chunk.
+    __device__ __forceinline__ void load(const Place& place, int chunk, int piece, int lane, u32x4 (&x)[kTiles]) const {
+        const int first = chunk * kChunk + piece * kPiece + lane % 4 * 8;
+#pragma unroll
+        for (int n = 0; n < kTiles; ++n) {
+            x[n] =
+                VT_WHOLE || first < place.p.in ? *reinterpret_cast<const u32x4*>(rows[n] + first) : u32x4{0, 0, 0, 0};
+        }
+    }
+};
 
-/// Everything that this warp adds.
-__device__ __forceinline__ void addChunks(const abi::Int4RowsParams& p, const Place& place, int warp, int lane,
-                                          unsigned char* ring, const bf16* const (&rows)[kTiles],
-                                          float (&sums)[kRowTiles][kTiles][4]) {
-    const int chunks = ceilDiv(p.in, kChunk);
+/// Everything that this warp adds. The first stages of its ring are under way.
+__device__ __forceinline__ void addChunks(const Place& place, const Chosen& chosen, int warp, int lane,
+                                          unsigned char* ring, float (&sums)[kRowTiles][kTiles][4]) {
+    const int chunks = ceilDiv(place.p.in, kChunk);
+    const int all = kSums ? chunks * place.p.chosen : chunks;
     const u32 stages = sharedAddress(ring);
     Groups groups;
     u32x4 x[2][kTiles]; // of this piece and of the next
-    if (warp < chunks) {
-        groups.load(p, place, warp, lane);
-        loadX(p, rows, warp, 0, lane, x[0]);
+    XRows rows(place, 0, lane);
+    if (warp < all) {
+        const Chunk chunk(place, chosen, warp, chunks);
+        if (kSums) {
+            rows = XRows(place, chunk.pair, lane);
+        }
+        groups.load(place, chosen, chunk, lane);
+        rows.load(place, chunk.number, 0, lane, x[0]);
     }
     int stage = 0;
 #pragma unroll 1
-    for (int chunk = warp; chunk < chunks; chunk += kWarps) {
+    for (int index = warp; index < all; index += kWarps) {
         copyAsyncWait<kStages - 2>();
         __syncwarp();
-        const int ahead = chunk + (kStages - 1) * kWarps;
-        if (ahead < chunks) {
+        const int ahead = index + (kStages - 1) * kWarps;
+        if (ahead < all) {
             const int to = stage == 0 ? kStages - 1 : stage - 1;
-            copyCodes(p, place, ahead, lane, stages + static_cast<u32>(to * kStageBytes));
+            copyCodes(place, Chunk(place, chosen, ahead, chunks), lane, stages + static_cast<u32>(to * kStageBytes));
         }
         copyAsyncCommit();
-        const int next = chunk + kWarps;
+        const int number = kSums ? Chunk(place, chosen, index, chunks).number : index;
+        const bool more = index + kWarps < all;
+        const Chunk next(place, chosen, more ? index + kWarps : index, chunks);
         const Groups now = groups;
-        if (next < chunks) {
-            groups.load(p, place, next, lane);
+        if (more) {
+            groups.load(place, chosen, next, lane);
         }
 #pragma unroll
         for (int piece = 0; piece < kPieces; ++piece) {
             if (piece + 1 < kPieces) {
-                loadX(p, rows, chunk, piece + 1, lane, x[(piece + 1) % 2]);
-            } else if (next < chunks) {
-                loadX(p, rows, next, 0, lane, x[0]);
+                rows.load(place, number, piece + 1, lane, x[(piece + 1) % 2]);
+            } else if (more) {
+                if (kSums) {
+                    rows = XRows(place, next.pair, lane);
+                }
+                rows.load(place, next.number, 0, lane, x[0]);
             }
             addPiece(ring + stage * kStageBytes, piece, now, VT_GROUP >= kChunk ? 0 : piece * kPiece / VT_GROUP,
                      x[piece % 2], lane, sums);
@@ -254,48 +261,66 @@ __device__ __forceinline__ void addChunks(const abi::Int4RowsParams& p, const Pl
     }
 }
 
+/// The first stages of this warp's ring.
+__device__ __forceinline__ void fillRing(const Place& place, const Chosen& chosen, int warp, int lane,
+                                         const unsigned char* ring) {
+    const int chunks = ceilDiv(place.p.in, kChunk);
+    const int all = kSums ? chunks * place.p.chosen : chunks;
+#pragma unroll
+    for (int stage = 0; stage < kStages - 1; ++stage) {
+        const int index = warp + stage * kWarps;
+        if (index < all) {
+            copyCodes(place, Chunk(place, chosen, index, chunks), lane,
+                      sharedAddress(ring) + static_cast<u32>(stage * kStageBytes));
+        }
+        copyAsyncCommit();
+    }
+}
+
+/// Needs a barrier after it.
+__device__ __forceinline__ void loadChosen(const Place& place, Chosen& chosen) {
+    for (int i = static_cast<int>(threadIdx.x); i < place.p.chosen; i += kWarps * 32) {
+        chosen.ids[i] = place.p.ids[place.firstRow + i];
+        chosen.weights[i] = place.p.weights[place.firstRow + i];
+    }
+}
+
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(kWarps * 32, VT_BLOCKS)
     int4_rows(const __grid_constant__ abi::Int4RowsParams p) {
     extern __shared__ __align__(128) unsigned char shared[];
+    __shared__ Chosen chosen;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     unsigned char* ring = shared + warp * kStages * kStageBytes;
-#if VT_GROUPED
-    pdl::wait(); // which experts there are is a result
-    pdl::launchDependents();
-#endif
+    constexpr bool kLate = VT_ROWS_OF != abi::kInt4Rows; // which experts there are is a result
+    if (kLate) {
+        pdl::wait();
+        pdl::launchDependents();
+    }
     const Place place(p);
     if (place.rows <= 0) {
-#if !VT_GROUPED
-        pdl::wait();
-#endif
+        if (!kLate) {
+            pdl::wait();
+        }
         return;
     }
-#pragma unroll
-    for (int stage = 0; stage < kStages - 1; ++stage) {
-        const int chunk = warp + stage * kWarps;
-        if (chunk * kChunk < p.in) {
-            copyCodes(p, place, chunk, lane, sharedAddress(ring) + static_cast<u32>(stage * kStageBytes));
-        }
-        copyAsyncCommit();
+    if (kSums) {
+        loadChosen(place, chosen);
+        __syncthreads();
     }
-#if !VT_GROUPED
-    pdl::wait();
-    pdl::launchDependents();
-#endif
-    const bf16* rows[kTiles];
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n) {
-        rows[n] = static_cast<const bf16*>(p.x) + place.xRow(p, 8 * n + lane / 4) * p.xStride;
+    fillRing(place, chosen, warp, lane, ring);
+    if (!kLate) {
+        pdl::wait();
+        pdl::launchDependents();
     }
     float sums[kRowTiles][kTiles][4] = {};
-    addChunks(p, place, warp, lane, ring, rows, sums);
+    addChunks(place, chosen, warp, lane, ring, sums);
     copyAsyncWait<0>();
     __syncthreads(); // the rings become the parts
     auto* parts = reinterpret_cast<float*>(shared);
     storeSums(sums, lane, parts + warp * kRows * kOutputs);
     __syncthreads();
-    finish(p, place, parts);
+    finish(place, chosen, parts);
 }

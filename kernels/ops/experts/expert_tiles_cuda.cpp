@@ -75,14 +75,13 @@ bool multiplyInt4Experts(CudaContext& context, const ExpertMatmul& op, const Exp
                          std::int64_t pairsPerRow) {
     Int4Product product;
     product.x = op.x;
-    product.weight = op.weight;
-    product.bias = op.bias;
-    product.out = op.out;
+    product.targets[0] = {op.weight, op.bias, op.out};
+    product.rowsOf = abi::kInt4Tiles;
     product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
     product.tileCount = tiles.count.as<const int>();
     product.tiles = tiles.tiles.as<const int>();
     product.slots = tiles.slots.as<const int>();
-    product.tileBound = tiles.bound;
+    product.jobs = tiles.bound;
     product.pairsPerRow = pairsPerRow;
     return multiplyInt4Rows(context, product);
 }

@@ -12,6 +12,7 @@
 #include "kernels/ops/fused/decode_cuda.h"
 #include "kernels/ops/fused/expert_mlp_tiles.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/int4_rows_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -66,10 +67,16 @@ void execute(CudaContext& context, const QkvProject& op) {
         return;
     }
     const bool rounds = primitives.write && primitives.write->rounds; // a row's scale is known when all of it is
-    bool fused = false;
+    bool fused = false, together = false;
     primitives.forEach([&](const auto& part) {
-        if (static_cast<const void*>(&part) == &primitives.ropeQ) {
+        const void* at = static_cast<const void*>(&part);
+        if (at == &primitives.q) {
+            together = multiplyInt4Together(context, {&primitives.q, &primitives.k, &primitives.v});
+        } else if (at == &primitives.ropeQ) {
             fused = rotateAndWrite(context, op, op.writeCache && !rounds);
+        }
+        if (together && (at == &primitives.q || at == &primitives.k || at == &primitives.v)) {
+            return;
         }
         const bool last = std::is_same_v<std::decay_t<decltype(part)>, Rope> ||
                           (std::is_same_v<std::decay_t<decltype(part)>, KvWrite> && !rounds);
@@ -87,11 +94,16 @@ void execute(CudaContext& context, const DenseMlp& op) {
     const DenseMlpPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data),
                                         context.traits());
     const bool activated = op.fusible() && activateFewTokens(context, op, primitives.activation.out);
+    bool gated = activated; // gate, up and activation are made
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
-        const bool done = at == &primitives.gate || at == &primitives.up || at == &primitives.activation ||
-                          (primitives.norm.has_value() && at == &*primitives.norm);
-        if (!activated || !done) {
+        if (at == &primitives.gate && !gated) {
+            gated = op.fusible() && multiplyInt4Gated(context, primitives.gate, primitives.up, op.activation,
+                                                      primitives.activation.out);
+        }
+        const bool normed = primitives.norm.has_value() && at == &*primitives.norm;
+        const bool made = at == &primitives.gate || at == &primitives.up || at == &primitives.activation;
+        if (!(normed && activated) && !(made && gated)) {
             execute(context, part);
         }
     });
@@ -106,7 +118,7 @@ void execute(CudaContext& context, const Route& op) {
 void execute(CudaContext& context, const ExpertMlp& op) {
     if (op.grouped()) {
         executePrimitives<GroupedExpertPrimitives>(context, op, context.traits());
-    } else if (!runExpertsOfFewTokens(context, op) && !multiplyInTiles(context, op)) {
+    } else if (!runExpertsOfFewTokens(context, op) && !runInt4Experts(context, op) && !multiplyInTiles(context, op)) {
         executePrimitives<ExpertMlpPrimitives>(context, op, context.traits());
     }
 }

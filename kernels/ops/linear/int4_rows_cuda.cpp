@@ -5,12 +5,24 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/device/abi/int4_rows.h"
 #include "kernels/ops/common/cuda_call.h"
 
 namespace vitrine::kernels {
 
 namespace {
+
+/// How the kernel's variable `gate` names an Int4Gate.
+std::int64_t gateNumber(const Int4Product& product) {
+    if (!product.gate) {
+        return 0;
+    }
+    return product.count > 1 ? 3 : product.gate->layout == GateLayout::Halves ? 1 : 2;
+}
+
+/// Results of a row that a target's matrix makes.
+std::int64_t featuresOf(const Int4Product& product, const Int4Target& target) {
+    return target.weight.outFeatures() / (product.gate && product.count == 1 ? 2 : 1);
+}
 
 /// How a launch divides its work. Two blocks of few rows share a multiprocessor, so that one loads while the other
 /// ends; sums of more rows take the registers of both.
@@ -20,43 +32,96 @@ struct Int4Launch {
     std::int64_t warps = 8;
     std::int64_t blocks = 2; ///< of a multiprocessor
 
-    /// `rows` of one matrix, `outputs` of all matrices that work at once. Blocks that are too tall leave
-    /// multiprocessors without work.
-    Int4Launch(const WeightView& weight, std::int64_t rows, std::int64_t outputs, int multiprocessors) {
-        if (rows > 8) {
-            tiles = rows > 16 ? 4 : 2;
-            rowTiles = rows > 16 || weight.group < 128 || !weight.zeros.empty() ? 2 : 4; // what the registers hold
+    Int4Launch(const Int4Product& product, int multiprocessors) {
+        const WeightView& weight = product.targets[0].weight;
+        const bool manyNumbers = weight.group < 128 || !weight.zeros.empty(); // of groups, for the registers
+        if (product.rows > 8) {
+            tiles = product.rows > 16 ? 4 : 2;
             blocks = 1;
         }
+        // What the registers hold: numbers of groups beside sums and addresses.
+        const std::int64_t groupBytes =
+            static_cast<std::int64_t>(bytesOf(weight.scales.dtype, 1)) + (weight.zeros.empty() ? 0 : 1);
+        const bool plain = !product.gate && product.rowsOf == abi::kInt4Rows;
+        if ((tiles > 2 && manyNumbers) || (!plain && std::max<std::int64_t>(1, 128 / weight.group) * groupBytes > 12)) {
+            rowTiles = 1;
+        }
+        if (product.rowsOf == abi::kInt4Sums) {
+            // One block of a multiprocessor has the work of all experts: more of its loads are under way.
+            rowTiles = 1;
+            warps = 16;
+            blocks = 1;
+        }
+        // Blocks that are too tall leave multiprocessors without work.
+        std::int64_t outputs = 0;
+        for (int i = 0; i < product.count; ++i) {
+            outputs += product.targets[static_cast<std::size_t>(i)].weight.outFeatures();
+        }
+        outputs *= product.rowsOf == abi::kInt4Tiles ? std::min(product.jobs, weight.experts()) : product.jobs;
         while (rowTiles > 1 && outputs / (16 * rowTiles) < multiprocessors * 3 / 4) {
             rowTiles /= 2;
         }
     }
+
+    /// Results of a row that a block makes.
+    std::int64_t features(const Int4Product& product) const { return 16 * rowTiles / (product.gate ? 2 : 1); }
 };
 
+abi::Int4Matrix matrixOf(const Int4Target& target) {
+    abi::Int4Matrix matrix{};
+    matrix.data = target.weight.data.as<const unsigned char>();
+    matrix.scales = target.weight.scales.data;
+    matrix.zeros = target.weight.zeros.as<const unsigned char>();
+    matrix.bias = target.bias.data;
+    matrix.biasStride = target.bias.empty() || target.bias.shape.rank() < 2 ? 0 : target.bias.stride0();
+    matrix.out = toInt(target.weight.outFeatures(), Matmul::kName, "weight");
+    return matrix;
+}
+
+/// Without what a launch decides.
 abi::Int4RowsParams int4Parameters(const Int4Product& product) {
-    const WeightView& weight = product.weight;
+    const WeightView& weight = product.targets[0].weight;
     abi::Int4RowsParams params{};
     params.x = product.x.data;
-    params.data = weight.data.as<const unsigned char>();
-    params.scales = weight.scales.data;
-    params.zeros = weight.zeros.as<const unsigned char>();
-    params.bias = product.bias.data;
     params.residual = product.residual.data;
-    params.result = product.out.data;
     params.tileCount = product.tileCount;
     params.tiles = product.tiles;
     params.slots = product.slots;
+    params.ids = product.ids.as<const int>();
+    params.weights = product.weights.as<const float>();
     params.xStride = product.x.stride0();
-    params.biasStride = product.bias.empty() || product.bias.shape.rank() < 2 ? 0 : product.bias.stride0();
     params.residualStride = product.residual.empty() ? 0 : product.residual.stride0();
-    params.resultStride = product.out.stride0();
     params.rows = toInt(product.rows, Matmul::kName, "x");
     params.in = toInt(weight.inFeatures(), Matmul::kName, "weight");
-    params.out = toInt(weight.outFeatures(), Matmul::kName, "weight");
     params.groups = static_cast<int>((weight.inFeatures() + weight.group - 1) / weight.group);
     params.pairsPerRow = static_cast<int>(product.pairsPerRow);
+    params.chosen = product.ids.empty() ? 0 : static_cast<int>(product.ids.shape[1]);
+    params.alpha = product.gate ? product.gate->alpha : 0;
+    params.limit = product.gate ? product.gate->limit : 0;
     return params;
+}
+
+/// Whether targets may share a launch: all that specialises the kernel is the same.
+bool sameKind(const Int4Target& a, const Int4Target& b) {
+    return a.weight.inFeatures() == b.weight.inFeatures() && a.weight.group == b.weight.group &&
+           a.weight.zeros.empty() == b.weight.zeros.empty() && a.weight.scales.dtype == b.weight.scales.dtype &&
+           optionalDtype(a.bias) == optionalDtype(b.bias) && a.out.dtype == b.out.dtype;
+}
+
+bool takesProduct(const Int4Product& product) {
+    for (int i = 0; i < product.count; ++i) {
+        const Int4Target& target = product.targets[static_cast<std::size_t>(i)];
+        const TensorView& out = product.gate ? product.targets[0].out : target.out;
+        if (!takesInt4(product.x, target.weight, out) || !sameKind(product.targets[0], target)) {
+            return false;
+        }
+    }
+    return product.ids.empty() || product.ids.shape[1] <= abi::kInt4Chosen;
+}
+
+/// The rows of an op whose weight int4_rows takes: nothing beside bias and residual.
+bool isPlain(const Matmul& op) {
+    return op.adapter.empty() && op.scale == 1;
 }
 
 } // namespace
@@ -68,44 +133,87 @@ bool takesInt4(const TensorView& x, const WeightView& weight, const TensorView& 
 }
 
 bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
-    const WeightView& weight = product.weight;
-    if (!takesInt4(product.x, weight, product.out)) {
+    if (!takesProduct(product)) {
         return false;
     }
-    const abi::Int4RowsParams params = int4Parameters(product);
-    const Int4Launch launch(weight, product.rows, weight.outFeatures() * std::min(product.tileBound, weight.experts()),
-                            context.device().multiprocessors);
-    const std::array<KernelVariable, 17> variables{{{"tiles", launch.tiles},
-                                                    {"row_tiles", launch.rowTiles},
-                                                    {"warps", launch.warps},
-                                                    {"blocks", launch.blocks},
-                                                    {"whole", weight.inFeatures() % 128 == 0 ? 1 : 0},
-                                                    {"group", weight.group},
-                                                    {"zeros", weight.zeros.empty() ? 0 : 1},
-                                                    {"scale_dtype", dtypeNumber(weight.scales)},
-                                                    {"grouped", product.tileCount == nullptr ? 0 : 1},
-                                                    {"bias_dtype", optionalDtype(product.bias)},
-                                                    {"residual_dtype", optionalDtype(product.residual)},
-                                                    {"out_dtype", dtypeNumber(product.out)},
-                                                    {"in", weight.inFeatures()},
-                                                    {"out", weight.outFeatures()},
-                                                    {"rows", product.rows},
-                                                    {"tile_bound", product.tileBound},
-                                                    {"x_aligned", rowsAligned(product.x) ? 1 : 0}}};
+    const WeightView& weight = product.targets[0].weight;
+    const Int4Launch launch(product, context.device().multiprocessors);
+    abi::Int4RowsParams params = int4Parameters(product);
+    std::int64_t outputBlocks = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(product.count); ++i) {
+        const Int4Target& target = product.targets[i];
+        params.matrices[i] = matrixOf(target);
+        params.matrices[i].result = target.out.data;
+        params.matrices[i].resultStride = target.out.empty() ? 0 : target.out.stride0();
+        if (i == 0 || !product.gate) {
+            params.matrices[i].firstBlock = static_cast<int>(outputBlocks);
+            const std::int64_t features = launch.features(product);
+            outputBlocks += (featuresOf(product, target) + features - 1) / features;
+        }
+    }
+    const std::array<KernelVariable, 21> variables{
+        {{"tiles", launch.tiles},
+         {"row_tiles", launch.rowTiles},
+         {"warps", launch.warps},
+         {"blocks", launch.blocks},
+         {"whole", weight.inFeatures() % 128 == 0 ? 1 : 0},
+         {"group", weight.group},
+         {"zeros", weight.zeros.empty() ? 0 : 1},
+         {"scale_dtype", dtypeNumber(weight.scales)},
+         {"rows_of", static_cast<std::int64_t>(product.rowsOf)},
+         {"gate", gateNumber(product)},
+         {"activation", product.gate ? static_cast<std::int64_t>(product.gate->activation) : 0},
+         {"matrices", product.count},
+         {"bias_dtype", optionalDtype(product.targets[0].bias)},
+         {"residual_dtype", optionalDtype(product.residual)},
+         {"out_dtype", dtypeNumber(product.targets[0].out)},
+         {"in", weight.inFeatures()},
+         {"out", weight.outFeatures()},
+         {"output_blocks", outputBlocks},
+         {"rows", product.rows},
+         {"jobs", product.jobs},
+         {"x_aligned", rowsAligned(product.x) ? 1 : 0}}};
     return launchIfFits(context, callOf("int4_rows", abi::kInt4RowsAbi, params, variables));
 }
 
 bool multiplyInt4Rows(CudaContext& context, const Matmul& op) {
-    if (op.x.shape[0] > kMaxInt4Rows || op.scale != 1) {
+    if (op.x.shape[0] > kMaxInt4Rows || !isPlain(op)) {
         return false;
     }
     Int4Product product;
     product.x = op.x;
-    product.weight = op.weight;
-    product.bias = op.bias;
+    product.targets[0] = {op.weight, op.bias, op.out};
     product.residual = op.residual;
-    product.out = op.out;
     product.rows = op.x.shape[0];
+    return multiplyInt4Rows(context, product);
+}
+
+bool multiplyInt4Together(CudaContext& context, std::initializer_list<const Matmul*> ops) {
+    Int4Product product;
+    product.count = 0;
+    for (const Matmul* op : ops) {
+        if (op->x.shape[0] == 0 || op->x.shape[0] > kFewInt4Rows || !isPlain(*op) || !op->residual.empty()) {
+            return false;
+        }
+        product.x = op->x;
+        product.rows = op->x.shape[0];
+        product.targets[static_cast<std::size_t>(product.count++)] = {op->weight, op->bias, op->out};
+    }
+    return multiplyInt4Rows(context, product);
+}
+
+bool multiplyInt4Gated(CudaContext& context, const Matmul& gate, const Matmul& up, Activation activation,
+                       const TensorView& active) {
+    if (gate.x.shape[0] == 0 || gate.x.shape[0] > kFewInt4Rows || active.empty() || !isPlain(gate) || !isPlain(up)) {
+        return false;
+    }
+    Int4Product product;
+    product.x = gate.x;
+    product.rows = gate.x.shape[0];
+    product.count = 2;
+    product.targets[0] = {gate.weight, gate.bias, active};
+    product.targets[1] = {up.weight, up.bias, active};
+    product.gate = Int4Gate{activation, GateLayout::Halves, 0, 0};
     return multiplyInt4Rows(context, product);
 }
 

@@ -5,7 +5,13 @@
 // Products of few BF16 rows with INT4 weights on a GPU: the weight streams once, as it is stored, and nothing is
 // expanded.
 
+#include <array>
+#include <initializer_list>
+#include <optional>
+
+#include "kernels/core/layer_forms.h"
 #include "kernels/cuda/cuda_context.h"
+#include "kernels/device/abi/int4_rows.h"
 #include "kernels/ops/linear/matmul.h"
 
 namespace vitrine::kernels {
@@ -13,19 +19,37 @@ namespace vitrine::kernels {
 /// Rows from which on a single weight is better expanded to BF16 and multiplied by cuBLASLt.
 inline constexpr std::int64_t kMaxInt4Rows = 64;
 
-/// Rows of x times a matrix, or, with `tileCount`, rows of pairs times the matrices of experts
-/// (device/abi/expert_sort.h says what the three tensors hold).
+/// Up to so many rows several weights share a launch: more have kernels of their own (int4_gemm_cuda.h).
+inline constexpr std::int64_t kFewInt4Rows = 8;
+
+/// A weight, its bias or nothing, and where its product goes.
+struct Int4Target {
+    WeightView weight;
+    TensorView bias;
+    TensorView out;
+};
+
+/// What turns gates and ups into results. The two are rows of one weight, or two weights of equal shape.
+struct Int4Gate {
+    Activation activation = Activation::Silu;
+    GateLayout layout = GateLayout::Halves; ///< of one weight
+    float alpha = 0, limit = 0;
+};
+
+/// Rows of x times weights. Which rows: abi::Int4RowsOf.
 struct Int4Product {
     TensorView x;
-    WeightView weight;
-    TensorView bias;     ///< or empty
-    TensorView residual; ///< or empty; never with experts
-    TensorView out;
+    std::array<Int4Target, abi::kInt4Matrices> targets;
+    int count = 1;                ///< of targets; several have the same inputs and kinds of numbers
+    std::optional<Int4Gate> gate; ///< the first target's `out` gets the results
+    TensorView residual;          ///< or empty; of one target
+    abi::Int4RowsOf rowsOf = abi::kInt4Rows;
     std::int64_t rows = 0; ///< of one matrix, at most
+    std::int64_t jobs = 1; ///< tiles, pairs or tokens: at most so many matrices work at once
     const int* tileCount = nullptr;
     const int* tiles = nullptr;
     const int* slots = nullptr;
-    std::int64_t tileBound = 1;
+    TensorView ids, weights;      ///< (tokens, chosen), of pairs and of sums
     std::int64_t pairsPerRow = 1; ///< neighbouring pairs that share a row of x
 };
 
@@ -37,5 +61,12 @@ bool multiplyInt4Rows(CudaContext& context, const Int4Product& product);
 
 /// The same for an op without adapter, of few rows.
 bool multiplyInt4Rows(CudaContext& context, const Matmul& op);
+
+/// The same for ops of the same few rows of x, in one launch.
+bool multiplyInt4Together(CudaContext& context, std::initializer_list<const Matmul*> ops);
+
+/// The activation of two such ops, gate and up, in one launch.
+bool multiplyInt4Gated(CudaContext& context, const Matmul& gate, const Matmul& up, Activation activation,
+                       const TensorView& active);
 
 } // namespace vitrine::kernels

@@ -222,4 +222,18 @@ void expectProducts(std::mt19937& random, std::int64_t out, std::int64_t in, dou
     });
 }
 
+/// A stack of experts over the rows of one matrix.
+inline WeightView stackOf(WeightView view, std::int64_t experts) {
+    const auto split = [&](TensorView& field) {
+        if (!field.empty()) {
+            field.shape = Shape{experts, field.shape[0] / experts, field.shape[1]};
+        }
+    };
+    split(view.data);
+    split(view.scales);
+    split(view.zeros);
+    view.shape = Shape{experts, view.shape[0] / experts, view.shape[1]};
+    return view;
+}
+
 } // namespace vitrine::kernels::testing

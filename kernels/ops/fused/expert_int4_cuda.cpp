@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+
+#include "kernels/device/abi/expert_sort.h"
+#include "kernels/ops/experts/expert_tiles_cuda.h"
+#include "kernels/ops/fused/block_primitives.h"
+#include "kernels/ops/fused/decode_cuda.h"
+#include "kernels/ops/linear/int4_rows_cuda.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// Up to so many tokens each pair reads its expert's weights by itself: hardly two choose the same expert, and nothing
+/// needs sorting.
+constexpr std::int64_t kTokensInPairs = 4;
+
+Int4Product gateUpProduct(const ExpertMlp& op, const TensorView& active) {
+    Int4Product product;
+    product.x = op.x;
+    product.targets[0] = {op.gateUp.weight, op.gateUp.bias, active};
+    product.gate = Int4Gate{op.activation, op.layout, op.alpha, op.limit};
+    product.ids = op.ids;
+    product.pairsPerRow = op.ids.shape[1];
+    return product;
+}
+
+/// Both products, and nothing else, in two launches.
+bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
+    Int4Product gateUp = gateUpProduct(op, primitives.activation.out);
+    gateUp.rowsOf = abi::kInt4Pairs;
+    gateUp.rows = 1;
+    gateUp.jobs = op.ids.shape.count();
+    Int4Product down;
+    down.x = primitives.activation.out;
+    down.targets[0] = {op.down.weight, op.down.bias, op.out};
+    down.residual = op.residual;
+    down.ids = op.ids;
+    down.weights = op.weights;
+    down.rowsOf = abi::kInt4Sums;
+    down.rows = 1;
+    down.jobs = op.ids.shape[0];
+    return takesInt4(down.x, op.down.weight, op.out) && op.ids.shape[1] <= abi::kInt4Chosen &&
+           multiplyInt4Rows(context, gateUp) && multiplyInt4Rows(context, down);
+}
+
+/// Pairs are sorted once for both products.
+bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
+    if (!takesInt4(op.x, op.gateUp.weight, primitives.activation.out) ||
+        !takesInt4(primitives.down.x, op.down.weight, primitives.down.out)) {
+        return false;
+    }
+    const ExpertMatmulTiles scratch(primitives.gateUp, false, ScratchLayout(primitives.gateUp.scratch.data));
+    const auto inTiles = [&](Int4Product product, std::int64_t pairsPerRow) {
+        product.rowsOf = abi::kInt4Tiles;
+        product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
+        product.jobs = scratch.tiles.bound;
+        product.tileCount = scratch.tiles.count.as<const int>();
+        product.tiles = scratch.tiles.tiles.as<const int>();
+        product.slots = scratch.tiles.slots.as<const int>();
+        product.pairsPerRow = pairsPerRow;
+        return product;
+    };
+    Int4Product down;
+    down.x = primitives.down.x;
+    down.targets[0] = {op.down.weight, op.down.bias, primitives.down.out};
+    sortPairs(context, op.ids, scratch.tiles);
+    if (!multiplyInt4Rows(context, inTiles(gateUpProduct(op, primitives.activation.out), op.ids.shape[1])) ||
+        !multiplyInt4Rows(context, inTiles(down, 1))) {
+        return false;
+    }
+    execute(context, primitives.combine);
+    return true;
+}
+
+} // namespace
+
+bool runInt4Experts(CudaContext& context, const ExpertMlp& op) {
+    if (op.ids.shape.count() == 0 || op.gateUp.weight.format != WeightFormat::Int4) {
+        return false;
+    }
+    const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data), context.traits());
+    return op.ids.shape[0] <= kTokensInPairs
+               ? runInPairs(context, op, primitives) || runInTiles(context, op, primitives)
+               : runInTiles(context, op, primitives);
+}
+
+} // namespace vitrine::kernels
