@@ -242,9 +242,9 @@ struct Avx2 {
 #pragma GCC unroll 2
             for (int part = 0; part < 2; ++part) {
                 const __m256i words =
-                    _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * part)));
+                    _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * part)));
                 const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(words, magnitude), magnitude);
-                const __m256i shifted = _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 1); // the sign stands twice
+                const __m256i shifted = _mm256_slli_epi16(words, 7); // the sign stands twice
                 __m256i halves = _mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<short>(0xBFFF)));
                 halves = _mm256_or_si256(halves, _mm256_and_si256(nan, _mm256_set1_epi16(0x7E00)));
                 values[2 * part] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), scale);

@@ -115,10 +115,10 @@ struct Avx512 {
         static constexpr float kZero = 0;
         VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t, const float* scales, const float*,
                                              __m512* values) {
-            const __m512i words = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-            const __m512i magnitude = _mm512_set1_epi16(0x7F);
-            const __mmask32 nan = _mm512_cmpeq_epi16_mask(_mm512_and_si512(words, magnitude), magnitude);
-            const __m512i shifted = _mm512_srai_epi16(_mm512_slli_epi16(words, 8), 1); // the sign stands twice
+            const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+            const __m256i magnitudes = _mm256_or_si256(codes, _mm256_set1_epi8(static_cast<char>(0x80)));
+            const __mmask32 nan = _mm256_cmpeq_epi8_mask(magnitudes, _mm256_set1_epi8(-1));
+            const __m512i shifted = _mm512_slli_epi16(_mm512_cvtepi8_epi16(codes), 7); // the sign stands twice
             __m512i halves = _mm512_and_si512(shifted, _mm512_set1_epi16(static_cast<short>(0xBFFF)));
             halves = _mm512_mask_mov_epi16(halves, nan, _mm512_set1_epi16(0x7E00));
             const __m512 scale = _mm512_set1_ps(*scales * 256);

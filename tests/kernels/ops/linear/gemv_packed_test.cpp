@@ -14,17 +14,22 @@ using testing::integerWeight;
 using testing::TestTensor;
 using testing::TestWeight;
 
-/// Rows of the unit matrix, multiplied `together` at a time: columns of the weight.
-std::vector<double> columnsOf(CpuContext& context, const TestWeight& weight, const std::vector<std::int64_t>& columns,
-                              std::int64_t together) {
-    const std::int64_t in = weight.view.inFeatures(), out = weight.view.outFeatures();
-    const auto rows = static_cast<std::int64_t>(columns.size());
-    TestTensor x(DType::BF16, Shape{rows, in});
-    std::vector<double> ones(static_cast<std::size_t>(rows * in));
-    for (std::int64_t r = 0; r < rows; ++r) {
-        ones[static_cast<std::size_t>(r * in + columns[static_cast<std::size_t>(r)])] = 1;
+/// The rows of the unit matrix that pick these columns of a weight.
+TestTensor unitRows(const std::vector<std::int64_t>& columns, std::int64_t in) {
+    TestTensor x(DType::F32, Shape{std::ssize(columns), in});
+    auto* row = static_cast<const TensorView&>(x).as<float>();
+    std::fill(row, row + std::ssize(columns) * in, 0.0F);
+    for (const std::int64_t column : columns) {
+        row[column] = 1;
+        row += in;
     }
-    x.fill(ones);
+    return x;
+}
+
+/// The columns that x picks, `together` at a time.
+std::vector<double> columnsOf(CpuContext& context, const TestWeight& weight, const TensorView& x,
+                              std::int64_t together) {
+    const std::int64_t rows = x.shape[0], out = weight.view.outFeatures();
     std::vector<double> found;
     for (std::int64_t row = 0; row < rows; row += together) {
         const std::int64_t end = std::min(rows, row + together);
@@ -63,10 +68,11 @@ TEST(PackedRows, WeightsAreThoseOfTheTableToTheLastBit) {
         weights.push_back(integerWeight(random, kOut, in, {8, 48, DType::F32, true, false}));
         weights.push_back(fp8Weight(random, kOut, in, 3, 32));
         const std::vector<std::int64_t> columns = someColumns(in);
+        const TestTensor x = unitRows(columns, in);
         testing::forEachSimd([&](CpuContext& context) {
             for (const TestWeight& weight : weights) {
                 for (const std::int64_t together : {1, 8, 100}) {
-                    const std::vector<double> found = columnsOf(context, weight, columns, together);
+                    const std::vector<double> found = columnsOf(context, weight, x, together);
                     for (std::size_t i = 0; i < found.size(); ++i) {
                         const auto column = static_cast<std::size_t>(columns[i / kOut]);
                         ASSERT_EQ(found[i], weight.values[i % kOut * static_cast<std::size_t>(in) + column])
@@ -85,9 +91,10 @@ TEST(PackedRows, AnFp8ElementThatIsNoNumberGivesNone) {
     auto* const stored = static_cast<const TensorView&>(weight.blocks).as<std::uint8_t>();
     stored[40] = 0x7F;
     stored[2 * 96 + 95] = 0xFF;
+    const TestTensor x = unitRows({1, 2, 3, 4, 5, 6, 7, 8, 9}, 96);
     testing::forEachSimd([&](CpuContext& context) {
         for (const std::int64_t together : {1, 9}) {
-            const std::vector<double> found = columnsOf(context, weight, {1, 2, 3, 4, 5, 6, 7, 8, 9}, together);
+            const std::vector<double> found = columnsOf(context, weight, x, together);
             for (std::size_t i = 0; i < found.size(); ++i) {
                 EXPECT_EQ(std::isnan(found[i]), i % 3 != 1) << simdName(context.simd()) << ", output " << i % 3;
             }
