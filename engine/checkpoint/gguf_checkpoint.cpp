@@ -54,7 +54,7 @@ struct GgufView {
 class GgufTensorFile final : public SafetensorsFile {
 public:
     GgufTensorFile(std::shared_ptr<const GgufFile> file, std::vector<GgufView> views)
-        : file_(std::move(file)), views_(std::move(views)) {
+        : file_(std::move(file)), identity_(file_->identity()), views_(std::move(views)) {
         entries_.reserve(views_.size());
         for (const GgufView& view : views_) {
             entries_.push_back(view.entry);
@@ -64,8 +64,8 @@ public:
         }
     }
 
-    const std::string& path() const override { return file_->file().path(); }
-    const std::string& identity() const override { return file_->file().identity(); }
+    const std::string& path() const override { return file_->path(); }
+    const std::string& identity() const override { return identity_; }
     const std::vector<TensorEntry>& tensors() const override { return entries_; }
     const std::map<std::string, std::string>& metadata() const override { return metadata_; }
     const TensorEntry* find(std::string_view name) const override {
@@ -120,8 +120,7 @@ private:
             }
             const GgufTensor& tensor = *view.sources[static_cast<std::size_t>(s)];
             blocks.resize(static_cast<std::size_t>((high - low) * view.sourceRow));
-            file_->file().read(tensor.offset + static_cast<std::uint64_t>(low * view.sourceRow), blocks.data(),
-                               blocks.size());
+            file_->read(tensor, static_cast<std::uint64_t>(low * view.sourceRow), blocks.data(), blocks.size());
             checkBlocks(tensor, blocks, low * view.sourceRow);
             for (std::int64_t row = firstOwn; row < begin + count; row += sources) {
                 const auto from = static_cast<std::size_t>((view.placeOf(row) - low) * view.sourceRow);
@@ -152,6 +151,7 @@ private:
     }
 
     std::shared_ptr<const GgufFile> file_;
+    std::string identity_;
     std::vector<GgufView> views_;
     std::vector<TensorEntry> entries_;
     std::map<std::string, std::string> metadata_;
@@ -161,7 +161,7 @@ private:
 class GgufCheckpoint final : public TensorTable {
 public:
     GgufCheckpoint(const std::shared_ptr<const GgufFile>& file, std::vector<GgufView> views)
-        : TensorTable(file->file().path()), file_(file, std::move(views)) {
+        : TensorTable(file->path()), file_(file, std::move(views)) {
         for (const TensorEntry& entry : file_.tensors()) {
             add(file_, entry);
         }

@@ -28,11 +28,6 @@ constexpr std::array<Architecture, 5> kArchitectures = {
 class ConfigMaker {
 public:
     explicit ConfigMaker(const GgufFile& file) : file_(file), header_(file.header()) {
-        if (const auto parts = header_.integer("split.count"); parts && *parts > 1) {
-            header_.unsupported("split.count", fmt::format("the model is cut into {} files; join them with llama.cpp's "
-                                                           "gguf-split --merge",
-                                                           *parts));
-        }
         const std::string_view name = header_.text("general.architecture").value_or("");
         const auto* const found = std::ranges::find(kArchitectures, name, &Architecture::name);
         if (found == kArchitectures.end()) {
@@ -217,7 +212,7 @@ private:
             header_.unsupported("rope_freqs.weight", "must be F32 with an element for each pair of a head");
         }
         std::vector<float> factors(tensor.bytes / sizeof(float));
-        file_.file().read(tensor.offset, factors.data(), tensor.bytes);
+        file_.read(tensor, 0, factors.data(), tensor.bytes);
         const float largest = *std::ranges::max_element(factors);
         for (std::int64_t positions = 32; positions <= 1 << 20; positions *= 2) {
             json scaling = {{"rope_type", "llama3"},

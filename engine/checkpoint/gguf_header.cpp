@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/quoted_text.h"
 
 namespace vitrine::engine {
 namespace {
@@ -158,6 +159,19 @@ std::vector<float> GgufHeader::floats(std::string_view key) const {
         std::memcpy(out.data(), value->data, value->bytes);
     }
     return out;
+}
+
+void GgufHeader::join(GgufHeader part, std::uint32_t number) {
+    for (GgufTensor& tensor : part.tensors_) {
+        tensor.part = number;
+        tensors_.push_back(tensor);
+    }
+    joined_.push_back(std::move(part.bytes_));
+    std::ranges::sort(tensors_, {}, &GgufTensor::name);
+    const auto twice = std::ranges::adjacent_find(tensors_, {}, &GgufTensor::name);
+    if (twice != tensors_.end()) {
+        part.bad(base::quotedText(twice->name), "is in another file of the model too");
+    }
 }
 
 void GgufHeader::bad(std::string_view field, std::string_view what) const {

@@ -48,8 +48,9 @@ struct GgufTensor {
     const GgufType* type = nullptr;
     std::array<std::int64_t, kMostAxes> dims{}; ///< the outermost axis first
     std::uint32_t axes = 0;
-    std::uint64_t offset = 0; ///< in the file
+    std::uint64_t offset = 0; ///< in its file
     std::uint64_t bytes = 0;
+    std::uint32_t part = 0; ///< the number of its file, where a model is cut into several
 
     std::span<const std::int64_t> shape() const { return {dims.data(), axes}; }
 };
@@ -89,6 +90,9 @@ public:
     std::vector<std::int32_t> integers(std::string_view key) const;
     std::vector<float> floats(std::string_view key) const;
 
+    /// Adds the tensors of part number `number` of the same model. Throws BadInput when one of them is there already.
+    void join(GgufHeader part, std::uint32_t number);
+
     [[noreturn]] void bad(std::string_view field, std::string_view what) const;
     [[noreturn]] void unsupported(std::string_view field, std::string_view what) const;
 
@@ -100,6 +104,7 @@ private:
     std::string file_;
     std::vector<GgufValue> values_; ///< by key
     std::vector<GgufTensor> tensors_;
+    std::vector<std::shared_ptr<const std::string>> joined_; ///< bytes of the headers that were added
 };
 
 } // namespace vitrine::engine

@@ -24,8 +24,8 @@ using kernels::WeightField;
 using kernels::WeightFormat;
 using nlohmann::json;
 
-constexpr std::int64_t kGgufGroup = 32; ///< elements of a block of Q4_0, Q8_0 and MXFP4
-constexpr std::uint32_t kGgufQ40 = 2, kGgufQ80 = 8;
+constexpr std::int64_t kGgufGroup = 32; ///< elements of a block of Q4_0, Q5_0, Q8_0 and MXFP4
+constexpr std::uint32_t kGgufQ40 = 2, kGgufQ50 = 6, kGgufQ80 = 8;
 
 // Numbers and sizes of ggml: those of types that are not read are here too, because errors name them.
 constexpr std::array<GgufType, 34> kTypes = {{
@@ -33,7 +33,7 @@ constexpr std::array<GgufType, 34> kTypes = {{
     {1, "F16", 1, 2, DType::F16},
     {kGgufQ40, "Q4_0", kGgufGroup, 18, DType::None, WeightFormat::Int4},
     {3, "Q4_1", 32, 20},
-    {6, "Q5_0", 32, 22},
+    {kGgufQ50, "Q5_0", kGgufGroup, 22, DType::None, WeightFormat::Int8},
     {7, "Q5_1", 32, 24},
     {kGgufQ80, "Q8_0", kGgufGroup, 34, DType::None, WeightFormat::Int8},
     {9, "Q8_1", 32, 40},
@@ -78,6 +78,17 @@ void reorderNibbles(const std::uint8_t* codes, std::uint8_t* out) {
     }
 }
 
+/// The block's 32 bits are the fifth of each code, and its nibbles are the rest, of elements i and i + 16 in byte i. In
+/// memory they are codes of eight bits: 128 stands for 0, as 16 does in the file.
+void widenFiveBits(const std::uint8_t* bits, std::uint8_t* out) {
+    const std::uint8_t* const nibbles = bits + kGgufGroup / 8;
+    for (std::int64_t i = 0; i < kGgufGroup; ++i) {
+        const int low = i < kGgufGroup / 2 ? nibbles[i] & 15 : nibbles[i - kGgufGroup / 2] >> 4;
+        const int fifth = bits[i / 8] >> (i % 8) & 1;
+        out[i] = static_cast<std::uint8_t>((low | fifth << 4) + 128 - 16);
+    }
+}
+
 /// Bytes before the codes of a block: its scale.
 std::int64_t scaleBytes(const GgufType& type) {
     return type.format == WeightFormat::Mxfp4 ? 1 : 2;
@@ -117,8 +128,8 @@ std::vector<StoredTensor> ggufTensors(const WeightPacking& packing, const std::s
                                       std::span<const std::int64_t> shape) {
     const auto* const type = std::ranges::find(kTypes, packing.format, &GgufType::format);
     if (shape.back() % type->elements != 0) {
-        failPacking(weight, fmt::format("{} needs an input axis that is a multiple of {}, and it is {}", type->name,
-                                        type->elements, shape.back()));
+        failPacking(weight, fmt::format("{} needs an input axis that is a multiple of {}, and it is {}",
+                                        kernels::packedFormat(packing.format).title, type->elements, shape.back()));
     }
     std::vector<std::int64_t> data(shape.begin(), shape.end());
     std::vector<std::int64_t> scales = data;
@@ -192,6 +203,8 @@ void unpackGguf(const GgufType& type, WeightField field, std::span<const std::ui
         std::uint8_t* const to = out.data() + i * step;
         if (field == WeightField::Scales) {
             std::copy_n(block, scale, to);
+        } else if (type.number == kGgufQ50) {
+            widenFiveBits(block + scale, to);
         } else if (type.format == WeightFormat::Int8) {
             // Signed in the file; in memory 128 stands for 0.
             std::transform(block + scale, block + type.bytes, to,
@@ -214,7 +227,7 @@ void expandGguf(const GgufType& type, std::span<const std::uint8_t> blocks, floa
     std::vector<std::uint8_t> scales;
     row.data = blocks.data();
     if (!keepsBlocks(type)) {
-        const std::int64_t codes = type.bytes - scaleBytes(type);
+        const std::int64_t codes = type.format == WeightFormat::Int8 ? type.elements : type.elements / 2;
         data.resize(static_cast<std::size_t>(count * codes));
         scales.resize(static_cast<std::size_t>(count * scaleBytes(type)));
         unpackGguf(type, WeightField::Data, blocks, data);

@@ -3,7 +3,7 @@
 #pragma once
 
 // Integers of 4 or 8 bits with a scale, and perhaps a zero, for a group of inputs: what GPTQ, AWQ, compressed-tensors
-// (pack-quantized) and GGUF (Q4_0, Q8_0) come to once they are in memory.
+// (pack-quantized) and GGUF (Q4_0, Q5_0, Q8_0) come to once they are in memory.
 //
 //     w[o, i] = (code[o, i] - zero[o, g(i)]) * scale[o, g(i)],  g(i) = order[i], or i / group without an order
 //

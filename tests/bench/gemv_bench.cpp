@@ -4,6 +4,7 @@
 // what the memory can read. Weights are larger than the caches.
 
 #include <benchmark/benchmark.h>
+#include <memory>
 #include <vector>
 
 #include "kernels/context/cpu_context.h"
@@ -126,6 +127,89 @@ BENCHMARK_CAPTURE(matmulDense, f32, DType::F32)
     ->ArgNames({"simd", "rows"})
     ->ArgsProduct({{2}, {1, 512}})
     ->UseRealTime();
+
+/// Weights (4096, 4096) of one format, enough of them in turn that none stays in a cache.
+class SquareWeights {
+public:
+    static constexpr std::int64_t kSide = 4096;
+
+    /// `element` has the bits of a weight. Packed ones have a scale of `scaleType` for a block of `rowGroup` by
+    /// `group`.
+    SquareWeights(CpuContext& context, WeightFormat format, DType element, DType scaleType, std::int64_t rowGroup,
+                  std::int64_t group, bool zeros) {
+        constexpr std::uint64_t kTotal = std::uint64_t{96} << 20;
+        for (std::uint64_t bytes = 0; bytes < kTotal; bytes += views_.back().bytes()) {
+            const bool dense = format == WeightFormat::Dense;
+            const std::int64_t rowBytes = static_cast<std::int64_t>(bytesOf(element, kSide));
+            WeightView view;
+            view.format = format;
+            view.data = tensor(context, dense ? element : DType::U8, Shape{kSide, dense ? kSide : rowBytes}, 1);
+            if (!dense) {
+                const Shape groups{kSide / rowGroup, kSide / group};
+                view.scales = tensor(context, scaleType, groups, 0.01F);
+                view.zeros = zeros ? tensor(context, DType::U8, groups, 0) : TensorView{};
+                view.group = group;
+                view.rowGroup = rowGroup;
+            }
+            view.shape = Shape{kSide, kSide};
+            views_.push_back(view);
+        }
+    }
+
+    const WeightView& next() {
+        at_ = (at_ + 1) % views_.size();
+        return views_[at_];
+    }
+
+private:
+    /// Bytes with no deviation are 7 everywhere.
+    TensorView tensor(CpuContext& context, DType type, const Shape& shape, float deviation) {
+        memory_.push_back(std::make_unique<Bytes>(type, shape));
+        fill(context, memory_.back()->view, type == DType::U8 && deviation == 0 ? 7.0F : 0.0F, deviation);
+        return memory_.back()->view;
+    }
+
+    std::vector<std::unique_ptr<Bytes>> memory_;
+    std::vector<WeightView> views_;
+    std::size_t at_ = 0;
+};
+
+void matmulSquare(benchmark::State& state, WeightFormat format, DType element, DType scaleType, std::int64_t rowGroup,
+                  std::int64_t group, bool zeros) {
+    CpuContext context;
+    if (!lowerTo(context, state.range(0))) {
+        state.SkipWithError("this machine lacks the instructions");
+        return;
+    }
+    const std::int64_t rows = state.range(1);
+    SquareWeights weights(context, format, element, scaleType, rowGroup, group, zeros);
+    Bytes x(DType::BF16, Shape{rows, SquareWeights::kSide});
+    Bytes out(DType::BF16, Shape{rows, SquareWeights::kSide});
+    fill(context, x.view, 0, 1);
+    Matmul op;
+    op.x = x.view;
+    op.weight = weights.next();
+    op.out = out.view;
+    Bytes memory(DType::U8, Shape{static_cast<std::int64_t>(scratch(op, DeviceTraits{}))});
+    op.scratch = memory.view;
+    for (auto _ : state) {
+        op.weight = weights.next();
+        execute(context, op);
+    }
+    report(state, context, op.weight.bytes());
+}
+constexpr std::int64_t kSide = SquareWeights::kSide;
+void squareRows(benchmark::internal::Benchmark* run) {
+    run->ArgNames({"simd", "rows"})->ArgsProduct({{0, 1, 2}, {1, 8, 64}})->UseRealTime();
+}
+BENCHMARK_CAPTURE(matmulSquare, bf16, WeightFormat::Dense, DType::BF16, DType::None, 1, kSide, false)
+    ->Apply(squareRows);
+BENCHMARK_CAPTURE(matmulSquare, int4_32, WeightFormat::Int4, DType::Nf4, DType::BF16, 1, 32, false)->Apply(squareRows);
+BENCHMARK_CAPTURE(matmulSquare, int4_128_zeros, WeightFormat::Int4, DType::Nf4, DType::F16, 1, 128, true)
+    ->Apply(squareRows);
+BENCHMARK_CAPTURE(matmulSquare, int8_row, WeightFormat::Int8, DType::U8, DType::BF16, 1, kSide, false)
+    ->Apply(squareRows);
+BENCHMARK_CAPTURE(matmulSquare, fp8_128, WeightFormat::Fp8, DType::U8, DType::F32, 128, 128, false)->Apply(squareRows);
 
 /// gpt-oss BF16 experts are stored (in, out).
 void expertMatmulTransposed(benchmark::State& state) {

@@ -163,6 +163,10 @@ template <class Level> void addDots(const DotTileCall& call) {
     if (call.matrix.format == WeightFormat::Mxfp4) {
         return DotTile<Level, Mxfp4Stretch<Level>>::add(call);
     }
+    if (readsPackedGroups(call.matrix)) {
+        return withPackedFormat<Level>(
+            call.matrix, [&]<class Format>() { DotTile<Level, PackedStretch<Level, Format>>::add(call); });
+    }
     if (call.matrix.packed()) {
         return DotTile<Level, ExpandedStretch<Level>>::add(call);
     }

@@ -95,21 +95,30 @@ struct Avx2 {
         }
     };
 
+    VITRINE_SIMD_INLINE static Tables tablesOf(const std::uint8_t* high, const std::uint8_t* low) {
+        return {_mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(high))),
+                _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(low)))};
+    }
     VITRINE_SIMD_INLINE static Tables tables() {
         alignas(16) static constexpr std::uint8_t kHigh[16] = {0x00, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40,
                                                                0x80, 0xBF, 0xBF, 0xBF, 0xC0, 0xC0, 0xC0, 0xC0};
         alignas(16) static constexpr std::uint8_t kLow[16] = {0, 0, 0x80, 0xC0, 0, 0x40, 0x80, 0xC0,
                                                               0, 0, 0x80, 0xC0, 0, 0x40, 0x80, 0xC0};
-        return {_mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(kHigh))),
-                _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(kLow)))};
+        return tablesOf(kHigh, kLow);
+    }
+
+    /// Eight bytes at p as integers.
+    VITRINE_SIMD_INLINE static __m256i wideBytes(const std::uint8_t* p) {
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    }
+    VITRINE_SIMD_INLINE static __m256 bytes(const std::uint8_t* p, std::int64_t count) {
+        return _mm256_cvtepi32_ps(wideBytes(Eight<std::uint8_t>(p, count).at));
     }
 
     /// `count` scales as float32; the buffer is written in whole vectors.
     VITRINE_SIMD_INLINE static void expandScales(const std::uint8_t* scales, std::int64_t count, float* out) {
         for (std::int64_t g = 0; g < count; g += kLanes) {
-            std::uint64_t bytes = 0;
-            std::memcpy(&bytes, scales + g, static_cast<std::size_t>(count - g >= 8 ? 8 : count - g));
-            const __m256i wide = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(bytes)));
+            const __m256i wide = wideBytes(Eight<std::uint8_t>(scales + g, count - g).at);
             const __m256i zero = _mm256_cmpeq_epi32(wide, _mm256_setzero_si256());
             const __m256i last = _mm256_cmpeq_epi32(wide, _mm256_set1_epi32(255));
             __m256i bits = _mm256_slli_epi32(wide, 23);
@@ -183,6 +192,66 @@ struct Avx2 {
             store(out + 16 * j + kLanes, _mm256_mul_ps(oddBf16(pairs.of[j]), laneScales));
         }
     }
+
+    /// Nibbles become BF16 codes as those of MXFP4 do, two groups at a time.
+    struct Int4 {
+        static constexpr int kBits = 4;
+        static constexpr int kVectors = 8;
+        static constexpr float kZero = middleCode(kBits);
+        VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t groups, const float* scales,
+                                             const float* zeros, __m256* values) {
+            alignas(16) static constexpr std::uint8_t kHigh[16] = {0x00, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40,
+                                                                   0x41, 0x41, 0x41, 0x41, 0x41, 0x41, 0x41, 0x41};
+            alignas(16) static constexpr std::uint8_t kLow[16] = {0x00, 0x80, 0x00, 0x40, 0x80, 0xA0, 0xC0, 0xE0,
+                                                                  0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70};
+            const Pairs pairs = pairsOf(p, groups, tablesOf(kHigh, kLow));
+            const __m256 laneScales = spreadScales(scales);
+            const __m256 laneZeros = spreadScales(zeros);
+#pragma GCC unroll 4
+            for (int j = 0; j < 4; ++j) {
+                values[2 * j] = _mm256_mul_ps(_mm256_sub_ps(evenBf16(pairs.of[j]), laneZeros), laneScales);
+                values[2 * j + 1] = _mm256_mul_ps(_mm256_sub_ps(oddBf16(pairs.of[j]), laneZeros), laneScales);
+            }
+        }
+    };
+
+    struct Int8 {
+        static constexpr int kBits = 8;
+        static constexpr int kVectors = 4;
+        static constexpr float kZero = middleCode(kBits);
+        VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t, const float* scales,
+                                             const float* zeros, __m256* values) {
+            const __m256 scale = _mm256_set1_ps(*scales);
+            const __m256 zero = _mm256_set1_ps(*zeros);
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v) {
+                values[v] = _mm256_mul_ps(_mm256_sub_ps(_mm256_cvtepi32_ps(wideBytes(p + v * kLanes)), zero), scale);
+            }
+        }
+    };
+
+    /// E4M3 is F16 with fewer bits and other exponents: shifted into its place a weight is 256 times too small.
+    struct Fp8 {
+        static constexpr int kBits = 8;
+        static constexpr int kVectors = 4;
+        static constexpr float kZero = 0;
+        VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t, const float* scales, const float*,
+                                             __m256* values) {
+            const __m256i magnitude = _mm256_set1_epi16(0x7F);
+            const __m256 scale = _mm256_set1_ps(*scales * 256);
+#pragma GCC unroll 2
+            for (int part = 0; part < 2; ++part) {
+                const __m256i words =
+                    _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * part)));
+                const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(words, magnitude), magnitude);
+                const __m256i shifted = _mm256_slli_epi16(words, 7); // the sign stands twice
+                __m256i halves = _mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<short>(0xBFFF)));
+                halves = _mm256_or_si256(halves, _mm256_and_si256(nan, _mm256_set1_epi16(0x7E00)));
+                values[2 * part] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), scale);
+                values[2 * part + 1] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)), scale);
+            }
+        }
+    };
 };
 
 } // namespace
@@ -192,7 +261,7 @@ std::int64_t preparedIndexAvx2(const MatrixRef& matrix, std::int64_t i) {
         const std::int64_t block = i / 16 * 16;
         return block + i % 2 * 8 + i % 16 / 2;
     }
-    if (matrix.format == WeightFormat::Mxfp4) {
+    if (matrix.format == WeightFormat::Mxfp4 || (matrix.format == WeightFormat::Int4 && readsPackedGroups(matrix))) {
         const std::int64_t block = i / 64 * 64;
         const std::int64_t lane = i % 64 / kMxfp4Group; // which of the two groups
         const std::int64_t byte = i % kMxfp4Group / 2;  // of the group's sixteen

@@ -73,6 +73,60 @@ struct Avx512 {
         }
     };
 
+    VITRINE_SIMD_INLINE static __m512 bytes(const std::uint8_t* p, std::int64_t count) {
+        return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(firstLanes(count), p)));
+    }
+
+    /// A group at a time: its sixteen possible weights are a table. Lanes 4 q to 4 q + 3 hold the group's four dwords,
+    /// of which they take nibble q, and then nibble q + 4.
+    struct Int4 {
+        static constexpr int kBits = 4;
+        static constexpr int kVectors = 2;
+        static constexpr float kZero = middleCode(kBits);
+        VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t, const float* scales,
+                                             const float* zeros, __m512* values) {
+            const __m512 codes = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            const __m512i shifts = _mm512_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+            const __m512i dwords = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+            const __m512 table = _mm512_mul_ps(_mm512_sub_ps(codes, _mm512_set1_ps(*zeros)), _mm512_set1_ps(*scales));
+            const __m512i nibbles = _mm512_srlv_epi32(dwords, shifts);
+            values[0] = _mm512_permutexvar_ps(nibbles, table);
+            values[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(nibbles, 16), table);
+        }
+    };
+
+    struct Int8 {
+        static constexpr int kBits = 8;
+        static constexpr int kVectors = 2;
+        static constexpr float kZero = middleCode(kBits);
+        VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t, const float* scales,
+                                             const float* zeros, __m512* values) {
+            const __m512 scale = _mm512_set1_ps(*scales);
+            const __m512 zero = _mm512_set1_ps(*zeros);
+            values[0] = _mm512_mul_ps(_mm512_sub_ps(bytes(p, kLanes), zero), scale);
+            values[1] = _mm512_mul_ps(_mm512_sub_ps(bytes(p + kLanes, kLanes), zero), scale);
+        }
+    };
+
+    /// E4M3 is F16 with fewer bits and other exponents: shifted into its place a weight is 256 times too small.
+    struct Fp8 {
+        static constexpr int kBits = 8;
+        static constexpr int kVectors = 2;
+        static constexpr float kZero = 0;
+        VITRINE_SIMD_INLINE static void load(const std::uint8_t* p, std::int64_t, const float* scales, const float*,
+                                             __m512* values) {
+            const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+            const __m256i magnitudes = _mm256_or_si256(codes, _mm256_set1_epi8(static_cast<char>(0x80)));
+            const __mmask32 nan = _mm256_cmpeq_epi8_mask(magnitudes, _mm256_set1_epi8(-1));
+            const __m512i shifted = _mm512_slli_epi16(_mm512_cvtepi8_epi16(codes), 7); // the sign stands twice
+            __m512i halves = _mm512_and_si512(shifted, _mm512_set1_epi16(static_cast<short>(0xBFFF)));
+            halves = _mm512_mask_mov_epi16(halves, nan, _mm512_set1_epi16(0x7E00));
+            const __m512 scale = _mm512_set1_ps(*scales * 256);
+            values[0] = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_castsi512_si256(halves)), scale);
+            values[1] = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)), scale);
+        }
+    };
+
     VITRINE_SIMD_INLINE static __m512 tables() { return _mm512_loadu_ps(kE2M1); }
 
     /// `count` scales as float32; the buffer is written in whole vectors.
@@ -148,6 +202,10 @@ std::int64_t preparedIndexAvx512(const MatrixRef& matrix, std::int64_t i) {
     }
     if (matrix.format == WeightFormat::Mxfp4) {
         return i % 8 * 16 + i % 128 / 8;
+    }
+    if (matrix.format == WeightFormat::Int4 && readsPackedGroups(matrix)) {
+        const std::int64_t nibble = i % 8; // of a dword
+        return i / 32 * 32 + nibble / 4 * 16 + nibble % 4 * 4 + i % 32 / 8;
     }
     return i;
 }

@@ -10,6 +10,7 @@
 //   load, broadcast, store, multiplyAdd, sum
 //   denseOutputs(rows), mxfp4Outputs(rows)  outputs of one pass: their sums must fit the registers
 //   kGroups, Tables, tables(), expandScales, addGroups<R>   MXFP4, kGroups groups at a time
+//   bytes, Int4, Int8, Fp8                  see gemv_packed.h
 //
 // and dense weights as classes with Type, load (2 kLanes of a row, in the order of the prepared x) and column.
 
@@ -17,11 +18,7 @@
 
 #include "kernels/context/cpu_context.h"
 #include "kernels/formats/mxfp4_format.h"
-#include "kernels/ops/linear/gemv.h"
-
-#ifndef VITRINE_SIMD
-#define VITRINE_SIMD
-#endif
+#include "kernels/ops/linear/gemv_packed.h"
 
 namespace vitrine::kernels {
 
@@ -232,6 +229,9 @@ template <class Level, class Weights> void multiplyDense(const GemvCall& call) {
 template <class Level> void multiplyRows(const GemvCall& call) {
     if (call.matrix.format == WeightFormat::Mxfp4) {
         return dotRows<Mxfp4Dots<Level>>(call);
+    }
+    if (readsPackedGroups(call.matrix)) {
+        return withPackedFormat<Level>(call.matrix, [&]<class Format>() { dotRows<PackedDots<Level, Format>>(call); });
     }
     if (call.matrix.packed()) {
         return dotRows<ExpandedDots<Level>>(call);

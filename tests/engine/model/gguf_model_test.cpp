@@ -5,6 +5,7 @@
 // those of blocks are those of a file with the floats that the blocks stand for.
 
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -34,7 +35,7 @@ std::string expandedTwin(const GgufFile& file) {
     }
     for (const GgufTensor& tensor : file.header().tensors()) {
         std::vector<std::uint8_t> blocks(tensor.bytes);
-        file.file().read(tensor.offset, blocks.data(), blocks.size());
+        file.read(tensor, 0, blocks.data(), blocks.size());
         const std::span<const std::int64_t> shape = tensor.shape();
         const std::int64_t count = kernels::Shape(shape).count();
         std::vector<float> floats(static_cast<std::size_t>(count));
@@ -44,6 +45,26 @@ std::string expandedTwin(const GgufFile& file) {
         std::string bytes(kernels::bytesOf(dtype, count), '\0');
         kernels::storeFloats(dtype, floats.data(), count, bytes.data(), 0);
         out.tensor(tensor.name, table ? 1 : 0, {shape.begin(), shape.end()}, bytes);
+    }
+    return out.bytes();
+}
+
+/// Part `number` of the file cut into `count`: it has every count-th tensor, and the first part has the metadata.
+std::string partOf(const GgufFile& file, std::uint32_t number, std::uint32_t count) {
+    GgufBytes out;
+    const std::vector<GgufTensor>& tensors = file.header().tensors();
+    if (number == 0) {
+        for (const GgufValue& value : file.header().values()) {
+            out.copy(value);
+        }
+        out.integer("split.tensors.count", static_cast<std::uint32_t>(tensors.size()));
+    }
+    out.integer("split.no", number).integer("split.count", count);
+    for (std::size_t i = number; i < tensors.size(); i += count) {
+        std::string bytes(tensors[i].bytes, '\0');
+        file.read(tensors[i], 0, bytes.data(), bytes.size());
+        out.tensor(tensors[i].name, tensors[i].type->number, {tensors[i].shape().begin(), tensors[i].shape().end()},
+                   bytes);
     }
     return out.bytes();
 }
@@ -83,6 +104,41 @@ TEST(GgufModel, EveryTypeOfBlocksGivesTheLogitsOfItsFloats) {
     for (std::size_t i = 0; i < packed.size(); ++i) {
         ASSERT_NEAR(packed[i], floats[i], 2e-5 * spread) << i;
     }
+}
+
+TEST(GgufModel, SeveralFilesAreOneModel) {
+    const std::string path = vitrine::test::fixture("gguf/mixed.gguf");
+    const GgufFile file(path);
+    const test::TempFolder folder;
+    for (std::uint32_t number = 0; number < 3; ++number) {
+        folder.write(fmt::format("cut-{:05}-of-00003.gguf", number + 1), partOf(file, number, 3));
+    }
+    EXPECT_EQ(ggufLogits(folder.file("cut-00001-of-00003.gguf")), ggufLogits(path));
+}
+
+TEST(GgufModel, FilesThatAreNotTheModelsAreNamed) {
+    const GgufFile file(vitrine::test::fixture("gguf/mixed.gguf"));
+    const test::TempFolder folder;
+    const std::string first = folder.write("cut-00001-of-00002.gguf", partOf(file, 0, 2));
+    const std::string second = folder.file("cut-00002-of-00002.gguf");
+    const auto problem = [&] { return test::failure([&] { openModel(first); }); };
+    EXPECT_EQ(problem(), "bad_input: " + first + ": split.count: the model is cut into 2 files, and \"" + second +
+                             "\" is missing; put it beside this one");
+    folder.write("cut-00002-of-00002.gguf", partOf(file, 2, 3));
+    EXPECT_EQ(problem(),
+              "bad_input: " + second + ": split.no: is not that of file 2 of 2; the file is of another model");
+    folder.write("cut-00002-of-00002.gguf", GgufBytes().integer("split.no", 1).integer("split.count", 2).bytes());
+    EXPECT_NE(problem().find("split.tensors.count: is "), std::string::npos) << problem();
+    folder.write("cut-00002-of-00002.gguf", GgufBytes()
+                                                .integer("split.no", 1)
+                                                .integer("split.count", 2)
+                                                .tensor(file.header().tensors()[0].name, 0, {1}, "four")
+                                                .bytes());
+    EXPECT_NE(problem().find("is in another file of the model too"), std::string::npos) << problem();
+    folder.write("cut-00002-of-00002.gguf", partOf(file, 1, 2));
+    const std::string wrong = test::failure([&] { openModel(second); });
+    EXPECT_NE(wrong.find("give the first one, whose name must end with -00001-of-00002.gguf"), std::string::npos)
+        << wrong;
 }
 
 TEST(GgufModel, LinearsStayPackedAndTheRestIsDense) {
