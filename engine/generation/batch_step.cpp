@@ -11,20 +11,25 @@
 namespace vitrine::engine {
 namespace {
 
-/// Steps that are likely to come: single tokens in every bucket, and prompts of several lengths beside a full batch.
+/// Steps that are likely to come: single tokens in every bucket, and with whole drafts behind them, and prompts of
+/// several lengths beside a full batch.
 std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mostDecodes,
                                    std::vector<std::int32_t>& tokens) {
     const std::int32_t slots = options.scheduler.slots;
     const std::int64_t budget = options.scheduler.tokenBudget;
     const std::int64_t prompts = options.longestPrompt > 0 ? std::min(budget, options.longestPrompt * slots)
                                                            : std::min<std::int64_t>(budget, 8192);
-    tokens.assign(static_cast<std::size_t>(std::max(prompts, std::int64_t{1})), kNoToken);
+    const std::int64_t checked = options.speculation.on() ? 1 + options.speculation.draftTokens : 1;
+    tokens.assign(static_cast<std::size_t>(std::max(prompts, checked)), kNoToken);
     std::vector<StepBatch> steps;
-    const auto add = [&](std::int32_t singles, std::int64_t prompt) {
+    const auto add = [&](std::int32_t rows, std::int64_t ofRow, std::int64_t prompt) {
         StepBatch& step = steps.emplace_back();
         step.name = prompt > 0 ? "mixed" : "decode";
-        for (std::int32_t i = 0; i < singles; ++i) {
-            step.sequences.push_back({i, {tokens.data(), 1}});
+        for (std::int32_t i = 0; i < rows; ++i) {
+            StepSequence& sequence = step.sequences.emplace_back();
+            sequence.sequence = i;
+            sequence.tokens = {tokens.data(), static_cast<std::size_t>(ofRow)};
+            sequence.logitTokens = ofRow;
         }
         if (prompt > 0) {
             step.sequences.push_back({slots, {tokens.data(), static_cast<std::size_t>(prompt)}});
@@ -32,12 +37,15 @@ std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mos
     };
     for (std::int32_t rows = 1; rows <= mostDecodes; ++rows) {
         if (bucketRows(rows, mostDecodes) == rows) {
-            add(rows, 0);
+            add(rows, 1, 0);
+            if (checked > 1 && rows * checked <= budget) {
+                add(rows, checked, 0);
+            }
         }
     }
     for (std::int64_t prompt = 16; prompt <= prompts; prompt *= 2) {
-        add(0, prompt);
-        add(std::max(slots - 1, 1), prompt);
+        add(0, 1, prompt);
+        add(std::max(slots - 1, 1), 1, prompt);
     }
     return steps;
 }
@@ -73,9 +81,19 @@ void BatchEngine::prepare() {
     }
     std::vector<std::int32_t> tokens;
     std::vector<StepBatch> steps = likelySteps(options_, mostDecodes(), tokens);
-    const std::vector<kernels::SampleParameters> greedy(static_cast<std::size_t>(options_.scheduler.slots) + 1);
+    const auto rowsOf = [](const StepBatch& step) {
+        std::int64_t rows = 0;
+        for (const StepSequence& sequence : step.sequences) {
+            rows += sequence.logitTokens;
+        }
+        return static_cast<std::size_t>(rows);
+    };
+    std::vector<kernels::SampleParameters> greedy;
+    for (const StepBatch& step : steps) {
+        greedy.resize(std::max(greedy.size(), rowsOf(step)));
+    }
     for (StepBatch& step : steps) {
-        step.sampling = std::span(greedy).first(step.sequences.size());
+        step.sampling = std::span(greedy).first(rowsOf(step));
     }
     KvCacheOptions cache = options_.cache;
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
@@ -111,8 +129,9 @@ std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
 void BatchEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
     const auto count = static_cast<std::int32_t>(pending.schedule.rows.size());
-    const bool single = pending.schedule.tokens() == count; // others are no graphs
-    pending.fill = buckets_ && pending.decodes && single ? bucketRows(count, mostDecodes()) - count : 0;
+    const std::int64_t room = options_.scheduler.tokenBudget - pending.schedule.tokens();
+    pending.fill = buckets_ && pending.decodes ? bucketRows(count, mostDecodes()) - count : 0;
+    pending.fill = pending.fill <= room ? pending.fill : 0; // the step arena was sized for the budget
     for (std::int32_t i = 0; i < pending.fill; ++i) {
         StepSequence fill{fillSequence_, {pending.padding.data(), 1}, true};
         fill.keep = false;
@@ -122,7 +141,7 @@ void BatchEngine::complete(PendingStep& pending) {
     }
     batch.topLogprobs = mostTopLogprobs(pending);
     pending.carried = carriedBy(pending, underWay());
-    if (model_.context().can().runsAhead && !speculation_.on()) { // else the next step waits for the ids
+    if (model_.context().can().runsAhead && !pending.drafts) { // else the next step waits for the ids
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         pending.ids = batch.idsOut;
     }
