@@ -9,7 +9,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr double kMemory = 0.75; ///< weight of what was known when another draft was checked
+constexpr double kMemory = 0.9; ///< weight of what was known when another draft was checked
 constexpr std::int64_t kFirstRest = 4;
 constexpr std::int64_t kLongestRest = 64; ///< a useless draft in so many steps costs nothing that counts
 

@@ -132,13 +132,14 @@ void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {
 
 void StepEngine::draft(std::span<ActiveRequest* const> requests) {
     const base::TimeNs begin = now();
+    const bool plain = wantsPlainStep();
     std::vector<DraftJob> jobs;
     const CheckCost cost = checkCosts_.of(std::max<std::int64_t>(std::ssize(requests), 1));
     for (ActiveRequest* const request : requests) {
         request->dropDraft();
         // The step gives a token more than the draft has.
         const std::int64_t tokens = request->pace().next(request->remaining() - 1, speculation_.draftTokens, cost);
-        if (tokens > 0) {
+        if (tokens > 0 && !plain) {
             jobs.push_back({request, tokens});
         }
     }
@@ -153,6 +154,13 @@ void StepEngine::draft(std::span<ActiveRequest* const> requests) {
 
 bool StepEngine::allRest(std::span<ActiveRequest* const> requests) {
     return std::ranges::all_of(requests, [](ActiveRequest* request) { return request->pace().rests(); });
+}
+
+/// Where drafts never end, some steps go without, so that the result can compare.
+bool StepEngine::wantsPlainStep() const {
+    constexpr std::int64_t kEnough = 8;
+    constexpr std::int64_t kEvery = 16;
+    return speculated_.plainSteps < kEnough && speculated_.checkSteps >= kEvery * (speculated_.plainSteps + 1);
 }
 
 /// Steps over several requests have a few numbers of drafted tokens. Tokens of no use bring a step up to the next one.
@@ -217,25 +225,36 @@ std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending,
 void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     const base::TimeNs begin = std::max(pending.launched, landedAt_);
     landedAt_ = std::max(now(), begin);
-    const std::vector<RequestRows> requests = requestRows(out, pending);
+    std::vector<RequestRows> requests = requestRows(out, pending);
     std::int64_t tokens = 0;
     for (const RequestRows& rows : requests) {
         tokens += 1 + rows.kept;
     }
     landed(pending, begin, tokens);
+    std::erase_if(requests, [&](RequestRows& rows) {
+        const bool goesOn = unended(rows.request) != nullptr; // a callback may have cancelled it
+        if (goesOn) {
+            give(out, pending, rows);
+        }
+        return !goesOn;
+    });
     if (speculation_.on()) {
         noteDrafts(pending, requests, static_cast<double>(landedAt_ - begin) * 1e-9);
     }
-    for (const RequestRows& rows : requests) {
-        if (unended(rows.request) != nullptr) { // a callback may have cancelled it
-            give(out, pending, rows);
-        }
-    }
 }
 
-void StepEngine::give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) {
+/// Where the request ends inside its draft, what stands behind its end is taken out of `rows`.
+void StepEngine::give(const StepOutput& out, const PendingStep& pending, RequestRows& rows) {
+    ActiveRequest& request = *unended(rows.request);
+    // The first token of an answer comes from its prompt.
+    speculated_.rows += request.result().ids.empty() ? 0 : 1;
+    if (rows.guessed > 0) {
+        request.pace().noteChecked(rows.guessed, rows.kept);
+    }
     for (std::int64_t i = 0; i <= rows.kept; ++i) {
         if (!take(out, pending, rows.row + static_cast<std::size_t>(i)) || unended(rows.request) == nullptr) {
+            rows.guessed = std::min(rows.guessed, i);
+            rows.kept = i;
             return;
         }
     }
@@ -262,18 +281,12 @@ bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::si
     return true;
 }
 
-/// Of requests that decode: the first token of an answer comes from its prompt.
 void StepEngine::noteDrafts(const PendingStep& pending, std::span<const RequestRows> requests, double seconds) {
     std::int64_t drafted = 0;
     std::int64_t accepted = 0;
     for (const RequestRows& rows : requests) {
-        ActiveRequest& request = *unended(rows.request);
         drafted += rows.guessed;
         accepted += rows.kept;
-        speculated_.rows += request.result().ids.empty() ? 0 : 1;
-        if (rows.guessed > 0) {
-            request.pace().noteChecked(rows.guessed, rows.kept);
-        }
     }
     if (pending.decodes) {
         (pending.drafts ? speculated_.checkSteps : speculated_.plainSteps) += 1;

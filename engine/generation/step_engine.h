@@ -127,9 +127,10 @@ private:
     struct RequestRows;
     std::vector<RequestRows> requestRows(const StepOutput& out, const PendingStep& pending) const;
     std::int64_t keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const;
-    void give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows);
+    void give(const StepOutput& out, const PendingStep& pending, RequestRows& rows);
     bool take(const StepOutput& out, const PendingStep& pending, std::size_t row);
     void noteDrafts(const PendingStep& pending, std::span<const RequestRows> requests, double seconds);
+    bool wantsPlainStep() const;
     void fillDrafts(std::span<ActiveRequest* const> requests) const;
 
     CheckCosts checkCosts_;

@@ -232,10 +232,17 @@ TEST(Speculation, PlansAcceptWhatTheyAssume) {
     const GenerateReport report = rig.run({askFor(10, 200, 1)});
     EXPECT_EQ(report.results[0].ids.size(), 200U);
     EXPECT_EQ(report.decodedTokens, 199);
-    EXPECT_NEAR(report.speculation.tokensPerStep(), 1 + 0.5 + 0.25 + 0.125 + 0.0625, 0.03);
+    EXPECT_GT(report.speculation.accepted, 0);
+    EXPECT_LT(report.speculation.tokensPerStep(), 1.3) << "a draft model as large as the model does not pay";
     PlannedDrafter planned;
     rig.generate.speculation.drafter = &planned;
-    EXPECT_EQ(rig.run({askFor(10, 200, 1)}).decodeSteps, report.decodeSteps);
+    const GenerateReport lookedUp = rig.run({askFor(10, 200, 1)});
+    EXPECT_EQ(lookedUp.results[0].ids.size(), 200U);
+    const SpeculationCounts& counts = lookedUp.speculation;
+    EXPECT_NEAR(static_cast<double>(counts.accepted) / static_cast<double>(counts.checkSteps),
+                0.5 + 0.25 + 0.125 + 0.0625, 0.05);
+    EXPECT_EQ(counts.plainSteps, counts.checkSteps / 16) << "some steps go without, to compare";
+    EXPECT_GT(counts.gain(), 1.5);
     rig.generate.speculation.assumedAcceptance = 0;
     EXPECT_EQ(rig.run({askFor(10, 50, 1)}).decodeSteps, 49);
 }
@@ -303,32 +310,35 @@ TEST(Speculation, FilledStepsLeaveNothingBehind) {
     }
 }
 
-TEST(Speculation, StepsThatCheckDraftsHaveFewSizes) {
+/// How many numbers of rows of logits the steps of a plan have.
+std::size_t sizesOfSteps(bool few) {
     test::RecordingSink sink;
-    const kernels::DeviceTraits gpu = test::testTraits();
+    kernels::DeviceTraits gpu = test::testTraits();
+    gpu.features.fewStepSizes = few;
     SpeculationRig rig("synthetic:tiny-llama", kernels::Backend::Meta, &sink, &gpu);
-    std::vector<GenerateRequest> requests;
-    for (std::int32_t i = 0; i < 6; ++i) {
-        requests.push_back(askFor(5, 60 + 13 * i, i));
-    }
     PlannedDrafter drafter;
     rig.batch.scheduler.slots = 8;
     rig.batch.speculation = {&drafter, 6, 0.4};
     BatchEngine engine(*rig.model, nullptr, rig.batch);
     std::vector<ArrivingRequest> arriving;
-    for (const GenerateRequest& request : requests) {
-        arriving.push_back({request, 0, {}});
+    for (std::int32_t i = 0; i < 6; ++i) {
+        arriving.push_back({askFor(5, 60 + 13 * i, i), 0, {}});
     }
     replayRequests(engine, *rig.context, std::move(arriving));
+    EXPECT_GT(engine.speculation().checkSteps, 20);
     std::set<std::string> sizes; // "(rows, vocabulary)"
     for (const std::string& line : sink.lines()) {
         if (line.find(" logits ") != std::string::npos) {
             sizes.insert(line.substr(line.find('(')));
         }
     }
-    EXPECT_GT(engine.speculation().checkSteps, 20);
-    EXPECT_GT(sizes.size(), 1U);
-    EXPECT_LE(sizes.size(), 20U) << "of 48 numbers of rows";
+    return sizes.size();
+}
+
+TEST(Speculation, StepsThatCheckDraftsHaveFewSizesOnAGpu) {
+    const std::size_t few = sizesOfSteps(true);
+    EXPECT_GT(few, 1U);
+    EXPECT_LT(few * 4, sizesOfSteps(false) * 3);
 }
 
 TEST(Speculation, StepsReportTheirDraftsToTheTrace) {
