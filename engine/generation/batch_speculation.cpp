@@ -24,7 +24,6 @@ void BatchEngine::offerDrafts() {
     std::vector<ActiveRequest*> requests = draftingRequests();
     if (underWay() != nullptr && !allRest(requests)) {
         landLast();
-        endBroken();
         requests = draftingRequests();
     }
     try {

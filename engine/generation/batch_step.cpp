@@ -50,6 +50,30 @@ std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mos
     return steps;
 }
 
+/// Every row of logits is sampled greedily. The steps view the result.
+std::vector<kernels::SampleParameters> sampleGreedily(std::vector<StepBatch>& steps) {
+    std::vector<std::size_t> rows;
+    for (const StepBatch& step : steps) {
+        std::int64_t count = 0;
+        for (const StepSequence& sequence : step.sequences) {
+            count += sequence.logitTokens;
+        }
+        rows.push_back(static_cast<std::size_t>(count));
+    }
+    std::vector<kernels::SampleParameters> greedy(rows.empty() ? 0 : std::ranges::max(rows));
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        steps[i].sampling = std::span(greedy).first(rows[i]);
+    }
+    return greedy;
+}
+
+/// Rows that bring the step up to a bucket. None beyond the budget of tokens, for which the step arena was sized.
+std::int32_t rowsToFill(const StepSchedule& schedule, std::int32_t mostRows, const SchedulerOptions& options) {
+    const auto rows = static_cast<std::int32_t>(schedule.rows.size());
+    const std::int32_t fill = bucketRows(rows, mostRows) - rows;
+    return schedule.tokens() + fill <= options.tokenBudget ? fill : 0;
+}
+
 /// Where the device keeps the ids that the step under way samples for rows of this one.
 std::vector<CarriedIds> carriedBy(const PendingStep& pending, const PendingStep* last) {
     std::vector<CarriedIds> out;
@@ -81,20 +105,7 @@ void BatchEngine::prepare() {
     }
     std::vector<std::int32_t> tokens;
     std::vector<StepBatch> steps = likelySteps(options_, mostDecodes(), tokens);
-    const auto rowsOf = [](const StepBatch& step) {
-        std::int64_t rows = 0;
-        for (const StepSequence& sequence : step.sequences) {
-            rows += sequence.logitTokens;
-        }
-        return static_cast<std::size_t>(rows);
-    };
-    std::vector<kernels::SampleParameters> greedy;
-    for (const StepBatch& step : steps) {
-        greedy.resize(std::max(greedy.size(), rowsOf(step)));
-    }
-    for (StepBatch& step : steps) {
-        step.sampling = std::span(greedy).first(rowsOf(step));
-    }
+    const std::vector<kernels::SampleParameters> greedy = sampleGreedily(steps);
     KvCacheOptions cache = options_.cache;
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
     model_.prepare(steps, cache, options_.progress);
@@ -128,10 +139,7 @@ std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
 /// Rows that fill the step up to a bucket, and the ids that stay on the device.
 void BatchEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
-    const auto count = static_cast<std::int32_t>(pending.schedule.rows.size());
-    const std::int64_t room = options_.scheduler.tokenBudget - pending.schedule.tokens();
-    pending.fill = buckets_ && pending.decodes ? bucketRows(count, mostDecodes()) - count : 0;
-    pending.fill = pending.fill <= room ? pending.fill : 0; // the step arena was sized for the budget
+    pending.fill = buckets_ && pending.decodes ? rowsToFill(pending.schedule, mostDecodes(), options_.scheduler) : 0;
     for (std::int32_t i = 0; i < pending.fill; ++i) {
         StepSequence fill{fillSequence_, {pending.padding.data(), 1}, true};
         fill.keep = false;

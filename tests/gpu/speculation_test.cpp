@@ -12,34 +12,12 @@
 #include "tests/engine/generation/knowing_drafter.h"
 #include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
+#include "tests/gpu/step_sink.h"
 
 namespace vitrine::gpu {
 namespace {
 
 using namespace engine;
-
-/// Counts replays by the name of their step.
-class ReplaySink final : public base::TraceSink {
-public:
-    base::StringId intern(std::string_view text) override {
-        names_.emplace_back(text);
-        return {static_cast<std::uint32_t>(names_.size())};
-    }
-    void record(const base::TraceEvent& event) override {
-        if (const auto* made = std::get_if<base::StepTemplateEvent>(&event)) {
-            templates_[made->step->id] =
-                names_.at(std::get<base::ScopeBeginEvent>(made->step->events.front()).name.value - 1);
-        } else if (const auto* replay = std::get_if<base::StepReplayedEvent>(&event)) {
-            ++replays[templates_.at(replay->stepTemplate)];
-        }
-    }
-
-    std::map<std::string, std::int64_t> replays;
-
-private:
-    std::vector<std::string> names_;
-    std::map<std::uint32_t, std::string> templates_;
-};
 
 class GpuSpeculation : public GpuTest, public ::testing::WithParamInterface<std::string> {
 protected:
@@ -86,6 +64,20 @@ protected:
         }
     }
 
+    /// Serves the requests in a batch, and expects the plain answers.
+    SpeculationCounts serve(const BatchOptions& options) {
+        BatchEngine engine(*model_, nullptr, options);
+        std::vector<ArrivingRequest> arriving;
+        for (const GenerateRequest& request : requests_) {
+            arriving.push_back({request, 0, {}});
+        }
+        replayRequests(engine, *context_, std::move(arriving));
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            EXPECT_EQ(engine.result(static_cast<std::int32_t>(i)).result.ids, plain_.results[i].ids) << i;
+        }
+        return engine.speculation();
+    }
+
     ModelDrafterOptions drafterOptions() const {
         ModelDrafterOptions options;
         options.cache.dtype = kernels::DType::F32;
@@ -93,7 +85,7 @@ protected:
         return options;
     }
 
-    ReplaySink sink_;
+    StepSink sink_;
     std::unique_ptr<kernels::Context> context_;
     std::unique_ptr<Model> model_;
     GenerateOptions generate_;
@@ -159,16 +151,8 @@ TEST_P(GpuSpeculation, StepsOfSeveralRequestsAreFilledAndReplayGraphs) {
     options.scheduler.slots = 3;
     options.speculation = {&drafter, 4};
     sink_.replays.clear();
-    BatchEngine engine(*model_, nullptr, options);
-    std::vector<ArrivingRequest> arriving;
-    for (const GenerateRequest& request : requests_) {
-        arriving.push_back({request, 0, {}});
-    }
-    replayRequests(engine, *context_, std::move(arriving));
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-        EXPECT_EQ(engine.result(static_cast<std::int32_t>(i)).result.ids, plain_.results[i].ids) << i;
-    }
-    EXPECT_GT(sink_.replays["decode"], engine.speculation().plainSteps) << "so some of them checked drafts";
+    const SpeculationCounts counts = serve(options);
+    EXPECT_GT(sink_.replays["decode"], counts.plainSteps) << "so some of them checked drafts";
 }
 
 TEST_P(GpuSpeculation, ADraftModelsStepsReplayGraphs) {
@@ -194,16 +178,8 @@ TEST_P(GpuSpeculation, BatchesGiveThoseAnswersToo) {
     options.cache.pageTokens = 8;
     options.scheduler.slots = 4;
     options.speculation = {&drafter, 4};
-    BatchEngine engine(*model_, nullptr, options);
-    std::vector<ArrivingRequest> arriving;
-    for (const GenerateRequest& request : requests_) {
-        arriving.push_back({request, 0, {}});
-    }
-    replayRequests(engine, *context_, std::move(arriving));
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-        EXPECT_EQ(engine.result(static_cast<std::int32_t>(i)).result.ids, plain_.results[i].ids) << i;
-    }
-    EXPECT_GT(engine.speculation().acceptanceRate(), 0.9);
+    const SpeculationCounts counts = serve(options);
+    EXPECT_GT(counts.acceptanceRate(), 0.9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GpuSpeculation, ::testing::Values("llama", "gpt-oss", "gemma2"),
