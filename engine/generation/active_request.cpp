@@ -68,9 +68,17 @@ void ActiveRequest::addToDraft(std::int32_t id) {
     ++drafted_;
 }
 
+void ActiveRequest::fillDraft(std::int64_t tokens) {
+    const auto count = static_cast<std::size_t>(tokens);
+    history_.resize(history_.size() + count, history_.back());
+    drafted_ += count;
+    fillers_ += count;
+}
+
 void ActiveRequest::dropDraft() {
     history_.resize(history_.size() - drafted_);
     drafted_ = 0;
+    fillers_ = 0;
 }
 
 kernels::SampleParameters ActiveRequest::sampling(std::int64_t ahead) const {
@@ -146,6 +154,7 @@ void ActiveRequest::end(FinishReason finish) {
     abandon(finish);
     history_ = {};
     drafted_ = 0;
+    fillers_ = 0;
 }
 
 void ActiveRequest::abandon(FinishReason reason) {

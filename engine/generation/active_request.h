@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/generation/answer_text.h"
+#include "engine/generation/draft_pace.h"
 #include "engine/generation/generator.h"
 #include "kernels/core/tracer.h"
 
@@ -45,7 +46,14 @@ public:
     /// The history and the draft after it.
     std::span<const std::int32_t> historyAndDraft() const { return history_; }
     void addToDraft(std::int32_t id);
+    /// Makes the draft longer by tokens that nobody guessed, so that the step has a size that a captured graph serves.
+    /// They are never kept, whatever the model chooses. No call of addToDraft() may follow.
+    void fillDraft(std::int64_t tokens);
+    /// The draft without these.
+    std::span<const std::int32_t> guesses() const { return draft().first(drafted_ - fillers_); }
     void dropDraft();
+    /// How long its drafts are to be.
+    DraftPace& pace() { return pace_; }
     bool done() const { return result_->finish != FinishReason::None; }
     /// New tokens that may still come.
     std::int64_t remaining() const { return request_.maxNewTokens - static_cast<std::int64_t>(result_->ids.size()); }
@@ -71,6 +79,8 @@ private:
     GenerateResult* result_;
     std::vector<std::int32_t> history_; ///< and the draft
     std::size_t drafted_ = 0;           ///< tokens at the end of it that are the draft
+    std::size_t fillers_ = 0;           ///< the last of these, which nobody guessed
+    DraftPace pace_;
     std::optional<AnswerText> answer_;
 };
 

@@ -173,7 +173,7 @@ void BatchEngine::abandon(FinishReason reason) {
 // --- steps
 
 bool BatchEngine::launch(const PendingStep& pending) {
-    if (speculation_.on()) {
+    if (pending.drafts) { // the next ones follow from what it keeps
         return false;
     }
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.

@@ -10,8 +10,8 @@
 // Steps ahead. On CUDA the engine launches a step before the host has read the ids that the step before it samples.
 // These ids stay on the device, and the host schedules while the device works. So the host sees a stop token or a stop
 // text one step late, and tokens that were sampled after it are dropped. Steps that read prompts are launched ahead
-// too. Three kinds of steps wait for the step before them: steps with a repetition penalty, the first steps of a kind,
-// and steps that need a larger step arena.
+// too. Some steps wait for the step before them: steps with a repetition penalty, the first steps of a kind, and steps
+// that need a larger step arena. With speculation, steps wait unless all decoding requests rest (draft_pace.h).
 //
 // Buckets. On devices with graphs (DeviceFeatures::fewStepSizes) a decode step is filled up to the next of a few
 // numbers of rows, so that few captured graphs serve all decode steps. The added rows belong to no request. Meta with
@@ -173,6 +173,7 @@ public:
 private:
     struct Row;
 
+    std::vector<ActiveRequest*> draftingRequests();
     void offerDrafts();
     void dropGraphs();
     void forgetDrafts(std::int32_t request);

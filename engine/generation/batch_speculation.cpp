@@ -8,14 +8,23 @@
 
 namespace vitrine::engine {
 
+std::vector<ActiveRequest*> BatchEngine::draftingRequests() {
+    std::vector<ActiveRequest*> requests;
+    for (const std::int32_t number : scheduler_->decoding()) {
+        requests.push_back(&rowOf(number).request);
+    }
+    return requests;
+}
+
 /// Before each schedule: what every decoding request may check in its next row.
 void BatchEngine::offerDrafts() {
     if (!speculation_.on()) {
         return;
     }
-    std::vector<ActiveRequest*> requests;
-    for (const std::int32_t number : scheduler_->decoding()) {
-        requests.push_back(&rowOf(number).request);
+    std::vector<ActiveRequest*> requests = draftingRequests();
+    if (underWay() != nullptr && !allRest(requests)) {
+        landLast();
+        requests = draftingRequests();
     }
     try {
         draft(requests);

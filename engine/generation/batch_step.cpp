@@ -11,20 +11,25 @@
 namespace vitrine::engine {
 namespace {
 
-/// Steps that are likely to come: single tokens in every bucket, and prompts of several lengths beside a full batch.
+/// Steps that are likely to come: single tokens in every bucket, and with whole drafts behind them, and prompts of
+/// several lengths beside a full batch.
 std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mostDecodes,
                                    std::vector<std::int32_t>& tokens) {
     const std::int32_t slots = options.scheduler.slots;
     const std::int64_t budget = options.scheduler.tokenBudget;
     const std::int64_t prompts = options.longestPrompt > 0 ? std::min(budget, options.longestPrompt * slots)
                                                            : std::min<std::int64_t>(budget, 8192);
-    tokens.assign(static_cast<std::size_t>(std::max(prompts, std::int64_t{1})), kNoToken);
+    const std::int64_t checked = options.speculation.on() ? 1 + options.speculation.draftTokens : 1;
+    tokens.assign(static_cast<std::size_t>(std::max(prompts, checked)), kNoToken);
     std::vector<StepBatch> steps;
-    const auto add = [&](std::int32_t singles, std::int64_t prompt) {
+    const auto add = [&](std::int32_t rows, std::int64_t ofRow, std::int64_t prompt) {
         StepBatch& step = steps.emplace_back();
         step.name = prompt > 0 ? "mixed" : "decode";
-        for (std::int32_t i = 0; i < singles; ++i) {
-            step.sequences.push_back({i, {tokens.data(), 1}});
+        for (std::int32_t i = 0; i < rows; ++i) {
+            StepSequence& sequence = step.sequences.emplace_back();
+            sequence.sequence = i;
+            sequence.tokens = {tokens.data(), static_cast<std::size_t>(ofRow)};
+            sequence.logitTokens = ofRow;
         }
         if (prompt > 0) {
             step.sequences.push_back({slots, {tokens.data(), static_cast<std::size_t>(prompt)}});
@@ -32,14 +37,41 @@ std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mos
     };
     for (std::int32_t rows = 1; rows <= mostDecodes; ++rows) {
         if (bucketRows(rows, mostDecodes) == rows) {
-            add(rows, 0);
+            add(rows, 1, 0);
+            if (checked > 1 && rows * checked <= budget) {
+                add(rows, checked, 0);
+            }
         }
     }
     for (std::int64_t prompt = 16; prompt <= prompts; prompt *= 2) {
-        add(0, prompt);
-        add(std::max(slots - 1, 1), prompt);
+        add(0, 1, prompt);
+        add(std::max(slots - 1, 1), 1, prompt);
     }
     return steps;
+}
+
+/// Every row of logits is sampled greedily. The steps view the result.
+std::vector<kernels::SampleParameters> sampleGreedily(std::vector<StepBatch>& steps) {
+    std::vector<std::size_t> rows;
+    for (const StepBatch& step : steps) {
+        std::int64_t count = 0;
+        for (const StepSequence& sequence : step.sequences) {
+            count += sequence.logitTokens;
+        }
+        rows.push_back(static_cast<std::size_t>(count));
+    }
+    std::vector<kernels::SampleParameters> greedy(rows.empty() ? 0 : std::ranges::max(rows));
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        steps[i].sampling = std::span(greedy).first(rows[i]);
+    }
+    return greedy;
+}
+
+/// Rows that bring the step up to a bucket. None beyond the budget of tokens, for which the step arena was sized.
+std::int32_t rowsToFill(const StepSchedule& schedule, std::int32_t mostRows, const SchedulerOptions& options) {
+    const auto rows = static_cast<std::int32_t>(schedule.rows.size());
+    const std::int32_t fill = bucketRows(rows, mostRows) - rows;
+    return schedule.tokens() + fill <= options.tokenBudget ? fill : 0;
 }
 
 /// Where the device keeps the ids that the step under way samples for rows of this one.
@@ -73,10 +105,7 @@ void BatchEngine::prepare() {
     }
     std::vector<std::int32_t> tokens;
     std::vector<StepBatch> steps = likelySteps(options_, mostDecodes(), tokens);
-    const std::vector<kernels::SampleParameters> greedy(static_cast<std::size_t>(options_.scheduler.slots) + 1);
-    for (StepBatch& step : steps) {
-        step.sampling = std::span(greedy).first(step.sequences.size());
-    }
+    const std::vector<kernels::SampleParameters> greedy = sampleGreedily(steps);
     KvCacheOptions cache = options_.cache;
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
     model_.prepare(steps, cache, options_.progress);
@@ -110,9 +139,7 @@ std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
 /// Rows that fill the step up to a bucket, and the ids that stay on the device.
 void BatchEngine::complete(PendingStep& pending) {
     StepBatch& batch = pending.batch;
-    const auto count = static_cast<std::int32_t>(pending.schedule.rows.size());
-    const bool single = pending.schedule.tokens() == count; // others are no graphs
-    pending.fill = buckets_ && pending.decodes && single ? bucketRows(count, mostDecodes()) - count : 0;
+    pending.fill = buckets_ && pending.decodes ? rowsToFill(pending.schedule, mostDecodes(), options_.scheduler) : 0;
     for (std::int32_t i = 0; i < pending.fill; ++i) {
         StepSequence fill{fillSequence_, {pending.padding.data(), 1}, true};
         fill.keep = false;
@@ -122,7 +149,7 @@ void BatchEngine::complete(PendingStep& pending) {
     }
     batch.topLogprobs = mostTopLogprobs(pending);
     pending.carried = carriedBy(pending, underWay());
-    if (model_.context().can().runsAhead && !speculation_.on()) { // else the next step waits for the ids
+    if (model_.context().can().runsAhead && !pending.drafts) { // else the next step waits for the ids
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         pending.ids = batch.idsOut;
     }

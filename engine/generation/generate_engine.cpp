@@ -225,6 +225,10 @@ void GenerateEngine::draftAll() {
     for (Row* const row : liveRows()) {
         requests.push_back(row);
     }
+    if (underWay() != nullptr && !allRest(requests)) {
+        landLast();
+        std::erase_if(requests, [](const ActiveRequest* request) { return request->done(); });
+    }
     draft(requests);
 }
 
@@ -236,10 +240,10 @@ void GenerateEngine::complete(PendingStep& pending) {
     batch.expertUse = counts ? options_.expertUse : nullptr;
 }
 
-/// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if
-/// this one fails.
+/// Only steps of single tokens: a draft follows from the tokens of the step before. What is counted is run. What the
+/// step under way gives is kept if this one fails.
 bool GenerateEngine::launch(const PendingStep& pending) {
-    if (!pending.decodes || pending.batch.expertUse != nullptr || speculation_.on()) {
+    if (!pending.decodes || pending.batch.expertUse != nullptr || pending.drafts) {
         return false;
     }
     try {

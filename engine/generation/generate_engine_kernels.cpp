@@ -84,9 +84,14 @@ void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
         add("prefill", std::move(sequences), std::move(sampling));
     }
     const std::vector<std::int32_t> checked(static_cast<std::size_t>(1 + speculation_.draftTokens), kNoToken);
+    std::vector<std::size_t> lengths = {1};
+    for (std::int64_t draft = 1; speculation_.on() && draft <= speculation_.draftTokens; ++draft) {
+        if (draftLength(draft, speculation_.draftTokens) == draft) {
+            lengths.push_back(static_cast<std::size_t>(1 + draft));
+        }
+    }
     for (const std::vector<Row*>& batch : decodeBatches()) {
-        // Single tokens, and where drafts are checked all of a whole one.
-        for (const std::size_t tokens : {std::size_t{1}, speculation_.on() ? checked.size() : 1}) {
+        for (const std::size_t tokens : lengths) {
             std::vector<StepSequence> sequences;
             std::vector<kernels::SampleParameters> sampling;
             for (const Row* row : batch) {

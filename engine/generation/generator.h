@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "engine/cache/kv_cache.h"
+#include "engine/generation/speculation_counts.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -53,29 +54,12 @@ struct Speculation {
     static constexpr std::int64_t kMostDraftTokens = 64;
 
     Drafter* drafter = nullptr;   ///< must outlive the engine; null: no speculation
-    std::int64_t draftTokens = 4; ///< of one draft at most; from 1 to kMostDraftTokens
+    std::int64_t draftTokens = 4; ///< of one draft at most; from 1 to kMostDraftTokens. draft_pace.h chooses how many
     /// On Meta, where no token is computed: the probability that a drafted token is right, given that those before it
     /// are.
     double assumedAcceptance = 0.6;
 
     bool on() const { return drafter != nullptr; }
-};
-
-/// What came of the drafts.
-struct SpeculationCounts {
-    std::int64_t rows = 0;    ///< tokens that plain decoding would have given in the same steps: one for each request
-    std::int64_t drafted = 0; ///< tokens that were checked
-    std::int64_t accepted = 0;
-    double draftSeconds = 0; ///< time of the drafter
-
-    /// The share of drafted tokens that were right; 0 without drafts.
-    double acceptanceRate() const {
-        return drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
-    }
-    /// Tokens that one request gets in one decode step; 1 without speculation.
-    double tokensPerStep() const {
-        return rows > 0 ? static_cast<double>(rows + accepted) / static_cast<double>(rows) : 1;
-    }
 };
 
 struct GenerateRequest {

@@ -38,6 +38,7 @@ public:
     void draft(std::span<const DraftJob> jobs) override;
     void forget(std::int32_t request) override;
     void forgetAll() override;
+    std::uint64_t bytesPerToken() const override { return model_.weightBytesPerToken(); }
     void dropGraphs() override { model_.dropGraphs(); }
     const KvCache& cache() const { return cache_; }
 

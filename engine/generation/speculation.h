@@ -7,7 +7,8 @@
 // plain decoding. An engine takes the keys and values of the other tokens back out of the KV cache.
 //
 // Decoding reads all weights for a few tokens, so a step over five tokens takes little longer than one over a single
-// token. Speculation pays where drafts are often right. It costs time where they are wrong.
+// token. Speculation pays where drafts are often right. It costs time where they are wrong, so draft_pace.h makes
+// drafts short then, and pauses.
 //
 // As everywhere, a step over another number of rows may round differently in the last bits. Where the two best logits
 // are that close, another token can be chosen.
@@ -36,6 +37,8 @@ public:
     /// Adds at most `tokens` tokens to the draft of each request, which has none before. A request may stay without a
     /// draft. Throws OutOfMemory, DeviceFault and Cancelled; requests may have drafts then.
     virtual void draft(std::span<const DraftJob> jobs) = 0;
+    /// Bytes of weights that the making of one drafted token reads.
+    virtual std::uint64_t bytesPerToken() const { return 0; }
     /// Frees what is kept for the request of this number, if anything is.
     virtual void forget(std::int32_t request) = 0;
     /// Frees what is kept for any request.

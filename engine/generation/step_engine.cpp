@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/generation/acceptance.h"
+#include "engine/generation/batch_pool.h"
 
 namespace vitrine::engine {
 namespace {
@@ -16,6 +17,12 @@ bool isPrefill(const ScheduledRow& scheduled) {
 }
 
 } // namespace
+
+StepEngine::StepEngine(Model& model, const Speculation& speculation) : model_(model), speculation_(speculation) {
+    if (speculation_.on()) {
+        checkCosts_ = CheckCosts(model, speculation_.drafter->bytesPerToken());
+    }
+}
 
 void StepEngine::drop() noexcept {
     model_.dropLaunched();
@@ -83,9 +90,11 @@ void StepEngine::fill(PendingStep& pending) {
     batch.name = !anyPrefill ? "decode" : std::all_of(rows.begin(), rows.end(), isPrefill) ? "prefill" : "mixed";
     batch.index = static_cast<std::int32_t>(pending.schedule.index);
     batch.repeats = pending.decodes;
+    pending.drafts = false;
     std::int64_t longest = 1;
     for (const ScheduledRow& scheduled : rows) {
         longest = std::max(longest, scheduled.tokens);
+        pending.drafts = pending.drafts || scheduled.drafts > 0;
     }
     pending.padding.assign(static_cast<std::size_t>(longest), kNoToken);
     for (const ScheduledRow& scheduled : rows) {
@@ -123,19 +132,55 @@ void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {
 
 void StepEngine::draft(std::span<ActiveRequest* const> requests) {
     const base::TimeNs begin = now();
+    const bool plain = wantsPlainStep();
     std::vector<DraftJob> jobs;
+    const CheckCost cost = checkCosts_.of(std::max<std::int64_t>(std::ssize(requests), 1));
     for (ActiveRequest* const request : requests) {
         request->dropDraft();
         // The step gives a token more than the draft has.
-        const std::int64_t tokens = std::min(speculation_.draftTokens, request->remaining() - 1);
-        if (tokens > 0) {
+        const std::int64_t tokens = request->pace().next(request->remaining() - 1, speculation_.draftTokens, cost);
+        if (tokens > 0 && !plain) {
             jobs.push_back({request, tokens});
         }
     }
     if (!jobs.empty()) {
         speculation_.drafter->draft(jobs);
     }
+    if (model_.context().traits().features.fewStepSizes) {
+        fillDrafts(requests);
+    }
     speculated_.draftSeconds += static_cast<double>(now() - begin) * 1e-9;
+}
+
+bool StepEngine::allRest(std::span<ActiveRequest* const> requests) {
+    return std::ranges::all_of(requests, [](ActiveRequest* request) { return request->pace().rests(); });
+}
+
+/// Where drafts never end, some steps go without, so that the result can compare.
+bool StepEngine::wantsPlainStep() const {
+    constexpr std::int64_t kEnough = 8;
+    constexpr std::int64_t kEvery = 16;
+    return speculated_.plainSteps < kEnough && speculated_.checkSteps >= kEvery * (speculated_.plainSteps + 1);
+}
+
+/// Steps over several requests have a few numbers of drafted tokens. Tokens of no use bring a step up to the next one.
+void StepEngine::fillDrafts(std::span<ActiveRequest* const> requests) const {
+    const std::int64_t limit = speculation_.draftTokens;
+    std::int64_t drafted = 0;
+    for (const ActiveRequest* const request : requests) {
+        drafted += static_cast<std::int64_t>(request->draft().size());
+    }
+    const auto most = static_cast<std::int32_t>(limit * static_cast<std::int64_t>(requests.size()));
+    std::int64_t lacking = bucketRows(static_cast<std::int32_t>(drafted), most) - drafted;
+    for (ActiveRequest* const request : requests) {
+        const auto has = static_cast<std::int64_t>(request->draft().size());
+        const std::int64_t room = std::min(limit, request->remaining() - 1) - has;
+        const std::int64_t fillers = std::clamp<std::int64_t>(room, 0, lacking);
+        if (fillers > 0) {
+            request->fillDraft(fillers);
+            lacking -= fillers;
+        }
+    }
 }
 
 /// The rows of logits of one request in a step.
@@ -143,7 +188,8 @@ struct StepEngine::RequestRows {
     std::int32_t request = 0;
     std::size_t row = 0;
     std::int64_t drafted = 0; ///< it has one row more than these
-    std::int64_t kept = 0;    ///< of them
+    std::int64_t guessed = 0; ///< the first of them; the others only fill the step
+    std::int64_t kept = 0;    ///< the first of the guessed ones
 };
 
 /// Those of requests that have not ended.
@@ -158,44 +204,57 @@ std::vector<StepEngine::RequestRows> StepEngine::requestRows(const StepOutput& o
         }
     }
     for (RequestRows& rows : requests) {
+        rows.guessed = std::min(rows.drafted, static_cast<std::int64_t>(unended(rows.request)->guesses().size()));
         rows.kept = keep(out, pending, rows);
     }
     return requests;
 }
 
-/// How many tokens of its draft are right.
+/// How many of its guesses are right.
 std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const {
     if (!model_.context().can().computesValues) {
-        return assumedAcceptedTokens(speculation_.assumedAcceptance, rows.drafted,
+        return assumedAcceptedTokens(speculation_.assumedAcceptance, rows.guessed,
                                      pending.schedule.index + rows.request);
     }
-    const auto drafted = static_cast<std::size_t>(rows.drafted);
-    return acceptedTokens(unended(rows.request)->draft().first(drafted), std::span(out.ids).subspan(rows.row, drafted));
+    const auto guessed = static_cast<std::size_t>(rows.guessed);
+    return acceptedTokens(unended(rows.request)->guesses().first(guessed),
+                          std::span(out.ids).subspan(rows.row, guessed));
 }
 
 /// Gives the tokens of a step to its requests.
 void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     const base::TimeNs begin = std::max(pending.launched, landedAt_);
     landedAt_ = std::max(now(), begin);
-    const std::vector<RequestRows> requests = requestRows(out, pending);
+    std::vector<RequestRows> requests = requestRows(out, pending);
     std::int64_t tokens = 0;
     for (const RequestRows& rows : requests) {
         tokens += 1 + rows.kept;
     }
     landed(pending, begin, tokens);
-    if (speculation_.on()) {
-        noteDrafts(requests);
-    }
-    for (const RequestRows& rows : requests) {
-        if (unended(rows.request) != nullptr) { // a callback may have cancelled it
+    std::erase_if(requests, [&](RequestRows& rows) {
+        const bool goesOn = unended(rows.request) != nullptr; // a callback may have cancelled it
+        if (goesOn) {
             give(out, pending, rows);
         }
+        return !goesOn;
+    });
+    if (speculation_.on()) {
+        noteDrafts(pending, requests, static_cast<double>(landedAt_ - begin) * 1e-9);
     }
 }
 
-void StepEngine::give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) {
+/// Where the request ends inside its draft, what stands behind its end is taken out of `rows`.
+void StepEngine::give(const StepOutput& out, const PendingStep& pending, RequestRows& rows) {
+    ActiveRequest& request = *unended(rows.request);
+    // The first token of an answer comes from its prompt.
+    speculated_.rows += request.result().ids.empty() ? 0 : 1;
+    if (rows.guessed > 0) {
+        request.pace().noteChecked(rows.guessed, rows.kept);
+    }
     for (std::int64_t i = 0; i <= rows.kept; ++i) {
         if (!take(out, pending, rows.row + static_cast<std::size_t>(i)) || unended(rows.request) == nullptr) {
+            rows.guessed = std::min(rows.guessed, i);
+            rows.kept = i;
             return;
         }
     }
@@ -222,14 +281,16 @@ bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::si
     return true;
 }
 
-/// Of requests that decode: the first token of an answer comes from its prompt.
-void StepEngine::noteDrafts(std::span<const RequestRows> requests) {
+void StepEngine::noteDrafts(const PendingStep& pending, std::span<const RequestRows> requests, double seconds) {
     std::int64_t drafted = 0;
     std::int64_t accepted = 0;
     for (const RequestRows& rows : requests) {
-        drafted += rows.drafted;
+        drafted += rows.guessed;
         accepted += rows.kept;
-        speculated_.rows += unended(rows.request)->result().ids.empty() ? 0 : 1;
+    }
+    if (pending.decodes) {
+        (pending.drafts ? speculated_.checkSteps : speculated_.plainSteps) += 1;
+        (pending.drafts ? speculated_.checkTime : speculated_.plainTime).add(seconds);
     }
     speculated_.drafted += drafted;
     speculated_.accepted += accepted;

@@ -9,8 +9,8 @@
 // these ids while the device works on the new step. So at most one step is pending between two calls.
 //
 // With speculation a row of a decoding request may have drafted tokens behind its own one. The engine then keeps what
-// is right of them (acceptance.h) and takes the others back. No step is launched ahead, because a draft follows from
-// the tokens of the step before.
+// is right of them (acceptance.h) and takes the others back. A step with drafts is not launched ahead, because a draft
+// follows from the tokens of the step before. A step without drafts is.
 //
 // A derived class schedules the steps, and it decides what happens when a step has ended and when a request gets a
 // token. BatchEngine serves requests that come at any time, GenerateEngine requests that begin together. An engine
@@ -24,6 +24,7 @@
 #include "engine/cache/kv_cache.h"
 #include "engine/generation/active_request.h"
 #include "engine/generation/batch_trace.h"
+#include "engine/generation/check_cost.h"
 #include "engine/generation/scheduler.h"
 #include "engine/generation/speculation.h"
 #include "engine/model/model.h"
@@ -38,6 +39,7 @@ inline constexpr std::int32_t kNoToken = 0;
 struct PendingStep {
     StepSchedule schedule;
     bool decodes = false; ///< every row belongs to a decoding request; no row reads a prompt
+    bool drafts = false;  ///< some row has drafted tokens
     bool known = true;    ///< the host knows all token ids, except those that a pending step samples for a decode row
     base::TimeNs launched = 0; ///< when the step was launched or began to run
     StepBatch batch;
@@ -57,7 +59,7 @@ public:
     virtual ~StepEngine() = default;
 
 protected:
-    StepEngine(Model& model, const Speculation& speculation) : model_(model), speculation_(speculation) {}
+    StepEngine(Model& model, const Speculation& speculation);
     StepEngine(const StepEngine&) = delete; // steps under way view its requests
     StepEngine& operator=(const StepEngine&) = delete;
 
@@ -104,8 +106,11 @@ protected:
     /// Whether the step may be launched before the host knows what the step before it sampled.
     bool mayLaunch(const PendingStep& pending) const;
 
+    /// Whether none of the requests has a draft in the next step, whatever their pending tokens are. Such a step may
+    /// be launched ahead.
+    static bool allRest(std::span<ActiveRequest* const> requests);
     /// Drafts tokens for requests that decode, in place of those that were drafted before. Each draft is shorter than
-    /// what remains of its request.
+    /// what remains of its request. REQUIRES no pending step, or allRest().
     void draft(std::span<ActiveRequest* const> requests);
 
     Model& model_;
@@ -122,10 +127,13 @@ private:
     struct RequestRows;
     std::vector<RequestRows> requestRows(const StepOutput& out, const PendingStep& pending) const;
     std::int64_t keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const;
-    void give(const StepOutput& out, const PendingStep& pending, const RequestRows& rows);
+    void give(const StepOutput& out, const PendingStep& pending, RequestRows& rows);
     bool take(const StepOutput& out, const PendingStep& pending, std::size_t row);
-    void noteDrafts(std::span<const RequestRows> requests);
+    void noteDrafts(const PendingStep& pending, std::span<const RequestRows> requests, double seconds);
+    bool wantsPlainStep() const;
+    void fillDrafts(std::span<ActiveRequest* const> requests) const;
 
+    CheckCosts checkCosts_;
     std::unique_ptr<PendingStep> pending_; ///< launched, and its results are not read; null: none
 };
 

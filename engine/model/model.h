@@ -125,8 +125,7 @@ struct StepBatch {
 
 /// How Model::launch starts a step.
 enum class Launch : std::uint8_t {
-    Graph, ///< Replays a captured graph. The step is a decode step: one token for each sequence, and every row is
-           ///< sampled.
+    Graph,             ///< Replays a captured graph. The step is one that decodes, and every row is sampled.
     GraphOnPendingIds, ///< As Graph, but the token ids are those that the last launched step samples. Both steps have
                        ///< the same sequences in the same order. The ids in the batch are ignored.
     Ops, ///< Launches op by op a step of any kind. The cache is paged, all rows of logits are sampled (there may be
@@ -228,7 +227,7 @@ private:
     bool canBeGraph(const StepInputs& stepInputs) const;
     std::vector<std::int64_t> graphKey(const StepInputs& stepInputs, const KvCache& cache) const;
     StepGraph* graphOf(const StepInputs& stepInputs, const KvCache* cache);
-    StepGraph* readyGraph(const StepInputs& stepInputs, const KvCache& cache) const;
+    StepGraph* readyGraph(const StepInputs& stepInputs, const KvCache& cache);
     void replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs);
     void wait(const LaunchedStep& step);
     void reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results);
@@ -250,6 +249,7 @@ private:
     kernels::StepMemory lastStepMemory_;
     /// Graphs of decode steps, by the signature and by every address that the kernels use.
     std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;
+    std::int64_t graphUses_ = 0;
     std::deque<std::unique_ptr<LaunchedStep>> launched_; ///< oldest first
     std::array<kernels::Buffer, 2> resultSlots_;         ///< pinned memory; launched steps use them in turn
     std::size_t nextSlot_ = 0;

@@ -18,7 +18,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory
+constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory; the longest unused goes
 constexpr std::size_t kMaxSizes = 16384;                    ///< sizes of steps that are remembered: 3 MB
 constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any step; Meta gives out addresses only
 
@@ -175,17 +175,18 @@ StepGraph* Model::graphOf(const StepInputs& stepInputs, const KvCache* cache) {
     }
     std::vector<std::int64_t> key = graphKey(stepInputs, *cache);
     if (graphs_.size() >= kMaxGraphs && graphs_.count(key) == 0) {
-        graphs_.clear();
+        graphs_.erase(std::ranges::min_element(graphs_, {}, [](const auto& item) { return item.second->lastUse; }));
     }
     std::unique_ptr<StepGraph>& graph = graphs_[std::move(key)];
     if (graph == nullptr) {
         graph = std::make_unique<StepGraph>();
     }
+    graph->lastUse = ++graphUses_;
     return graph.get();
 }
 
 /// One that was captured, and that the trace can report as a replay; null where there is none.
-StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache) const {
+StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache) {
     if (!canBeGraph(stepInputs)) {
         return nullptr;
     }
@@ -194,10 +195,12 @@ StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache)
         return nullptr;
     }
     const auto found = graphs_.find(graphKey(stepInputs, cache));
-    return found == graphs_.end() || found->second->graph.empty() ||
-                   !context_.tracer().canReplay(found->second->stepTemplate)
-               ? nullptr
-               : found->second.get();
+    if (found == graphs_.end() || found->second->graph.empty() ||
+        !context_.tracer().canReplay(found->second->stepTemplate)) {
+        return nullptr;
+    }
+    found->second->lastUse = ++graphUses_;
+    return found->second.get();
 }
 
 /// Runs the step's ops, or launches them (`ahead`). The second time that a step is run they become a graph.

@@ -61,7 +61,9 @@ struct StepInputs {
 
     /// All numbers that the sizes of the step's allocations depend on.
     std::vector<std::int64_t> signature() const;
-    /// Whether steps after this one do the same with other values: one token for each sequence, sampled on the device.
+    /// Whether steps with this signature do the same with other values, so that a graph of one serves them all: steps
+    /// that decode, and those of a draft model. Their kernels take the lengths of sequences and the ends of their rows
+    /// from device memory. So it does not matter how the tokens are divided among the sequences.
     bool repeatsAlike() const;
     /// Whether nothing but sampled tokens is wanted of the step.
     bool onlySamples() const;
@@ -92,7 +94,8 @@ void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const 
 /// and replays the graph. It allocates no tensors. The statistics of memory and the trace count for it what the
 /// captured step allocated.
 struct StepGraph {
-    bool known = false; ///< a step of this kind has run, so its kernels are compiled and loaded
+    std::int64_t lastUse = 0; ///< the number of the last step that ran or replayed it
+    bool known = false;       ///< a step of this kind has run, so its kernels are compiled and loaded
     kernels::CudaGraph graph;
     kernels::StepMemory memory;                ///< of the captured step
     std::optional<std::uint32_t> stepTemplate; ///< of the last step of this kind whose ops were launched one by one

@@ -149,8 +149,11 @@ bool StepInputs::onlySamples() const {
 
 bool StepInputs::repeatsAlike() const {
     // By name too: a prompt of one token runs the same kernels, but is reported as another step.
-    return (batch.name == "decode" || batch.name == "draft") && tokens == static_cast<std::int64_t>(appends.size()) &&
-           rows == tokens && onlySamples() && frequencies.empty();
+    const auto sequences = static_cast<std::int64_t>(appends.size());
+    const bool decodes = batch.name == "decode" && rows == tokens; // drafts to check give a row of logits each
+    // When all of a draft was right, the draft model lacks two tokens. More of them are a prompt that it reads.
+    const bool drafts = batch.name == "draft" && rows == sequences && tokens <= 2 * sequences;
+    return (decodes || drafts) && onlySamples() && frequencies.empty();
 }
 
 kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs::Slice& slice) {

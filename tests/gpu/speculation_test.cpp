@@ -1,16 +1,18 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Speculative decoding on a GPU: answers are those of plain decoding, over rings that go back and graphs of a draft
-// model's steps.
+// Speculative decoding on a GPU: answers are those of plain decoding, over rings that go back, and over graphs of steps
+// that check drafts and of a draft model's steps.
 
 #include "engine/generation/speculation.h"
 
 #include "engine/generation/batch_replay.h"
 #include "engine/generation/model_drafter.h"
 #include "engine/generation/ngram_drafter.h"
+#include "tests/engine/generation/knowing_drafter.h"
 #include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
+#include "tests/gpu/step_sink.h"
 
 namespace vitrine::gpu {
 namespace {
@@ -27,6 +29,7 @@ protected:
         kernels::ContextOptions options;
         options.backend = kernels::Backend::Cuda;
         options.foldSteps = true;
+        options.sink = &sink_;
         context_ = std::make_unique<kernels::Context>(options);
         model_ = makeModel(0);
         generate_.cache.dtype = kernels::DType::F32;
@@ -61,6 +64,20 @@ protected:
         }
     }
 
+    /// Serves the requests in a batch, and expects the plain answers.
+    SpeculationCounts serve(const BatchOptions& options) {
+        BatchEngine engine(*model_, nullptr, options);
+        std::vector<ArrivingRequest> arriving;
+        for (const GenerateRequest& request : requests_) {
+            arriving.push_back({request, 0, {}});
+        }
+        replayRequests(engine, *context_, std::move(arriving));
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            EXPECT_EQ(engine.result(static_cast<std::int32_t>(i)).result.ids, plain_.results[i].ids) << i;
+        }
+        return engine.speculation();
+    }
+
     ModelDrafterOptions drafterOptions() const {
         ModelDrafterOptions options;
         options.cache.dtype = kernels::DType::F32;
@@ -68,6 +85,7 @@ protected:
         return options;
     }
 
+    StepSink sink_;
     std::unique_ptr<kernels::Context> context_;
     std::unique_ptr<Model> model_;
     GenerateOptions generate_;
@@ -96,6 +114,62 @@ TEST_P(GpuSpeculation, AnswersAreThoseOfPlainDecoding) {
     expectPlain(run(), "another model");
 }
 
+TEST_P(GpuSpeculation, StepsThatCheckDraftsReplayGraphs) {
+    requests_.resize(1);
+    requests_[0].maxNewTokens = 200;
+    plain_ = run();
+    engine::test::KnowingDrafter drafter(plain_.results);
+    for (const std::int64_t tokens : {3, 5, 8}) {
+        generate_.speculation = {&drafter, tokens};
+        sink_.replays.clear();
+        const GenerateReport report = run();
+        expectPlain(report, "one request");
+        EXPECT_GT(report.speculation.checkSteps, report.speculation.plainSteps) << tokens;
+        // A few kinds of steps, of which the first two each are no replays; wider block tables are others.
+        EXPECT_GT(sink_.replays["decode"], report.decodeSteps - 30) << tokens;
+        EXPECT_GT(sink_.replays["decode"], report.speculation.plainSteps) << "so some of them checked drafts";
+        EXPECT_GT(report.speculation.accepted, 0);
+        EXPECT_LT(report.speculation.accepted, report.speculation.drafted);
+    }
+}
+
+TEST_P(GpuSpeculation, StepsOfSeveralRequestsAreFilledAndReplayGraphs) {
+    for (GenerateRequest& request : requests_) {
+        request.maxNewTokens += 100;
+    }
+    plain_ = run();
+    engine::test::KnowingDrafter drafter(plain_.results);
+    generate_.speculation = {&drafter, 4};
+    sink_.replays.clear();
+    const GenerateReport report = run();
+    expectPlain(report, "together");
+    EXPECT_GT(report.speculation.accepted, 100);
+    EXPECT_GT(sink_.replays["decode"], 0);
+
+    BatchOptions options;
+    options.cache.dtype = kernels::DType::F32;
+    options.scheduler.slots = 3;
+    options.speculation = {&drafter, 4};
+    sink_.replays.clear();
+    const SpeculationCounts counts = serve(options);
+    EXPECT_GT(sink_.replays["decode"], counts.plainSteps) << "so some of them checked drafts";
+}
+
+TEST_P(GpuSpeculation, ADraftModelsStepsReplayGraphs) {
+    requests_.resize(1);
+    requests_[0].maxNewTokens = 200;
+    plain_ = run();
+    const std::unique_ptr<Model> twin = makeModel(0);
+    ModelDrafter drafter(*twin, drafterOptions());
+    generate_.speculation = {&drafter, 4};
+    sink_.replays.clear();
+    const GenerateReport report = run();
+    expectPlain(report, "the model itself");
+    // Each draft is a step over two tokens and three steps over one, which are replays but for the first ones.
+    EXPECT_GT(sink_.replays["draft"], 3 * report.speculation.checkSteps);
+    EXPECT_GT(sink_.replays["decode"], report.speculation.checkSteps / 2);
+}
+
 TEST_P(GpuSpeculation, BatchesGiveThoseAnswersToo) {
     const std::unique_ptr<Model> twin = makeModel(0);
     ModelDrafter drafter(*twin, drafterOptions());
@@ -104,16 +178,8 @@ TEST_P(GpuSpeculation, BatchesGiveThoseAnswersToo) {
     options.cache.pageTokens = 8;
     options.scheduler.slots = 4;
     options.speculation = {&drafter, 4};
-    BatchEngine engine(*model_, nullptr, options);
-    std::vector<ArrivingRequest> arriving;
-    for (const GenerateRequest& request : requests_) {
-        arriving.push_back({request, 0, {}});
-    }
-    replayRequests(engine, *context_, std::move(arriving));
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-        EXPECT_EQ(engine.result(static_cast<std::int32_t>(i)).result.ids, plain_.results[i].ids) << i;
-    }
-    EXPECT_GT(engine.speculation().acceptanceRate(), 0.9);
+    const SpeculationCounts counts = serve(options);
+    EXPECT_GT(counts.acceptanceRate(), 0.9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GpuSpeculation, ::testing::Values("llama", "gpt-oss", "gemma2"),

@@ -3,56 +3,16 @@
 
 // Steps that become graphs and are launched ahead: what they compute, what they say of memory and of themselves.
 
-#include <map>
-
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
 #include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
+#include "tests/gpu/step_sink.h"
 
 namespace vitrine::gpu {
 namespace {
 
 using namespace engine;
-
-/// The steps of a run as a reader of the trace sees them.
-class StepSink final : public base::TraceSink {
-public:
-    struct Step {
-        std::string name;
-        std::int32_t index = 0;
-        base::TimeNs begin = 0, end = 0;
-    };
-
-    base::StringId intern(std::string_view text) override {
-        names_.emplace_back(text);
-        return {static_cast<std::uint32_t>(names_.size())};
-    }
-    void record(const base::TraceEvent& event) override {
-        if (const auto* made = std::get_if<base::StepTemplateEvent>(&event)) {
-            templates_[made->step->id] =
-                names_.at(std::get<base::ScopeBeginEvent>(made->step->events.front()).name.value - 1);
-        } else if (const auto* replay = std::get_if<base::StepReplayedEvent>(&event)) {
-            ++replays;
-            steps.push_back({templates_.at(replay->stepTemplate), replay->index, replay->begin, replay->end});
-        } else if (const auto* begin = std::get_if<base::ScopeBeginEvent>(&event);
-                   begin != nullptr && begin->kind == base::ScopeKind::Step) {
-            open_[begin->id.value] = steps.size();
-            steps.push_back({names_.at(begin->name.value - 1), begin->index, begin->time, 0});
-        } else if (const auto* end = std::get_if<base::ScopeEndEvent>(&event);
-                   end != nullptr && open_.contains(end->id.value)) {
-            steps[open_.at(end->id.value)].end = end->time;
-        }
-    }
-
-    std::vector<Step> steps;
-    int replays = 0;
-
-private:
-    std::vector<std::string> names_;
-    std::map<std::uint32_t, std::string> templates_;
-    std::map<std::uint64_t, std::size_t> open_;
-};
 
 struct Done {
     GenerateReport report;
@@ -94,7 +54,7 @@ TEST_F(GpuSteps, GraphsAndStepsLaunchedAheadChangeNothing) {
     generate(light, true, kernels::ProfileLevel::Light);
     generate(full, true, kernels::ProfileLevel::Full);
     generate(off, true, kernels::ProfileLevel::Off);
-    EXPECT_EQ(eager.sink.replays, 0);
+    EXPECT_TRUE(eager.sink.replays.empty());
     EXPECT_TRUE(off.sink.steps.empty());
     for (const Done* done : {&light, &full, &off}) {
         for (std::size_t i = 0; i < 3; ++i) {
@@ -107,7 +67,7 @@ TEST_F(GpuSteps, GraphsAndStepsLaunchedAheadChangeNothing) {
         EXPECT_EQ(done->memory.frees, eager.memory.frees);
     }
     for (const Done* done : {&light, &full}) {
-        EXPECT_GT(done->sink.replays, 80);
+        EXPECT_GT(done->sink.replays.at("decode"), 80);
         ASSERT_EQ(done->sink.steps.size(), eager.sink.steps.size());
         base::TimeNs last = 0;
         for (std::size_t i = 0; i < done->sink.steps.size(); ++i) {

@@ -129,6 +129,16 @@ void RunSpeculation::addMetrics(nlohmann::json& metrics, const SpeculationCounts
     metrics[result::kAcceptanceRate.key] = counts.acceptanceRate();
     metrics[result::kTokensPerStep.key] = counts.tokensPerStep();
     metrics[result::kDraftSeconds.key] = counts.draftSeconds;
+    metrics[result::kCheckSteps.key] = counts.checkSteps;
+    metrics[result::kStepsSaved.key] = counts.savedSteps();
+    const auto addKnown = [&](const ResultField& field, const std::optional<double>& value) {
+        if (value) {
+            metrics[field.key] = *value;
+        }
+    };
+    addKnown(result::kCheckStepSeconds, counts.checkTime.seconds());
+    addKnown(result::kPlainStepSeconds, counts.plainTime.seconds());
+    addKnown(result::kSpeculationGain, counts.gain());
 }
 
 } // namespace vitrine::engine

@@ -52,8 +52,8 @@ public:
                    const std::optional<DraftPool>& pool);
 
     const Speculation& speculation() const { return speculation_; }
-    /// Adds drafted_tokens, accepted_tokens, acceptance_rate, tokens_per_step and draft_seconds, where the run
-    /// speculates.
+    /// Adds what came of the drafts, where the run speculates. check_step_seconds, plain_step_seconds and
+    /// speculation_gain stay away where the run had no such steps.
     void addMetrics(nlohmann::json& metrics, const SpeculationCounts& counts) const;
 
 private:

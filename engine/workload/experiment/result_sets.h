@@ -44,9 +44,10 @@ inline constexpr std::array<const ResultField*, 15> kAnswerSet{
     &kTopLogprobs,           &kRequests,      &kMaxNewTokens,
     &kGeneratedTokens,       &kDecodeSteps,   &kPrefillSeconds,
     &kPrefillCompileSeconds, &kDecodeSeconds, &kDecodeTokensPerSecond};
-inline constexpr std::array<const ResultField*, 8> kSpeculationSet{&kSpeculate,     &kDraftModel,     &kDraftModelBytes,
-                                                                   &kDraftedTokens, &kAcceptedTokens, &kAcceptanceRate,
-                                                                   &kTokensPerStep, &kDraftSeconds};
+inline constexpr std::array<const ResultField*, 13> kSpeculationSet{
+    &kSpeculate,        &kDraftModel,       &kDraftModelBytes, &kDraftedTokens, &kAcceptedTokens,
+    &kAcceptanceRate,   &kTokensPerStep,    &kDraftSeconds,    &kCheckSteps,    &kStepsSaved,
+    &kCheckStepSeconds, &kPlainStepSeconds, &kSpeculationGain};
 inline constexpr std::array<const ResultField*, 13> kKvSet{
     &kKvBytes,     &kKvPageBytes,    &kKvPageBytesByGroup,  &kKvCache,       &kKvCacheDtype,
     &kKvCacheKind, &kKvCacheHeadDim, &kKvCacheContextLimit, &kKvCacheGroups, &kLayers,

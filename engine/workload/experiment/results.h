@@ -115,6 +115,14 @@ inline constexpr ResultField kAcceptanceRate{"acceptance_rate", ResultUnit::Shar
 inline constexpr ResultField kTokensPerStep{"tokens_per_step", ResultUnit::Number, "tokens of a request in a step",
                                             Better::More};
 inline constexpr ResultField kDraftSeconds{"draft_seconds", ResultUnit::Seconds, "time of drafting", Better::Less};
+inline constexpr ResultField kCheckSteps{"check_steps", ResultUnit::Count, "steps that checked drafts"};
+inline constexpr ResultField kStepsSaved{"steps_saved", ResultUnit::Number, "decode steps saved", Better::More};
+inline constexpr ResultField kCheckStepSeconds{"check_step_seconds", ResultUnit::Seconds,
+                                               "usual time of a step that checks drafts", Better::Less};
+inline constexpr ResultField kPlainStepSeconds{"plain_step_seconds", ResultUnit::Seconds,
+                                               "usual time of a decode step without drafts", Better::Less};
+inline constexpr ResultField kSpeculationGain{"speculation_gain", ResultUnit::Number,
+                                              "decoding faster by speculation, estimated", Better::More};
 
 // KV cache
 inline constexpr ResultField kKvBytes{"kv_bytes", ResultUnit::Bytes, "KV cache, tokens kept", Better::Less};

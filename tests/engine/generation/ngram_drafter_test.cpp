@@ -10,24 +10,8 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-TEST(NgramDrafter, ContinuesThePlaceWhereMostOfTheLastTokensStand) {
-    EXPECT_EQ(ngramDraft(Ids{1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3}, {2, 4}, 3), (Ids{4, 9, 2})) << "three equal ones win";
-    EXPECT_EQ(ngramDraft(Ids{7, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3}, {2, 4}, 2), (Ids{5, 1})) << "of equal places the last";
-    EXPECT_EQ(ngramDraft(Ids{7, 1, 2, 3, 4, 9, 0, 2, 3, 5, 1, 2, 3}, {2, 2}, 2), (Ids{5, 1})) << "two are enough";
-    EXPECT_EQ(ngramDraft(Ids{1, 2, 3, 1, 2}, {2, 4}, 1), (Ids{3}));
-}
-
-TEST(NgramDrafter, HasNoDraftWhereTooFewTokensStandEarlier) {
-    EXPECT_TRUE(ngramDraft(Ids{1, 2, 3, 4, 9, 3}, {2, 4}, 3).empty());
-    EXPECT_EQ(ngramDraft(Ids{1, 2, 3, 4, 9, 3}, {1, 4}, 2), (Ids{4, 9}));
-    EXPECT_TRUE(ngramDraft(Ids{1}, {1, 4}, 3).empty());
-    EXPECT_TRUE(ngramDraft(Ids{}, {1, 4}, 3).empty());
-    EXPECT_TRUE(ngramDraft(Ids{5, 6, 5, 6}, {2, 4}, 0).empty());
-}
-
-TEST(NgramDrafter, ARepeatingTextGoesOn) {
-    EXPECT_EQ(ngramDraft(Ids{8, 8, 8, 8}, {2, 4}, 5), (Ids{8, 8, 8, 8, 8}));
-    EXPECT_EQ(ngramDraft(Ids{0, 1, 2, 1, 2}, {2, 2}, 5), (Ids{1, 2, 1, 2, 1}));
+Ids idsOf(std::span<const std::int32_t> ids) {
+    return {ids.begin(), ids.end()};
 }
 
 TEST(NgramDrafter, GivesARequestItsDraft) {
@@ -38,13 +22,36 @@ TEST(NgramDrafter, GivesARequestItsDraft) {
     NgramDrafter drafter({2, 4});
     const DraftJob job{&request, 2};
     drafter.draft({&job, 1});
-    EXPECT_EQ(Ids(request.draft().begin(), request.draft().end()), (Ids{3, 1}));
+    EXPECT_EQ(idsOf(request.draft()), (Ids{3, 1}));
     EXPECT_EQ(request.history().size(), 5U);
     EXPECT_EQ(request.historyAndDraft().size(), 7U);
     EXPECT_EQ(request.sampling(2).position, 7);
     EXPECT_EQ(request.sampling(2).historyLength, 7) << "penalties count what was drafted before";
+    request.fillDraft(3);
+    EXPECT_EQ(request.draft().size(), 5U);
+    EXPECT_EQ(idsOf(request.guesses()), (Ids{3, 1})) << "what fills a step is no guess";
     request.dropDraft();
     EXPECT_TRUE(request.draft().empty());
+    EXPECT_TRUE(request.guesses().empty());
+    EXPECT_EQ(request.historyAndDraft().size(), 5U);
+}
+
+TEST(NgramDrafter, RequestsHaveTextsOfTheirOwn) {
+    NgramDrafter drafter({1, 2});
+    GenerateResult result;
+    const auto draftOf = [&](std::int32_t number, const Ids& prompt) {
+        GenerateRequest asked;
+        asked.prompt = prompt;
+        ActiveRequest request(asked, number, result, nullptr, ChatFormatKind::ChatMl);
+        const DraftJob job{&request, 1};
+        drafter.draft({&job, 1});
+        return idsOf(request.draft());
+    };
+    EXPECT_EQ(draftOf(0, {1, 2, 1}), (Ids{2}));
+    EXPECT_EQ(draftOf(1, {1, 3, 1}), (Ids{3}));
+    EXPECT_EQ(draftOf(0, {1, 2, 1, 4, 1}), (Ids{4}));
+    drafter.forget(0);
+    EXPECT_EQ(draftOf(0, {9, 1, 5, 8, 7, 1}), (Ids{5})) << "another request of this number";
 }
 
 } // namespace

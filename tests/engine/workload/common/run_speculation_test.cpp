@@ -73,6 +73,9 @@ TEST(RunSpeculation, LookUpCopiesAnAnswerInAFewSteps) {
     EXPECT_LE(out["decode_steps"].get<double>() * 1.5, plain["decode_steps"].get<double>());
     EXPECT_GT(out["acceptance_rate"], 0.5);
     EXPECT_GT(out["tokens_per_step"], 1.5);
+    EXPECT_EQ(out["steps_saved"].get<double>() + out["decode_steps"].get<double>(), plain["decode_steps"]);
+    EXPECT_GT(out["check_steps"], 0);
+    EXPECT_GT(out["check_step_seconds"], 0);
     EXPECT_EQ(out["speculate"], "ngram");
     EXPECT_FALSE(plain.contains("acceptance_rate"));
 }
@@ -117,8 +120,13 @@ TEST(RunSpeculation, PlansCountTheDraftModelAsTheCpuAllocatesIt) {
               alone["peak_by_category"]["weights"].get<std::uint64_t>() +
                   both["draft_model_bytes"].get<std::uint64_t>());
     EXPECT_GT(both["max_by_category"]["kv_cache"], alone["max_by_category"]["kv_cache"]);
-    const Json guessed = planOfDrafts(withOptions(large, {{"speculate", "ngram"}, {"assumed_acceptance", 0.5}}));
-    EXPECT_NEAR(guessed["tokens_per_step"].get<double>(), 1.97, 0.15) << "1 + 1/2 + 1/4 + ...";
+    const Json half = {{"speculate", "ngram"}, {"assumed_acceptance", 0.5}, {"max_new_tokens", 200}};
+    const Json dense = planOfDrafts(withOptions(withOptions(large, half), {{"model", "synthetic:qwen3-4b"}}));
+    EXPECT_NEAR(dense["tokens_per_step"].get<double>(), 1.95, 0.15) << "1 + 1/2 + 1/4 + ...";
+    EXPECT_GT(dense["speculation_gain"], 1.3);
+    const Json experts = planOfDrafts(withOptions(large, half));
+    EXPECT_LT(experts["tokens_per_step"], 1.5) << "each guess reads experts of its own, so few are made";
+    EXPECT_GT(experts["speculation_gain"], 0.95);
 }
 
 TEST(RunSpeculation, WhatDoesNotGoTogetherIsSaid) {
