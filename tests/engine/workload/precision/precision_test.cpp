@@ -306,7 +306,7 @@ TEST_F(Precision, MistakesAreSaidWithTheirOption) {
 TEST_F(Precision, ItStopsWhereverItIs) {
     const std::string model = randomModel("llama", true);
     for (const char* word : {"Scoring the text in BF16", "Rounding to INT4, g32: model.layers.1.mlp",
-                             "Scoring the text in INT4", "with down in BF16"}) {
+                             "Scoring the text in INT4", "with down, all layers in BF16"}) {
         test::StopAt stop(word);
         WorkloadSinks sinks;
         sinks.progress = &stop;
