@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/quant/format_options.h"
+#include "kernels/core/floats.h"
 #include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
@@ -92,6 +93,31 @@ std::string conversionTitle(const Quantization& target) {
                                                    : fmt::format(", {} x {}", packing.rowGroup, packing.group));
     }
     return title + (packing.group == kWholeRow ? std::string(", whole rows") : fmt::format(", g{}", packing.group));
+}
+
+std::string roundingRule(const Quantization& target) {
+    const auto integers = [&](int bits) {
+        const int codes = 1 << bits;
+        if (target.packing.zeros && !target.symmetric) {
+            return fmt::format("s = (max(w) - min(w)) / {0}, q = round(w / s) + zero, 0 to {0}", codes - 1);
+        }
+        return fmt::format("s = max(|w|) / {}, q = round(w / s), -{} to {}", (codes - 1) / 2.0, codes / 2,
+                           codes / 2 - 1);
+    };
+    switch (target.packing.format) {
+    case WeightFormat::Int4:
+        return integers(4);
+    case WeightFormat::Int8:
+        return integers(8);
+    case WeightFormat::Fp8:
+        return fmt::format("s = max(|w|) / {}, w' = s times the nearest E4M3 to w / s", kernels::kLargestE4m3);
+    case WeightFormat::Mxfp4:
+        return "s = 2^(floor(log2(max(|w|))) - 2), w' = s times the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6";
+    case WeightFormat::Nf4:
+        return "s = max(|w|), w' = s times the nearest of 16 quantiles of a normal distribution";
+    default:
+        return {};
+    }
 }
 
 bool isGroupSize(std::int64_t group) {

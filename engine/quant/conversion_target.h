@@ -34,6 +34,10 @@ bool canCalibrate(const std::optional<Quantization>& target);
 /// What a target is called for people, with the size of its groups: "INT4, g32".
 std::string conversionTitle(const Quantization& target);
 
+/// How a weight w becomes a code q or a value w' by rounding to the nearest, for people:
+/// "s = max(|w|) / 7.5, q = round(w / s), -8 to 7". The maximum is that of a group. Empty: nothing packs to it.
+std::string roundingRule(const Quantization& target);
+
 /// Targets that are worth comparing, as the option formats of the Precision lab writes them (NAME or NAME:GROUP), and
 /// those that its table of one matrix has in any case.
 inline constexpr std::string_view kComparedTargets = "bf16,fp8,int4:32,int4:128,mxfp4,nf4";

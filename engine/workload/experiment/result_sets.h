@@ -160,11 +160,11 @@ inline constexpr std::array<const ResultField*, 14> kConversionSet{
     &kTensors,       &kRoles,    &kName,         &kRole,       &kFormatBefore,
     &kFormat,        &kElements, &kBytesBefore,  &kBytesAfter, &kMeanSquaredError,
     &kSignalToNoise, &kCosine,   &kLargestError, &kBytesRead};
-inline constexpr std::array<const ResultField*, 19> kPrecisionSet{
-    &kFormats,         &kName,          &kTitle,      &kBitsPerWeight, &kModelBytes,
-    &kPackedWeights,   &kSignalToNoise, &kDivergence, &kTopOne,        &kPerplexity,
-    &kPlannedRate,     &kKeep,          &kFormat,     &kRole,          &kBytesAdded,
-    &kDivergenceSaved, &kScoredTokens,  &kNotScored,  &kPrecision};
+inline constexpr std::array<const ResultField*, 23> kPrecisionSet{
+    &kFormats,     &kName,       &kTitle,      &kBitsPerWeight, &kModelBytes,         &kPackedWeights, &kSignalToNoise,
+    &kDivergence,  &kTopOne,     &kPerplexity, &kPlannedRate,   &kPlannedPrefillRate, &kKeep,          &kFormat,
+    &kRole,        &kFirstLayer, &kLastLayer,  &kBytesAdded,    &kDivergenceSaved,    &kScoredTokens,  &kNotScored,
+    &kModelFolder, &kPrecision};
 inline constexpr std::array<const ResultField*, 17> kBenchSet{
     &kValue,          &kUnit,           &kCeiling,        &kRatio,          &kWhat,           &kTtftP50Seconds,
     &kTtftP90Seconds, &kTtftP95Seconds, &kTtftP99Seconds, &kTpotP50Seconds, &kTpotP90Seconds, &kTpotP95Seconds,

@@ -336,7 +336,7 @@ inline constexpr ResultField kSignalToNoise{"snr_db", ResultUnit::Number, "signa
 inline constexpr ResultField kCosine{"cosine", ResultUnit::Number, "cosine", Better::More};
 inline constexpr ResultField kLargestError{"largest_error", ResultUnit::Number, "largest error", Better::Less};
 
-// The Precision lab: a row for each format, a row for each role that could stay dense, and the rest as columns
+// The Precision lab: a row for each format, a row for each part that could stay dense, and the rest as columns
 // (engine/workload/precision/precision_result.cpp)
 inline constexpr ResultField kFormats{"formats", ResultUnit::Rows, "formats"};
 inline constexpr ResultField kTitle{"title", ResultUnit::Text, "title"};
@@ -348,11 +348,16 @@ inline constexpr ResultField kTopOne{"top_1", ResultUnit::Share, "same most like
 inline constexpr ResultField kPerplexity{"perplexity", ResultUnit::Number, "perplexity", Better::Less};
 inline constexpr ResultField kPlannedRate{"planned_tokens_per_second", ResultUnit::TokensPerSecond,
                                           "planned decode rate", Better::More};
-inline constexpr ResultField kKeep{"keep", ResultUnit::Data, "roles that could stay dense"};
+inline constexpr ResultField kPlannedPrefillRate{"planned_prefill_tokens_per_second", ResultUnit::TokensPerSecond,
+                                                 "planned prefill rate of BF16", Better::More};
+inline constexpr ResultField kKeep{"keep", ResultUnit::Data, "weights that could stay dense"};
+inline constexpr ResultField kFirstLayer{"first_layer", ResultUnit::Count, "first layer"};
+inline constexpr ResultField kLastLayer{"last_layer", ResultUnit::Count, "last layer"};
 inline constexpr ResultField kBytesAdded{"bytes_added", ResultUnit::Bytes, "added", Better::Less};
 inline constexpr ResultField kDivergenceSaved{"kl_saved", ResultUnit::Number, "KL divergence saved", Better::More};
 inline constexpr ResultField kScoredTokens{"scored_tokens", ResultUnit::Count, "scored tokens"};
 inline constexpr ResultField kNotScored{"not_scored", ResultUnit::Text, "no text was scored"};
+inline constexpr ResultField kModelFolder{"model_folder", ResultUnit::Text, "model's folder"};
 inline constexpr ResultField kPrecision{"precision", ResultUnit::Data, "weights and tokens"};
 
 // A row of a benchmark

@@ -3,6 +3,7 @@
 #include "engine/workload/precision/lab_text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
@@ -30,11 +31,25 @@ std::string beginningOf(const std::string& path, std::int64_t tokens) {
 
 } // namespace
 
-LabText labText(const std::shared_ptr<const Tokenizer>& tokenizer, const std::string& path, std::int64_t tokens) {
+TextChoice textChoice(const ModelSource& source, const std::string& path) {
+    if (!path.empty()) {
+        return {path, path};
+    }
+    if (!source.folder.empty()) {
+        const std::filesystem::path folder(source.folder);
+        std::error_code failed; // a folder that cannot be read has no text
+        if (const auto own = folder / "precision.txt"; std::filesystem::is_regular_file(own, failed)) {
+            const auto name = folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
+            return {own.string(), fmt::format("text of {}", name.string())};
+        }
+    }
+    return {base::resourcePath("texts/precision.txt"), "text of the program"};
+}
+
+LabText labText(const std::shared_ptr<const Tokenizer>& tokenizer, const TextChoice& choice, std::int64_t tokens) {
     LabText text;
-    text.name = path.empty() ? "text of the program" : path;
-    text.ids =
-        tokenizer->encode(beginningOf(path.empty() ? base::resourcePath("texts/precision.txt") : path, tokens), true);
+    text.name = choice.name;
+    text.ids = tokenizer->encode(beginningOf(choice.path, tokens), true);
     text.ids.resize(std::min(text.ids.size(), static_cast<std::size_t>(tokens)));
     if (text.ids.size() < 2) {
         throw base::BadInput(fmt::format("text_file: {}: has {} tokens, and the first one has nothing before it; give "

@@ -140,11 +140,11 @@ void ModelRounding::round(std::size_t format, PrecisionResult& result, WeightWri
     }
 }
 
-void ModelRounding::putRole(std::size_t format, const std::string& role, bool rounded, WeightWriter& writer,
+void ModelRounding::putPart(std::size_t format, const KeepPart& part, bool rounded, WeightWriter& writer,
                             const base::StopToken& stop) {
     for (std::size_t i = 0; i < matrices_.size(); ++i) {
         const LabMatrix& matrix = matrices_[i];
-        if (matrix.lab.role != role || keeps(format, i)) {
+        if (!part.has(matrix.lab) || keeps(format, i)) {
             continue;
         }
         base::throwIfStopped(stop);

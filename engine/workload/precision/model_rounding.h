@@ -50,8 +50,8 @@ public:
     /// the others. Reports progress by values; `progress` may be null. Throws BadInput "FILE: TENSOR: what", Cancelled.
     void round(std::size_t format, PrecisionResult& result, WeightWriter* writer, const base::StopToken& stop,
                base::ProgressSink* progress);
-    /// Puts the weights of a role that the format packs into the model again: rounded, or with their own values.
-    void putRole(std::size_t format, const std::string& role, bool rounded, WeightWriter& writer,
+    /// Puts the weights of a part that the format packs into the model again: rounded, or with their own values.
+    void putPart(std::size_t format, const KeepPart& part, bool rounded, WeightWriter& writer,
                  const base::StopToken& stop);
     /// Whether the matrix stays BF16 in format number `format`.
     bool keeps(std::size_t format, std::size_t matrix) const;

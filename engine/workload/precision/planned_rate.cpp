@@ -32,10 +32,10 @@ std::optional<ModelSource> convertedSource(const ModelSource& source, const Prec
 
 } // namespace
 
-std::optional<double> plannedRate(const ModelSource& source, const PrecisionFormat& format,
-                                  const std::vector<std::string>& ignored, const kernels::DeviceTraits& traits,
-                                  const ModelOptions& options, const KvCacheOptions& cache,
-                                  const base::StopToken& stop) {
+std::optional<PlannedRate> plannedRate(const ModelSource& source, const PrecisionFormat& format,
+                                       const std::vector<std::string>& ignored, const kernels::DeviceTraits& traits,
+                                       const ModelOptions& options, const KvCacheOptions& cache,
+                                       const base::StopToken& stop) {
     const std::optional<ModelSource> converted = convertedSource(source, format, ignored);
     if (!converted) {
         return std::nullopt;
@@ -61,13 +61,18 @@ std::optional<double> plannedRate(const ModelSource& source, const PrecisionForm
         batch.sequences.push_back({sequence, std::span(ids).first(static_cast<std::size_t>(count)), true, prompt});
         model.step(batch, tokens);
     };
+    const base::TimeNs start = context.clock().now();
     for (std::int64_t begin = 0; begin < before; begin += chunk) {
         step("prefill", std::min(chunk, before - begin), before);
     }
-    const base::TimeNs begin = context.clock().now();
+    const base::TimeNs read = context.clock().now();
     step("decode", 1, 0);
-    const double seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;
-    return seconds > 0 ? std::optional(1 / seconds) : std::nullopt;
+    const auto seconds = [](base::TimeNs from, base::TimeNs to) { return static_cast<double>(to - from) * 1e-9; };
+    const double prefill = seconds(start, read), decode = seconds(read, context.clock().now());
+    if (prefill <= 0 || decode <= 0) {
+        return std::nullopt;
+    }
+    return PlannedRate{static_cast<double>(before) / prefill, 1 / decode};
 }
 
 } // namespace vitrine::engine

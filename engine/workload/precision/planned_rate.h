@@ -17,11 +17,17 @@ namespace vitrine::engine {
 /// Tokens of context behind which the rate is priced, or the model's limit less one.
 inline constexpr std::int64_t kPlannedContext = 4096;
 
-/// Tokens/s of decoding one sequence on a device with these traits. Nothing when `convert` could not write the model in
+/// Of one sequence, in tokens/s.
+struct PlannedRate {
+    double prefill = 0; ///< up to the context
+    double decode = 0;  ///< behind it
+};
+
+/// What a device with these traits reaches. Nothing when `convert` could not write the model in
 /// that format, so that nothing would run it. Throws Cancelled.
-std::optional<double> plannedRate(const ModelSource& source, const PrecisionFormat& format,
-                                  const std::vector<std::string>& ignored, const kernels::DeviceTraits& traits,
-                                  const ModelOptions& options, const KvCacheOptions& cache,
-                                  const base::StopToken& stop);
+std::optional<PlannedRate> plannedRate(const ModelSource& source, const PrecisionFormat& format,
+                                       const std::vector<std::string>& ignored, const kernels::DeviceTraits& traits,
+                                       const ModelOptions& options, const KvCacheOptions& cache,
+                                       const base::StopToken& stop);
 
 } // namespace vitrine::engine

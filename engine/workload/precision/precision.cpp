@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -19,6 +19,7 @@
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
+#include "engine/workload/precision/keep_parts.h"
 #include "engine/workload/precision/lab_text.h"
 #include "engine/workload/precision/model_rounding.h"
 #include "engine/workload/precision/planned_rate.h"
@@ -38,12 +39,14 @@ constexpr std::array<std::string_view, 1> kPrecisionViews = {"precision"};
 constexpr std::array kPrecisionOptions = {
     OptionSpec{"formats", OptionType::Text, kComparedTargets, "", 0, 0, "", "", "Precision",
                "Formats with commas between them, each perhaps with a group size: int4:32; bf16 is the reference"},
-    OptionSpec{"text_file", OptionType::Path, "", "", 0, 0, "", "", "Precision",
-               "Text whose tokens are scored in each format; unset: a text of the program"},
+    OptionSpec{
+        "text_file", OptionType::Path, "", "", 0, 0, "", "", "Precision",
+        "Text whose tokens are scored in each format; unset: precision.txt of the model's folder, else a text of "
+        "the program"},
     OptionSpec{"text_tokens", OptionType::Integer, "1024", "", 0, 1 << 20, "", "tokens", "Precision",
                "How many tokens of the text are scored; 0: only the errors of the weights"},
     OptionSpec{"keep_effects", OptionType::Bool, "false", "", 0, 0, "", "", "Precision",
-               "Score each format once more for each role of weights, with that role in BF16"},
+               "Score each format again with each role of weights, and with its worst layers, in BF16"},
 };
 
 void checkPrecision(const Experiment& experiment, const std::string& name) {
@@ -82,20 +85,42 @@ public:
             scoreAll();
         }
         run_.metrics.update(precisionJson(result_));
+        if (!source_.folder.empty()) { // its matrices are looked at later, from wherever that may be
+            run_.metrics[result::kModelFolder.key] = std::filesystem::absolute(source_.folder).string();
+        }
         run_.metrics[result::kScoredTokens.key] = result_.text.scored();
     }
 
 private:
     ModelOptions options() const { return modelOptions(run_, context_, "dequantized"); }
 
-    void planRates() {
+    std::optional<PlannedRate> rate(std::size_t format, const std::vector<std::string>& ignored) {
         const ModelOptions model = options();
-        const KvCacheOptions cache = generateOptions(run_, model).cache;
+        return plannedRate(source_, rounding_.formats()[format], ignored, context_.traits(), model,
+                           generateOptions(run_, model).cache, run_.stop);
+    }
+
+    void planRates() {
         for (std::size_t format = 0; format < result_.formats.size(); ++format) {
-            result_.formats[format].plannedRate =
-                plannedRate(source_, rounding_.formats()[format], run_.spec.texts("ignore"), context_.traits(), model,
-                            cache, run_.stop);
+            const std::optional<PlannedRate> planned = rate(format, run_.spec.texts("ignore"));
+            if (planned) {
+                result_.formats[format].plannedRate = planned->decode;
+            }
+            if (planned && format == 0) {
+                run_.metrics[result::kPlannedPrefillRate.key] = planned->prefill;
+            }
         }
+    }
+
+    /// With the part in BF16. Nothing where the format itself has no rate.
+    std::optional<double> rateWith(std::size_t format, const KeepPart& part) {
+        if (!result_.formats[format].plannedRate) {
+            return std::nullopt;
+        }
+        std::vector<std::string> ignored = run_.spec.texts("ignore");
+        ignored.push_back(keepPattern(result_, part));
+        const std::optional<PlannedRate> planned = rate(format, ignored);
+        return planned ? std::optional(planned->decode) : std::nullopt;
     }
 
     /// A model without a tokenizer, and no wish for a text, leave it empty.
@@ -116,7 +141,7 @@ private:
             return;
         }
         tokenizer_ = Tokenizer::load(source_.tokenizerFile);
-        LabText text = labText(tokenizer_, run_.spec.text("text_file"), tokens);
+        LabText text = labText(tokenizer_, textChoice(source_, run_.spec.text("text_file")), tokens);
         if (const auto largest = std::ranges::max(text.ids); largest >= source_.config.vocab) {
             throw base::BadInput(fmt::format("{}: tokenizer.json: gives the text a token {}, and the model has {}",
                                              source_.name, largest, source_.config.vocab));
@@ -159,21 +184,16 @@ private:
     }
 
     void keepEffects(std::size_t format, TextScorer& scorer, WeightWriter& writer) {
-        std::map<std::string, std::uint64_t> added; // bytes of the roles that the format packs
-        for (std::size_t i = 0; i < result_.weights.size(); ++i) {
-            const WeightEffect& effect = result_.effect(format, i);
-            if (!effect.kept) {
-                added[result_.weights[i].role] += result_.effect(0, i).bytes - effect.bytes;
-            }
-        }
         std::vector<KeepEffect> effects;
-        for (const auto& [role, bytes] : added) {
-            rounding_.putRole(format, role, false, writer, run_.stop);
-            const std::string what =
-                fmt::format("Scoring the text in {} with {} in BF16", result_.formats[format].title, role);
-            const double kl = textMeans(scorer.score(what, run_.sinks.progress), tokensOf(0)).kl;
-            effects.push_back({format, role, bytes, kl, result_.formats[format].klMean.value_or(0) - kl});
-            rounding_.putRole(format, role, true, writer, run_.stop);
+        for (KeepEffect& effect : keepCandidates(result_, format)) {
+            rounding_.putPart(format, effect.part, false, writer, run_.stop);
+            const std::string what = fmt::format("Scoring the text in {} with {} in BF16",
+                                                 result_.formats[format].title, keepTitle(effect.part));
+            effect.klMean = textMeans(scorer.score(what, run_.sinks.progress), tokensOf(0)).kl;
+            effect.klSaved = result_.formats[format].klMean.value_or(0) - effect.klMean;
+            effect.plannedRate = rateWith(format, effect.part);
+            rounding_.putPart(format, effect.part, true, writer, run_.stop);
+            effects.push_back(std::move(effect));
         }
         std::ranges::stable_sort(effects, std::greater{}, &KeepEffect::klSavedPerGib);
         result_.keep.insert(result_.keep.end(), effects.begin(), effects.end());
@@ -256,11 +276,12 @@ std::optional<std::string> precisionWords(const Experiment&, const Json& metrics
     constexpr std::array<const ResultField*, 8> kFields = {
         &result::kTitle,      &result::kBitsPerWeight, &result::kModelBytes, &result::kSignalToNoise,
         &result::kDivergence, &result::kTopOne,        &result::kPerplexity, &result::kPlannedRate};
-    constexpr std::array<const ResultField*, 5> kKept = {&result::kFormat, &result::kRole, &result::kBytesAdded,
-                                                         &result::kDivergence, &result::kDivergenceSaved};
+    constexpr std::array<const ResultField*, 7> kKept = {
+        &result::kFormat,     &result::kRole,       &result::kFirstLayer,     &result::kLastLayer,
+        &result::kBytesAdded, &result::kDivergence, &result::kDivergenceSaved};
     std::string words = fieldsTable(rowsOf(metrics, result::kFormats), kFields) + "\n" + rolesTable(*result);
     if (!result->keep.empty()) {
-        words += "\nWhat keeping a role in BF16 saves, the most for each byte first:\n" +
+        words += "\nWhat keeping weights in BF16 saves, the most for each byte first:\n" +
                  fieldsTable(*valueOf(metrics, result::kKeep), kKept);
     }
     const std::string text = result->text.ids.empty()

@@ -62,13 +62,21 @@ Json formatsJson(const PrecisionResult& result) {
     });
 }
 
+/// Null for all layers.
+Json layerJson(std::int32_t layer) {
+    return layer < 0 ? Json() : Json(layer);
+}
+
 Json keepJson(const PrecisionResult& result) {
     return columnOf(result.keep, [&](const KeepEffect& keep) {
         return Json{{result::kFormat.key, result.formats[keep.format].name},
-                    {result::kRole.key, keep.role},
+                    {result::kRole.key, keep.part.role},
+                    {result::kFirstLayer.key, layerJson(keep.part.firstLayer)},
+                    {result::kLastLayer.key, layerJson(keep.part.lastLayer)},
                     {result::kBytesAdded.key, keep.bytesAdded},
                     {result::kDivergence.key, numberJson(keep.klMean)},
-                    {result::kDivergenceSaved.key, numberJson(keep.klSaved)}};
+                    {result::kDivergenceSaved.key, numberJson(keep.klSaved)},
+                    {result::kPlannedRate.key, maybeJson(keep.plannedRate)}};
     });
 }
 
@@ -188,10 +196,15 @@ void readKeep(Reader& reader, const Json& rows, PrecisionResult& out) {
             reader.fail();
             return;
         }
-        keep.role = textOf(row, result::kRole);
+        const auto layerOf = [&](const ResultField& field) {
+            const Json* layer = valueOf(row, field);
+            return layer == nullptr || layer->is_null() ? -1 : reader.id(*layer);
+        };
+        keep.part = {textOf(row, result::kRole), layerOf(result::kFirstLayer), layerOf(result::kLastLayer)};
         keep.bytesAdded = countOf(row, result::kBytesAdded).value_or(0);
         keep.klMean = numberOf(row, result::kDivergence).value_or(std::nan(""));
         keep.klSaved = numberOf(row, result::kDivergenceSaved).value_or(std::nan(""));
+        keep.plannedRate = numberOf(row, result::kPlannedRate);
     }
 }
 

@@ -66,7 +66,7 @@ struct TokenEffect {
 
 /// The text that was scored. Token 0 has nothing before it, so its effects are all zero and count nowhere.
 struct LabText {
-    std::string name;                ///< the file's, or "text of the program"
+    std::string name;                ///< the file's, "text of vitrine-demo", "text of the program"
     std::vector<std::int32_t> ids;   ///< empty: no text was scored
     std::vector<std::string> pieces; ///< UTF-8 of each token; joined they are the text
     /// The text of each candidate that occurs, by id, in ascending order.
@@ -75,13 +75,25 @@ struct LabText {
     std::size_t scored() const { return ids.empty() ? 0 : ids.size() - 1; }
 };
 
-/// What keeping the weights of one role in BF16 would change in one format.
+/// The weights of one role, in all layers or in neighbouring ones.
+struct KeepPart {
+    std::string role;
+    std::int32_t firstLayer = -1, lastLayer = -1; ///< both belong to it; -1: all layers
+
+    bool allLayers() const { return firstLayer < 0; }
+    bool has(const LabWeight& weight) const {
+        return weight.role == role && (allLayers() || (weight.layer >= firstLayer && weight.layer <= lastLayer));
+    }
+};
+
+/// What keeping a part of the weights in BF16 would change in one format.
 struct KeepEffect {
-    std::size_t format = 0;       ///< number in `formats`
-    std::string role;             ///< of weights; all its layers
-    std::uint64_t bytesAdded = 0; ///< BF16 minus packed
-    double klMean = 0;            ///< with the role in BF16, nats
-    double klSaved = 0;           ///< of the format's klMean; below 0: it became worse
+    std::size_t format = 0; ///< number in `formats`
+    KeepPart part;
+    std::uint64_t bytesAdded = 0;      ///< BF16 minus packed
+    double klMean = 0;                 ///< with the part in BF16, nats
+    double klSaved = 0;                ///< of the format's klMean; below 0: it became worse
+    std::optional<double> plannedRate; ///< as in FormatEffect, with the part in BF16
     /// klSaved for each GiB; 0 where no bytes are added.
     double klSavedPerGib() const;
 };

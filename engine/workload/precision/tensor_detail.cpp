@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
+#include <mutex>
 #include <numeric>
 
 #include "base/error.h"
@@ -19,6 +21,9 @@ namespace {
 constexpr std::size_t kBins = 129; ///< odd: the middle one is centred at 0
 constexpr double kInsideShare = 0.9995;
 constexpr std::size_t kListed = 32;
+constexpr std::size_t kAsked = 4'000'000;       ///< values that the range of the histogram is made from
+constexpr std::int64_t kCountGrain = 1'000'000; ///< values that one thread counts at a time
+constexpr std::int64_t kRowsAtLeast = 8;        ///< rows that are packed together: codes of some layouts share words
 constexpr float kOutlierSigmas = 6;
 constexpr double kBandShare = 0.04;
 /// Half a step is what rounding takes. The rest is for scales that are rounded themselves: a symmetric integer of four
@@ -35,17 +40,21 @@ bool isClipped(float value, const std::vector<float>& levels) {
     return value > high + kClippedSteps * (high - levels[count - 2]) || value < low - kClippedSteps * (levels[1] - low);
 }
 
-/// The least |w| that `share` of all values do not exceed.
+/// The least |w| that `share` of the values do not exceed. A large matrix is asked for every n-th value only.
 float quantileOf(std::span<const float> values, double share) {
-    std::vector<float> magnitudes(values.size());
-    std::ranges::transform(values, magnitudes.begin(), [](float value) { return std::abs(value); });
-    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+    const std::size_t stride = values.size() / kAsked + 1;
+    std::vector<float> magnitudes;
+    magnitudes.reserve(values.size() / stride + 1);
+    for (std::size_t i = 0; i < values.size(); i += stride) {
+        magnitudes.push_back(std::abs(values[i]));
+    }
+    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(magnitudes.size() - 1));
     std::ranges::nth_element(magnitudes, magnitudes.begin() + at);
     return magnitudes[static_cast<std::size_t>(at)];
 }
 
-std::int64_t countInto(std::vector<std::int64_t>& bins, std::span<const float> values, float range) {
-    bins.assign(kBins, 0);
+/// Adds the values to the bins and returns how many lie outside.
+std::int64_t countInto(std::span<std::int64_t> bins, std::span<const float> values, float range) {
     std::int64_t outside = 0;
     for (const float value : values) {
         if (std::abs(value) > range) {
@@ -58,11 +67,25 @@ std::int64_t countInto(std::vector<std::int64_t>& bins, std::span<const float> v
     return outside;
 }
 
-ValueHistogram histogramOf(std::span<const float> before, std::span<const float> after) {
+ValueHistogram histogramOf(std::span<const float> before, std::span<const float> after, base::ThreadPool& pool) {
     ValueHistogram histogram;
     histogram.range = quantileOf(before, kInsideShare);
-    histogram.outsideBefore = countInto(histogram.before, before, histogram.range);
-    histogram.outsideAfter = countInto(histogram.after, after, histogram.range);
+    const auto count = [&](std::span<const float> values, std::vector<std::int64_t>& bins, std::int64_t& outside) {
+        bins.assign(kBins, 0);
+        std::mutex adding; // counts are whole numbers: their order does not matter
+        pool.parallelFor(static_cast<std::int64_t>(values.size()), kCountGrain,
+                         [&](std::int64_t first, std::int64_t end, int) {
+                             std::array<std::int64_t, kBins> own{};
+                             const auto part =
+                                 values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+                             const std::int64_t beyond = countInto(own, part, histogram.range);
+                             const std::lock_guard lock(adding);
+                             outside += beyond;
+                             std::ranges::transform(bins, own, bins.begin(), std::plus{});
+                         });
+    };
+    count(before, histogram.before, histogram.outsideBefore);
+    count(after, histogram.after, histogram.outsideAfter);
     return histogram;
 }
 
@@ -112,9 +135,12 @@ public:
         packed_.data = codes_.data();
     }
 
-    /// Of each group of the row: ascending, each value once.
-    std::vector<std::vector<float>> ofRow(std::int64_t row) {
-        std::vector<std::vector<float>> levels(static_cast<std::size_t>(groups_.perRow));
+    /// Sets the levels of each group of the row: ascending, each value once. Memory of `levels` is used again.
+    void ofRow(std::int64_t row, std::vector<std::vector<float>>& levels) {
+        levels.resize(static_cast<std::size_t>(groups_.perRow));
+        for (std::vector<float>& each : levels) {
+            each.clear();
+        }
         const auto rowBytes = static_cast<std::size_t>(packed_.rowBytes);
         const std::span<std::uint8_t> codes =
             std::span(codes_).subspan(static_cast<std::size_t>(row) * rowBytes, rowBytes);
@@ -133,7 +159,6 @@ public:
             std::ranges::sort(each);
             each.erase(std::ranges::unique(each).begin(), each.end());
         }
-        return levels;
     }
 
 private:
@@ -151,8 +176,9 @@ void lookAtGroups(const RoundedMatrix& matrix, const RoundedGroups& groups, base
     out.groupRms.resize(static_cast<std::size_t>(groups.count()));
     std::vector<std::int64_t> clipped(static_cast<std::size_t>(groups.size.out));
     pool.parallelFor(groups.size.out, 16, [&](std::int64_t first, std::int64_t end, int) {
+        std::vector<std::vector<float>> levels;
         for (std::int64_t row = first; row < end && !stop.stop_requested(); ++row) {
-            const std::vector<std::vector<float>> levels = finder.ofRow(row);
+            finder.ofRow(row, levels);
             for (std::int64_t number = row * groups.perRow; number < (row + 1) * groups.perRow; ++number) {
                 out.groupRms[static_cast<std::size_t>(number)] = groups.error(number).rms;
                 const std::vector<float>& own = levels[static_cast<std::size_t>(number % groups.perRow)];
@@ -257,11 +283,15 @@ const TensorLab::Looked& TensorLab::look(const std::string& weight, std::int64_t
         fmt::format("{}: {}: the model has no such weight; open the model that the run used", source_.name, weight));
 }
 
-std::unique_ptr<RoundedMatrix> TensorLab::rounded(const Looked& looked, const PrecisionFormat& format) {
+void TensorLab::checkFormat(const Looked& looked, const PrecisionFormat& format) const {
     if (!canRound(format, looked.matrix.size())) {
         throw base::BadInput(fmt::format("{}: {} has no groups for its {} inputs; choose another format",
                                          looked.label(source_), format.title, looked.matrix.lab.in));
     }
+}
+
+std::unique_ptr<RoundedMatrix> TensorLab::rounded(const Looked& looked, const PrecisionFormat& format) {
+    checkFormat(looked, format);
     return std::make_unique<RoundedMatrix>(format, looked.label(source_), looked.matrix.size(), looked.dtype,
                                            looked.values, pool_);
 }
@@ -281,7 +311,8 @@ TensorDetail TensorLab::detail(const std::string& weight, std::int64_t expert, c
     out.bytes = matrix->bytes();
     out.bytesBf16 = kernels::bytesOf(kernels::DType::BF16, looked.matrix.lab.count());
     out.error = packingError(matrix->view(), looked.values, pool_);
-    out.histogram = histogramOf(looked.values, after);
+    out.histogram = histogramOf(looked.values, after, pool_);
+    base::throwIfStopped(stop);
     const RoundedGroups groups = groupsOf(*matrix, looked.values, after);
     lookAtGroups(*matrix, groups, pool_, stop, out);
     lookAtWorst(groups, out);
@@ -292,22 +323,41 @@ TensorDetail TensorLab::detail(const std::string& weight, std::int64_t expert, c
 GroupDetail TensorLab::group(const std::string& weight, std::int64_t expert, const PrecisionFormat& format,
                              std::int64_t group, const base::StopToken& stop) {
     const Looked& looked = look(weight, expert, stop);
-    const std::unique_ptr<RoundedMatrix> matrix = rounded(looked, format);
-    const std::vector<float> after = matrix->expanded(pool_);
-    const RoundedGroups groups = groupsOf(*matrix, looked.values, after);
-    if (group < 0 || group >= groups.count()) {
+    const MatrixSize size = looked.matrix.size();
+    checkFormat(looked, format);
+    const WeightPacking& packing = format.quantization->packing;
+    const std::int64_t inputs = std::min(groupOf(packing, size.in), size.in);
+    const std::int64_t perRow = (size.in + inputs - 1) / inputs;
+    if (group < 0 || group >= size.out * perRow) {
         throw base::BadInput(fmt::format("{}: has no group {}; its groups are 0 to {}", looked.label(source_), group,
-                                         groups.count() - 1));
+                                         size.out * perRow - 1));
     }
+    // Rows that share no scale with the group's do not matter, unless the scales of a matrix are packed together.
+    const std::int64_t together =
+        packing.packedScales ? size.out : std::max(kRowsAtLeast, rowGroupOf(packing, size.out));
+    const std::int64_t firstRow = group / perRow / together * together;
+    const MatrixSize band{std::min(together, size.out - firstRow), size.in};
+    const auto values =
+        std::span<const float>(looked.values)
+            .subspan(static_cast<std::size_t>(firstRow * size.in), static_cast<std::size_t>(band.count()));
+    const auto matrix =
+        std::make_unique<RoundedMatrix>(format, looked.label(source_), band, looked.dtype, values, pool_);
+    const std::vector<float> after = matrix->expanded(pool_);
+    const RoundedGroups groups = groupsOf(*matrix, values, after);
+    group -= firstRow * perRow;
     GroupDetail out;
     out.error = groups.error(group);
+    out.error.group += firstRow * perRow;
+    out.error.row += firstRow;
     const auto part = [&](std::span<const float> all) {
         const std::span<const float> own = all.subspan(groups.begin(group), groups.length(group));
         return std::vector<float>(own.begin(), own.end());
     };
-    out.values = part(looked.values);
+    out.values = part(values);
     out.rounded = part(after);
-    out.levels = LevelFinder(*matrix, groups).ofRow(out.error.row)[static_cast<std::size_t>(group % groups.perRow)];
+    std::vector<std::vector<float>> levels;
+    LevelFinder(*matrix, groups).ofRow(group / groups.perRow, levels);
+    out.levels = levels[static_cast<std::size_t>(group % groups.perRow)];
     for (const float value : out.rounded) {
         const auto found = std::ranges::lower_bound(out.levels, value);
         out.codes.push_back(static_cast<std::int32_t>(found - out.levels.begin()));

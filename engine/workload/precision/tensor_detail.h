@@ -118,6 +118,7 @@ public:
 private:
     struct Looked;
     const Looked& look(const std::string& weight, std::int64_t expert, const base::StopToken& stop);
+    void checkFormat(const Looked& looked, const PrecisionFormat& format) const;
     std::unique_ptr<RoundedMatrix> rounded(const Looked& looked, const PrecisionFormat& format);
 
     ModelSource source_;

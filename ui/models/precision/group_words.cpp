@@ -89,9 +89,10 @@ QString groupScaleWords(const engine::GroupDetail& group) {
         return QObject::tr("scale s = %1, zero at level %2   grid lines are s apart")
             .arg(decimalText(group.step, 5), QString::number(group.zeroLevel));
     }
-    const double largest = group.error.largestValue;
+    // The levels reach half a step beyond the largest value on one side and end half a step before it on the other.
+    const double largest = group.error.largestValue, steps = (static_cast<double>(group.levels.size()) - 1) / 2;
     return QObject::tr("scale s = %1 / %2 = %3, as stored %4   grid lines are s apart")
-        .arg(decimalText(largest, 5), QString::number(up), decimalText(largest / static_cast<double>(up), 5),
+        .arg(decimalText(largest, 5), QString::number(steps), decimalText(largest / steps, 5),
              decimalText(group.step, 5));
 }
 

@@ -9,28 +9,16 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/workload/precision/keep_parts.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 
 namespace {
 
-/// What ignore lists call the modules of a role: the last part of their name, "down_proj". Weights of shared experts
-/// have the part before it, too, for other experts end alike.
-std::string rolePattern(const engine::PrecisionResult& result, const std::string& role) {
-    const auto weight = std::ranges::find(result.weights, role, &engine::LabWeight::role);
-    if (weight == result.weights.end()) {
-        return {};
-    }
-    std::string module = weight->name;
-    if (constexpr std::string_view kEnding = ".weight"; module.ends_with(kEnding)) {
-        module.resize(module.size() - kEnding.size());
-    }
-    std::size_t dot = module.rfind('.');
-    if (role.starts_with("shared") && dot != std::string::npos && dot > 0) {
-        dot = module.rfind('.', dot - 1);
-    }
-    return dot == std::string::npos ? module : module.substr(dot + 1);
+/// Some layers of a role lie within all of them.
+bool liesWithin(const engine::KeepPart& part, const engine::KeepPart& other) {
+    return part.role == other.role && !part.allLayers() && other.allLayers();
 }
 
 QString asJson(const QJsonObject& object) {
@@ -76,10 +64,13 @@ std::vector<KeepRow> keepRows(const engine::PrecisionResult& result, std::size_t
             rows.push_back({QString::fromStdString(weight.role), {}, bytes, std::nullopt});
         }
     }
+    const std::optional<double> rate = result.formats[format].plannedRate;
     for (const engine::KeepEffect& effect : result.keep) {
-        if (effect.format == format) {
-            rows.push_back({QObject::tr("%1, all layers").arg(QString::fromStdString(effect.role)),
-                            rolePattern(result, effect.role), effect.bytesAdded, effect.klSaved});
+        if (effect.format == format && rows.size() < kMostKeepRows) {
+            rows.push_back(
+                {QString::fromStdString(keepTitle(effect.part)), keepPattern(result, effect.part), effect.bytesAdded,
+                 effect.klSaved, effect.part,
+                 rate && effect.plannedRate ? std::optional(1 / *effect.plannedRate - 1 / *rate) : std::nullopt});
         }
     }
     return rows;
@@ -87,13 +78,23 @@ std::vector<KeepRow> keepRows(const engine::PrecisionResult& result, std::size_t
 
 KeepSum keepSum(const engine::PrecisionResult& result, std::size_t format, const std::vector<KeepRow>& rows,
                 const std::vector<bool>& checked) {
-    KeepSum sum{result.formats[format].bytes, result.formats[format].klMean};
-    for (std::size_t i = 0; i < rows.size() && i < checked.size(); ++i) {
-        if (checked[i] && rows[i].klSaved) {
+    const engine::FormatEffect& whole = result.formats[format];
+    KeepSum sum{whole.bytes, whole.klMean, whole.plannedRate, std::nullopt};
+    const auto counts = [&](std::size_t i) { return i < checked.size() && checked[i] && rows[i].klSaved; };
+    std::optional<double> seconds = whole.plannedRate ? std::optional(1 / *whole.plannedRate) : std::nullopt;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        bool within = false;
+        for (std::size_t other = 0; other < rows.size(); ++other) {
+            within = within || (counts(other) && liesWithin(rows[i].part, rows[other].part));
+        }
+        if (counts(i) && !within) {
             sum.bytes += rows[i].bytes;
             sum.kl = sum.kl ? std::optional(*sum.kl - *rows[i].klSaved) : std::nullopt;
+            seconds = seconds && rows[i].secondsAdded ? std::optional(*seconds + *rows[i].secondsAdded) : std::nullopt;
         }
     }
+    sum.rate = seconds ? std::optional(1 / *seconds) : std::nullopt;
+    sum.change = sum.rate ? std::optional(*sum.rate / *whole.plannedRate - 1) : std::nullopt;
     return sum;
 }
 

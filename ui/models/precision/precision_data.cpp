@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -111,7 +112,7 @@ template <class Result, class Look> std::shared_ptr<const Result> looked(const P
     auto result = std::make_shared<Result>();
     try {
         base::ThreadPool pool;
-        engine::TensorLab lab(engine::openModel(data.model), pool);
+        engine::TensorLab lab(engine::openModel(data.folder.empty() ? data.model : data.folder), pool);
         look(lab, *result);
     } catch (const base::Cancelled&) {
         throw; // another question came
@@ -122,13 +123,24 @@ template <class Result, class Look> std::shared_ptr<const Result> looked(const P
     return result;
 }
 
-std::vector<engine::PrecisionFormat> formatsToCompare(const PrecisionData& data) {
-    std::vector<engine::PrecisionFormat> formats = formatsOf(data.result);
-    for (engine::PrecisionFormat& usual : engine::precisionFormats(engine::kUsualTargets)) {
-        if (std::ranges::find(formats, usual.name, &engine::PrecisionFormat::name) == formats.end()) {
-            formats.push_back(std::move(usual));
-        }
+/// A matrix in the formats of the run, whose errors are known.
+std::vector<engine::FormatChoice> knownChoices(const engine::PrecisionResult& result, std::size_t weight) {
+    std::vector<engine::FormatChoice> choices;
+    for (std::size_t format = 0; format < result.formats.size(); ++format) {
+        const engine::WeightEffect& effect = result.effect(format, weight);
+        const double bits = 8 * static_cast<double>(effect.bytes) / static_cast<double>(result.weights[weight].count());
+        choices.push_back({result.formats[format].name, result.formats[format].title, effect.packable, bits,
+                           effect.bytes, effect.error});
     }
+    return choices;
+}
+
+/// Usual formats that the run did not have.
+std::vector<engine::PrecisionFormat> otherFormats(const engine::PrecisionResult& result) {
+    std::vector<engine::PrecisionFormat> formats = engine::precisionFormats(engine::kUsualTargets);
+    std::erase_if(formats, [&](const engine::PrecisionFormat& format) {
+        return std::ranges::find(result.formats, format.name, &engine::FormatEffect::name) != result.formats.end();
+    });
     return formats;
 }
 
@@ -160,8 +172,15 @@ PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<s
     auto data = std::make_shared<PrecisionData>();
     data->result = std::move(*result);
     data->model = experiment->text("model");
+    data->folder = engine::textOf(metrics, engine::result::kModelFolder);
     data->device = engine::textOf(metrics, engine::result::kDevice);
     measureRates(all, *data);
+    const auto seconds = engine::numberOf(metrics, engine::result::kSeconds);
+    const auto prefill = engine::numberOf(metrics, engine::result::kPlannedPrefillRate);
+    if (data->result.text.scored() == 0 && seconds && prefill && *prefill > 0) {
+        const double tokens = static_cast<double>(kTokensToScore) * static_cast<double>(data->result.formats.size());
+        data->secondsToScore = *seconds + tokens / *prefill;
+    }
     return data;
 }
 
@@ -173,7 +192,9 @@ std::shared_ptr<const PrecisionTensor> precisionTensor(const PrecisionData& data
         const engine::PrecisionFormat chosen = engine::precisionFormat(name);
         out.detail = tensors.detail(lab.name, lab.expert, chosen, stop);
         out.worstGroup = tensors.group(lab.name, lab.expert, chosen, out.detail.worstGroups.front().group, stop);
-        out.formats = tensors.inFormats(lab.name, lab.expert, formatsToCompare(data), stop);
+        out.formats = knownChoices(data.result, weight);
+        std::ranges::move(tensors.inFormats(lab.name, lab.expert, otherFormats(data.result), stop),
+                          std::back_inserter(out.formats));
         std::ranges::stable_sort(out.formats, std::greater{}, &engine::FormatChoice::bytes);
     });
 }

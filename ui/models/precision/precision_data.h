@@ -18,13 +18,18 @@
 
 namespace vitrine::ui {
 
+inline constexpr int kTokensToScore = 1024; ///< what a run is offered that scored none
+
 struct PrecisionData {
     engine::PrecisionResult result;
     std::string model;  ///< as the experiment names it: a folder, a file or ORG/NAME
+    std::string folder; ///< absolute, of the model as the run found it; empty: it is one file, or not known
     std::string device; ///< as the run reported it
     /// Tokens/s of decoding one sequence by format number, as done runs of the session measured them with a model that
     /// `convert` wrote from this one, or with this model itself for BF16; nothing: not measured.
     std::vector<std::optional<double>> measuredRates;
+    /// What this run would have taken with kTokensToScore tokens scored in each format; nothing: unknown.
+    std::optional<double> secondsToScore;
 };
 using PrecisionDataPtr = std::shared_ptr<const PrecisionData>;
 

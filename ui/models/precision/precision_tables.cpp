@@ -7,6 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
+#include "engine/quant/conversion_target.h"
+#include "engine/workload/precision/precision_format.h"
 #include "ui/models/common/format.h"
 #include "ui/models/precision/group_columns.h"
 #include "ui/models/precision/number_ticks.h"
@@ -15,7 +18,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kKiB = 1024;
+constexpr double kKiB = 1024, kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
 constexpr double kThousand = 1000; ///< KL is shown in thousandths of a nat
 
 FlatCell labNumber(double value, int decimals, bool muted = false) {
@@ -54,9 +58,10 @@ FlatCell choiceRatio(const engine::FormatChoice& choice) {
 
 FlatTreePtr formatTable(const PrecisionData& data) {
     auto table = std::make_shared<FlatTree>();
+    const bool isSmall = data.result.formats.front().bytes < kGiB; // MiB tell its formats apart
     table->columns = {{QObject::tr("Format")},
                       {QObject::tr("Bits"), true, QObject::tr("bits for a weight")},
-                      {QObject::tr("GiB"), true, QObject::tr("bytes")},
+                      {isSmall ? QObject::tr("MiB") : QObject::tr("GiB"), true, QObject::tr("bytes")},
                       {QObject::tr("KL x %1").arg(unitText(-3)), true, QObject::tr("KL, thousandths of a nat")},
                       {QObject::tr("Top-1, %"), true},
                       {QObject::tr("tok/s, plan"), true},
@@ -66,13 +71,15 @@ FlatTreePtr formatTable(const PrecisionData& data) {
         const bool reference = i == 0 && format.klMean.has_value();
         FlatNode node;
         node.key = i;
-        node.cells = {FlatCell(QString::fromStdString(format.title)),
-                      labNumber(format.bitsPerWeight, 3, true),
-                      FlatCell(gibText(format.bytes), static_cast<double>(format.bytes), QString::number(format.bytes)),
-                      reference ? labNumber(0, 0) : labMaybe(format.klMean, 2, kThousand),
-                      labMaybe(format.topOne, 2, 100),
-                      labMaybe(format.plannedRate, 0, 1, true),
-                      labMaybe(i < data.measuredRates.size() ? data.measuredRates[i] : std::nullopt, 0)};
+        node.cells = {
+            FlatCell(QString::fromStdString(format.title)),
+            labNumber(format.bitsPerWeight, 3, true),
+            FlatCell(isSmall ? decimalText(static_cast<double>(format.bytes) / kMiB, 1) : gibText(format.bytes),
+                     static_cast<double>(format.bytes), QString::number(format.bytes)),
+            reference ? labNumber(0, 0) : labMaybe(format.klMean, 2, kThousand),
+            labMaybe(format.topOne, 2, 100),
+            labMaybe(format.plannedRate, 0, 1, true),
+            labMaybe(i < data.measuredRates.size() ? data.measuredRates[i] : std::nullopt, 0)};
         table->nodes.push_back(std::move(node));
     }
     return table;
@@ -197,6 +204,17 @@ QString tensorWords(const engine::TensorDetail& detail) {
         .arg(ratio ? QObject::tr("%1 dB").arg(decimalText(*ratio, 2)) : QObject::tr("exact"),
              cosine ? decimalText(*cosine, 5) : unknownText(), decimalText(detail.error.largest, 4),
              countText(detail.clipped));
+}
+
+QString ruleWords(const std::string& format) {
+    std::optional<engine::Quantization> target;
+    try {
+        target = engine::precisionFormat(format).quantization;
+    } catch (const base::BadInput&) {
+        return {}; // a format of another version
+    }
+    const QString rule = target ? QString::fromStdString(engine::roundingRule(*target)) : QString();
+    return rule.isEmpty() ? QString() : QObject::tr("Rule: %1").arg(QString(rule).replace('-', QChar(0x2212)));
 }
 
 QString keptNote(const engine::PrecisionResult& result) {

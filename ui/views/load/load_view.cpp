@@ -316,7 +316,10 @@ void LoadView::updateQuality() {
         return; // two variants of one run share their model
     }
     qualityJob_.start(
-        [runs = document()->runs(), a = pair_.a->run, b = pair_.b->run] { return loadQuality(runs, a, b); },
+        [runs = document()->runs(), a = pair_.a->run, b = pair_.b->run] {
+            const sessions::RunId third = thirdLoad(runs, a, b);
+            return third != 0 ? threeLoads(runs, {a, b, third}) : loadQuality(runs, a, b);
+        },
         [this](const FlatTreePtr& table) {
             qualityTable_->setVisible(table != nullptr);
             if (table) {

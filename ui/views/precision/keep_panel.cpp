@@ -20,7 +20,8 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kKeepRow = 24;
-constexpr double kMebibyte = 1 << 20, kMillinats = 1000;
+constexpr double kKibibyte = 1 << 10, kMebibyte = 1 << 20, kMillinats = 1000;
+constexpr std::uint64_t kSmallModel = 256 << 20; ///< below it parts are told apart in KiB
 
 TextLabel* rightLabel(const QString& text, TypeRole role, TextColor color, bool strong, QWidget* parent) {
     auto* label = new TextLabel(text, role, color, strong, parent);
@@ -86,7 +87,8 @@ void KeepPanel::setRows(PrecisionDataPtr shown, std::size_t format) {
     data_ = std::move(shown);
     format_ = format;
     rows_ = keepRows(data_->result, format);
-    const QString heads[] = {tr("Tensors"), tr("MiB"), tr("KL x %1").arg(unitText(-3))};
+    small_ = data_->result.formats.front().bytes < kSmallModel;
+    const QString heads[] = {tr("Tensors"), small_ ? tr("KiB") : tr("MiB"), tr("KL x %1").arg(unitText(-3))};
     for (int column = 0; column < 3; ++column) {
         auto* head = new TextLabel(heads[column], TypeRole::Axis, TextColor::Text3, false, this);
         head->setFixedHeight(kKeepRow);
@@ -99,11 +101,6 @@ void KeepPanel::setRows(PrecisionDataPtr shown, std::size_t format) {
             own->setChecked(std::ranges::find(before, rows_[static_cast<std::size_t>(row)].pattern) != before.end());
         }
     }
-    const auto rate = data_->result.formats[format].plannedRate;
-    const bool effects = std::ranges::any_of(rows_, [](const KeepRow& row) { return row.klSaved.has_value(); });
-    note_->setText(!effects ? tr("single effects: not measured")
-                   : rate   ? tr("A decodes %1 tok/s, as planned").arg(decimalText(*rate, 0))
-                            : QString());
     updateSum();
 }
 
@@ -116,9 +113,9 @@ void KeepPanel::addRow(int row) {
     check->setEnabled(keep.klSaved.has_value());
     boxes_.push_back(keep.klSaved ? check : nullptr);
     connect(check, &QCheckBox::toggled, this, &KeepPanel::updateSum);
-    const double mebibytes = static_cast<double>(keep.bytes) / kMebibyte;
-    auto* bytes = rightLabel(keep.klSaved ? signedDecimalText(mebibytes, 0) : decimalText(mebibytes, 0),
-                             TypeRole::Table, keep.klSaved ? TextColor::Text1 : TextColor::Text2, false, this);
+    const double units = static_cast<double>(keep.bytes) / (small_ ? kKibibyte : kMebibyte);
+    auto* bytes = rightLabel(keep.klSaved ? signedDecimalText(units, 0) : decimalText(units, 0), TypeRole::Table,
+                             keep.klSaved ? TextColor::Text1 : TextColor::Text2, false, this);
     bytes->setToolTip(exactBytesText(keep.bytes));
     const double saved = keep.klSaved.value_or(0) * kMillinats;
     const QString change =
@@ -163,6 +160,15 @@ void KeepPanel::updateSum() {
     }
     const KeepSum sum = keepSum(data_->result, format_, rows_, checked());
     sumBytes_->setText(bytesText(sum.bytes));
+    const bool effects = std::ranges::any_of(rows_, [](const KeepRow& row) { return row.klSaved.has_value(); });
+    QString rate;
+    if (sum.rate) {
+        rate = sum.change && *sum.change != 0
+                   ? tr("decode %1 tok/s, %2 %").arg(decimalText(*sum.rate, 0), signedDecimalText(*sum.change * 100, 1))
+                   : tr("decode %1 tok/s").arg(decimalText(*sum.rate, 0));
+    }
+    note_->setText(effects ? rate : tr("single effects: not measured"));
+    note_->setToolTip(effects && sum.rate ? tr("As planned for the device of the run") : QString());
     sumKl_->setText(sum.kl ? decimalText(*sum.kl * kMillinats, 2) : unknownText());
     // A sum of single effects is a guess until the set was measured as a whole.
     sumKl_->setColor(checkedPatterns().empty() ? TextColor::Text1 : TextColor::Text2);

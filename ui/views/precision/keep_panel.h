@@ -40,6 +40,7 @@ private:
 
     PrecisionDataPtr data_;
     std::size_t format_ = 0;
+    bool small_ = false; ///< bytes are in KiB
     std::vector<KeepRow> rows_;
     std::vector<QCheckBox*> boxes_; ///< null where a row has none to change
     QGridLayout* grid_;

@@ -98,6 +98,8 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     panel_->setWidget(content);
     content->hide(); // until there is something to say
     header_ = new DockHeader(tr("Tensor"));
+    copy_ = iconButton(QStringLiteral("copy"), tr("Copy what is known of this tensor"), header_);
+    header_->addControl(copy_);
     tabs_ = new PlanTabs({{tr("Tensor"), tensor}, {tr("Formats"), choice}, {tr("Keep"), keep}, {tr("Error"), place}},
                          panel_, header_);
 }

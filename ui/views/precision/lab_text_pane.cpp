@@ -55,7 +55,11 @@ void LabTextPane::setText(PrecisionDataPtr shown, std::size_t a, std::size_t b) 
     pages_->setCurrentIndex(scored ? 0 : 1);
     if (!scored) {
         head_->setFacts({});
-        notScored_->set(tr("Not scored."), tr("Score %1 tokens").arg(countText(kTokensToScore)),
+        const std::optional<double> seconds = data_->secondsToScore;
+        const QString tokens = tr("Score %1 tokens").arg(countText(kTokensToScore));
+        notScored_->set(tr("Not scored."),
+                        seconds ? tr("%1, %2").arg(tokens, durationText(static_cast<base::TimeNs>(*seconds * 1e9)))
+                                : tokens,
                         [this] { emit scoresWanted(); });
         return;
     }

@@ -3,6 +3,7 @@
 #include "ui/views/precision/precision_view.h"
 
 #include <QCheckBox>
+#include <QClipboard>
 #include <QGuiApplication>
 #include <QKeyEvent>
 #include <QPushButton>
@@ -69,6 +70,12 @@ void PrecisionView::connectParts() {
     connect(keep()->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
     connect(keep()->convertButton(), &QPushButton::clicked, this,
             [this] { emit experimentWanted(convertExperiment(*data_, a_, keep()->checkedPatterns())); });
+    connect(panel_->copyButton(), &QPushButton::clicked, this, [this] {
+        if (const QString words = tensorCopy(); !words.isEmpty()) {
+            QGuiApplication::clipboard()->setText(words);
+            setReadout(tr("Copied"));
+        }
+    });
     connect(panel_->effectsButton(), &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
 }
 
@@ -148,6 +155,7 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
         panel_->clear();
         map_->setContent({});
         clearTensor({}, false);
+        emit availabilityChanged();
         return;
     }
     showEmpty({});
@@ -225,6 +233,7 @@ void PrecisionView::setFormats(std::size_t a, std::size_t b) {
     updateAll();
     if (other) {
         askTensor();
+        emit availabilityChanged(); // the tool bar has the rule of the format
     }
 }
 

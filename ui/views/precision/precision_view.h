@@ -17,6 +17,7 @@
 #include "ui/models/precision/tensor_reader.h"
 #include "ui/models/precision/token_words.h"
 #include "ui/views/common/document_view.h"
+#include "ui/views/common/tool_note.h"
 #include "ui/widgets/plots/heat_map.h"
 
 class QBoxLayout;
@@ -38,7 +39,7 @@ class LabTextPane;
 class ScoredText;
 class TokenReadout;
 
-class PrecisionView final : public DocumentView {
+class PrecisionView final : public DocumentView, public ToolNote {
     Q_OBJECT
 
 public:
@@ -50,6 +51,7 @@ public:
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
+    QString toolNote() const override; ///< how the format looked at rounds
 
     /// Reads details of matrices from elsewhere than the model's files.
     void setTensorSource(TensorSource source);
@@ -109,6 +111,7 @@ private:
     const ErrorScale& scale();
     std::size_t roleOf(std::size_t weight) const;
     QString formatTitle(std::size_t format) const;
+    QString tensorCopy() const; ///< what is known of the tensor, as Markdown; empty: nothing yet
 
     void updateAll();
     void updateMap();

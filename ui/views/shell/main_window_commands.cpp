@@ -9,6 +9,7 @@
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/views/common/session_edits.h"
+#include "ui/views/common/tool_note.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/session_commands.h"
@@ -156,6 +157,8 @@ void MainWindow::updateAvailability() {
         decided.insert(QString::fromLatin1(id));
         ActionList::setAvailable(actions_->action(QString::fromLatin1(id)), on, reason);
     };
+    const auto* noting = dynamic_cast<const ToolNote*>(currentView());
+    tools_->setNote(noting != nullptr ? noting->toolNote() : QString());
     const QString noRun = tr("No run is open");
     set("run.again", canStart && run != nullptr, run == nullptr ? noRun : tr("A run is in progress"));
     set("run.stop", runs_ != nullptr && runs_->running(), tr("Nothing is running"));

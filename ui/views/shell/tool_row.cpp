@@ -5,6 +5,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QPushButton>
+#include <algorithm>
 
 #include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/rail.h"
@@ -13,6 +14,12 @@
 #include "ui/widgets/base/theme.h"
 
 namespace vitrine::ui {
+
+namespace {
+
+constexpr int kNoteRoom = 320; ///< that parts of the device's strip make for the note
+
+} // namespace
 
 ToolRow::ToolRow(const ViewServices& context, SearchField::Finder find, QWidget* parent)
     : QWidget(parent), pickerA_(new RunPicker(QLatin1Char('A'), context.document, this)),
@@ -30,6 +37,11 @@ ToolRow::ToolRow(const ViewServices& context, SearchField::Finder find, QWidget*
     row->addSpacing(4);
     row->addWidget(new Crumbs(context.time, this));
     addWhyOutOfMemory(*context.actions);
+    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
+    note_->setElide(true);
+    note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // it has what the others leave
+    note_->hide();
+    row->addWidget(note_, 50);
     row->addStretch(1);
     search_ = new SearchField(std::move(find), this);
     row->addWidget(search_);
@@ -66,6 +78,12 @@ void ToolRow::addWhyOutOfMemory(ActionList& actions) {
     layout()->addWidget(whyOutOfMemory_);
 }
 
+void ToolRow::setNote(const QString& note) {
+    note_->setText(note);
+    note_->setToolTip(note);
+    note_->setVisible(!note.isEmpty());
+}
+
 QWidget* ToolRow::firstStop() const {
     return pickerA_;
 }
@@ -98,7 +116,7 @@ bool ToolRow::event(QEvent* event) {
     return QWidget::event(event);
 }
 
-/// Parts of the device's strip go before the titles of runs are cut.
+/// Parts of the device's strip go before the titles of runs or a note are cut.
 void ToolRow::fitDevice() {
     const QLayout* row = layout();
     int others = row->contentsMargins().left() + row->contentsMargins().right();
@@ -106,6 +124,8 @@ void ToolRow::fitDevice() {
         QLayoutItem* item = row->itemAt(i);
         if (item->spacerItem() != nullptr) {
             others += item->sizeHint().width();
+        } else if (item->widget() == note_ && !item->isEmpty()) {
+            others += std::min(note_->sizeHint().width(), kNoteRoom) + row->spacing();
         } else if (item->widget() != device_ && !item->isEmpty()) {
             others += item->sizeHint().width() + row->spacing();
         }

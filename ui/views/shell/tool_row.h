@@ -28,6 +28,8 @@ public:
     /// Shows which of the buttons can be used now: Run again, Stop, Why out of memory.
     void setAvailable(bool again, bool stop, bool whyOutOfMemory);
 
+    void setNote(const QString& note); ///< one line of the view, cut where there is no room; empty: none
+
     SearchField* search() const { return search_; }
     DeviceStrip* device() const { return device_; }
     QWidget* firstStop() const; ///< where F6 stops
@@ -47,6 +49,7 @@ private:
 
     RunPicker *pickerA_, *pickerB_;
     QPushButton *again_ = nullptr, *stop_ = nullptr, *whyOutOfMemory_ = nullptr;
+    TextLabel* note_;
     SearchField* search_;
     DeviceStrip* device_ = nullptr;
 };

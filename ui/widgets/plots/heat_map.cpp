@@ -20,9 +20,10 @@ namespace {
 
 constexpr double kMapLeft = 59, kMapTop = 6, kMapAxis = 18, kMapRight = 96;
 constexpr int kNarrowCellsFrom = 65; ///< columns
-constexpr int kMostRoles = 12;       ///< rows that are all in view
-constexpr int kMapRows = 8;          ///< in view of more than those
-constexpr double kMapLabelGap = 64;  ///< between the numbers of columns
+constexpr double kUsualCell = 18, kWidestCell = 36;
+constexpr int kMostRoles = 12;      ///< rows that are all in view
+constexpr int kMapRows = 8;         ///< in view of more than those
+constexpr double kMapLabelGap = 64; ///< between the numbers of columns
 
 /// OKLab to sRGB (B. Ottosson, "A perceptual color space for image processing", 2020).
 QColor colorOfOkLab(double lightness, double a, double b) {
@@ -115,7 +116,11 @@ HeatMap::Pitch HeatMap::pitch(const QSizeF& size) const {
         return {13, 17};
     }
     const double room = size.width() - kMapLeft - kMapRight;
-    return content_.columns * 18.0 <= room ? Pitch{18, 17} : Pitch{16, 16};
+    if (content_.columns * kUsualCell > room) {
+        return {16, 16};
+    }
+    const double wide = std::floor(room / std::max(1, content_.columns)); // few layers share the room
+    return {std::clamp(wide, kUsualCell, kWidestCell), 17};
 }
 
 QRectF HeatMap::movingArea(const QSizeF& size) const {

@@ -17,6 +17,7 @@
 #include "engine/workload/common/workload.h"
 #include "engine/workload/convert/weight_reader.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/precision/keep_parts.h"
 #include "engine/workload/precision/lab_text.h"
 #include "engine/workload/precision/lab_weights.h"
 #include "engine/workload/precision/precision_result.h"
@@ -173,20 +174,34 @@ TEST_F(Precision, TheDemoModelLosesLessWithMoreBits) {
     for (const std::string& piece : result.text.pieces) {
         text += piece;
     }
-    EXPECT_TRUE(text.starts_with("A regular hexagon with side s")) << text;
-    // A role alone cannot save more than all; what is left is the effect of the others.
-    std::size_t roles = 0;
+    EXPECT_EQ(result.text.name, "text of vitrine-demo");
+    EXPECT_THAT(text, HasSubstr("You are Vitrine's demo model"));
+    EXPECT_LT(result.formats[0].perplexity.value(), 20) << "the model knows the text of its folder";
+    // A part alone cannot save more than all; what is left is the effect of the others.
+    std::size_t roles = 0, layers = 0;
     for (const KeepEffect& keep : result.keep) {
         EXPECT_NEAR(keep.klMean + keep.klSaved, result.formats[keep.format].klMean.value(), 1e-6);
         EXPECT_LE(keep.klSaved, result.formats[keep.format].klMean.value() + 1e-6);
         EXPECT_GT(keep.bytesAdded, 0U);
-        roles += keep.format == 2 ? 1 : 0;
+        roles += keep.format == 2 && keep.part.allLayers() ? 1 : 0;
+        layers += keep.format == 2 && !keep.part.allLayers() ? keep.part.lastLayer - keep.part.firstLayer + 1 : 0;
     }
     EXPECT_EQ(roles, 6U) << "q, k, v, o, gate_up, down";
+    EXPECT_EQ(layers, kWorstCells);
     experiment["vitrine"] = 1;
     const std::string words = resultText(Experiment::parse(experiment, "experiment"), metrics);
     EXPECT_THAT(words, HasSubstr("INT4, g32"));
     EXPECT_THAT(words, HasSubstr("63 tokens scored"));
+}
+
+TEST_F(Precision, AFolderWithoutATextOfItsOwnGetsThatOfTheProgram) {
+    const std::string model = randomModel("llama", true);
+    EXPECT_EQ(resultOf(runOf(spec(model, "int4:32", 20))).text.name, "text of the program");
+    std::ofstream(model + "/precision.txt") << "the quick brown fox jumps over the lazy dog, and again over the dog";
+    const PrecisionResult own = resultOf(runOf(spec(model + "/", "int4:32", 20)));
+    EXPECT_THAT(own.text.name, testing::StartsWith("text of "));
+    EXPECT_NE(own.text.name, "text of the program");
+    EXPECT_NE(own.text.name, "text of ");
 }
 
 TEST_F(Precision, AKeptRoleIsRoundedAgainAfterwards) {
@@ -197,8 +212,15 @@ TEST_F(Precision, AKeptRoleIsRoundedAgainAfterwards) {
     const PrecisionResult kept = resultOf(runOf(experiment));
     EXPECT_EQ(plain.formats[2].klMean, kept.formats[2].klMean);
     // All roles but one in BF16 is not asked for, so the sum of single effects need not be the whole.
-    EXPECT_EQ(kept.keep.size(), 14U) << "7 roles in 2 formats";
-    EXPECT_TRUE(std::ranges::is_sorted(std::span(kept.keep).first(7), std::greater{}, &KeepEffect::klSavedPerGib));
+    const auto first = static_cast<std::size_t>(std::ranges::count(kept.keep, 1U, &KeepEffect::format));
+    EXPECT_EQ(std::ranges::count_if(kept.keep, [](const KeepEffect& keep) { return keep.part.allLayers(); }), 14)
+        << "7 roles in 2 formats";
+    EXPECT_TRUE(std::ranges::is_sorted(std::span(kept.keep).first(first), std::greater{}, &KeepEffect::klSavedPerGib));
+    for (const KeepEffect& keep : kept.keep) {
+        EXPECT_TRUE(keep.plannedRate.has_value() == kept.formats[keep.format].plannedRate.has_value());
+        EXPECT_FALSE(keep.plannedRate && *keep.plannedRate > *kept.formats[keep.format].plannedRate)
+            << keepTitle(keep.part) << ": more bytes take no less time";
+    }
 }
 
 TEST_F(Precision, ResultsComeBackFromJson) {
@@ -284,7 +306,7 @@ TEST_F(Precision, MistakesAreSaidWithTheirOption) {
 TEST_F(Precision, ItStopsWhereverItIs) {
     const std::string model = randomModel("llama", true);
     for (const char* word : {"Scoring the text in BF16", "Rounding to INT4, g32: model.layers.1.mlp",
-                             "Scoring the text in INT4", "with down in BF16"}) {
+                             "Scoring the text in INT4", "with down, all layers in BF16"}) {
         test::StopAt stop(word);
         WorkloadSinks sinks;
         sinks.progress = &stop;

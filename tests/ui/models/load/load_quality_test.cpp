@@ -37,6 +37,25 @@ private slots:
         QCOMPARE(table->nodes[2].cells[2].text, QStringLiteral("100.00"));
     }
 
+    void aThirdLoadStandsBesideThem() {
+        std::vector<sessions::RunInfo> runs = runsWithLab();
+        runs.back().metricsJson = R"({"resident_bytes": 3145728, "load_seconds": 1.5})";
+        QCOMPARE(ui::thirdLoad(runs, 4, 3), sessions::RunId(5));
+        QCOMPARE(ui::thirdLoad(runs, 4, 5), sessions::RunId(3));
+        const ui::FlatTreePtr table = ui::threeLoads(runs, {4, 3, 5});
+        const auto text = [&](std::size_t row, std::size_t column) { return table->nodes[row].cells[column].text; };
+        QCOMPARE(text(0, 1), QStringLiteral("INT4, g32"));
+        QCOMPARE(text(0, 2), QStringLiteral("BF16"));
+        QCOMPARE(text(0, 3), QStringLiteral("–")); // the lab does not know it
+        QCOMPARE(text(1, 3), QStringLiteral("3.0"));
+        QCOMPARE(text(2, 3), QStringLiteral("1.50"));
+        QCOMPARE(text(4, 1), QStringLiteral("7.43"));
+        QCOMPARE(text(5, 2), QStringLiteral("100.00"));
+        runs.back().status = sessions::RunStatus::Failed;
+        QCOMPARE(ui::thirdLoad(runs, 4, 3), sessions::RunId(0));
+        QVERIFY(ui::threeLoads({}, {1, 2, 3}) != nullptr);
+    }
+
     void whatTheLabDoesNotKnowHasNoQuality() {
         QVERIFY(ui::loadQuality(runsWithLab(), 4, 5) == nullptr);
         QVERIFY(ui::loadQuality(runsWithLab(), 3, 3) == nullptr);

@@ -327,8 +327,8 @@ inline engine::PrecisionResult inventedLab(const LabShape& shape = {}) {
     }
     for (const auto& [role, gib, saved] : {std::tuple{"k", .07, .00021}, {"down", 12.9, .0031}, {"o", .54, .00071}}) {
         if (shape.effects) {
-            result.keep.push_back(
-                {lab::kInt4, role, static_cast<std::uint64_t>(gib * (1 << 30)), .00743 - saved, saved});
+            const auto bytes = static_cast<std::uint64_t>(gib * (1 << 30));
+            result.keep.push_back({lab::kInt4, {role}, bytes, .00743 - saved, saved, std::nullopt});
         }
     }
     if (shape.tokens > 0) {

@@ -130,6 +130,12 @@ private slots:
         QVERIFY(ui::groupColumns({}, 100).empty());
     }
 
+    void theRuleOfAFormatIsInWords() {
+        QCOMPARE(ui::ruleWords("int4:32"), QStringLiteral("Rule: s = max(|w|) / 7.5, q = round(w / s), \u22128 to 7"));
+        QCOMPARE(ui::ruleWords("bf16"), QString());
+        QCOMPARE(ui::ruleWords("int5:3"), QString());
+    }
+
     void aLonelyWeightIsNamed() {
         const test::InventedMatrix& matrix = test::inventedMatrix();
         const std::size_t worst = matrix.rows * 59 / 100 * (matrix.columns / matrix.group) + 442 / matrix.group;
@@ -234,8 +240,37 @@ private slots:
         const ui::KeepSum sum = ui::keepSum(data->result, 4, rows, checked);
         QVERIFY(std::abs(*sum.kl - (.00743 - .00021 - .0031 - .00071)) < 1e-9);
         QVERIFY(sum.bytes > data->result.formats[4].bytes);
+        QVERIFY(!sum.rate.has_value()); // what single parts do to the rate is not known
         QVERIFY(ui::keepRows(data->result, 0).empty());
         QVERIFY(ui::keepRows(data->result, 99).empty());
+    }
+
+    void layersWithinACheckedRoleCountOnce() {
+        auto data = std::make_shared<ui::PrecisionData>(*labData());
+        data->result.formats[4].plannedRate = 1000;
+        data->result.keep = {{4, {"down"}, 1000, .004, .003, 800},
+                             {4, {"down", 4, 5}, 100, .006, .001, 950},
+                             {4, {"k", 0, 0}, 10, .0073, .0001, 990}};
+        const auto rows = ui::keepRows(data->result, 4); // embedding, router and these
+        QCOMPARE(rows[3].name, QStringLiteral("down, layers 4 and 5"));
+        QVERIFY(rows[3].pattern.starts_with("re:"));
+        const auto sum = [&](bool whole, bool layers, bool k) {
+            return ui::keepSum(data->result, 4, rows, {true, true, whole, layers, k});
+        };
+        const std::uint64_t bytes = data->result.formats[4].bytes;
+        QCOMPARE(sum(true, true, false).bytes, bytes + 1000);
+        QCOMPARE(sum(false, true, true).bytes, bytes + 110);
+        QVERIFY(std::abs(*sum(true, true, true).kl - (.00743 - .003 - .0001)) < 1e-12);
+        QCOMPARE(*sum(false, false, false).change, 0.);
+        QVERIFY(std::abs(*sum(true, true, false).rate - 800) < 1e-6);
+        QVERIFY(std::abs(*sum(true, false, false).change + .2) < 1e-9);
+        data->result.keep.resize(1);
+        data->result.keep.resize(50, {4, {"o"}, 1, .007, .0001, std::nullopt});
+        QCOMPARE(ui::keepRows(data->result, 4).size(), ui::kMostKeepRows);
+    }
+
+    void experimentsTakeThePatterns() {
+        const auto data = labData();
         const auto object = [](const QString& json) { return QJsonDocument::fromJson(json.toUtf8()).object(); };
         const std::string options = R"({"vitrine": 1, "workload": "precision", "ignore": ["a"]})";
         QCOMPARE(object(ui::measureExperiment(options, {"a", "b"}))[QStringLiteral("ignore")].toArray(),

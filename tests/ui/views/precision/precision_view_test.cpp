@@ -206,6 +206,17 @@ private slots:
         QVERIFY(wanted[1][0].toString().contains(QStringLiteral("\"ignore\":[\"o_proj\"]")));
     }
 
+    void theRuleOfAIsInTheToolBar() {
+        ShownLab lab;
+        QTRY_VERIFY(lab.view.data() && lab.view.settled());
+        lab.view.setFormats(4, 0);
+        QVERIFY(lab.view.toolNote().startsWith(QStringLiteral("Rule: s = max(|w|) / 7.5")));
+        QSignalSpy changed(&lab.view, &ui::View::availabilityChanged);
+        lab.view.setFormats(0, 4);
+        QCOMPARE(changed.size(), 1);
+        QVERIFY(lab.view.toolNote().isEmpty());
+    }
+
     void tokensHaveAReadout() {
         ShownLab lab;
         QTRY_VERIFY(lab.view.data() && lab.view.settled());
@@ -222,12 +233,12 @@ private slots:
         QTRY_VERIFY(lab.view.data() && lab.view.settled());
         QSignalSpy wanted(&lab.view, &ui::View::experimentWanted);
         for (auto* button : lab.view.findChildren<QPushButton*>()) {
-            if (button->text() == QStringLiteral("Score 8,192 tokens")) {
+            if (button->text() == QStringLiteral("Score 1,024 tokens")) {
                 button->click();
             }
         }
         QCOMPARE(wanted.size(), 1);
-        QVERIFY(wanted[0][0].toString().contains(QStringLiteral("\"text_tokens\":8192")));
+        QVERIFY(wanted[0][0].toString().contains(QStringLiteral("\"text_tokens\":1024")));
         QVERIFY(lab.view.keep()->measureButton()->isHidden()); // single effects are not known
     }
 

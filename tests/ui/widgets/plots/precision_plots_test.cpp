@@ -77,6 +77,17 @@ private slots:
         }
     }
 
+    void fewLayersHaveWiderCells() {
+        ui::HeatMap map(QStringLiteral("map"), nullptr);
+        map.resize(1023, 160);
+        map.setContent(mapOf(8, 6, 20));
+        QCOMPARE(map.cellRect({0, 0}).size(), QSizeF(35, 16));
+        map.setContent(mapOf(8, 40, 20));
+        QCOMPARE(map.cellRect({0, 0}).size(), QSizeF(20, 16));
+        map.setContent(mapOf(8, 64, 20));
+        QCOMPARE(map.cellRect({0, 0}).size(), QSizeF(15, 15));
+    }
+
     void cellsAreWhereTheyArePaintedAndClicked() {
         ui::HeatMap map(QStringLiteral("map"), nullptr);
         map.resize(1023, 160);
