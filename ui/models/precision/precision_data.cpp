@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -107,12 +108,18 @@ QString sentence(const base::Error& error) {
     return QString::fromStdString(error.message());
 }
 
+/// Where the run's model is: its folder, unless that is on another machine.
+std::string placeOf(const PrecisionData& data) {
+    std::error_code failed;
+    return std::filesystem::is_directory(data.folder, failed) ? data.folder : data.model;
+}
+
 /// Opens the run's model and gives it to `look`. What goes wrong becomes the result's error.
 template <class Result, class Look> std::shared_ptr<const Result> looked(const PrecisionData& data, const Look& look) {
     auto result = std::make_shared<Result>();
     try {
         base::ThreadPool pool;
-        engine::TensorLab lab(engine::openModel(data.folder.empty() ? data.model : data.folder), pool);
+        engine::TensorLab lab(engine::openModel(placeOf(data)), pool);
         look(lab, *result);
     } catch (const base::Cancelled&) {
         throw; // another question came

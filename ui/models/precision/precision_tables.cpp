@@ -206,6 +206,14 @@ QString tensorWords(const engine::TensorDetail& detail) {
              countText(detail.clipped));
 }
 
+QString tensorMarkdown(const PrecisionTensor& tensor, const QString& title) {
+    const engine::TensorDetail& detail = tensor.detail;
+    const QString expert = detail.expert >= 0 ? QObject::tr(", expert %1").arg(detail.expert) : QString();
+    return QObject::tr("%1%2, %3: %4\n\n%5\n%6")
+        .arg(QString::fromStdString(detail.name), expert, title, tensorWords(detail),
+             asMarkdown(*choiceTable(tensor, title)), asMarkdown(*errorPlaceTable(detail)));
+}
+
 QString ruleWords(const std::string& format) {
     std::optional<engine::Quantization> target;
     try {

@@ -25,6 +25,8 @@ FlatTreePtr errorPlaceTable(const engine::TensorDetail& detail);
 FlatTreePtr mapTable(const engine::PrecisionResult& result, const PrecisionMap& map, std::size_t format);
 
 /// "[2048, 768]   SNR 17.11 dB   cosine 0.99041   largest error 0.0347   clipped 0"
+/// All that the inspector says of a matrix, as Markdown; `title` is that of the format.
+QString tensorMarkdown(const PrecisionTensor& tensor, const QString& title);
 QString tensorWords(const engine::TensorDetail& detail);
 /// "Embedding, head, router and norms stay BF16: 1.18 GiB in each row."
 /// "Rule: s = max(|w|) / 7.5, q = round(w / s), −8 to 7" of a format by its name; empty for BF16 and unknown ones.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/precision/lab_panel.h"
 
+#include <QClipboard>
+#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QScrollArea>
@@ -100,6 +102,7 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     header_ = new DockHeader(tr("Tensor"));
     copy_ = iconButton(QStringLiteral("copy"), tr("Copy what is known of this tensor"), header_);
     header_->addControl(copy_);
+    connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(words_); });
     tabs_ = new PlanTabs({{tr("Tensor"), tensor}, {tr("Formats"), choice}, {tr("Keep"), keep}, {tr("Error"), place}},
                          panel_, header_);
 }
@@ -143,6 +146,8 @@ void LabPanel::showTensor(const PrecisionTensor* tensor, const QString& title) {
     for (QWidget* part : std::initializer_list<QWidget*>{choiceHead_, choices_, placeHead_, places_}) {
         part->setVisible(tensor != nullptr);
     }
+    copy_->setEnabled(tensor != nullptr);
+    words_ = tensor != nullptr ? tensorMarkdown(*tensor, title) : QString();
     if (tensor != nullptr) {
         choices_->setTable(choiceTable(*tensor, title));
         places_->setTable(errorPlaceTable(tensor->detail));

@@ -35,7 +35,6 @@ public:
     DockHeader* header() const { return header_; }
     KeepPanel* keep() const { return keep_; }
     ExpertStrip* experts() const { return experts_; }
-    QPushButton* copyButton() const { return copy_; }       ///< in the head
     QPushButton* effectsButton() const { return effects_; } ///< asks what keeping each role saves
 
     void clear(); ///< nothing is shown until the next data
@@ -59,6 +58,7 @@ private:
     FactTable *choices_, *places_;
     KeepPanel* keep_;
     QPushButton *effects_, *copy_;
+    QString words_; ///< that the button copies
 };
 
 } // namespace vitrine::ui

@@ -3,7 +3,6 @@
 #include "ui/views/precision/precision_view.h"
 
 #include <QCheckBox>
-#include <QClipboard>
 #include <QGuiApplication>
 #include <QKeyEvent>
 #include <QPushButton>
@@ -70,12 +69,6 @@ void PrecisionView::connectParts() {
     connect(keep()->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
     connect(keep()->convertButton(), &QPushButton::clicked, this,
             [this] { emit experimentWanted(convertExperiment(*data_, a_, keep()->checkedPatterns())); });
-    connect(panel_->copyButton(), &QPushButton::clicked, this, [this] {
-        if (const QString words = tensorCopy(); !words.isEmpty()) {
-            QGuiApplication::clipboard()->setText(words);
-            setReadout(tr("Copied"));
-        }
-    });
     connect(panel_->effectsButton(), &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
 }
 

@@ -111,7 +111,6 @@ private:
     const ErrorScale& scale();
     std::size_t roleOf(std::size_t weight) const;
     QString formatTitle(std::size_t format) const;
-    QString tensorCopy() const; ///< what is known of the tensor, as Markdown; empty: nothing yet
 
     void updateAll();
     void updateMap();

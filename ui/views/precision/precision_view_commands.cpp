@@ -34,16 +34,6 @@ QString PrecisionView::toolNote() const {
     return data_ ? ruleWords(data_->result.formats[a_].name) : QString();
 }
 
-QString PrecisionView::tensorCopy() const {
-    if (!tensor_ || !weight_) {
-        return {};
-    }
-    const QString title = formatTitle(a_), name = QString::fromStdString(data_->result.weights[*weight_].name);
-    return tr("%1 (%2), %3\n%4\n\n%5\n%6")
-        .arg(weightTitle(data_->result.weights[*weight_]), name, title, tensorWords(tensor_->detail),
-             asMarkdown(*choiceTable(*tensor_, title)), asMarkdown(*errorPlaceTable(tensor_->detail)));
-}
-
 QString PrecisionView::copyText() const {
     return data_ ? asMarkdown(*formatTable(*data_)) : QString();
 }

@@ -132,6 +132,7 @@ void TestPrecisionData::oneMatrixIsReadFromTheFiles() {
 void TestPrecisionData::aModelThatIsGoneIsSaid() {
     PrecisionData data = *precisionData(labRun(), {});
     data.model = "/nowhere/model";
+    data.folder = "/nowhere/else"; // the run was on another machine
     QVERIFY(precisionTensor(data, 0, 1, {})->error.contains("/nowhere/model"));
     base::StopSource stop;
     stop.request_stop();

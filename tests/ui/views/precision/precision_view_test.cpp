@@ -4,6 +4,8 @@
 #include "ui/views/precision/precision_view.h"
 
 #include <QCheckBox>
+#include <QClipboard>
+#include <QGuiApplication>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
@@ -204,6 +206,20 @@ private slots:
         QVERIFY(wanted[0][0].toString().contains(QStringLiteral("o_proj")));
         QVERIFY(wanted[1][0].toString().contains(QStringLiteral("\"workload\":\"precision\"")));
         QVERIFY(wanted[1][0].toString().contains(QStringLiteral("\"ignore\":[\"o_proj\"]")));
+    }
+
+    void theHeadOfTheInspectorCopiesTheTensor() {
+        ShownLab lab;
+        QTRY_VERIFY(lab.view.data() && lab.view.settled());
+        QTRY_VERIFY(lab.view.worstList()->model()->rowCount() > 3);
+        for (auto* button : lab.view.inspectorHeader()->findChildren<QPushButton*>()) {
+            if (button->accessibleName().startsWith(QStringLiteral("Copy"))) {
+                button->click();
+            }
+        }
+        const QString copied = QGuiApplication::clipboard()->text();
+        QVERIFY(copied.startsWith(QString::fromStdString(lab.looked().name)));
+        QVERIFY(copied.contains(QStringLiteral("[2048, 768]")) && copied.contains(QStringLiteral("| BF16 |")));
     }
 
     void theRuleOfAIsInTheToolBar() {
