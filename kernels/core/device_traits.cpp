@@ -105,6 +105,7 @@ DeviceFeatures featuresOf(std::string_view arch) {
         features.kernelScratch = true;
         features.fewStepSizes = true;
         features.floatsForByteKeys = false;
+        features.int4Tiles = arch == "sm_90a";
     } else if (arch.starts_with("cpu")) {
         features.prefillTokens = 512;
     }

@@ -20,6 +20,7 @@ namespace vitrine::kernels {
 /// given a device's traits follows it.
 struct DeviceFeatures {
     bool kernelScratch = false; ///< ops are several launches that leave results for each other in scratch
+    bool int4Tiles = false;     ///< INT4 weights multiply many BF16 rows as they are stored (int4_gemm)
     bool fewStepSizes = false;  ///< steps of single tokens are filled up to a few sizes, whose graphs are replayed
     bool floatsForByteKeys =
         true; ///< a step's own keys are F32 where the cache will hold bytes, else as other activations

@@ -6,6 +6,7 @@
 #include "kernels/ops/experts/expert_tiles_cuda.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/decode_cuda.h"
+#include "kernels/ops/linear/int4_product.h"
 #include "kernels/ops/linear/int4_rows_cuda.h"
 
 namespace vitrine::kernels {
@@ -41,14 +42,14 @@ bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
     down.rowsOf = abi::kInt4Sums;
     down.rows = 1;
     down.jobs = op.ids.shape[0];
-    return takesInt4(down.x, op.down.weight, op.out) && op.ids.shape[1] <= abi::kInt4Chosen &&
+    return takesInt4(down.x.dtype, op.down.weight, op.out.dtype) && op.ids.shape[1] <= abi::kInt4Chosen &&
            multiplyInt4Rows(context, gateUp) && multiplyInt4Rows(context, down);
 }
 
 /// Pairs are sorted once for both products.
 bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
-    if (!takesInt4(op.x, op.gateUp.weight, primitives.activation.out) ||
-        !takesInt4(primitives.down.x, op.down.weight, primitives.down.out)) {
+    if (!takesInt4(op.x.dtype, op.gateUp.weight, primitives.activation.out.dtype) ||
+        !takesInt4(primitives.down.x.dtype, op.down.weight, primitives.down.out.dtype)) {
         return false;
     }
     const ExpertMatmulTiles scratch(primitives.gateUp, false, ScratchLayout(primitives.gateUp.scratch.data));

@@ -3,6 +3,7 @@
 #include "kernels/ops/linear/expanded_weight.h"
 
 #include "kernels/core/device_traits.h"
+#include "kernels/ops/linear/int4_product.h"
 #include "kernels/ops/linear/vendor_product.h"
 
 namespace vitrine::kernels {
@@ -24,7 +25,8 @@ std::uint64_t expandedBytes(const Matmul& op) {
 }
 
 std::uint64_t expandedScratch(const Matmul& op, const DeviceTraits& traits) {
-    return traits.features.kernelScratch && expandsWeight(op) ? expandedBytes(op) : 0;
+    const bool asStored = traits.features.int4Tiles && takesInt4Tiles(op);
+    return traits.features.kernelScratch && expandsWeight(op) && !asStored ? expandedBytes(op) : 0;
 }
 
 void addExpansion(Cost& cost, const Matmul& op, const DeviceTraits& traits) {

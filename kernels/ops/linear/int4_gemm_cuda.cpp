@@ -8,7 +8,7 @@
 #include "kernels/cuda/cuda_tensor_map.h"
 #include "kernels/device/abi/int4_gemm.h"
 #include "kernels/ops/common/cuda_call.h"
-#include "kernels/ops/linear/int4_rows_cuda.h"
+#include "kernels/ops/linear/int4_product.h"
 
 namespace vitrine::kernels {
 
@@ -51,14 +51,10 @@ void encodeMatrix(const void* data, std::int64_t columns, std::int64_t rows, std
     encodeTensorMap({data, DType::BF16, extents, strides, box}, map.bytes);
 }
 
-bool takesInt4Tiles(const CudaContext& context, const Matmul& op) {
+bool fitsInt4Tiles(const CudaContext& context, const Matmul& op) {
     const std::int64_t rows = op.x.shape[0];
-    // Registers do not hold so many numbers of groups that have to be looked for one by one.
-    const bool tooManyGroups =
-        op.weight.inFeatures() % 256 != 0 && op.weight.group < 64 && op.weight.scales.dtype == DType::F32;
     const bool few = rows <= kFewRows || (rows <= 2 * kFewRows && op.weight.data.bytes() < kSmallWeight);
-    return context.device().major == 9 && !few && !tooManyGroups && op.scale == 1 &&
-           takesInt4(op.x, op.weight, op.out) && op.weight.experts() == 1 && op.weight.outFeatures() % 8 == 0 &&
+    return context.device().major == 9 && !few && takesInt4Tiles(op) && startsAligned(op.weight.data) &&
            rowsAligned(op.x) && rowsAligned(op.out);
 }
 
@@ -120,7 +116,7 @@ Int4Tiles Int4Tiles::choose(std::int64_t rows, std::int64_t in, std::int64_t out
 }
 
 bool multiplyInt4Tiles(CudaContext& context, const Matmul& op) {
-    if (!takesInt4Tiles(context, op)) {
+    if (!fitsInt4Tiles(context, op)) {
         return false;
     }
     const WeightView& weight = op.weight;

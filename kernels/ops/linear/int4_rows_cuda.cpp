@@ -6,6 +6,7 @@
 #include <array>
 
 #include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/linear/int4_product.h"
 
 namespace vitrine::kernels {
 
@@ -112,7 +113,8 @@ bool takesProduct(const Int4Product& product) {
     for (int i = 0; i < product.count; ++i) {
         const Int4Target& target = product.targets[static_cast<std::size_t>(i)];
         const TensorView& out = product.gate ? product.targets[0].out : target.out;
-        if (!takesInt4(product.x, target.weight, out) || !sameKind(product.targets[0], target)) {
+        if (!takesInt4(product.x.dtype, target.weight, out.dtype) || !startsAligned(target.weight.data) ||
+            !sameKind(product.targets[0], target)) {
             return false;
         }
     }
@@ -125,12 +127,6 @@ bool isPlain(const Matmul& op) {
 }
 
 } // namespace
-
-bool takesInt4(const TensorView& x, const WeightView& weight, const TensorView& out) {
-    return weight.format == WeightFormat::Int4 && !weight.transposed && weight.order.empty() && weight.rowGroup == 1 &&
-           weight.inFeatures() % 32 == 0 && weight.group % 32 == 0 && startsAligned(weight.data) &&
-           x.dtype == DType::BF16 && (out.dtype == DType::BF16 || out.dtype == DType::F32);
-}
 
 bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
     if (!takesProduct(product)) {

@@ -53,9 +53,6 @@ struct Int4Product {
     std::int64_t pairsPerRow = 1; ///< neighbouring pairs that share a row of x
 };
 
-/// Whether an INT4 product is one that kernels of Vitrine's own multiply: what is stored and the types allow it.
-bool takesInt4(const TensorView& x, const WeightView& weight, const TensorView& out);
-
 /// Launches and says true, or does nothing and says false when shapes, types or alignment do not allow it.
 bool multiplyInt4Rows(CudaContext& context, const Int4Product& product);
 

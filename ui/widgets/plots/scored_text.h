@@ -42,9 +42,8 @@ public:
     QSize minimumSizeHint() const override { return {260, 90}; }
 
 signals:
-    void tokenShown(int token);     ///< under the pointer, else the current one; -1: none
-    void tokenActivated(int token); ///< a double click or Return
-    void viewChanged();             ///< other tokens are in view
+    void tokenShown(int token); ///< under the pointer, else the current one; -1: none
+    void viewChanged();         ///< other tokens are in view
 
 protected:
     QRectF movingArea(const QSizeF& size) const override;
@@ -55,7 +54,6 @@ protected:
     void changeEvent(QEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
-    void mouseDoubleClickEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
