@@ -186,9 +186,9 @@ script_demo_model_make_corpus() {
     ran --rows
     expect 0 tools/demo-model/make-corpus --rows 2000 --seed 4 --plain "$scratch/texts.txt"
     (($(wc -l <"$scratch/texts.txt") == 4000)) || problem "make-corpus: --plain gives no question and answer for each row"
-    ! grep -qxFf tools/demo-model/prompts.txt "$scratch/texts.txt" || problem "make-corpus: asks what prompts.txt asks"
+    ! grep -qxFf "$root/tools/demo-model/prompts.txt" "$scratch/texts.txt" || problem "make-corpus: asks what prompts.txt asks"
     expect 0 tools/demo-model/make-corpus --rows 90 --seed 3 --talk "$scratch/talk.txt"
-    cmp -s "$scratch/talk.txt" resources/models/vitrine-demo/precision.txt || problem "make-corpus: --talk does not give the demo model's precision.txt"
+    cmp -s "$scratch/talk.txt" "$root/resources/models/vitrine-demo/precision.txt" || problem "make-corpus: --talk does not give the demo model's precision.txt"
     expect 2 tools/demo-model/make-corpus
     expect 2 tools/demo-model/make-corpus --rows 0 "$scratch/one.jsonl"
     expect 2 tools/demo-model/make-corpus --seed x "$scratch/one.jsonl"
