@@ -47,8 +47,8 @@ float meanSquare(WeightFormat format) {
         return (0.25F + 1 + 2.25F + 4 + 9 + 16 + 36) / 8;
     case WeightFormat::Int8:
         return 256.0F * 256.0F / 12;
-    case WeightFormat::Fp8: // of bytes that are numbers, about
-        return 9000;
+    case WeightFormat::Fp8: // of bytes whose lowest bit is clear, about
+        return 10750;
     default:
         return 16.0F * 16.0F / 12;
     }
@@ -131,6 +131,9 @@ RandomFill randomFill(const WeightPacking& packing, WeightField field, std::int6
     const float scale = wanted / std::sqrt(meanSquare(packing.format));
     if (field == WeightField::Zeros) {
         return {static_cast<float>(packing.format == WeightFormat::Int8 ? 128 : 8), 0};
+    }
+    if (packing.format == WeightFormat::Fp8 && field == WeightField::Data) {
+        return {1, 1}; // what is not a number has all bits but the sign
     }
     if (field != WeightField::Scales || packing.format == WeightFormat::Nf4) {
         return {};

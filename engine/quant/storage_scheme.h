@@ -81,7 +81,7 @@ std::vector<SideTensor> makeSideTensors(const WeightPacking& packing, const std:
                                         std::span<const std::int64_t> shape);
 
 /// What a random tensor of a packed weight is filled with. With a deviation of 0 every element is `center`, otherwise
-/// bytes are uniformly distributed, and floats normally around the center.
+/// bytes are uniform but for the bits of `center`, which are clear, and floats are normal around the center.
 struct RandomFill {
     float center = 0;
     float deviation = 1;

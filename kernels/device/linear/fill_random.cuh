@@ -67,7 +67,8 @@ __device__ __forceinline__ float placed(const abi::FillRandomParams& p, float qu
 constexpr int kPerBlock = 16;
 using Value = u8;
 __device__ __forceinline__ u8 valueOf(const abi::FillRandomParams& p, const Block& block, int i) {
-    return VT_CONSTANT ? static_cast<u8>(p.center) : static_cast<u8>(block.words[i / 4] >> (i % 4 * 8));
+    const u32 given = static_cast<u32>(p.center); // the constant, or the bits that are clear
+    return static_cast<u8>(VT_CONSTANT ? given : block.words[i / 4] >> (i % 4 * 8) & ~given);
 }
 #elif VT_OUT_DTYPE == VT_F32
 constexpr int kPerBlock = 4;

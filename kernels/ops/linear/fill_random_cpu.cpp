@@ -151,7 +151,12 @@ void fillBatch(const FillRandom& op, PhiloxKernel philox, std::int64_t batch, st
     std::uint32_t words[kWords];
     philox(base::philoxKey(op.seed, op.stream), static_cast<std::uint64_t>(batch) * kBatch, words);
     if (op.out.dtype == DType::U8) {
-        std::memcpy(op.out.as<std::uint8_t>() + begin, words, static_cast<std::size_t>(count));
+        const auto cleared = static_cast<std::uint8_t>(op.center);
+        std::uint8_t* out = op.out.as<std::uint8_t>() + begin;
+        std::memcpy(out, words, static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; cleared != 0 && i < count; ++i) {
+            out[i] = static_cast<std::uint8_t>(out[i] & ~cleared);
+        }
         return;
     }
     float values[2 * kWords];

@@ -30,9 +30,9 @@ struct MergePacked {
     WeightView out;      ///< as the weight, in other memory
 };
 
-/// Random values from Philox with the key (seed, stream): normal with the given deviation for float types; uniform
-/// bytes for U8 (packed elements); the constant `center` for U8 when deviation is 0 (their scales), and center + normal
-/// for floats.
+/// Random values from Philox with the key (seed, stream): center + normal with the given deviation for float types;
+/// for U8 (packed elements) uniform bytes in which the bits of `center` are clear, or, when deviation is 0 (their
+/// scales), the constant `center`.
 struct FillRandom {
     static constexpr std::string_view kName = "FillRandom";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Weights;

@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/synthesize.h"
+#include "kernels/context/cpu_context.h"
+#include "kernels/ops/linear/weights.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/fixture_paths.h"
 
@@ -127,6 +130,25 @@ TEST(Synthesize, RulesKeepTheSpread) {
             EXPECT_FLOAT_EQ(randomRule(gemma, spec).deviation, 1.0F / 8);
         }
     }
+}
+
+TEST(Synthesize, ElementsOfFp8AreNumbers) {
+    const ModelConfig config =
+        openModel("synthetic:tiny-llama", {{"quantization_config", R"({"quant_method": "fp8"})"}}).config;
+    int packed = 0;
+    for (const TensorSpec& spec : expectedTensors(config)) {
+        if (spec.packing.format != kernels::WeightFormat::Fp8 || spec.stored.field != kernels::WeightField::Data) {
+            continue;
+        }
+        ++packed;
+        const RandomRule rule = randomRule(config, spec);
+        kernels::CpuContext context(1);
+        std::vector<std::uint8_t> bytes(4096);
+        const kernels::TensorView out{bytes.data(), kernels::DType::U8, kernels::Shape{4096}};
+        kernels::execute(context, kernels::FillRandom{out, 1, 1, rule.center, rule.deviation});
+        EXPECT_EQ(std::ranges::count_if(bytes, [](std::uint8_t byte) { return (byte & 0x7F) == 0x7F; }), 0);
+    }
+    EXPECT_GT(packed, 0);
 }
 
 } // namespace

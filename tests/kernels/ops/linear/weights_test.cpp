@@ -297,6 +297,13 @@ TEST(FillRandom, BytesArePhiloxAndConstantsAreConstant) {
     for (const double value : out.values()) {
         ASSERT_EQ(value, 121);
     }
+    testing::runOp(context, FillRandom{out, 1, 1, 3, 1});
+    double highest = 0;
+    for (const double value : out.values()) {
+        ASSERT_EQ(static_cast<int>(value) & 3, 0) << "the bits of the center are clear";
+        highest = std::max(highest, value);
+    }
+    EXPECT_EQ(highest, 252) << "and the others are not";
     TestTensor ones(DType::BF16, Shape{1000});
     testing::runOp(context, FillRandom{ones, 1, 1, 1, 0});
     for (const double value : ones.values()) {
