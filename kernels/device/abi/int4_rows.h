@@ -10,10 +10,10 @@ constexpr int kInt4Chosen = 64;  ///< experts of a token, at most
 
 /// What VT_ROWS_OF means: which rows a block multiplies, and by which matrix.
 enum Int4RowsOf {
-    kInt4Rows = 0,  ///< all rows of x, by each of the matrices
-    kInt4Tiles = 1, ///< rows of pairs that ExpertSort brought together, by an expert's matrix
-    kInt4Pairs = 2, ///< the row of one pair, by its expert's matrix
-    kInt4Sums = 3,  ///< the rows of all pairs of a token, each by its expert's matrix, weighted and added up
+    Int4OfRows = 0,  ///< all rows of x, by each of the matrices
+    Int4OfTiles = 1, ///< rows of pairs that ExpertSort brought together, by an expert's matrix
+    Int4OfPairs = 2, ///< the row of one pair, by its expert's matrix
+    Int4OfSums = 3,  ///< the rows of all pairs of a token, each by its expert's matrix, weighted and added up
 };
 
 /// A weight as it is stored, its bias and its result.

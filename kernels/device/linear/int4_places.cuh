@@ -25,7 +25,7 @@ inline constexpr int kScales = VT_GROUP >= kChunk ? 1 : kChunk / VT_GROUP; ///< 
 inline constexpr int kStageBytes = kOutputs * kChunk / 2;
 inline constexpr int kTileSlots = 128;                              ///< of ExpertSort
 inline constexpr int kFeatures = VT_GATE ? kOutputs / 2 : kOutputs; ///< results of a block, for a row
-inline constexpr bool kSums = VT_ROWS_OF == abi::kInt4Sums;
+inline constexpr bool kSums = VT_ROWS_OF == abi::Int4OfSums;
 static_assert(VT_GROUP % kPiece == 0, "a piece has one scale");
 static_assert(!kSums || kTiles == 1, "a token has one row of each pair");
 
@@ -48,12 +48,12 @@ struct Place {
     __device__ __forceinline__ explicit Place(const abi::Int4RowsParams& params) : p(params) {
         const int y = static_cast<int>(blockIdx.y);
         firstRow = static_cast<int>(blockIdx.z) * kRows;
-        if constexpr (VT_ROWS_OF == abi::kInt4Rows) {
+        if constexpr (VT_ROWS_OF == abi::Int4OfRows) {
             rows = p.rows - firstRow;
             for (int i = 1; i < VT_MATRICES && !VT_GATE; ++i) {
                 number += static_cast<int>(blockIdx.x) >= p.matrices[i].firstBlock ? 1 : 0;
             }
-        } else if constexpr (VT_ROWS_OF == abi::kInt4Tiles) {
+        } else if constexpr (VT_ROWS_OF == abi::Int4OfTiles) {
             if (y < *p.tileCount) {
                 expert = p.tiles[2 * y];
                 rows = p.tiles[2 * y + 1] - firstRow;
@@ -76,14 +76,14 @@ struct Place {
     /// The row of x for `row` of this block, of pair `pair` of the token.
     __device__ __forceinline__ i64 xRow(int row, int pair) const {
         const int inside = min(row, rows - 1);
-        if constexpr (VT_ROWS_OF == abi::kInt4Rows) {
+        if constexpr (VT_ROWS_OF == abi::Int4OfRows) {
             return firstRow + inside;
         } else {
-            return (VT_ROWS_OF == abi::kInt4Tiles ? slots[inside] : firstRow + pair) / p.pairsPerRow;
+            return (VT_ROWS_OF == abi::Int4OfTiles ? slots[inside] : firstRow + pair) / p.pairsPerRow;
         }
     }
     __device__ __forceinline__ i64 resultRow(int row) const {
-        return VT_ROWS_OF == abi::kInt4Tiles ? slots[row] : kSums ? static_cast<int>(blockIdx.y) : firstRow + row;
+        return VT_ROWS_OF == abi::Int4OfTiles ? slots[row] : kSums ? static_cast<int>(blockIdx.y) : firstRow + row;
     }
     __device__ __forceinline__ int features() const {
         return VT_GATE == 1 || VT_GATE == 2 ? matrix().out / 2 : matrix().out;

@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, VT_BLOCKS)
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     unsigned char* ring = shared + warp * kStages * kStageBytes;
-    constexpr bool kLate = VT_ROWS_OF != abi::kInt4Rows; // which experts there are is a result
+    constexpr bool kLate = VT_ROWS_OF != abi::Int4OfRows; // which experts there are is a result
     if (kLate) {
         pdl::wait();
         pdl::launchDependents();

@@ -76,7 +76,7 @@ bool multiplyInt4Experts(CudaContext& context, const ExpertMatmul& op, const Exp
     Int4Product product;
     product.x = op.x;
     product.targets[0] = {op.weight, op.bias, op.out};
-    product.rowsOf = abi::kInt4Tiles;
+    product.rowsOf = abi::Int4OfTiles;
     product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
     product.tileCount = tiles.count.as<const int>();
     product.tiles = tiles.tiles.as<const int>();

@@ -30,7 +30,7 @@ Int4Product gateUpProduct(const ExpertMlp& op, const TensorView& active) {
 /// Both products, and nothing else, in two launches.
 bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
     Int4Product gateUp = gateUpProduct(op, primitives.activation.out);
-    gateUp.rowsOf = abi::kInt4Pairs;
+    gateUp.rowsOf = abi::Int4OfPairs;
     gateUp.rows = 1;
     gateUp.jobs = op.ids.shape.count();
     Int4Product down;
@@ -39,7 +39,7 @@ bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
     down.residual = op.residual;
     down.ids = op.ids;
     down.weights = op.weights;
-    down.rowsOf = abi::kInt4Sums;
+    down.rowsOf = abi::Int4OfSums;
     down.rows = 1;
     down.jobs = op.ids.shape[0];
     return takesInt4(down.x.dtype, op.down.weight, op.out.dtype) && op.ids.shape[1] <= abi::kInt4Chosen &&
@@ -54,7 +54,7 @@ bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
     }
     const ExpertMatmulTiles scratch(primitives.gateUp, false, ScratchLayout(primitives.gateUp.scratch.data));
     const auto inTiles = [&](Int4Product product, std::int64_t pairsPerRow) {
-        product.rowsOf = abi::kInt4Tiles;
+        product.rowsOf = abi::Int4OfTiles;
         product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
         product.jobs = scratch.tiles.bound;
         product.tileCount = scratch.tiles.count.as<const int>();

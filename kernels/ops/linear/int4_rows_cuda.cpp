@@ -43,11 +43,11 @@ struct Int4Launch {
         // What the registers hold: numbers of groups beside sums and addresses.
         const std::int64_t groupBytes =
             static_cast<std::int64_t>(bytesOf(weight.scales.dtype, 1)) + (weight.zeros.empty() ? 0 : 1);
-        const bool plain = !product.gate && product.rowsOf == abi::kInt4Rows;
+        const bool plain = !product.gate && product.rowsOf == abi::Int4OfRows;
         if ((tiles > 2 && manyNumbers) || (!plain && std::max<std::int64_t>(1, 128 / weight.group) * groupBytes > 12)) {
             rowTiles = 1;
         }
-        if (product.rowsOf == abi::kInt4Sums) {
+        if (product.rowsOf == abi::Int4OfSums) {
             // One block of a multiprocessor has the work of all experts: more of its loads are under way.
             rowTiles = 1;
             warps = 16;
@@ -58,7 +58,7 @@ struct Int4Launch {
         for (int i = 0; i < product.count; ++i) {
             outputs += product.targets[static_cast<std::size_t>(i)].weight.outFeatures();
         }
-        outputs *= product.rowsOf == abi::kInt4Tiles ? std::min(product.jobs, weight.experts()) : product.jobs;
+        outputs *= product.rowsOf == abi::Int4OfTiles ? std::min(product.jobs, weight.experts()) : product.jobs;
         while (rowTiles > 1 && outputs / (16 * rowTiles) < multiprocessors * 3 / 4) {
             rowTiles /= 2;
         }

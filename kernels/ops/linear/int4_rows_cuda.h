@@ -43,7 +43,7 @@ struct Int4Product {
     int count = 1;                ///< of targets; several have the same inputs and kinds of numbers
     std::optional<Int4Gate> gate; ///< the first target's `out` gets the results
     TensorView residual;          ///< or empty; of one target
-    abi::Int4RowsOf rowsOf = abi::kInt4Rows;
+    abi::Int4RowsOf rowsOf = abi::Int4OfRows;
     std::int64_t rows = 0; ///< of one matrix, at most
     std::int64_t jobs = 1; ///< tiles, pairs or tokens: at most so many matrices work at once
     const int* tileCount = nullptr;

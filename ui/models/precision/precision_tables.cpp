@@ -185,7 +185,7 @@ FlatTreePtr mapTable(const engine::PrecisionResult& result, const PrecisionMap& 
                       labNumber(static_cast<double>(i % static_cast<std::size_t>(map.layers)), 0),
                       labNumber(static_cast<double>(map.cells[i].weights.size()), 0, true),
                       std::isinf(ratios[i]) ? FlatCell(QObject::tr("exact"), 1e9) : labNumber(ratios[i], 2),
-                      FlatCell(ErrorScale{ErrorMeasure::Mse}.valueText(squares[i]), double(squares[i]),
+                      FlatCell(ErrorScale{ErrorMeasure::Mse}.valueText(squares[i]), static_cast<double>(squares[i]),
                                QString::number(squares[i], 'g', 9)),
                       labNumber(cosines[i], 5),
                       mebibytes(kept[i] != 0 ? bytes.bf16 : bytes.now),

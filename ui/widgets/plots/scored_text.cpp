@@ -144,7 +144,7 @@ std::vector<QRectF> ScoredText::contentRects(const Part& part, int token) const 
     std::vector<QRectF> rects;
     const auto length = static_cast<int>(part.layout->text().size());
     const int from = std::min(begins_[static_cast<std::size_t>(token)], length);
-    const int to = token + 1 < part.last ? begins_[static_cast<std::size_t>(token + 1)] : length;
+    const int to = token + 1 < part.last ? begins_[static_cast<std::size_t>(token) + 1] : length;
     for (int at = from; at < to;) {
         const QTextLine line = part.layout->lineForTextPosition(at);
         if (!line.isValid()) {

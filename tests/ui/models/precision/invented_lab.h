@@ -122,7 +122,7 @@ inline engine::GroupError groupError(const Rounded& matrix, std::size_t columns,
     double squared = 0;
     for (std::size_t i = at * group; i < (at + 1) * group; ++i) {
         error.largestValue = std::max(error.largestValue, std::abs(matrix.values[i]));
-        squared += std::pow(double(matrix.rounded[i]) - matrix.values[i], 2);
+        squared += std::pow(static_cast<double>(matrix.rounded[i]) - matrix.values[i], 2);
     }
     error.rms = static_cast<float>(std::sqrt(squared / static_cast<double>(group)));
     return error;
@@ -175,7 +175,7 @@ inline const InventedMatrix& inventedMatrix() {
         std::ranges::sort(all, std::greater(), &engine::GroupError::rms);
         double squares = 0, worst = 0;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            squares += double(all[i].rms) * all[i].rms;
+            squares += static_cast<double>(all[i].rms) * all[i].rms;
             worst = i == all.size() / 100 ? squares : worst;
         }
         d.worstPercentShare = worst / squares;
