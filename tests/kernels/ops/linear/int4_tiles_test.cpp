@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <gtest/gtest.h>
 
-#include "kernels/ops/linear/int4_gemm_cuda.h"
+#include "kernels/ops/linear/int4_tiles.h"
 
 namespace vitrine::kernels {
 namespace {
