@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include <gtest/gtest.h>
-
 #include "kernels/ops/linear/int4_tiles.h"
+
+#include <gtest/gtest.h>
 
 namespace vitrine::kernels {
 namespace {
