@@ -4,42 +4,17 @@
 // INT4 products of more than a few rows on tensor cores: every size of tile, groups of every kind, axes that end within
 // a tile, and results of both types.
 
-#include "kernels/ops/linear/matmul.h"
-#include "tests/gpu/gpu_testing.h"
-#include "tests/kernels/ops/linear/weight_testing.h"
+#include "tests/gpu/int4_testing.h"
 
 namespace vitrine::kernels {
 namespace {
 
-using testing::TestTensor;
 using testing::TestWeight;
 
 struct GemmCase {
     std::int64_t out, in;
     std::vector<std::int64_t> rows;
 };
-
-/// x W^T + bias + residual with x of ordinary size beside the CPU.
-void expectAsOnTheCpu(std::mt19937& random, const TestWeight& weight, std::int64_t rows, DType resultType) {
-    const std::int64_t out = weight.view.outFeatures(), in = weight.view.inFeatures();
-    SCOPED_TRACE(::testing::Message() << rows << " rows, " << out << " by " << in << ", group " << weight.view.group
-                                      << (weight.view.zeros.empty() ? "" : ", zeros"));
-    TestTensor x(DType::BF16, Shape{rows, in}, in + 8);
-    TestTensor bias(DType::BF16, Shape{out}), result(resultType, Shape{rows, out}, out + 16);
-    x.fillNormal(random);
-    bias.fillNormal(random);
-    result.fillNormal(random);
-    const auto make = [&](auto&& at) {
-        Matmul op;
-        op.x = at(x);
-        op.weight = testing::viewAt(weight, at);
-        op.bias = at(bias);
-        op.out = at(result);
-        op.residual = op.out;
-        return op;
-    };
-    testing::expectSameOnGpu(*testing::gpu(), make, {&result}, 1e-2);
-}
 
 TEST(Int4GemmGpu, AsOnTheCpu) {
     VITRINE_NEEDS_GPU();
@@ -54,7 +29,7 @@ TEST(Int4GemmGpu, AsOnTheCpu) {
         weights.push_back(testing::integerWeight(random, shape.out, shape.in, {4, 128, DType::F16, true, false}));
         for (const TestWeight& weight : weights) {
             for (const std::int64_t rows : shape.rows) {
-                expectAsOnTheCpu(random, weight, rows, DType::BF16);
+                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::BF16, 16);
             }
         }
     }
@@ -71,8 +46,8 @@ TEST(Int4GemmGpu, GroupsOfEveryKindAndResultsOfFloats) {
         weights.push_back(testing::integerWeight(random, 520, in, {4, in, DType::F32, false, false}));
         for (const TestWeight& weight : weights) {
             for (const std::int64_t rows : {24, 100, 1100}) {
-                expectAsOnTheCpu(random, weight, rows, DType::BF16);
-                expectAsOnTheCpu(random, weight, rows, DType::F32);
+                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::BF16, 16);
+                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::F32, 16);
             }
         }
     }

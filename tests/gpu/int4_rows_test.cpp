@@ -5,9 +5,7 @@
 // axes that end within a chunk, and experts.
 
 #include "kernels/ops/experts/moe.h"
-#include "kernels/ops/linear/matmul.h"
-#include "tests/gpu/gpu_testing.h"
-#include "tests/kernels/ops/linear/weight_testing.h"
+#include "tests/gpu/int4_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -31,23 +29,7 @@ TEST(Int4RowsGpu, AsOnTheCpu) {
     for (const auto& [out, in] : {std::pair{300, 512}, {1000, 2880}}) {
         for (const TestWeight& weight : streamedWeights(random, out, in)) {
             for (const std::int64_t rows : {1, 7, 9, 33, 65}) {
-                SCOPED_TRACE(::testing::Message()
-                             << rows << " rows, " << out << " by " << in << ", group " << weight.view.group);
-                TestTensor x(DType::BF16, Shape{rows, in}, in + 8);
-                TestTensor bias(DType::BF16, Shape{out}), result(DType::BF16, Shape{rows, out}, out + 3);
-                x.fillNormal(random);
-                bias.fillNormal(random);
-                result.fillNormal(random);
-                const auto make = [&](auto&& at) {
-                    Matmul op;
-                    op.x = at(x);
-                    op.weight = testing::viewAt(weight, at);
-                    op.bias = at(bias);
-                    op.out = at(result);
-                    op.residual = op.out;
-                    return op;
-                };
-                testing::expectSameOnGpu(*testing::gpu(), make, {&result}, 1e-2);
+                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::BF16, 3);
             }
         }
     }
