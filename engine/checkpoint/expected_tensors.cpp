@@ -373,6 +373,9 @@ void packBySelection(ModelConfig& config) {
         if (chosen && quantization.packs(weight.name)) {
             WeightPacking& packing = config.packings[weight.name] = quantization.packing;
             packing.ordered = false; // random weights need no order
+            if (packing.rowGroup > 1) {
+                requireSupported(config, weight, packing, "quantization_config");
+            }
         }
     }
 }

@@ -52,6 +52,13 @@ TEST(Synthetic, RefusesUnknownNamesAndFields) {
                 HasSubstr("for synthetic models only"));
 }
 
+TEST(Synthetic, RefusesBlocksThatTwoExpertMatricesWouldShare) {
+    const std::string blocks = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
+    EXPECT_THAT(failure([&] { openModel("synthetic:tiny-qwen3-moe", {{"quantization_config", blocks}}); }),
+                HasSubstr("outputs, but blocks of 128 of them share a scale"));
+    openModel("synthetic:qwen3-30b-a3b", {{"quantization_config", blocks}});
+}
+
 TEST(Synthetic, EveryTinyFamilyIsThere) {
     std::set<Family> families;
     for (const std::string& name : syntheticNames()) {
