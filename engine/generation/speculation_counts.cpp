@@ -6,6 +6,12 @@
 
 namespace vitrine::engine {
 
+namespace {
+
+constexpr std::ptrdiff_t kFewSteps = 8;
+
+} // namespace
+
 void UsualTime::add(double seconds) {
     times_[added_++ % times_.size()] = static_cast<float>(seconds);
 }
@@ -16,7 +22,7 @@ std::optional<double> UsualTime::seconds() const {
     }
     auto sorted = times_;
     const auto count = static_cast<std::ptrdiff_t>(std::min(added_, sorted.size()));
-    const auto middle = sorted.begin() + (count - 1) / 2;
+    const auto middle = sorted.begin() + (count < kFewSteps ? 0 : (count - 1) / 2);
     std::nth_element(sorted.begin(), middle, sorted.begin() + count);
     return *middle;
 }

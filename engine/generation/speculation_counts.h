@@ -11,8 +11,8 @@
 
 namespace vitrine::engine {
 
-/// The usual time of many steps: the median of the last ones. A mean would count the first step of each kind, which
-/// waits for kernels or captures a graph.
+/// The usual time of many steps: the median of the last ones, and of fewer than eight the fastest. The first steps of
+/// each kind wait for kernels or capture a graph, and a mean would count them.
 class UsualTime {
 public:
     void add(double seconds);

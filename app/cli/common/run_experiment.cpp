@@ -5,21 +5,27 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unistd.h>
 
 #include "app/cli/common/interrupt.h"
 #include "app/runner/host/run_host.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/experiment/ending_words.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
+#include "engine/workload/planner/plan_advice.h"
 
 namespace vitrine::app {
 
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMostChanges = 6; ///< that a plan which does not fit is told
 
 /// Turns the lines of a run into what a person sees while it runs. Called on the run's thread.
 class RunDisplay {
@@ -86,15 +92,50 @@ void noteEnding(const json& metrics, const engine::Experiment& experiment) {
     }
 }
 
+bool isPlanThatDoesNotFit(const engine::Experiment& experiment, const RunOutcome& outcome) {
+    const json metrics = json::parse(outcome.metricsJson, nullptr, false);
+    return experiment.isPlan() && outcome.status == RunOutcome::Status::Done && metrics.is_object() &&
+           !metrics.value(engine::result::kFits.key, true);
+}
+
+/// What would make a plan fit; nothing where the search was interrupted, because the plan itself is done.
+std::optional<engine::PlanAdvice> searchAdvice(const engine::Experiment& planned, const base::StopToken& stop) {
+    ProgressBar bar;
+    bar.show("Searching for what would fit", 0, 0);
+    try {
+        return engine::planAdvice(planned, kMostChanges, stop);
+    } catch (const base::Cancelled&) {
+        return std::nullopt;
+    }
+}
+
 } // namespace
 
 int runAndPrint(const engine::Experiment& experiment, const std::string& sessionFile, const GlobalOptions& options) {
     // Answers of many requests at once cannot be read as they come.
     RunDisplay display(options.json || experiment.workload().manyAnswers);
     const std::unique_ptr<RunHost> host = RunHost::inProcess();
-    const InterruptGuard interrupt([&host] { host->stop(); });
+    base::StopSource stop;
+    const InterruptGuard interrupt([&host, &stop] {
+        host->stop();
+        stop.request_stop();
+    });
     host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });
-    return printOutcome(host->wait(), experiment, sessionFile, options);
+    RunOutcome outcome = host->wait();
+    if (!isPlanThatDoesNotFit(experiment, outcome)) {
+        return printOutcome(outcome, experiment, sessionFile, options);
+    }
+    const std::optional<engine::PlanAdvice> advice = searchAdvice(experiment, stop.get_token());
+    if (advice && options.json) {
+        json metrics = json::parse(outcome.metricsJson);
+        metrics["changes"] = engine::planAdviceJson(*advice, experiment);
+        outcome.metricsJson = metrics.dump();
+    }
+    const int code = printOutcome(outcome, experiment, sessionFile, options);
+    if (advice && !options.json) {
+        printOut("\n" + engine::planAdviceText(*advice, experiment));
+    }
+    return code;
 }
 
 int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment, const std::string& sessionFile,

@@ -26,8 +26,10 @@ std::size_t displayWidth(const std::string& text) {
 }
 
 bool looksLikeNumber(const std::string& text) {
-    return !text.empty() &&
-           (std::isdigit(static_cast<unsigned char>(text.front())) != 0 || text.front() == '-' || text.front() == '+');
+    const auto isDigit = [&](std::size_t i) {
+        return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+    };
+    return isDigit(0) || text == "-" || ((text.starts_with('-') || text.starts_with('+')) && isDigit(1));
 }
 
 void appendFields(const json& value, const std::string& prefix, std::vector<std::vector<std::string>>& rows) {

@@ -197,6 +197,17 @@ TEST(PlanCommand, SaysWhetherItFits) {
     EXPECT_EQ(both.at("variants").size(), 2u);
 }
 
+TEST(PlanCommand, SaysWhatWouldFit) {
+    const std::vector<std::string> command = {
+        "plan", "generate", "--model", "synthetic:gpt-oss-20b", "--prompt-length", "100000", "--vram-budget", "15GB"};
+    std::vector<std::string> asJson = command;
+    asJson.emplace_back("--json");
+    const json changes = json::parse(test::vitrine(asJson).out).at("changes");
+    ASSERT_FALSE(changes.empty());
+    EXPECT_LE(changes[0].at("reserved_bytes"), 15'000'000'000U);
+    EXPECT_THAT(test::vitrine(command).out, HasSubstr("would fit with"));
+}
+
 TEST(PlanCommand, PrintsSizesAndRatesWithTheirUnits) {
     const std::string text = test::vitrine({"plan", "generate", "--model", "synthetic:gpt-oss-20b", "--prompt-length",
                                             "100000", "--device-profile", "h100-80gb"})

@@ -11,6 +11,9 @@ TEST(SpeculationCounts, TheUsualTimeIsThatOfMostOfTheLastSteps) {
     UsualTime time;
     EXPECT_FALSE(time.seconds());
     time.add(30); // waited for a kernel
+    time.add(2);  // captured a graph
+    time.add(0.5);
+    EXPECT_EQ(time.seconds(), 0.5) << "few steps";
     for (int i = 0; i < 10; ++i) {
         time.add(0.5);
     }
