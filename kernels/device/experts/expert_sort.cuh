@@ -49,8 +49,7 @@ __device__ __forceinline__ int exclusiveSum(int value, int* slots, int& total) {
     return before + inclusive - value;
 }
 
-/// Gives each expert its tiles: counts become first rows, tiles and their unused slots are written. Returns the number
-/// of tiles.
+/// Gives each expert its tiles: counts become first rows, tiles are written. Returns the number of tiles.
 __device__ __forceinline__ int placeTiles(const abi::ExpertSortParams& p, int* counts, int* sums) {
     const int thread = static_cast<int>(threadIdx.x);
     int firstTile = 0;
@@ -78,9 +77,6 @@ __device__ __forceinline__ int placeTiles(const abi::ExpertSortParams& p, int* c
             for (int i = 0; i < tiles; ++i) {
                 p.tiles[2 * (tile + i)] = expert;
                 p.tiles[2 * (tile + i) + 1] = min(abi::kExpertTile, rows - i * abi::kExpertTile);
-            }
-            for (; row < (tile + tiles) * abi::kExpertTile; ++row) {
-                p.slots[row] = -1;
             }
         }
     }
@@ -122,6 +118,10 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
     const int tiles = placeTiles(p, counts, sums);
     if (thread == 0) {
         *p.tileCount = tiles;
+    }
+    // All slots are unused until they get a pair. The whole block writes them, because few tokens leave most unused.
+    for (int i = thread; i < tiles * (abi::kExpertTile / 4); i += kWarps * 32) {
+        reinterpret_cast<int4*>(p.slots)[i] = make_int4(-1, -1, -1, -1);
     }
     __syncthreads();
 
