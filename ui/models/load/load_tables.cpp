@@ -101,6 +101,23 @@ template <class F> auto of(const std::optional<LoadSide>& side, F field) -> std:
     return side ? std::optional(field(*side)) : std::nullopt;
 }
 
+/// The formats of the weights of both sides, those of A first.
+QStringList formatsOf(const LoadPair& pair) {
+    QStringList names;
+    for (const std::optional<LoadSide>* side : {&pair.a, &pair.b}) {
+        for (const FormatBytes& format : *side ? (*side)->formats : std::vector<FormatBytes>()) {
+            names << format.name;
+        }
+    }
+    names.removeDuplicates();
+    return names;
+}
+
+std::uint64_t bytesIn(const LoadSide& side, const QString& format) {
+    const auto found = std::ranges::find(side.formats, format, &FormatBytes::name);
+    return found == side.formats.end() ? 0 : found->bytes;
+}
+
 std::uint64_t largestPeak(const LoadPair& pair) {
     return std::max(pair.a ? pair.a->peak : 0, pair.b ? pair.b->peak : 0);
 }
@@ -163,6 +180,10 @@ FlatTreePtr loadMemoryTable(const LoadPair& pair) {
     const auto transient = [](const LoadSide& side) { return side.transient; };
     const auto peak = [](const LoadSide& side) { return side.peak; };
     table.bytes(QObject::tr("resident"), of(pair.a, resident), of(pair.b, resident), unit, true);
+    for (const QString& format : formatsOf(pair)) {
+        const auto bytes = [&](const LoadSide& side) { return bytesIn(side, format); };
+        table.bytes(QObject::tr("  in %1").arg(format), of(pair.a, bytes), of(pair.b, bytes), unit, std::nullopt);
+    }
     table.bytes(QObject::tr("transient"), of(pair.a, transient), of(pair.b, transient), unit, true);
     table.bytes(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), unit, true);
     table.bytes(QObject::tr("pinned host"), pair.a ? pair.a->pinned : OptionalBytes(),
@@ -218,6 +239,11 @@ FlatTreePtr loadTwin(const LoadPair& pair) {
             add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadShare>(part))), a, b, bytesText(a),
                 bytesText(b), true);
         }
+    }
+    for (const QString& format : formatsOf(pair)) {
+        const auto bytes = [&](const LoadSide& side) { return bytesIn(side, format); };
+        const OptionalBytes a = of(pair.a, bytes), b = of(pair.b, bytes);
+        add(QObject::tr("resident, %1").arg(format), a, b, bytesText(a), bytesText(b), true);
     }
     const auto peak = [](const LoadSide& side) { return side.peak; };
     add(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), bytesText(of(pair.a, peak)),

@@ -168,7 +168,9 @@ std::optional<std::size_t> formatOfModel(const PrecisionData& data, const std::v
 
 PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<sessions::RunInfo>& all) {
     const auto experiment = engine::Experiment::read(run.specJson);
-    if (run.status != sessions::RunStatus::Done || !experiment || !engine::showsIn(experiment->workload(), kView)) {
+    const bool live = run.status == sessions::RunStatus::Running;
+    if ((run.status != sessions::RunStatus::Done && !live) || !experiment ||
+        !engine::showsIn(experiment->workload(), kView)) {
         return nullptr;
     }
     const Json metrics = base::parsedObject(run.metricsJson);
@@ -178,6 +180,7 @@ PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<s
     }
     auto data = std::make_shared<PrecisionData>();
     data->result = std::move(*result);
+    data->live = live;
     data->model = experiment->text("model");
     data->folder = engine::textOf(metrics, engine::result::kModelFolder);
     data->device = engine::textOf(metrics, engine::result::kDevice);

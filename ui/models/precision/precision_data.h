@@ -25,6 +25,7 @@ struct PrecisionData {
     std::string model;  ///< as the experiment names it: a folder, a file or ORG/NAME
     std::string folder; ///< absolute, of the model as the run found it; empty: it is one file, or not known
     std::string device; ///< as the run reported it
+    bool live = false;  ///< the run goes on: errors of some matrices are not known yet, and no text is scored
     /// Tokens/s of decoding one sequence by format number, as done runs of the session measured them with a model that
     /// `convert` wrote from this one, or with this model itself for BF16; nothing: not measured.
     std::vector<std::optional<double>> measuredRates;
@@ -33,8 +34,8 @@ struct PrecisionData {
 };
 using PrecisionDataPtr = std::shared_ptr<const PrecisionData>;
 
-/// Null when the run is none of `precision`, is not done, or its metrics are damaged. `all` are the runs of its
-/// session.
+/// Null when the run is none of `precision`, is neither done nor going on, or its metrics say nothing yet or are
+/// damaged. `all` are the runs of its session.
 PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<sessions::RunInfo>& all);
 
 /// The number of the format that the weights of a model have: of a folder that a done run of `convert` wrote from the

@@ -78,9 +78,33 @@ PrecisionMap precisionMap(const engine::PrecisionResult& result) {
     return map;
 }
 
+bool awaited(const engine::PrecisionResult& result, std::size_t format, std::size_t weight) {
+    const engine::WeightEffect& effect = result.effect(format, weight);
+    return format != 0 && effect.packable && effect.error.count == 0;
+}
+
+KnownErrors knownErrors(const engine::PrecisionResult& result, std::size_t format) {
+    KnownErrors out;
+    for (std::size_t weight = 0; weight < result.weights.size(); ++weight) {
+        const bool has = result.effect(format, weight).packable;
+        out.all += has ? 1 : 0;
+        out.known += has && !awaited(result, format, weight) ? 1 : 0;
+    }
+    return out;
+}
+
+std::size_t formatInWork(const engine::PrecisionResult& result) {
+    for (std::size_t format = result.formats.size(); format-- > 1;) {
+        if (knownErrors(result, format).known > 0) {
+            return format;
+        }
+    }
+    return firstFormat(result);
+}
+
 float weightError(const engine::PrecisionResult& result, ErrorMeasure measure, std::size_t format, std::size_t weight) {
     const engine::WeightEffect& effect = result.effect(format, weight);
-    if (!effect.packable) {
+    if (!effect.packable || awaited(result, format, weight)) {
         return kNoError;
     }
     if (format == 0 || effect.error.squaredError == 0) {
@@ -188,8 +212,11 @@ QString cellWords(const engine::PrecisionResult& result, const PrecisionMap& map
         return QObject::tr("%1: this layer has none").arg(place);
     }
     const double mean = meanError(measure, cellErrors(result, measure, format, cell));
-    const QString value =
-        std::isnan(mean) ? QObject::tr("no groups of this format fit its shape") : valueWords(measure, mean);
+    const bool waits =
+        std::ranges::any_of(cell.weights, [&](std::size_t weight) { return awaited(result, format, weight); });
+    const QString value = !std::isnan(mean) ? valueWords(measure, mean)
+                          : waits           ? QObject::tr("not measured yet")
+                                            : QObject::tr("no groups of this format fit its shape");
     const QString experts =
         cell.weights.size() > 1
             ? QObject::tr(" over %1 experts").arg(countText(static_cast<qint64>(cell.weights.size())))

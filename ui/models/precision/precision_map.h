@@ -34,7 +34,17 @@ struct PrecisionMap {
 /// Weights without a layer are in no cell, and so are those of layers from 4,096 on, which no model has.
 PrecisionMap precisionMap(const engine::PrecisionResult& result);
 
-/// Of one weight in one format. BF16 is exact. NaN: the format has no groups for this shape.
+/// Whether the error of a weight in a format is not known yet.
+bool awaited(const engine::PrecisionResult& result, std::size_t format, std::size_t weight);
+/// How many errors of a format are known, and how many there will be.
+struct KnownErrors {
+    std::size_t known = 0, all = 0;
+};
+KnownErrors knownErrors(const engine::PrecisionResult& result, std::size_t format);
+/// The last format that some errors are known of: that which a run is at. firstFormat() where there is none.
+std::size_t formatInWork(const engine::PrecisionResult& result);
+
+/// Of one weight in one format. BF16 is exact. NaN: the format has no groups for this shape, or it is awaited.
 float weightError(const engine::PrecisionResult& result, ErrorMeasure measure, std::size_t format, std::size_t weight);
 
 /// The errors of the weights of a cell, in their order.

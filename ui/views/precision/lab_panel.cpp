@@ -69,6 +69,11 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     experts_ = new ExpertStrip(tr("SNR of each expert"), tensor);
     tensorColumn->addWidget(expertHead_);
     tensorColumn->addWidget(experts_);
+    pinHead_ = new LabHead(tr("Pinned"), tensor);
+    pinned_ = new FactTable(tr("The pinned tensor beside the shown one"), tensor);
+    pinned_->setNumberWidths({92, 92});
+    tensorColumn->addWidget(pinHead_);
+    tensorColumn->addWidget(pinned_);
     QVBoxLayout* choiceColumn = panelColumn(choice);
     choiceHead_ = new LabHead(tr("This tensor in another format"), choice);
     choices_ = new FactTable(tr("This tensor in another format"), choice);
@@ -100,6 +105,9 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     panel_->setWidget(content);
     content->hide(); // until there is something to say
     header_ = new DockHeader(tr("Tensor"));
+    pin_ = iconButton(QStringLiteral("pin"), tr("Keep the figures of this tensor and group in view"), header_);
+    pin_->setCheckable(true);
+    header_->addControl(pin_);
     copy_ = iconButton(QStringLiteral("copy"), tr("Copy what is known of this tensor"), header_);
     header_->addControl(copy_);
     connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(words_); });
@@ -118,6 +126,19 @@ void LabPanel::showFigures(const PrecisionDataPtr& data, std::size_t format, std
     bytes_->setText(bytesText(effect.kept ? whole : effect.bytes));
     bytesName_->setText(effect.kept ? tr("kept in BF16; %1 in the format").arg(bytesText(effect.bytes))
                                     : tr("of %1 in BF16").arg(bytesText(whole)));
+}
+
+void LabPanel::showPin(const LabPin& shown, const LabPin& pinned) {
+    const bool pins = pinned.tensor != nullptr;
+    pinHead_->setVisible(pins);
+    pinned_->setVisible(pins);
+    pin_->setChecked(pins);
+    pin_->setEnabled(pins || shown.tensor != nullptr);
+    pin_->setToolTip(pins ? tr("Unpin %1").arg(pinned.title) : tr("Keep the figures of this tensor and group in view"));
+    if (pins) {
+        pinHead_->setTitle(tr("Pinned: %1").arg(pinned.title));
+        pinned_->setTable(pinTable(shown, pinned));
+    }
 }
 
 void LabPanel::clear() {

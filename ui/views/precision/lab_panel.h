@@ -8,6 +8,7 @@
 #include <QObject>
 #include <memory>
 
+#include "ui/models/precision/pin_table.h"
 #include "ui/models/precision/precision_map.h"
 #include "ui/models/precision/tensor_reader.h"
 
@@ -44,6 +45,10 @@ public:
     /// What was read of it; null: nothing yet. `title` is that of the format.
     void showTensor(const PrecisionTensor* tensor, const QString& title);
     void showKeep(const PrecisionDataPtr& data, std::size_t format);
+    /// Figures of what is pinned beside those of what is shown; a pin without a tensor takes them away.
+    void showPin(const LabPin& shown, const LabPin& pinned);
+    QPushButton* pinButton() const { return pin_; } ///< checked while something is pinned
+    FactTable* pinned() const { return pinned_; }
 
 private:
     QWidget* buildFigures(QWidget* parent);
@@ -53,11 +58,11 @@ private:
     DockHeader* header_;
     PlanTabs* tabs_;
     TextLabel *ratio_, *ratioName_, *bytes_, *bytesName_;
-    LabHead *expertHead_, *choiceHead_, *keepHead_, *placeHead_;
+    LabHead *pinHead_, *expertHead_, *choiceHead_, *keepHead_, *placeHead_;
     ExpertStrip* experts_;
-    FactTable *choices_, *places_;
+    FactTable *pinned_, *choices_, *places_;
     KeepPanel* keep_;
-    QPushButton *effects_, *copy_;
+    QPushButton *effects_, *copy_, *pin_;
     QString words_; ///< that the button copies
 };
 

@@ -65,6 +65,8 @@ void PrecisionView::connectParts() {
             setFormats(a_, static_cast<std::size_t>(row.row()));
         }
     });
+    connect(text(), &ScoredText::tokenOpened, this, &PrecisionView::openToken);
+    connect(panel_->pinButton(), &QPushButton::clicked, this, &PrecisionView::setPinned);
     connect(textPane_, &LabTextPane::scoresWanted, this, &PrecisionView::wantScores);
     connect(keep()->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
     connect(keep()->convertButton(), &QPushButton::clicked, this,
@@ -119,7 +121,8 @@ void PrecisionView::refresh() {
     const sessions::RunInfo* run = labRun();
     Source source;
     if (run != nullptr) {
-        source = {document()->path(), run->id, run->status, run->metricsJson.size(), document()->runs().size()};
+        source = {document()->path(), run->id, run->status, std::hash<std::string>()(run->metricsJson),
+                  document()->runs().size()};
     }
     if (run != nullptr && source == source_) {
         return; // another run of the session has changed
@@ -135,8 +138,40 @@ void PrecisionView::refresh() {
                    ifStill(source_, [this](PrecisionDataPtr data) { takeData(std::move(data)); }));
 }
 
-void PrecisionView::takeData(PrecisionDataPtr data) {
+/// Whether the data are those of the same run with more in them.
+bool PrecisionView::grows(const PrecisionDataPtr& data) const {
+    return data && data_ && data_->live && shownRun_ == source_.run &&
+           data->result.weights.size() == data_->result.weights.size() &&
+           data->result.formats.size() == data_->result.formats.size();
+}
+
+/// What is looked at stays.
+void PrecisionView::takeGrown(PrecisionDataPtr data) {
     data_ = std::move(data);
+    const std::size_t before = a_;
+    if (!ownFormats_) {
+        a_ = data_->live ? formatInWork(data_->result) : firstFormat(data_->result);
+    }
+    if (!data_->live && !weight_) {
+        chooseWorst();
+    }
+    updateAll();
+    if (a_ != before || !tensor_) {
+        askTensor();
+        emit availabilityChanged();
+    }
+}
+
+void PrecisionView::takeData(PrecisionDataPtr data) {
+    if (grows(data)) {
+        takeGrown(std::move(data));
+        return;
+    }
+    data_ = std::move(data);
+    shownRun_ = source_.run;
+    ownFormats_ = false;
+    pin_ = {};
+    wantedToken_.reset();
     weight_.reset();
     lastExpert_.clear();
     reader_->cancel();
@@ -154,24 +189,31 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
     showEmpty({});
     cells_ = precisionMap(data_->result);
     b_ = 0;
-    a_ = firstFormat(data_->result);
-    const std::vector<float> means = cellMeans(data_->result, cells_, ErrorMeasure::Snr, a_);
-    std::optional<std::size_t> worst;
-    for (std::size_t i = 0; i < means.size(); ++i) { // one looks at the worst first
-        if (!std::isnan(means[i]) && !cells_.cells[i].weights.empty() && (!worst || means[i] < means[*worst])) {
-            worst = i;
-        }
+    a_ = data_->live ? formatInWork(data_->result) : firstFormat(data_->result);
+    if (!data_->live) { // of a live run the worst is not known yet, and its files are busy
+        chooseWorst();
     }
-    weight_ = worst ? worstWeightOf(data_->result, a_, cells_.cells[*worst]) : std::nullopt;
     updateAll();
     askTensor();
     emit availabilityChanged();
 }
 
+/// One looks at the worst first.
+void PrecisionView::chooseWorst() {
+    const std::vector<float> means = cellMeans(data_->result, cells_, ErrorMeasure::Snr, a_);
+    std::optional<std::size_t> worst;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+        if (!std::isnan(means[i]) && !cells_.cells[i].weights.empty() && (!worst || means[i] < means[*worst])) {
+            worst = i;
+        }
+    }
+    weight_ = worst ? worstWeightOf(data_->result, a_, cells_.cells[*worst]) : std::nullopt;
+}
+
 void PrecisionView::sayWhyEmpty(const sessions::RunInfo* run) {
     if (run != nullptr) {
         showEmpty(run->status == sessions::RunStatus::Running
-                      ? tr("The weights are compared. The map appears when the run has ended.")
+                      ? tr("The run reads the model. The map appears with its first matrix.")
                       : tr("This run kept no comparison of weights."),
                   tr("Compare again"), [this, spec = run->specJson] { emit experimentWanted(textOf(spec)); });
         return;
@@ -198,6 +240,9 @@ bool PrecisionView::expertsShown() const {
 
 const ErrorScale& PrecisionView::scale() {
     const std::pair<QString, int> key(document() != nullptr ? document()->path() : QString(), measures_->current());
+    if (data_->live) { // the range is not known before the end
+        return liveScale_ = sessionScale(data_->result, cells_, measure());
+    }
     const auto found = scales_.find(key);
     return found != scales_.end() ? found->second
                                   : scales_.emplace(key, sessionScale(data_->result, cells_, measure())).first->second;
@@ -220,6 +265,7 @@ void PrecisionView::setFormats(std::size_t a, std::size_t b) {
     if (a == b) { // a format is not compared with itself: they change places
         (a == a_ ? a : b) = a == a_ ? b_ : a_;
     }
+    ownFormats_ = true;
     const bool other = a != a_;
     a_ = a;
     b_ = b;
@@ -283,6 +329,8 @@ void PrecisionView::askTensor() {
         clearTensor({}, false);
     } else if (a_ == 0) {
         clearTensor(tr("BF16 is the reference: it has no error"), false);
+    } else if (awaited(data_->result, a_, *weight_)) {
+        clearTensor(tr("%1 is not measured yet").arg(formatTitle(a_)), false);
     } else if (!data_->result.effect(a_, *weight_).packable) {
         clearTensor(tr("%1 has no groups for this shape").arg(formatTitle(a_)), false);
     } else {

@@ -13,6 +13,7 @@
 
 #include "ui/models/common/latest_job.h"
 #include "ui/models/precision/keep_list.h"
+#include "ui/models/precision/pin_table.h"
 #include "ui/models/precision/precision_map.h"
 #include "ui/models/precision/tensor_reader.h"
 #include "ui/models/precision/token_words.h"
@@ -55,6 +56,11 @@ public:
 
     /// Reads details of matrices from elsewhere than the model's files.
     void setTensorSource(TensorSource source);
+    /// Opens Kernels, or Memory where no kernels were recorded, at the step that scored the token in format A.
+    void openToken(int token);
+    const LabPin& pin() const { return pin_; }
+    void setPinned(bool on); ///< the tensor and the group that are shown, or nothing
+
     const PrecisionDataPtr& data() const { return data_; } ///< null: no run of the lab is shown
     const PrecisionMap& cells() const { return cells_; }
     std::size_t formatA() const { return a_; } ///< numbers of formats
@@ -79,7 +85,8 @@ public:
 
 protected:
     void refresh() override;
-    std::vector<sessions::RunId> shownRuns() const override { return {}; } ///< it needs no events
+    std::vector<sessions::RunId> shownRuns() const override; ///< none, until one asks for the moment of a token
+    void onEvents(sessions::RunId run) override;
     QList<QWidget*> bodyStops() const override;
     QString copyText() const override;
     void resizeEvent(QResizeEvent* event) override;
@@ -91,7 +98,7 @@ private:
         QString session;
         sessions::RunId run = 0;
         sessions::RunStatus status = sessions::RunStatus::Running;
-        std::size_t metrics = 0; ///< length of its JSON
+        std::size_t metrics = 0; ///< hash of its JSON
         std::size_t runs = 0;    ///< of the session
         bool operator==(const Source&) const = default;
     };
@@ -106,6 +113,12 @@ private:
     const sessions::RunInfo* labRun() const;
     void sayWhyEmpty(const sessions::RunInfo* run);
     void takeData(PrecisionDataPtr data);
+    void chooseWorst();
+    bool grows(const PrecisionDataPtr& data) const;
+    void takeGrown(PrecisionDataPtr data);
+    LabPin shownPin() const;
+    void updatePin();
+    void goToToken();
     ErrorMeasure measure() const;
     bool expertsShown() const;
     const ErrorScale& scale();
@@ -137,9 +150,14 @@ private:
     LatestJob<PrecisionDataPtr> dataJob_;
     PrecisionDataPtr data_;
     PrecisionMap cells_;
+    ErrorScale liveScale_;                                 ///< of a run that goes on: of what is known
     std::map<std::pair<QString, int>, ErrorScale> scales_; ///< by session and measure: set once, kept
     std::size_t a_ = 0, b_ = 0;
     std::optional<std::size_t> weight_;
+    sessions::RunId shownRun_ = 0; ///< that data_ is of
+    bool ownFormats_ = false;      ///< somebody chose A or B; else A is the format that a live run is at
+    LabPin pin_;
+    std::optional<int> wantedToken_;         ///< its moment is looked up when the events have been read
     std::map<int, std::int64_t> lastExpert_; ///< looked at last, by layer
     std::shared_ptr<const PrecisionTensor> tensor_;
     std::shared_ptr<const engine::GroupDetail> group_;

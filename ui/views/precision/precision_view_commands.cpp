@@ -5,9 +5,12 @@
 #include <QFileDialog>
 #include <QPainter>
 
+#include "profiler/timeline/kernel_facet.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
 #include "ui/models/precision/precision_tables.h"
+#include "ui/models/precision/token_place.h"
 #include "ui/views/common/save_file.h"
 #include "ui/views/precision/keep_panel.h"
 #include "ui/views/precision/precision_view.h"
@@ -28,6 +31,48 @@ QString PrecisionView::whyNot(const QString& action) const {
         return data_ ? QString() : tr("no formats are compared");
     }
     return DocumentView::whyNot(action);
+}
+
+void PrecisionView::openToken(int token) {
+    wantedToken_ = token;
+    goToToken();
+}
+
+std::vector<sessions::RunId> PrecisionView::shownRuns() const {
+    return wantedToken_ && shownRun_ != 0 ? std::vector{shownRun_} : std::vector<sessions::RunId>();
+}
+
+void PrecisionView::onEvents(sessions::RunId) {
+    goToToken();
+}
+
+void PrecisionView::goToToken() {
+    if (!wantedToken_ || !data_ || document() == nullptr) {
+        return;
+    }
+    const TimelineState state = timelineOf(shownRun_);
+    if (!read(shownRun_)) {
+        setReadout(tr("Reading the events of this run."));
+        return;
+    }
+    const auto token = static_cast<std::size_t>(*wantedToken_);
+    wantedToken_.reset();
+    const std::optional<TimeRange> place = state.timeline ? whenScored(*state.timeline, a_, token) : std::nullopt;
+    if (!place) {
+        setReadout(token == 0 ? tr("Token 0 has nothing before it, so no step scored it.")
+                              : tr("This run kept no events of the steps that scored its text."));
+        return;
+    }
+    document()->setRunA(shownRun_);
+    if (context().time != nullptr) {
+        context().time->jumpTo(*place);
+        context().time->setCursor(place->begin);
+    }
+    const profiler::RunTimeline& timeline = *state.timeline;
+    const bool kernels = std::ranges::any_of(timeline.kernels().spans(), [&](const base::SpanEvent& span) {
+        return timeline.text(span.lane.value) == "Kernels";
+    });
+    emit openView(kernels ? QStringLiteral("kernels") : QStringLiteral("memory"));
 }
 
 QString PrecisionView::toolNote() const {

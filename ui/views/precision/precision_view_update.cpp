@@ -74,7 +74,13 @@ void PrecisionView::updateMap() {
             return cellWords(data_->result, cells_, measure(), a_, static_cast<std::size_t>(row), column);
         };
         const bool kept = std::ranges::find(content.kept, 1) != content.kept.end();
-        mapHead_->setFacts(kept ? tr("hatched: kept in BF16") : QString());
+        const KnownErrors errors = knownErrors(data_->result, a_);
+        mapHead_->setFacts(data_->live && a_ != 0
+                               ? tr("%1 of %2 matrices in %3")
+                                     .arg(countText(static_cast<qint64>(errors.known)),
+                                          countText(static_cast<qint64>(errors.all)), formatTitle(a_))
+                           : kept ? tr("hatched: kept in BF16")
+                                  : QString());
     }
     content.columns = cells_.layers;
     content.scale = colours;
@@ -183,6 +189,21 @@ void PrecisionView::showGroup(std::shared_ptr<const engine::GroupDetail> group) 
     const QModelIndex row = group_ ? worstModel_->indexOfKey(static_cast<quint64>(group_->error.group)) : QModelIndex();
     row.isValid() ? worst_->setCurrentIndex(row) : worst_->clearSelection();
     choosing_ = false;
+    updatePin();
+}
+
+LabPin PrecisionView::shownPin() const {
+    return tensor_ && weight_ ? LabPin{weightTitle(data_->result.weights[*weight_]), formatTitle(a_), tensor_, group_}
+                              : LabPin();
+}
+
+void PrecisionView::updatePin() {
+    panel_->showPin(shownPin(), pin_);
+}
+
+void PrecisionView::setPinned(bool on) {
+    pin_ = on ? shownPin() : LabPin();
+    updatePin();
 }
 
 void PrecisionView::updateFormats() {

@@ -11,6 +11,7 @@
 #include "base/resource_path.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
+#include "ui/models/precision/precision_map.h"
 
 namespace vitrine::ui {
 namespace {
@@ -58,6 +59,7 @@ class TestPrecisionData : public QObject {
 private slots:
     void aRunBecomesTheData();
     void otherRunsGiveNone();
+    void aRunThatGoesOnHasTheErrorsThatAreKnown();
     void ratesAreThoseOfConvertedModels();
     void oneMatrixIsReadFromTheFiles();
     void aModelThatIsGoneIsSaid();
@@ -76,9 +78,35 @@ void TestPrecisionData::aRunBecomesTheData() {
 void TestPrecisionData::otherRunsGiveNone() {
     QVERIFY(precisionData(doneRun(1, {{"workload", "generate"}, {"model", "m"}}, Json::object()), {}) == nullptr);
     QVERIFY(precisionData(doneRun(1, labSpec(), Json::object()), {}) == nullptr);
-    sessions::RunInfo running = labRun();
+    sessions::RunInfo failed = labRun();
+    failed.status = sessions::RunStatus::Failed;
+    QVERIFY(precisionData(failed, {}) == nullptr);
+}
+
+void TestPrecisionData::aRunThatGoesOnHasTheErrorsThatAreKnown() {
+    Json spec = labSpec();
+    spec["vitrine"] = 1;
+    Json facts = Json::object(), first;
+    engine::WorkloadSinks sinks;
+    sinks.fact = [&](std::string_view name, const Json& value) {
+        facts[std::string(name)] = value;
+        first = first.is_null() && facts.contains("precision") ? facts : first;
+    };
+    engine::runExperiment(engine::Experiment::parse(spec, "experiment"), sinks, {});
+    sessions::RunInfo running = doneRun(1, labSpec(), first);
     running.status = sessions::RunStatus::Running;
-    QVERIFY(precisionData(running, {}) == nullptr);
+    const PrecisionDataPtr data = precisionData(running, {});
+    QVERIFY(data != nullptr);
+    QVERIFY(data->live);
+    QCOMPARE(data->result.text.scored(), std::size_t{0});
+    const KnownErrors int4 = knownErrors(data->result, 1), mxfp4 = knownErrors(data->result, 2);
+    QVERIFY(int4.known > 0 && int4.known < int4.all);
+    QCOMPARE(mxfp4.known, std::size_t{0});
+    QCOMPARE(formatInWork(data->result), std::size_t{1});
+    QVERIFY(!std::isnan(weightError(data->result, ErrorMeasure::Snr, 1, 0)));
+    QVERIFY(std::isnan(weightError(data->result, ErrorMeasure::Snr, 2, 0)));
+    const PrecisionMap map = precisionMap(data->result);
+    QVERIFY(cellWords(data->result, map, ErrorMeasure::Snr, 2, 0, 0).contains(QStringLiteral("not measured yet")));
 }
 
 void TestPrecisionData::ratesAreThoseOfConvertedModels() {
