@@ -72,20 +72,22 @@ struct ValueRange {
     float highest = 0;
 };
 
+constexpr std::size_t kRangeLanes = 4; ///< groups are short, and lanes are put together at the end of each
+
 /// Throws BadInput for a value that is not finite.
 ValueRange rangeOf(std::span<const float> values) {
-    std::array<float, kLanes> low{}, high{};
+    std::array<float, kRangeLanes> low{}, high{};
     // x - x is 0 for finite numbers only, so a sum of them tells.
-    std::array<float, kLanes> nothing{};
+    std::array<float, kRangeLanes> nothing{};
     const auto take = [&](float value, std::size_t lane) {
         low[lane] = value < low[lane] ? value : low[lane];
         high[lane] = value > high[lane] ? value : high[lane];
         nothing[lane] += value - value;
     };
-    const std::size_t whole = values.size() / kLanes * kLanes;
+    const std::size_t whole = values.size() / kRangeLanes * kRangeLanes;
     const float* const data = values.data();
-    for (std::size_t i = 0; i < whole; i += kLanes) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    for (std::size_t i = 0; i < whole; i += kRangeLanes) {
+        for (std::size_t lane = 0; lane < kRangeLanes; ++lane) {
             take(data[i + lane], lane);
         }
     }

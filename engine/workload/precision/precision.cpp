@@ -108,7 +108,8 @@ private:
         PrecisionResult known = result_;
         known.text = {};
         known.tokens.clear();
-        for (const auto& [key, value] : precisionJson(known).items()) {
+        const Json facts = precisionJson(known);
+        for (const auto& [key, value] : facts.items()) {
             run_.sinks.fact(key, value);
         }
         nextShown_ = now + std::max(kShownEvery, 20 * (context_.clock().now() - now));

@@ -78,6 +78,13 @@ void PrecisionView::setTensorSource(TensorSource source) {
     delete reader_;
     reader_ = new TensorReader(std::move(source), this);
     connect(reader_, &TensorReader::tensorRead, this, &PrecisionView::takeTensor);
+    connect(reader_, &TensorReader::formatsRead, this, [this](const std::shared_ptr<const PrecisionTensor>& tensor) {
+        if (tensor_ && tensor->error.isEmpty()) {
+            tensor_ = tensor;
+            panel_->showTensor(tensor.get(), formatTitle(a_));
+            updatePin();
+        }
+    });
     connect(reader_, &TensorReader::groupRead, this, [this](const std::shared_ptr<const PrecisionGroup>& group) {
         if (!group->error.isEmpty()) {
             showError(group->error);

@@ -63,7 +63,7 @@ PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent)
     panel_ = new LabPanel(this);
     makeTwin(tr("Errors of each role and layer"));
     connectParts();
-    setTensorSource({});
+    setTensorSource(tensorFiles());
     followDocument();
 }
 

@@ -144,7 +144,10 @@ void TestPrecisionData::oneMatrixIsReadFromTheFiles() {
     const auto found = std::ranges::find_if(weights, [](const auto& w) { return w.role == "down" && w.expert == 5; });
     QVERIFY(found != weights.end());
     const auto number = static_cast<std::size_t>(found - weights.begin());
-    const auto tensor = precisionTensor(*data, number, 1, {});
+    TensorFiles files;
+    const auto own = files.tensor(*data, number, 1, {});
+    QCOMPARE(own->formats.size(), std::size_t{3}); // those of the run
+    const auto tensor = files.withOtherFormats(*data, number, *own, {});
     QVERIFY2(tensor->error.isEmpty(), qPrintable(tensor->error));
     QCOMPARE(tensor->detail.expert, std::int64_t{5});
     const double stored = data->result.effect(1, number).error.squaredError;
@@ -153,19 +156,19 @@ void TestPrecisionData::oneMatrixIsReadFromTheFiles() {
     QVERIFY(std::ranges::is_sorted(tensor->formats, std::greater{}, &engine::FormatChoice::bytes));
     QCOMPARE(tensor->formats.front().name, std::string("bf16"));
     QVERIFY(tensor->formats.size() >= 7);
-    QCOMPARE(precisionGroup(*data, number, 1, 3, {})->detail.error.group, std::int64_t{3});
-    QVERIFY(!precisionGroup(*data, number, 1, 1 << 30, {})->error.isEmpty());
+    QCOMPARE(files.group(*data, number, 1, 3, {})->detail.error.group, std::int64_t{3});
+    QVERIFY(!files.group(*data, number, 1, 1 << 30, {})->error.isEmpty());
 }
 
 void TestPrecisionData::aModelThatIsGoneIsSaid() {
     PrecisionData data = *precisionData(labRun(), {});
     data.model = "/nowhere/model";
     data.folder = "/nowhere/else"; // the run was on another machine
-    QVERIFY(precisionTensor(data, 0, 1, {})->error.contains("/nowhere/model"));
+    QVERIFY(TensorFiles().tensor(data, 0, 1, {})->error.contains("/nowhere/model"));
     base::StopSource stop;
     stop.request_stop();
     data.model = demoModel();
-    QVERIFY_THROWS_EXCEPTION(base::Cancelled, precisionTensor(data, 0, 1, stop.get_token()));
+    QVERIFY_THROWS_EXCEPTION(base::Cancelled, TensorFiles().tensor(data, 0, 1, stop.get_token()));
 }
 
 } // namespace vitrine::ui
