@@ -65,7 +65,7 @@ MemoryGroup groupAliveAtEvent(const RunTimeline& timeline, std::uint64_t count, 
 std::string formatText(const RunTimeline& timeline, const AllocationRow& row);
 
 /// The part of a model that a weight belongs to: "experts, BF16", "router", "attention", "embedding, lm_head", "norms",
-/// "dense MLP", "LoRA A and B", "other weights". `type` is that of the weight's elements, or empty: "BF16", "MXFP4".
+/// "dense MLP", "LoRA A and B", "other weights". `type` is that of the weight's elements, or empty: "BF16".
 std::string weightPart(std::string_view tensor, std::string_view type);
 
 /// The op that a tensor of scratch belongs to: an op's scratch is made before its scope begins and carries its name,

@@ -195,6 +195,18 @@ std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, 
     return worst;
 }
 
+std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,
+                                         const PrecisionMap& map) {
+    const std::vector<float> means = cellMeans(result, map, ErrorMeasure::Snr, format);
+    std::optional<std::size_t> worst;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+        if (!std::isnan(means[i]) && !map.cells[i].weights.empty() && (!worst || means[i] < means[*worst])) {
+            worst = i;
+        }
+    }
+    return worst ? worstWeightOf(result, format, map.cells[*worst]) : std::nullopt;
+}
+
 CellBytes cellBytes(const engine::PrecisionResult& result, std::size_t format, const PrecisionCell& cell) {
     CellBytes bytes;
     for (const std::size_t weight : cell.weights) {
@@ -230,6 +242,17 @@ QString cellWords(const engine::PrecisionResult& result, const PrecisionMap& map
                              ? bytesText(bytes.bf16)
                              : QObject::tr("%1 instead of %2 in BF16").arg(bytesText(bytes.now), bytesText(bytes.bf16));
     return QObject::tr("%1: %2%3, %4").arg(place, value, experts, size);
+}
+
+std::vector<std::size_t> weightsNamed(const engine::PrecisionResult& result, const QString& text) {
+    std::vector<std::size_t> hits;
+    for (std::size_t i = 0; i < result.weights.size(); ++i) {
+        if (QString::fromStdString(result.weights[i].name).contains(text, Qt::CaseInsensitive) ||
+            weightTitle(result.weights[i]).contains(text, Qt::CaseInsensitive)) {
+            hits.push_back(i);
+        }
+    }
+    return hits;
 }
 
 QString weightTitle(const engine::LabWeight& weight) {

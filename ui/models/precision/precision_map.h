@@ -69,6 +69,10 @@ ErrorScale sessionScale(const engine::PrecisionResult& result, const PrecisionMa
 std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,
                                          const PrecisionCell& cell);
 
+/// The worst weight of the cell with the largest mean error; nothing where no error is known.
+std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,
+                                         const PrecisionMap& map);
+
 struct CellBytes {
     std::uint64_t now = 0, bf16 = 0;
 };
@@ -77,6 +81,8 @@ CellBytes cellBytes(const engine::PrecisionResult& result, std::size_t format, c
 /// "Layer 46, down: 17.24 dB over 128 experts, 108 MiB instead of 384 MiB in BF16"
 QString cellWords(const engine::PrecisionResult& result, const PrecisionMap& map, ErrorMeasure measure,
                   std::size_t format, std::size_t role, int layer);
+/// The weights whose name or title has the text in it, in their order.
+std::vector<std::size_t> weightsNamed(const engine::PrecisionResult& result, const QString& text);
 /// "Layer 46, down, expert 17"
 QString weightTitle(const engine::LabWeight& weight);
 

@@ -6,6 +6,7 @@
 
 #include "engine/workload/precision/text_scorer.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/kernel_facet.h"
 #include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::ui {
@@ -29,6 +30,12 @@ std::optional<TimeRange> whenScored(const profiler::RunTimeline& timeline, std::
         row -= step.tokens;
     }
     return std::nullopt;
+}
+
+bool recordsKernels(const profiler::RunTimeline& timeline) {
+    return std::ranges::any_of(timeline.kernels().spans(), [&](const base::SpanEvent& span) {
+        return timeline.text(span.lane.value) == "Kernels";
+    });
 }
 
 } // namespace vitrine::ui

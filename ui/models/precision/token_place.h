@@ -19,4 +19,7 @@ namespace vitrine::ui {
 /// or the run kept no events of its steps. Any thread.
 std::optional<TimeRange> whenScored(const profiler::RunTimeline& timeline, std::size_t format, std::size_t token);
 
+/// Whether the run says what the kernels of a GPU did.
+bool recordsKernels(const profiler::RunTimeline& timeline);
+
 } // namespace vitrine::ui

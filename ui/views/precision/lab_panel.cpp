@@ -70,10 +70,10 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     tensorColumn->addWidget(expertHead_);
     tensorColumn->addWidget(experts_);
     pinHead_ = new LabHead(tr("Pinned"), tensor);
-    pinned_ = new FactTable(tr("The pinned tensor beside the shown one"), tensor);
-    pinned_->setNumberWidths({92, 92});
+    pinTable_ = new FactTable(tr("The pinned tensor beside the shown one"), tensor);
+    pinTable_->setNumberWidths({92, 92});
     tensorColumn->addWidget(pinHead_);
-    tensorColumn->addWidget(pinned_);
+    tensorColumn->addWidget(pinTable_);
     QVBoxLayout* choiceColumn = panelColumn(choice);
     choiceHead_ = new LabHead(tr("This tensor in another format"), choice);
     choices_ = new FactTable(tr("This tensor in another format"), choice);
@@ -108,6 +108,10 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     pin_ = iconButton(QStringLiteral("pin"), tr("Keep the figures of this tensor and group in view"), header_);
     pin_->setCheckable(true);
     header_->addControl(pin_);
+    connect(pin_, &QPushButton::clicked, this, [this](bool on) {
+        pinned_ = on ? shown_ : LabPin();
+        updatePin();
+    });
     copy_ = iconButton(QStringLiteral("copy"), tr("Copy what is known of this tensor"), header_);
     header_->addControl(copy_);
     connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(words_); });
@@ -128,16 +132,27 @@ void LabPanel::showFigures(const PrecisionDataPtr& data, std::size_t format, std
                                     : tr("of %1 in BF16").arg(bytesText(whole)));
 }
 
-void LabPanel::showPin(const LabPin& shown, const LabPin& pinned) {
-    const bool pins = pinned.tensor != nullptr;
+void LabPanel::showPinnable(const LabPin& shown) {
+    shown_ = shown;
+    updatePin();
+}
+
+void LabPanel::unpin() {
+    pinned_ = {};
+    updatePin();
+}
+
+void LabPanel::updatePin() {
+    const bool pins = pinned_.tensor != nullptr;
     pinHead_->setVisible(pins);
-    pinned_->setVisible(pins);
+    pinTable_->setVisible(pins);
     pin_->setChecked(pins);
-    pin_->setEnabled(pins || shown.tensor != nullptr);
-    pin_->setToolTip(pins ? tr("Unpin %1").arg(pinned.title) : tr("Keep the figures of this tensor and group in view"));
+    pin_->setEnabled(pins || shown_.tensor != nullptr);
+    pin_->setToolTip(pins ? tr("Unpin %1").arg(pinned_.title)
+                          : tr("Keep the figures of this tensor and group in view"));
     if (pins) {
-        pinHead_->setTitle(tr("Pinned: %1").arg(pinned.title));
-        pinned_->setTable(pinTable(shown, pinned));
+        pinHead_->setTitle(tr("Pinned: %1").arg(pinned_.title));
+        pinTable_->setTable(ui::pinTable(shown_, pinned_));
     }
 }
 

@@ -45,12 +45,15 @@ public:
     /// What was read of it; null: nothing yet. `title` is that of the format.
     void showTensor(const PrecisionTensor* tensor, const QString& title);
     void showKeep(const PrecisionDataPtr& data, std::size_t format);
-    /// Figures of what is pinned beside those of what is shown; a pin without a tensor takes them away.
-    void showPin(const LabPin& shown, const LabPin& pinned);
+    /// What the button would pin; its figures stand beside those of what is pinned. Without a tensor: nothing yet.
+    void showPinnable(const LabPin& shown);
+    const LabPin& pin() const { return pinned_; }
+    void unpin();
     QPushButton* pinButton() const { return pin_; } ///< checked while something is pinned
-    FactTable* pinned() const { return pinned_; }
+    FactTable* pinTable() const { return pinTable_; }
 
 private:
+    void updatePin();
     QWidget* buildFigures(QWidget* parent);
     void showFigures(const PrecisionDataPtr& data, std::size_t format, std::size_t weight);
 
@@ -60,9 +63,10 @@ private:
     TextLabel *ratio_, *ratioName_, *bytes_, *bytesName_;
     LabHead *pinHead_, *expertHead_, *choiceHead_, *keepHead_, *placeHead_;
     ExpertStrip* experts_;
-    FactTable *pinned_, *choices_, *places_;
+    FactTable *pinTable_, *choices_, *places_;
     KeepPanel* keep_;
     QPushButton *effects_, *copy_, *pin_;
+    LabPin shown_, pinned_;
     QString words_; ///< that the button copies
 };
 

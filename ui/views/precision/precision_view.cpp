@@ -66,12 +66,14 @@ void PrecisionView::connectParts() {
         }
     });
     connect(text(), &ScoredText::tokenOpened, this, &PrecisionView::openToken);
-    connect(panel_->pinButton(), &QPushButton::clicked, this, &PrecisionView::setPinned);
-    connect(textPane_, &LabTextPane::scoresWanted, this, &PrecisionView::wantScores);
-    connect(keep()->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
+    connect(textPane_, &LabTextPane::scoresWanted, this,
+            [this] { wantAfter([](const std::string& spec) { return scoreExperiment(spec, kTokensToScore); }); });
+    connect(keep()->measureButton(), &QPushButton::clicked, this, [this] {
+        wantAfter([&](const std::string& spec) { return measureExperiment(spec, keep()->checkedPatterns()); });
+    });
     connect(keep()->convertButton(), &QPushButton::clicked, this,
             [this] { emit experimentWanted(convertExperiment(*data_, a_, keep()->checkedPatterns())); });
-    connect(panel_->effectsButton(), &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
+    connect(panel_->effectsButton(), &QPushButton::clicked, this, [this] { wantAfter(keepEffectsExperiment); });
 }
 
 void PrecisionView::setTensorSource(TensorSource source) {
@@ -82,7 +84,7 @@ void PrecisionView::setTensorSource(TensorSource source) {
         if (tensor_ && tensor->error.isEmpty()) {
             tensor_ = tensor;
             panel_->showTensor(tensor.get(), formatTitle(a_));
-            updatePin();
+            panel_->showPinnable(shownPin());
         }
     });
     connect(reader_, &TensorReader::groupRead, this, [this](const std::shared_ptr<const PrecisionGroup>& group) {
@@ -160,7 +162,7 @@ void PrecisionView::takeGrown(PrecisionDataPtr data) {
         a_ = data_->live ? formatInWork(data_->result) : firstFormat(data_->result);
     }
     if (!data_->live && !weight_) {
-        chooseWorst();
+        weight_ = worstWeightOf(data_->result, a_, cells_); // one looks at the worst first
     }
     updateAll();
     if (a_ != before || !tensor_) {
@@ -177,7 +179,7 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
     data_ = std::move(data);
     shownRun_ = source_.run;
     ownFormats_ = false;
-    pin_ = {};
+    panel_->unpin();
     wantedToken_.reset();
     weight_.reset();
     lastExpert_.clear();
@@ -198,23 +200,11 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
     b_ = 0;
     a_ = data_->live ? formatInWork(data_->result) : firstFormat(data_->result);
     if (!data_->live) { // of a live run the worst is not known yet, and its files are busy
-        chooseWorst();
+        weight_ = worstWeightOf(data_->result, a_, cells_); // one looks at the worst first
     }
     updateAll();
     askTensor();
     emit availabilityChanged();
-}
-
-/// One looks at the worst first.
-void PrecisionView::chooseWorst() {
-    const std::vector<float> means = cellMeans(data_->result, cells_, ErrorMeasure::Snr, a_);
-    std::optional<std::size_t> worst;
-    for (std::size_t i = 0; i < means.size(); ++i) {
-        if (!std::isnan(means[i]) && !cells_.cells[i].weights.empty() && (!worst || means[i] < means[*worst])) {
-            worst = i;
-        }
-    }
-    weight_ = worst ? worstWeightOf(data_->result, a_, cells_.cells[*worst]) : std::nullopt;
 }
 
 void PrecisionView::sayWhyEmpty(const sessions::RunInfo* run) {

@@ -7,6 +7,7 @@
 // thread while one looks at them.
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@ class QTableView;
 
 namespace vitrine::ui {
 
+struct Exported;
 class ExpertStrip;
 class FormatDelegate;
 class GroupGrid;
@@ -58,8 +60,6 @@ public:
     void setTensorSource(TensorSource source);
     /// Opens Kernels, or Memory where no kernels were recorded, at the step that scored the token in format A.
     void openToken(int token);
-    const LabPin& pin() const { return pin_; }
-    void setPinned(bool on); ///< the tensor and the group that are shown, or nothing
 
     const PrecisionDataPtr& data() const { return data_; } ///< null: no run of the lab is shown
     const PrecisionMap& cells() const { return cells_; }
@@ -113,11 +113,9 @@ private:
     const sessions::RunInfo* labRun() const;
     void sayWhyEmpty(const sessions::RunInfo* run);
     void takeData(PrecisionDataPtr data);
-    void chooseWorst();
     bool grows(const PrecisionDataPtr& data) const;
     void takeGrown(PrecisionDataPtr data);
     LabPin shownPin() const;
-    void updatePin();
     void goToToken();
     ErrorMeasure measure() const;
     bool expertsShown() const;
@@ -127,7 +125,6 @@ private:
 
     void updateAll();
     void updateMap();
-    HeatMapContent expertContent(std::size_t role);
     void updateWeight();
     void askTensor();
     void takeTensor(const std::shared_ptr<const PrecisionTensor>& tensor);
@@ -139,12 +136,9 @@ private:
     void placeParts();
     void showPane(int pane);
 
-    void exportTable();
-    void exportPicture();
-    void save(const QString& path, const QByteArray& bytes, const QString& what);
-    void wantScores();
-    void wantMeasured();
-    void wantKeepEffects();
+    void say(const Exported& exported);
+    /// Asks for the experiment that `next` makes of the run's.
+    void wantAfter(const std::function<QString(const std::string&)>& next);
 
     Source source_;
     LatestJob<PrecisionDataPtr> dataJob_;
@@ -154,9 +148,8 @@ private:
     std::map<std::pair<QString, int>, ErrorScale> scales_; ///< by session and measure: set once, kept
     std::size_t a_ = 0, b_ = 0;
     std::optional<std::size_t> weight_;
-    sessions::RunId shownRun_ = 0; ///< that data_ is of
-    bool ownFormats_ = false;      ///< somebody chose A or B; else A is the format that a live run is at
-    LabPin pin_;
+    sessions::RunId shownRun_ = 0;           ///< that data_ is of
+    bool ownFormats_ = false;                ///< somebody chose A or B; else A is the format that a live run is at
     std::optional<int> wantedToken_;         ///< its moment is looked up when the events have been read
     std::map<int, std::int64_t> lastExpert_; ///< looked at last, by layer
     std::shared_ptr<const PrecisionTensor> tensor_;

@@ -288,25 +288,25 @@ private slots:
         QTRY_VERIFY(lab.view.data() && lab.view.settled());
         auto* panel = lab.view.findChild<ui::LabPanel*>();
         QVERIFY(panel != nullptr);
-        QVERIFY(panel->pinned()->isHidden());
+        QVERIFY(panel->pinTable()->isHidden());
         panel->pinButton()->click();
-        const ui::LabPin pin = lab.view.pin();
+        const ui::LabPin pin = panel->pin();
         QVERIFY(pin.tensor != nullptr && pin.group != nullptr);
         const auto cell = [&](int row, int column) {
-            return panel->pinned()->model()->index(row, column).data().toString();
+            return panel->pinTable()->model()->index(row, column).data().toString();
         };
         QCOMPARE(cell(0, 2), pin.format);
         QCOMPARE(cell(0, 1), cell(0, 2));
         lab.view.setFormats(4, 0);
         lab.view.selectWeight(0);
         QTRY_VERIFY(lab.view.settled());
-        QCOMPARE(lab.view.pin(), pin);
+        QCOMPARE(panel->pin(), pin);
         QCOMPARE(cell(0, 1), QStringLiteral("INT4, g32"));
         QCOMPARE(cell(0, 2), QStringLiteral("MXFP4"));
-        QVERIFY(!panel->pinned()->isHidden());
+        QVERIFY(!panel->pinTable()->isHidden());
         panel->pinButton()->click();
-        QVERIFY(panel->pinned()->isHidden());
-        QVERIFY(lab.view.pin().tensor == nullptr);
+        QVERIFY(panel->pinTable()->isHidden());
+        QVERIFY(panel->pin().tensor == nullptr);
     }
 
     void aTokenOfARunWithoutEventsSaysSo() {
