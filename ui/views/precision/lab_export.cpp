@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QPainter>
 
+#include "ui/models/planner/plan_words.h"
 #include "ui/models/precision/precision_tables.h"
 #include "ui/views/common/save_file.h"
 #include "ui/widgets/plots/heat_map.h"
