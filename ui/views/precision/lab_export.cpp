@@ -9,6 +9,7 @@
 #include "ui/models/planner/plan_words.h"
 #include "ui/models/precision/precision_tables.h"
 #include "ui/views/common/save_file.h"
+#include "ui/widgets/base/theme.h"
 #include "ui/widgets/plots/heat_map.h"
 #include "ui/widgets/plots/vector_picture.h"
 
