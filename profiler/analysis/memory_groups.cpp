@@ -90,7 +90,7 @@ public:
         const std::int32_t layer = named >= 0 ? named : place.layer;
         GroupMembers& group = groups_[grouping_.name(grouping_.groupOf(row))];
         const bool weights = row.category == MemoryCategory::Weights;
-        const std::string word = weights ? weightPart(name, typeWord(timeline_, row)) : wordFor(row, name, place);
+        const std::string word = weights ? weightWord(row, name) : wordFor(row, name, place);
         Part& part = group.parts[word];
         part.word = word;
         part.weights = weights;
@@ -176,6 +176,13 @@ private:
         }
         sortBySize(group.children);
         return group;
+    }
+
+    /// The part and, where its weights are packed, their format: "experts, BF16", "attention, INT4, groups of 128".
+    std::string weightWord(const AllocationRow& row, std::string_view name) const {
+        std::string word = weightPart(name, typeWord(timeline_, row));
+        const std::string format = formatText(timeline_, row);
+        return format.empty() || contains(word, format) ? word : word + ", " + format;
     }
 
     std::string wordFor(const AllocationRow& row, std::string_view name, const ScopePlace& place) const {

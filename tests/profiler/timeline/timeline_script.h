@@ -47,8 +47,7 @@ public:
     /// `freed` below 0: alive at the end. Blocks get the lowest addresses that are free; untracked memory, which has no
     /// address in a real run either, gets none. Returns its id: 1 for the first.
     std::uint64_t alloc(base::MemoryCategory category, const std::string& name, double bytes, double born, double freed,
-                        std::uint64_t scope = 0, const std::vector<std::int64_t>& shape = {},
-                        const std::string& format = {}) {
+                        std::uint64_t scope = 0, const std::vector<std::int64_t>& shape = {}) {
         Block block;
         base::AllocationEvent& event = block.event;
         event.time = seconds(born);
@@ -58,7 +57,6 @@ public:
         event.name.value = intern(name);
         event.category = category;
         event.dtype = 1;
-        event.format.value = format.empty() ? 0 : intern(format);
         event.dimensions = static_cast<std::uint8_t>(std::min<std::size_t>(shape.size(), base::kMaxTraceDimensions));
         std::copy_n(shape.begin(), event.dimensions, event.shape.begin());
         block.freed = freed < 0 ? std::nullopt : std::optional(seconds(freed));

@@ -75,6 +75,7 @@ private:
         FlatNode node;
         node.key = table_->nodes.size() + 1;
         node.cells = {FlatCell(name), std::move(left), std::move(right), ratioCell(a, b, lower)};
+        node.cells[0].tip = name; // the column may be too narrow for it
         table_->nodes.push_back(std::move(node));
     }
     std::shared_ptr<FlatTree> table_ = std::make_shared<FlatTree>();
@@ -182,7 +183,7 @@ FlatTreePtr loadMemoryTable(const LoadPair& pair) {
     table.bytes(QObject::tr("resident"), of(pair.a, resident), of(pair.b, resident), unit, true);
     for (const QString& format : formatsOf(pair)) {
         const auto bytes = [&](const LoadSide& side) { return bytesIn(side, format); };
-        table.bytes(QObject::tr("  in %1").arg(format), of(pair.a, bytes), of(pair.b, bytes), unit, std::nullopt);
+        table.bytes(format, of(pair.a, bytes), of(pair.b, bytes), unit, std::nullopt);
     }
     table.bytes(QObject::tr("transient"), of(pair.a, transient), of(pair.b, transient), unit, true);
     table.bytes(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), unit, true);

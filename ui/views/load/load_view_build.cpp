@@ -77,6 +77,9 @@ void LoadView::buildInspector() {
     loadTable_ = new FactTable(tr("Load"), content);
     memoryTable_ = new FactTable(tr("Memory"), content);
     afterTable_ = new FactTable(tr("After the load"), content);
+    for (FactTable* table : {loadTable_, memoryTable_, afterTable_}) {
+        table->setNumberWidths({70, 66, 62}); // names of formats need room
+    }
     agreementTable_ = new FactTable(tr("Agreement"), content);
     agreementTable_->setNumberWidth(150);
     qualityTable_ = new FactTable(tr("Quality of the weights"), content);

@@ -32,7 +32,7 @@ void addLoad(test::RecordedRun& run, double begin, double length, double experts
         run.alloc(MemoryCategory::Workspace, "staging", staging, begin + 0.2 * length, begin + 0.9 * length, scope);
     }
     run.alloc(MemoryCategory::Weights, "model.layers.0.mlp.experts.gate_up_proj_blocks", experts, begin + 0.5 * length,
-              end + 0.001, scope, {}, staging > 0 ? "" : "MXFP4");
+              end + 0.001, scope, staging > 0 ? "" : "MXFP4");
     run.alloc(MemoryCategory::Weights, "model.layers.0.self_attn.q_proj.weight", 1 * kGiB, begin + 0.6 * length,
               end + 0.001, scope);
     run.span("Read", "model.embed_tokens.weight", begin, begin + 0.8 * length, 8e9);
@@ -106,7 +106,7 @@ private slots:
         QVERIFY(pair.b->formats.empty()); // it was expanded
         const ui::FlatTreePtr memory = ui::loadMemoryTable(pair);
         QVERIFY(std::ranges::any_of(memory->nodes, [](const ui::FlatNode& node) {
-            return node.cells[0].text.contains(QStringLiteral("in MXFP4"));
+            return node.cells[0].text.contains(QStringLiteral("MXFP4"));
         }));
         QVERIFY(pair.a->stage("Expand") == nullptr);
         QVERIFY(pair.b->stage("Expand") != nullptr);

@@ -11,6 +11,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/profiler/analysis/scripted_run.h"
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/precision/invented_lab.h"
 #include "ui/views/precision/keep_panel.h"
@@ -270,17 +271,14 @@ private slots:
         QCOMPARE(lab.view.formatA(), std::size_t(1)); // what the run is at
         const auto before = known();
         QVERIFY(before > 0 && before < static_cast<std::ptrdiff_t>(lab.view.map()->content().values.size()));
-        QVERIFY(!lab.view.weight());
-        lab.view.selectWeight(3);
-        QTRY_VERIFY(lab.view.settled());
+        QVERIFY(!lab.view.weight()); // nobody chose one, and the worst is not known
         lab.document.show(QStringLiteral("live.vitrine"), {partOf(weights + weights / 2)}, {});
         QTRY_VERIFY(known() > before);
-        QCOMPARE(lab.view.weight(), std::optional<std::size_t>(3)); // what is looked at stays
         lab.document.show(QStringLiteral("live.vitrine"), {partOf(2 * weights + 5)}, {});
         QTRY_COMPARE(lab.view.formatA(), std::size_t(2));
         lab.document.show(QStringLiteral("live.vitrine"), {test::inventedRun(whole)}, {});
-        QTRY_VERIFY(!lab.view.data()->live && lab.view.text()->isVisible());
-        QCOMPARE(lab.view.weight(), std::optional<std::size_t>(3));
+        QTRY_VERIFY(lab.view.data() && !lab.view.data()->live && lab.view.text()->isVisible());
+        QVERIFY(lab.view.weight());
     }
 
     void aPinStaysBesideWhatIsLookedAt() {
@@ -309,14 +307,29 @@ private slots:
         QVERIFY(panel->pin().tensor == nullptr);
     }
 
-    void aTokenOfARunWithoutEventsSaysSo() {
+    void aTokenOpensTheStepThatScoredIt() {
+        profiler::testing::ScriptedRun script;
+        script.time = 100;
+        script.begin(base::ScopeKind::Phase, "score", 2);
+        for (int step = 0; step < 2; ++step) {
+            script.begin(base::ScopeKind::Step, "prefill", -1, 4);
+            script.time += 1000;
+            script.end();
+        }
+        script.end();
+        const sessions::RunInfo run = test::inventedRun(test::inventedLab({6, 8, 400}));
         ShownLab lab;
+        lab.document.show(QStringLiteral("y.vitrine"), {run}, {{run.id, script.timeline()}});
         QTRY_VERIFY(lab.view.data() && lab.view.settled());
+        QCOMPARE(lab.view.formatA(), std::size_t(2));
         QSignalSpy opened(&lab.view, &ui::View::openView);
-        QSignalSpy said(&lab.view, &ui::View::readoutChanged);
-        emit lab.view.text()->tokenOpened(7);
-        QTRY_VERIFY(!said.isEmpty() && said.last()[0].toString().contains(QStringLiteral("no events")));
-        QCOMPARE(opened.size(), 0);
+        emit lab.view.text()->tokenOpened(6);
+        QCOMPARE(opened.size(), 1);
+        QCOMPARE(opened[0][0].toString(), QStringLiteral("memory")); // no kernels were recorded
+        QCOMPARE(lab.time.cursor(), std::optional<base::TimeNs>(1100));
+        lab.view.openToken(9); // behind the steps that were kept
+        QCOMPARE(opened.size(), 1);
+        QVERIFY(lab.view.readout().contains(QStringLiteral("no events")));
     }
 
     void withoutATextItOffersToScoreOne() {
