@@ -322,6 +322,7 @@ private slots:
         lab.document.show(QStringLiteral("y.vitrine"), {run}, {{run.id, script.timeline()}});
         QTRY_VERIFY(lab.view.data() && lab.view.settled());
         QCOMPARE(lab.view.formatA(), std::size_t(2));
+        lab.time.setExtent({0, 3000}); // as the window does it
         QSignalSpy opened(&lab.view, &ui::View::openView);
         emit lab.view.text()->tokenOpened(6);
         QCOMPARE(opened.size(), 1);
