@@ -71,6 +71,9 @@ struct AllocationEvent {
     std::uint8_t dimensions = 0; ///< of the tensor; entries of `shape`
     std::array<std::int64_t, kMaxTraceDimensions> shape{};
     DeviceRank device = 0;
+    /// Of a tensor that belongs to a packed weight: how that weight is stored, "INT4, groups of 128". Empty: the dtype
+    /// says it all.
+    StringId format;
 };
 
 struct FreeEvent {

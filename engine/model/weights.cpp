@@ -110,13 +110,17 @@ void WeightStore::adopt(const WeightLayout& layout, kernels::KeptReservation& bl
 
 /// The same pieces in the same order lie at the same places, whoever filled the arena.
 const kernels::Tensor& WeightStore::add(const WeightPiece& piece) {
+    kernels::WeightView* const weight = piece.weight.empty() ? nullptr : &packed_[piece.weight];
+    std::string format;
+    if (weight != nullptr) {
+        describePacked(piece.packing, piece.weightShape, piece.weightRows, *weight);
+        format = kernels::weightFormatWords(*weight, piece.weightRows);
+    }
     const kernels::Tensor& tensor =
-        owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
+        owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape, format);
     tensors_.emplace(piece.name, tensor.view());
-    if (!piece.weight.empty()) {
-        kernels::WeightView& weight = packed_[piece.weight];
-        weight.field(piece.field) = tensor.view();
-        describePacked(piece.packing, piece.weightShape, piece.weightRows, weight);
+    if (weight != nullptr) {
+        weight->field(piece.field) = tensor.view();
     }
     return tensor;
 }

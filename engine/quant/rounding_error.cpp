@@ -3,10 +3,16 @@
 #include "engine/quant/rounding_error.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
 namespace vitrine::engine {
+namespace {
+
+constexpr std::size_t kLanes = 4;
+
+} // namespace
 
 void RoundingError::add(const RoundingError& other) {
     count += other.count;
@@ -36,16 +42,33 @@ std::optional<double> RoundingError::cosine() const {
 RoundingError roundingError(std::span<const float> values, std::span<const float> rounded) {
     RoundingError out;
     out.count = static_cast<std::int64_t>(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        const double x = values[i];
-        const double y = rounded[i];
-        const double error = x - y;
-        out.squaredError += error * error;
-        out.squaredValues += x * x;
-        out.squaredRounded += y * y;
-        out.products += x * y;
-        out.largest = std::max(out.largest, std::abs(error));
+    // Every kLanes-th value goes into the same sum, so compilers make vectors of neighbours.
+    using Sums = std::array<double, kLanes>;
+    Sums squaredError{}, squaredValues{}, squaredRounded{}, products{}, largest{};
+    const auto take = [&](std::size_t lane, double x, double y) {
+        const double error = x - y, size = std::abs(error);
+        squaredError[lane] += error * error;
+        squaredValues[lane] += x * x;
+        squaredRounded[lane] += y * y;
+        products[lane] += x * y;
+        largest[lane] = size > largest[lane] ? size : largest[lane];
+    };
+    const std::size_t whole = values.size() / kLanes * kLanes;
+    const float *const before = values.data(), *const after = rounded.data();
+    for (std::size_t i = 0; i < whole; i += kLanes) {
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            take(lane, before[i + lane], after[i + lane]);
+        }
     }
+    for (std::size_t i = whole; i < values.size(); ++i) {
+        take(i - whole, before[i], after[i]);
+    }
+    const auto sum = [](const Sums& lanes) { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); };
+    out.squaredError = sum(squaredError);
+    out.squaredValues = sum(squaredValues);
+    out.squaredRounded = sum(squaredRounded);
+    out.products = sum(products);
+    out.largest = std::ranges::max(largest);
     return out;
 }
 

@@ -468,7 +468,8 @@ void Tracer::endScope(base::ScopeId scope, std::uint64_t bytes, std::uint64_t fl
 }
 
 std::uint64_t Tracer::allocated(std::uint64_t address, std::uint64_t bytes, base::MemorySpace space,
-                                base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape) {
+                                base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape,
+                                std::string_view format) {
     State& state = *state_;
     const std::uint64_t id = state.nextId++;
     if (state.level == ProfileLevel::Off) {
@@ -486,6 +487,7 @@ std::uint64_t Tracer::allocated(std::uint64_t address, std::uint64_t bytes, base
     event.dtype = static_cast<std::uint8_t>(dtype);
     event.dimensions = static_cast<std::uint8_t>(shape.rank());
     std::copy(shape.dims().begin(), shape.dims().end(), event.shape.begin());
+    event.format = format.empty() ? base::StringId{} : state.intern(format);
     state.write(event, event.time);
     return id;
 }

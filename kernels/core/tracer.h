@@ -61,9 +61,10 @@ public:
                              std::int64_t tokens = 0, base::MemoryCategory category = base::MemoryCategory::Other);
     void endScope(base::ScopeId scope, std::uint64_t bytes = 0, std::uint64_t flops = 0);
 
-    /// Allocation ids are unique in the run.
+    /// Allocation ids are unique in the run. `format` is that of base::AllocationEvent.
     std::uint64_t allocated(std::uint64_t address, std::uint64_t bytes, base::MemorySpace space,
-                            base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape);
+                            base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape,
+                            std::string_view format = {});
     void freed(std::uint64_t allocationId);
 
     void counter(std::string_view name, double value);

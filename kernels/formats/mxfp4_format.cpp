@@ -73,9 +73,7 @@ std::uint8_t nearestE2m1(float value) {
     std::uint8_t code = 0;
     for (int i = 0; i < 7; ++i) {
         const bool upperIsEven = i % 2 == 1;
-        if (magnitude > kHalfway[i] || (upperIsEven && magnitude == kHalfway[i])) {
-            code = static_cast<std::uint8_t>(i + 1);
-        }
+        code += static_cast<std::uint8_t>(upperIsEven ? magnitude >= kHalfway[i] : magnitude > kHalfway[i]);
     }
     return static_cast<std::uint8_t>(code | (std::signbit(value) ? 8 : 0));
 }

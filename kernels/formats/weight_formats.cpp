@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <vector>
 
 #include "base/error.h"
@@ -56,6 +57,24 @@ std::string packedTitles() {
         out += row.title;
     }
     return out;
+}
+
+std::string weightFormatWords(const WeightView& weight, std::int64_t rows) {
+    if (!weight.quantized()) {
+        return {};
+    }
+    const PackedFormat& format = packedFormat(weight.format);
+    const std::string title(format.title);
+    if (format.group != 0) {
+        return title; // all its groups have one size
+    }
+    const bool wholeRow = weight.group == weight.inFeatures();
+    if (weight.rowGroup != 1) {
+        return wholeRow && weight.rowGroup == rows
+                   ? title + ", one scale"
+                   : fmt::format("{}, blocks of {} x {}", title, weight.rowGroup, weight.group);
+    }
+    return wholeRow ? title + ", whole rows" : fmt::format("{}, groups of {}", title, weight.group);
 }
 
 AddedFormat::AddedFormat(const PackedFormat& row) {

@@ -25,6 +25,11 @@ const PackedFormat* packedFormatOf(DType dtype, std::string_view tensor);
 /// Titles of all packed formats for a sentence: "MXFP4, NF4".
 std::string packedTitles();
 
+/// How a packed weight is stored, for people: "MXFP4", "INT4, groups of 128", "INT8, whole rows", "FP8, blocks of
+/// 128 x 128", "FP8, one scale". The tensors of the view need not be set. `rows` are the outputs that a scale for all
+/// of them covers. Empty for a dense weight.
+std::string weightFormatWords(const WeightView& weight, std::int64_t rows);
+
 /// Adds a row while it lives: a format that no product file knows, for tests. Nobody may look at formats on another
 /// thread while one is made or destroyed.
 class AddedFormat {

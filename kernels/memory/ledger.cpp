@@ -85,7 +85,7 @@ void Ledger::addUntracked(std::uint64_t bytes) {
 
 void Ledger::allocated(void* address, std::uint64_t bytes, const Tag& tag) {
     const std::uint64_t id = tracer_.allocated(reinterpret_cast<std::uintptr_t>(address), bytes, space_, tag.category,
-                                               tag.name, tag.dtype, tag.shape);
+                                               tag.name, tag.dtype, tag.shape, tag.format);
     live_[address] = Live{id, bytes, tag.category, layerOfName(tag.name)};
     ++statistics_.allocations;
     ++step_.allocations;

@@ -20,8 +20,8 @@ void Buffer::reset() noexcept {
 }
 
 Tensor::Tensor(MemoryResource& resource, base::MemoryCategory category, std::string_view name, DType dtype,
-               const Shape& shape)
-    : buffer_(resource, bytesOf(dtype, shape.count()), Tag{category, name, dtype, shape}),
+               const Shape& shape, std::string_view format)
+    : buffer_(resource, bytesOf(dtype, shape.count()), Tag{category, name, dtype, shape, format}),
       view_{buffer_.data(), dtype, shape} {}
 
 void Tensor::reset() noexcept {

@@ -28,12 +28,13 @@ struct StreamRef {
     std::uint32_t index = 0;
 };
 
-/// What an allocation is for. `name` is read during the call only.
+/// What an allocation is for. `name` and `format` are read during the call only.
 struct Tag {
     base::MemoryCategory category = base::MemoryCategory::Other;
     std::string_view name;
     DType dtype = DType::U8;
     Shape shape;
+    std::string_view format = {}; ///< of a packed weight: weightFormatWords() of kernels/formats/weight_formats.h
 };
 
 /// Follows a name in errors when addresses ended before memory did.
@@ -91,8 +92,9 @@ private:
 class Tensor {
 public:
     Tensor() = default;
+    /// `format` is that of Tag.
     Tensor(MemoryResource& resource, base::MemoryCategory category, std::string_view name, DType dtype,
-           const Shape& shape);
+           const Shape& shape, std::string_view format = {});
     const TensorView& view() const { return view_; }
     bool empty() const { return view_.empty(); }
     void reset() noexcept;

@@ -28,12 +28,11 @@ bool anyOf(std::string_view text, std::initializer_list<std::string_view> parts)
     return std::ranges::any_of(parts, [text](std::string_view part) { return contains(text, part); });
 }
 
-std::string dtypeWord(std::string_view tensor, std::uint8_t dtype) {
-    const auto type = static_cast<kernels::DType>(dtype);
-    if (const kernels::PackedFormat* packed = kernels::packedFormatOf(type, tensor); packed != nullptr) {
-        return std::string(packed->title);
-    }
-    return type == kernels::DType::None ? std::string() : std::string(kernels::safetensorsName(type));
+/// The format of a packed weight, or the type of a dense one: "INT4, groups of 128", "BF16".
+std::string typeWord(const RunTimeline& timeline, const AllocationRow& row) {
+    const auto type = static_cast<kernels::DType>(row.dtype);
+    std::string format = formatText(timeline, row);
+    return !format.empty() || type == kernels::DType::None ? format : std::string(kernels::safetensorsName(type));
 }
 
 /// The blocks of one part before it has its final name.
@@ -91,7 +90,7 @@ public:
         const std::int32_t layer = named >= 0 ? named : place.layer;
         GroupMembers& group = groups_[grouping_.name(grouping_.groupOf(row))];
         const bool weights = row.category == MemoryCategory::Weights;
-        const std::string word = weights ? weightPart(name, row.dtype) : wordFor(row, name, place);
+        const std::string word = weights ? weightWord(row, name) : wordFor(row, name, place);
         Part& part = group.parts[word];
         part.word = word;
         part.weights = weights;
@@ -179,6 +178,13 @@ private:
         return group;
     }
 
+    /// The part and, where its weights are packed, their format: "experts, BF16", "attention, INT4, groups of 128".
+    std::string weightWord(const AllocationRow& row, std::string_view name) const {
+        std::string word = weightPart(name, typeWord(timeline_, row));
+        const std::string format = formatText(timeline_, row);
+        return format.empty() || contains(word, format) ? word : word + ", " + format;
+    }
+
     std::string wordFor(const AllocationRow& row, std::string_view name, const ScopePlace& place) const {
         if (row.category == MemoryCategory::KvCache && anyOf(name, {"sliding"})) {
             return "KV of sliding layers";
@@ -214,7 +220,19 @@ MemoryGroup groupRows(const RunTimeline& timeline, const std::vector<std::size_t
 
 } // namespace
 
-std::string weightPart(std::string_view tensor, std::uint8_t dtype) {
+std::string formatText(const RunTimeline& timeline, const AllocationRow& row) {
+    if (row.format != 0) {
+        return std::string(timeline.text(row.format));
+    }
+    // Runs of earlier versions do not say it: there names and types tell some formats.
+    const kernels::PackedFormat* packed =
+        row.category == MemoryCategory::Weights
+            ? kernels::packedFormatOf(static_cast<kernels::DType>(row.dtype), timeline.text(row.name))
+            : nullptr;
+    return packed != nullptr ? std::string(packed->title) : std::string();
+}
+
+std::string weightPart(std::string_view tensor, std::string_view type) {
     if (anyOf(tensor, {"lora_A", "lora_B", "lora_a", "lora_b"})) {
         return "LoRA A and B";
     }
@@ -223,8 +241,7 @@ std::string weightPart(std::string_view tensor, std::uint8_t dtype) {
     }
     if (anyOf(tensor, {"experts"})) {
         const bool bias = tensor.ends_with("bias");
-        const std::string type = dtypeWord(tensor, dtype);
-        return bias || type.empty() ? "experts" + std::string(bias ? ", biases" : "") : "experts, " + type;
+        return bias || type.empty() ? "experts" + std::string(bias ? ", biases" : "") : "experts, " + std::string(type);
     }
     if (anyOf(tensor, {"router", "mlp.gate."})) {
         return "router";
@@ -292,6 +309,9 @@ std::string Grouping::nameOf(const AllocationRow& row) {
     case GroupBy::Dtype:
         break;
     }
+    if (row.format != 0) {
+        return std::string(timeline_.text(row.format));
+    }
     const auto type = static_cast<kernels::DType>(row.dtype);
     return type == kernels::DType::None ? "bytes" : std::string(kernels::dtypeName(type));
 }
@@ -299,7 +319,7 @@ std::string Grouping::nameOf(const AllocationRow& row) {
 std::size_t Grouping::groupOf(const AllocationRow& row) {
     // A group by layer or op depends on the scope and on the name: both fit one key.
     const std::uint64_t key = by_ == GroupBy::Category ? static_cast<std::uint64_t>(row.category)
-                              : by_ == GroupBy::Dtype  ? row.dtype
+                              : by_ == GroupBy::Dtype  ? std::uint64_t{row.format} << 8 | row.dtype
                                                        : row.scope * 0x9E3779B97F4A7C15ULL ^ row.name;
     if (const auto found = byKey_.find(key); found != byKey_.end()) {
         return found->second;

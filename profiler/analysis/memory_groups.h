@@ -20,8 +20,8 @@ namespace vitrine::profiler {
 
 class RunTimeline;
 
-/// Sorts allocations into groups: "layer 11", "ExpertMlp", "bfloat16", "weights". Remembers what it looked up, so that
-/// millions of rows cost little. One thread.
+/// Sorts allocations into groups: "layer 11", "ExpertMlp", "bfloat16", "INT4, groups of 128", "weights". Remembers what
+/// it looked up, so that millions of rows cost little. One thread.
 class Grouping {
 public:
     Grouping(const RunTimeline& timeline, GroupBy by) : timeline_(timeline), places_(timeline), by_(by) {}
@@ -60,9 +60,13 @@ MemoryGroup groupAlive(const RunTimeline& timeline, base::TimeNs time, GroupBy b
 /// The same after the first `count` events.
 MemoryGroup groupAliveAtEvent(const RunTimeline& timeline, std::uint64_t count, GroupBy by);
 
+/// How the packed weight is stored that a tensor belongs to: "INT4, groups of 128". Empty: it belongs to none, or the
+/// run is of an earlier version and does not say it.
+std::string formatText(const RunTimeline& timeline, const AllocationRow& row);
+
 /// The part of a model that a weight belongs to: "experts, BF16", "router", "attention", "embedding, lm_head", "norms",
-/// "dense MLP", "LoRA A and B", "other weights". `dtype` is a kernels::DType.
-std::string weightPart(std::string_view tensor, std::uint8_t dtype);
+/// "dense MLP", "LoRA A and B", "other weights". `type` is that of the weight's elements, or empty: "BF16".
+std::string weightPart(std::string_view tensor, std::string_view type);
 
 /// The op that a tensor of scratch belongs to: an op's scratch is made before its scope begins and carries its name,
 /// "ExpertMlp.scratch". Empty: it is no scratch.

@@ -301,10 +301,13 @@ private:
     void allocations() {
         for (const AllocationRow& row : timeline_.memory().allocations()) {
             const std::string title = jsonText(timeline_.text(row.name));
+            const std::string format =
+                row.format == 0 ? std::string() : fmt::format(R"(,"format":{})", jsonText(timeline_.text(row.format)));
             event(
                 R"({{"ph":"b","cat":"allocation","name":{},"id":"0x{:x}","pid":{},"tid":0,"ts":{},"args":{{"bytes":{},)"
-                R"("category":"{}","address":"0x{:x}"}}}})",
-                title, row.id, kProcess, micros(row.born), row.bytes, base::categoryName(row.category), row.address);
+                R"("category":"{}","address":"0x{:x}"{}}}}})",
+                title, row.id, kProcess, micros(row.born), row.bytes, base::categoryName(row.category), row.address,
+                format);
             event(R"({{"ph":"e","cat":"allocation","name":{},"id":"0x{:x}","pid":{},"tid":0,"ts":{}}})", title, row.id,
                   kProcess, micros(row.freed < 0 ? timeline_.end() : row.freed));
         }

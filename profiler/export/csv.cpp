@@ -118,14 +118,14 @@ private:
 } // namespace
 
 void writeAllocationsCsv(const RunTimeline& timeline, std::ostream& out) {
-    Table table(out, "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path");
+    Table table(out, "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path,format");
     Paths paths(timeline);
     for (const AllocationRow& row : timeline.memory().allocations()) {
         const auto dtype = static_cast<kernels::DType>(row.dtype);
         table.number(row.id).text(timeline.text(row.name)).text(base::categoryName(row.category));
         table.text(spaceName(row.space)).number(row.bytes).number(row.address).time(row.born).time(row.freed);
         table.text(dtype == kernels::DType::None ? std::string_view() : kernels::dtypeName(dtype)).text(shapeText(row));
-        table.number(row.scope).text(paths.of(row.scope)).endRow();
+        table.number(row.scope).text(paths.of(row.scope)).text(timeline.text(row.format)).endRow();
     }
     table.finish();
 }

@@ -11,7 +11,7 @@ namespace vitrine::profiler {
 
 class RunTimeline;
 
-/// id, name, category, space, bytes, address, born_ns, freed_ns, dtype, shape, scope, path
+/// id, name, category, space, bytes, address, born_ns, freed_ns, dtype, shape, scope, path, format
 void writeAllocationsCsv(const RunTimeline& timeline, std::ostream& out);
 
 /// id, parent, kind, name, index, tokens, begin_ns, end_ns, bytes, flops, path

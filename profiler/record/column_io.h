@@ -35,6 +35,7 @@ inline constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max
 /// The rank of a row's device (base::DeviceRank): left out in runs on one device.
 inline constexpr std::string_view kDeviceColumn = "device";
 inline constexpr std::string_view kOpCategoryColumn = "op_category";
+inline constexpr std::string_view kFormatColumn = "format";
 inline constexpr std::uint64_t kMaxDevice = std::numeric_limits<base::DeviceRank>::max();
 
 /// Builds one chunk column by column. Time columns keep to the range of times and widen the chunk's time range.

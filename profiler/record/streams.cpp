@@ -27,6 +27,7 @@ void describeAllocation(ColumnWriter& writer, std::span<const Record> rows, Even
     writer.unsignedColumn("space", rows, [&](const Record& r) { return static_cast<std::uint64_t>(eventOf(r).space); });
     writer.unsignedColumn("dtype", rows, [&](const Record& r) { return eventOf(r).dtype; });
     writer.unsignedColumn("rank", rows, [&](const Record& r) { return eventOf(r).dimensions; });
+    writer.optionalColumn(kFormatColumn, rows, [&](const Record& r) { return eventOf(r).format.value; });
     int most = 0;
     for (const Record& record : rows) {
         most = std::max<int>(most, eventOf(record).dimensions);

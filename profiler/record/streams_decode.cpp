@@ -24,7 +24,8 @@ public:
           name_(in.unsignedColumn("name", std::numeric_limits<std::uint32_t>::max())),
           category_(in.unsignedColumn("category", base::kCategoryCount - 1)),
           space_(in.unsignedColumn("space", static_cast<std::uint64_t>(base::MemorySpace::Host))),
-          dtype_(in.unsignedColumn("dtype", 255)), dimensions_(in.unsignedColumn("rank", base::kMaxTraceDimensions)) {
+          dtype_(in.unsignedColumn("dtype", 255)), dimensions_(in.unsignedColumn("rank", base::kMaxTraceDimensions)),
+          format_(in.optionalColumn(kFormatColumn, kMaxName)) {
         const auto highest = dimensions_.empty() ? dimensions_.end() : std::ranges::max_element(dimensions_);
         const std::uint64_t most = highest == dimensions_.end() ? 0 : *highest;
         for (std::size_t axis = 0; axis < most; ++axis) {
@@ -52,11 +53,12 @@ public:
         for (std::size_t axis = 0; axis < event.dimensions; ++axis) {
             event.shape[axis] = shape_[axis][row];
         }
+        event.format.value = static_cast<std::uint32_t>(format_[row]);
         return event;
     }
 
 private:
-    std::vector<std::uint64_t> id_, address_, bytes_, scope_, name_, category_, space_, dtype_, dimensions_;
+    std::vector<std::uint64_t> id_, address_, bytes_, scope_, name_, category_, space_, dtype_, dimensions_, format_;
     std::array<std::vector<std::int64_t>, base::kMaxTraceDimensions> shape_;
 };
 

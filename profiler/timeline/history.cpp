@@ -48,7 +48,7 @@ std::uint32_t MemoryHistory::addDef(const base::AllocationEvent& event) {
         throw base::BadInput("stream allocations: more blocks than this program takes; the session is damaged");
     }
     defs_.push({event.id, event.address, event.bytes, event.scope.value, event.name.value, event.category, event.space,
-                event.dtype, event.dimensions, shapeIndex(event)});
+                event.dtype, event.dimensions, shapeIndex(event), event.format.value});
     if (hasAddress(defs_.back())) {
         addresses_.add(event.address, event.address + event.bytes);
     }

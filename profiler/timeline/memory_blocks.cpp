@@ -31,6 +31,7 @@ AllocationRow MemoryFacet::allocation(std::size_t index) const {
     out.dtype = def.dtype;
     out.dimensions = def.dimensions;
     out.shape = history.shapes[def.shape];
+    out.format = def.format;
     return out;
 }
 

@@ -25,7 +25,8 @@ struct AllocationDef {
     base::MemoryCategory category = base::MemoryCategory::Other;
     base::MemorySpace space = base::MemorySpace::Device;
     std::uint8_t dtype = 0, dimensions = 0;
-    std::uint32_t shape = 0; ///< index of the shape
+    std::uint32_t shape = 0;  ///< index of the shape
+    std::uint32_t format = 0; ///< name of it; 0: none
 
     MemoryChange change(bool death) const { return {bytes, space, category, death}; }
 };

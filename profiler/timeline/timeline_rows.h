@@ -42,6 +42,7 @@ struct AllocationRow {
     std::uint8_t dtype = 0;
     std::uint8_t dimensions = 0; ///< of the tensor; entries of `shape`
     std::array<std::int64_t, base::kMaxTraceDimensions> shape{};
+    std::uint32_t format = 0; ///< index for text(): of a packed weight, "INT4, groups of 128"; 0: the dtype says it
 };
 
 struct ScopeRow {

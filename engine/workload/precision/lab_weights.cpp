@@ -74,6 +74,13 @@ bool canRound(const PrecisionFormat& format, const MatrixSize& size) {
     return true;
 }
 
+std::uint64_t packedBytes(const PrecisionFormat& format, const MatrixSize& size) {
+    const WeightPacking& packing = format.quantization->packing;
+    PackedValues tensors;
+    tensors.scaleType = scaleTypeOf(packing, kernels::DType::BF16);
+    return viewOf(packing, size, tensors).bytes();
+}
+
 RoundedMatrix::RoundedMatrix(const PrecisionFormat& format, const std::string& name, const MatrixSize& size,
                              kernels::DType dtype, std::span<const float> values, base::ThreadPool& pool) {
     WeightPacking packing = format.quantization->packing;

@@ -34,6 +34,9 @@ std::vector<LabMatrix> labMatrices(const ModelConfig& config);
 /// Whether the format has whole groups for a matrix of that size.
 bool canRound(const PrecisionFormat& format, const MatrixSize& size);
 
+/// Bytes of such a matrix in the format, as its shape says it. REQUIRES canRound().
+std::uint64_t packedBytes(const PrecisionFormat& format, const MatrixSize& size);
+
 /// A matrix in a format: rounded to the nearest, as `convert` without calibration does it.
 class RoundedMatrix {
 public:

@@ -17,14 +17,6 @@ std::uint64_t denseBytes(const MatrixSize& size) {
     return kernels::bytesOf(kernels::DType::BF16, size.count());
 }
 
-/// Bytes of the matrix in a format. They follow from its shape alone.
-std::uint64_t packedBytes(const PrecisionFormat& format, const MatrixSize& size) {
-    const WeightPacking& packing = format.quantization->packing;
-    PackedValues tensors;
-    tensors.scaleType = scaleTypeOf(packing, kernels::DType::BF16);
-    return viewOf(packing, size, tensors).bytes();
-}
-
 } // namespace
 
 WeightWriter::WeightWriter(Model& model) : model_(model) {
@@ -114,7 +106,8 @@ std::vector<float> ModelRounding::roundOne(std::size_t format, const LabMatrix& 
 }
 
 void ModelRounding::round(std::size_t format, PrecisionResult& result, WeightWriter* writer,
-                          const base::StopToken& stop, base::ProgressSink* progress) {
+                          const base::StopToken& stop, base::ProgressSink* progress,
+                          const std::function<void()>& measured) {
     std::uint64_t done = 0, total = 0;
     for (const LabMatrix& matrix : matrices_) {
         total += static_cast<std::uint64_t>(matrix.lab.count());
@@ -137,6 +130,7 @@ void ModelRounding::round(std::size_t format, PrecisionResult& result, WeightWri
             writer->write(matrix, effect.kept ? values : rounded);
         }
         done += static_cast<std::uint64_t>(matrix.lab.count());
+        measured();
     }
 }
 

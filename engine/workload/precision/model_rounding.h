@@ -7,6 +7,7 @@
 // memory. The loaded model holds the rounded values in its own type, BF16 mostly, as kernels for packed weights expand
 // them too.
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -47,9 +48,10 @@ public:
 
     /// Measures the errors of the matrices in format number `format` (not 0) and writes them to `result`, which
     /// emptyResult() made. With a writer, the model gets the rounded values of those that are not kept, and its own of
-    /// the others. Reports progress by values; `progress` may be null. Throws BadInput "FILE: TENSOR: what", Cancelled.
+    /// the others. Reports progress by values; `progress` may be null. Calls `measured` after each matrix, when
+    /// `result` has its errors. Throws BadInput "FILE: TENSOR: what", Cancelled.
     void round(std::size_t format, PrecisionResult& result, WeightWriter* writer, const base::StopToken& stop,
-               base::ProgressSink* progress);
+               base::ProgressSink* progress, const std::function<void()>& measured);
     /// Puts the weights of a part that the format packs into the model again: rounded, or with their own values.
     void putPart(std::size_t format, const KeepPart& part, bool rounded, WeightWriter& writer,
                  const base::StopToken& stop);

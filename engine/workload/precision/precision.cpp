@@ -31,6 +31,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr base::TimeNs kShownEvery = 500'000'000;
+
 constexpr std::array<ResultSet, 6> kPrecisionResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
                                                         result::kKernelSet, result::kRateSet,   result::kPrecisionSet};
 constexpr std::array<std::string_view, 3> kPrecisionSharedKeys = {"ignore", "kv_dtype", "prefill_chunk"};
@@ -79,7 +81,7 @@ public:
         readText();
         if (result_.text.ids.empty()) {
             for (std::size_t format = 1; format < result_.formats.size(); ++format) {
-                rounding_.round(format, result_, nullptr, run_.stop, run_.sinks.progress);
+                roundTo(format, nullptr);
             }
         } else {
             scoreAll();
@@ -92,6 +94,27 @@ public:
     }
 
 private:
+    void roundTo(std::size_t format, WeightWriter* writer) {
+        rounding_.round(format, result_, writer, run_.stop, run_.sinks.progress, [this] { showWhatIsKnown(); });
+    }
+
+    /// Whoever looks at the run while it goes on sees the errors that are known. They are many numbers, so writing them
+    /// down takes a twentieth of the time at most. The text is no part of it before all tokens are scored.
+    void showWhatIsKnown() {
+        const base::TimeNs now = context_.clock().now();
+        if (!run_.sinks.fact || now < nextShown_) {
+            return;
+        }
+        PrecisionResult known = result_;
+        known.text = {};
+        known.tokens.clear();
+        const Json facts = precisionJson(known);
+        for (const auto& [key, value] : facts.items()) {
+            run_.sinks.fact(key, value);
+        }
+        nextShown_ = now + std::max(kShownEvery, 20 * (context_.clock().now() - now));
+    }
+
     ModelOptions options() const { return modelOptions(run_, context_, "dequantized"); }
 
     std::optional<PlannedRate> rate(std::size_t format, const std::vector<std::string>& ignored) {
@@ -158,7 +181,7 @@ private:
         score(0, scorer);
         WeightWriter writer(model);
         for (std::size_t format = 1; format < result_.formats.size(); ++format) {
-            rounding_.round(format, result_, &writer, run_.stop, run_.sinks.progress);
+            roundTo(format, &writer);
             score(format, scorer);
             if (run_.spec.flag("keep_effects")) {
                 keepEffects(format, scorer, writer);
@@ -174,6 +197,9 @@ private:
 
     void score(std::size_t format, TextScorer& scorer) {
         FormatEffect& effect = result_.formats[format];
+        const kernels::TraceScope phase(context_.tracer(), base::ScopeKind::Phase, kScorePhase,
+                                        static_cast<std::int32_t>(format),
+                                        static_cast<std::int64_t>(result_.text.scored()));
         const std::vector<TokenEffect> tokens =
             scorer.score(fmt::format("Scoring the text in {}", effect.title), run_.sinks.progress);
         std::ranges::copy(tokens, tokensOf(format).begin());
@@ -187,6 +213,7 @@ private:
         std::vector<KeepEffect> effects;
         for (KeepEffect& effect : keepCandidates(result_, format)) {
             rounding_.putPart(format, effect.part, false, writer, run_.stop);
+            const kernels::TraceScope phase(context_.tracer(), base::ScopeKind::Phase, "score a kept part");
             const std::string what = fmt::format("Scoring the text in {} with {} in BF16",
                                                  result_.formats[format].title, keepTitle(effect.part));
             effect.klMean = textMeans(scorer.score(what, run_.sinks.progress), tokensOf(0)).kl;
@@ -205,6 +232,7 @@ private:
     ModelRounding rounding_;
     PrecisionResult result_;
     std::shared_ptr<const Tokenizer> tokenizer_;
+    base::TimeNs nextShown_ = 0;
 };
 
 void runPrecision(const Run& run) {

@@ -119,6 +119,7 @@ private:
     struct Looked;
     const Looked& look(const std::string& weight, std::int64_t expert, const base::StopToken& stop);
     void checkFormat(const Looked& looked, const PrecisionFormat& format) const;
+    RoundingError errorIn(const Looked& looked, const PrecisionFormat& format, const base::StopToken& stop);
     std::unique_ptr<RoundedMatrix> rounded(const Looked& looked, const PrecisionFormat& format);
 
     ModelSource source_;

@@ -19,6 +19,10 @@
 
 namespace vitrine::engine {
 
+/// The phase of a trace in which the lab scores its text in a format. Its index is the number of the format, its steps
+/// are the pieces of the text in their order.
+inline constexpr std::string_view kScorePhase = "score";
+
 /// Log-probabilities of logits (vocab), in place: x - max - ln(sum e^(x - max)), with the sum in double.
 void logSoftmax(std::span<float> logits);
 

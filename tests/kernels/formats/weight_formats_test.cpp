@@ -48,6 +48,24 @@ TEST(WeightFormats, AnNf4WeightCountsAllItsTensors) {
     EXPECT_EQ(weight.field(WeightField::ScaleScales).shape, codeScales.shape);
 }
 
+TEST(WeightFormats, SayInWordsHowAWeightIsStored) {
+    const auto words = [](WeightFormat format, std::int64_t group, std::int64_t rowGroup) {
+        WeightView weight;
+        weight.format = format;
+        weight.group = group;
+        weight.rowGroup = rowGroup;
+        weight.shape = Shape{3, 256, 512};
+        return weightFormatWords(weight, 256);
+    };
+    EXPECT_EQ(words(WeightFormat::Dense, 0, 1), "");
+    EXPECT_EQ(words(WeightFormat::Mxfp4, 32, 1), "MXFP4");
+    EXPECT_EQ(words(WeightFormat::Int4, 128, 1), "INT4, groups of 128");
+    EXPECT_EQ(words(WeightFormat::Int8, 512, 1), "INT8, whole rows");
+    const std::string fp8(packedFormat(WeightFormat::Fp8).title);
+    EXPECT_EQ(words(WeightFormat::Fp8, 128, 128), fp8 + ", blocks of 128 x 128");
+    EXPECT_EQ(words(WeightFormat::Fp8, 512, 256), fp8 + ", one scale");
+}
+
 TEST(WeightFormats, TensorsInMemoryAreKnownByNameAndType) {
     const PackedFormat& mxfp4 = packedFormat(WeightFormat::Mxfp4);
     EXPECT_EQ(packedFormatOf(DType::U8, "model.layers.0.mlp.experts.down_proj_blocks"), &mxfp4);

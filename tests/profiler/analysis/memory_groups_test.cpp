@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "profiler/timeline/memory_facet.h"
 #include "tests/profiler/analysis/scripted_run.h"
 
 namespace vitrine::profiler {
@@ -107,8 +108,32 @@ TEST(MemoryGroups, GroupByLayerOpAndDtype) {
     }
 }
 
+TEST(MemoryGroups, NameTheFormatsOfPackedWeights) {
+    testing::ScriptedRun run;
+    const std::string int4 = "INT4, groups of 128", expert = "model.layers.0.mlp.experts.down_proj";
+    run.allocate(expert + ".weight", MemoryCategory::Weights, 8 * kMiB, DType::U8, int4);
+    run.allocate(expert + ".weight_scale", MemoryCategory::Weights, 1 * kMiB, DType::BF16, int4);
+    run.allocate("model.layers.0.mlp.experts.gate_up_proj_blocks", MemoryCategory::Weights, 4 * kMiB, DType::U8);
+    run.allocate("model.layers.0.self_attn.q_proj.weight", MemoryCategory::Weights, 3 * kMiB, DType::U8, int4);
+    run.allocate("model.layers.0.self_attn.q_proj.bias", MemoryCategory::Weights, 1 * kMiB, DType::BF16);
+    run.allocate("load.staging_blocks", MemoryCategory::Workspace, 2 * kMiB, DType::U8);
+    const auto timeline = run.timeline();
+    const MemoryGroup weights = child(groupAlive(*timeline, 0, GroupBy::Category), "weights");
+    EXPECT_EQ(child(weights, "experts, INT4, groups of 128").bytes, 9 * kMiB) << "with its scales";
+    EXPECT_EQ(child(weights, "attention, INT4, groups of 128").bytes, 3 * kMiB);
+    EXPECT_EQ(child(weights, "attention").bytes, 1 * kMiB);
+    EXPECT_EQ(child(weights, "experts, MXFP4").bytes, 4 * kMiB) << "as runs of earlier versions name it";
+    const MemoryGroup types = groupAlive(*timeline, 0, GroupBy::Dtype);
+    EXPECT_EQ(child(types, int4).bytes, 12 * kMiB);
+    EXPECT_EQ(child(types, "uint8").bytes, 6 * kMiB);
+    const auto rows = timeline->memory().allocations();
+    EXPECT_EQ(formatText(*timeline, rows[0]), int4);
+    EXPECT_EQ(formatText(*timeline, rows[2]), "MXFP4");
+    EXPECT_EQ(formatText(*timeline, rows[5]), "");
+}
+
 TEST(MemoryGroups, KnowTheWeightsOfAllFamilies) {
-    const auto bf16 = static_cast<std::uint8_t>(DType::BF16);
+    const std::string bf16 = "BF16";
     EXPECT_EQ(weightPart("model.layers.0.mlp.experts.3.gate_proj.weight", bf16), "experts, BF16");
     EXPECT_EQ(weightPart("model.layers.0.mlp.experts.gate_up_proj_bias", bf16), "experts, biases");
     EXPECT_EQ(weightPart("model.layers.0.mlp.gate.weight", bf16), "router");

@@ -35,7 +35,7 @@ public:
         open_.pop_back();
     }
     std::uint64_t allocate(std::string_view name, base::MemoryCategory category, std::uint64_t bytes,
-                           kernels::DType dtype = kernels::DType::BF16) {
+                           kernels::DType dtype = kernels::DType::BF16, std::string_view format = {}) {
         base::AllocationEvent event;
         event.time = time;
         event.id = nextId_++;
@@ -45,6 +45,7 @@ public:
         event.name = recorder_.intern(name);
         event.category = category;
         event.dtype = static_cast<std::uint8_t>(dtype);
+        event.format = format.empty() ? base::StringId{} : recorder_.intern(format);
         recorder_.record(event);
         address_ += bytes;
         return event.id;

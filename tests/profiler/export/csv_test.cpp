@@ -27,7 +27,9 @@ std::shared_ptr<const RunTimeline> run() {
     event.dtype = static_cast<std::uint8_t>(kernels::DType::BF16);
     event.dimensions = 2;
     event.shape = {10, 30};
+    event.format = run.intern("INT4, groups of 32");
     run.record(event);
+    event.format = {};
     event.id = 51;
     event.space = base::MemorySpace::PinnedHost;
     event.dimensions = 0;
@@ -57,9 +59,9 @@ TEST(Csv, WritesWhereRecordsWereLost) {
 TEST(Csv, WritesAllocationsScopesCountersSpansAndTotals) {
     const auto timeline = run();
     EXPECT_EQ(text([&](std::ostream& out) { writeAllocationsCsv(*timeline, out); }),
-              "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path\n"
-              "50,w,weights,device,600,4096,10,,bfloat16,10x30,1,\"load, \"\"quoted\"\"\"\n"
-              "51,w,weights,pinned_host,600,4096,10,30,,,1,\"load, \"\"quoted\"\"\"\n");
+              "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path,format\n"
+              "50,w,weights,device,600,4096,10,,bfloat16,10x30,1,\"load, \"\"quoted\"\"\",\"INT4, groups of 32\"\n"
+              "51,w,weights,pinned_host,600,4096,10,30,,,1,\"load, \"\"quoted\"\"\",\n");
     EXPECT_EQ(text([&](std::ostream& out) { writeScopesCsv(*timeline, out); }),
               "id,parent,kind,name,index,tokens,begin_ns,end_ns,bytes,flops,path\n"
               "1,0,phase,\"load, \"\"quoted\"\"\",,0,10,,0,0,\"load, \"\"quoted\"\"\"\n");

@@ -48,6 +48,7 @@ inline RandomRun makeRun(std::uint64_t seed, const RunShape& shape = {}) {
         event.space =
             shape.hostMemory && pick(6) == 0 ? static_cast<base::MemorySpace>(1 + pick(2)) : base::MemorySpace::Device;
         event.dtype = static_cast<std::uint8_t>(pick(4));
+        event.format.value = static_cast<std::uint32_t>(pick(3));
         event.dimensions = static_cast<std::uint8_t>(pick(base::kMaxTraceDimensions + 1));
         for (std::size_t axis = 0; axis < event.dimensions; ++axis) {
             event.shape[axis] = static_cast<std::int64_t>(pick(100));

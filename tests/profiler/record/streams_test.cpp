@@ -34,6 +34,7 @@ EventBatch fullBatch() {
     block.category = base::MemoryCategory::KvCache;
     block.space = base::MemorySpace::PinnedHost;
     block.dtype = 3;
+    block.format.value = 7;
     block.dimensions = 2;
     block.shape = {4, -1};
     batch.allocations = {{0, block}};
@@ -84,7 +85,7 @@ std::string printed(const EventBatch& batch) {
     const auto block = [&out](const base::AllocationEvent& e) {
         out << "A " << e.time << ' ' << e.id << ' ' << e.address << ' ' << e.bytes << ' ' << e.scope.value << ' '
             << e.name.value << ' ' << static_cast<int>(e.category) << static_cast<int>(e.space) << ' ' << +e.dtype
-            << ' ' << +e.dimensions;
+            << ' ' << +e.dimensions << ' ' << e.format.value;
         for (const std::int64_t dim : e.shape) {
             out << ' ' << dim;
         }

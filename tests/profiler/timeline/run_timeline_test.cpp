@@ -124,6 +124,7 @@ void expectRows(const RunTimeline& timeline, const Reference& reference) {
         EXPECT_EQ(row.category, event.category);
         EXPECT_EQ(row.space, event.space);
         EXPECT_EQ(row.dtype, event.dtype);
+        EXPECT_EQ(row.format, event.format.value);
         EXPECT_EQ(row.dimensions, event.dimensions);
         EXPECT_EQ(row.shape, event.shape);
         if (i % (1 + rows.size() / 500) == 0) {

@@ -101,6 +101,7 @@ FlatTreePtr threeLoads(const std::vector<sessions::RunInfo>& runs, const std::ar
     PrecisionDataPtr lab; // formats point into it
     for (auto run = runs.rbegin(); run != runs.rend() && !lab; ++run) {
         lab = precisionData(*run, runs);
+        lab = lab && !lab->live ? lab : nullptr;
         bool knows = false;
         for (std::size_t i = 0; i < columns.size() && lab; ++i) {
             if (const auto format = formatOfModel(*lab, runs, modelOf(runs, loads[i]))) {
@@ -152,7 +153,7 @@ FlatTreePtr loadQuality(const std::vector<sessions::RunInfo>& runs, sessions::Ru
     }
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
         const PrecisionDataPtr data = precisionData(*run, runs);
-        if (!data) {
+        if (!data || data->live) {
             continue;
         }
         const auto formatA = formatOfModel(*data, runs, modelA), formatB = formatOfModel(*data, runs, modelB);

@@ -5,6 +5,7 @@
 #include <QObject>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -40,7 +41,7 @@ LoadShare partOf(const profiler::AllocationRow& row, std::string_view name) {
     if (name.ends_with("bias")) {
         return LoadShare::Small;
     }
-    const std::string part = profiler::weightPart(name, row.dtype);
+    const std::string part = profiler::weightPart(name, {});
     return part.starts_with("experts")  ? LoadShare::Experts
            : part.starts_with("embedd") ? LoadShare::Embedding
            : part == "attention"        ? LoadShare::Attention
@@ -125,6 +126,30 @@ void fillSteps(LoadSide& side, const std::vector<Change>& changes) {
     }
     side.resident = now.parts;
     side.residentCategories = now.categories;
+}
+
+/// Packed weights that the load made and left, by their format.
+std::vector<FormatBytes> formatsOf(const profiler::RunTimeline& timeline, const LoadStretch& phase) {
+    std::map<std::string, std::uint64_t> bytes;
+    profiler::ScopePlaces places(timeline);
+    for (const profiler::AllocationRow& row : timeline.memory().allocations()) {
+        if (row.born > phase.end) {
+            break;
+        }
+        const bool made = row.scope == phase.scope || places.of(row.scope).phaseScope == phase.scope;
+        if (row.scope != 0 && made && row.category == MemoryCategory::Weights &&
+            row.space == base::MemorySpace::Device && (row.freed < 0 || row.freed >= phase.end)) {
+            if (std::string format = profiler::formatText(timeline, row); !format.empty()) {
+                bytes[std::move(format)] += row.bytes;
+            }
+        }
+    }
+    std::vector<FormatBytes> formats;
+    for (const auto& [name, size] : bytes) {
+        formats.push_back({QString::fromStdString(name), size});
+    }
+    std::ranges::stable_sort(formats, std::greater{}, &FormatBytes::bytes);
+    return formats;
 }
 
 Json variantOf(const Json& metrics, std::size_t index) {
@@ -257,6 +282,7 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& tim
         side.length = std::min(side.length, static_cast<base::TimeNs>(std::llround(std::min(side.seconds, 1e9) * 1e9)));
     }
     fillSteps(side, changesOf(timeline, phase));
+    side.formats = formatsOf(timeline, phase);
     const profiler::LoadStages stages = profiler::loadStages(timeline, index);
     side.stages = stages.stages;
     for (profiler::LoadStage& stage : side.stages) {

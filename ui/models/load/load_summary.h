@@ -41,6 +41,12 @@ struct LoadPoint {
     std::uint64_t total() const;
 };
 
+/// Weights that are stored in one way: "INT4, groups of 128".
+struct FormatBytes {
+    QString name;
+    std::uint64_t bytes = 0;
+};
+
 struct LoadSide {
     sessions::RunId run = 0;
     QString title;   ///< "Quantized", "Dequantized", or the run's name
@@ -56,6 +62,7 @@ struct LoadSide {
     std::uint64_t peak = 0, transient = 0;
     base::TimeNs peakTime = 0;
     std::optional<std::uint64_t> onDisk, bytesRead, pinned, budget;
+    std::vector<FormatBytes> formats; ///< of the packed weights among them, the largest first
     int repeats = 1;
     bool predicted = false; ///< on a virtual clock: times and rates are a plan's
 
@@ -66,6 +73,7 @@ struct LoadSide {
 
 struct LoadPair {
     std::optional<LoadSide> a, b;
+    std::optional<LoadSide> c; ///< a third format of other runs than A and B
     bool fromOneRun = false;
 };
 

@@ -75,6 +75,7 @@ private:
         FlatNode node;
         node.key = table_->nodes.size() + 1;
         node.cells = {FlatCell(name), std::move(left), std::move(right), ratioCell(a, b, lower)};
+        node.cells[0].tip = name; // the column may be too narrow for it
         table_->nodes.push_back(std::move(node));
     }
     std::shared_ptr<FlatTree> table_ = std::make_shared<FlatTree>();
@@ -99,6 +100,23 @@ QString loadTitle(const LoadPair& pair) {
 
 template <class F> auto of(const std::optional<LoadSide>& side, F field) -> std::optional<decltype(field(*side))> {
     return side ? std::optional(field(*side)) : std::nullopt;
+}
+
+/// The formats of the weights of both sides, those of A first.
+QStringList formatsOf(const LoadPair& pair) {
+    QStringList names;
+    for (const std::optional<LoadSide>* side : {&pair.a, &pair.b}) {
+        for (const FormatBytes& format : *side ? (*side)->formats : std::vector<FormatBytes>()) {
+            names << format.name;
+        }
+    }
+    names.removeDuplicates();
+    return names;
+}
+
+std::uint64_t bytesIn(const LoadSide& side, const QString& format) {
+    const auto found = std::ranges::find(side.formats, format, &FormatBytes::name);
+    return found == side.formats.end() ? 0 : found->bytes;
 }
 
 std::uint64_t largestPeak(const LoadPair& pair) {
@@ -163,6 +181,10 @@ FlatTreePtr loadMemoryTable(const LoadPair& pair) {
     const auto transient = [](const LoadSide& side) { return side.transient; };
     const auto peak = [](const LoadSide& side) { return side.peak; };
     table.bytes(QObject::tr("resident"), of(pair.a, resident), of(pair.b, resident), unit, true);
+    for (const QString& format : formatsOf(pair)) {
+        const auto bytes = [&](const LoadSide& side) { return bytesIn(side, format); };
+        table.bytes(format, of(pair.a, bytes), of(pair.b, bytes), unit, std::nullopt);
+    }
     table.bytes(QObject::tr("transient"), of(pair.a, transient), of(pair.b, transient), unit, true);
     table.bytes(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), unit, true);
     table.bytes(QObject::tr("pinned host"), pair.a ? pair.a->pinned : OptionalBytes(),
@@ -218,6 +240,11 @@ FlatTreePtr loadTwin(const LoadPair& pair) {
             add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadShare>(part))), a, b, bytesText(a),
                 bytesText(b), true);
         }
+    }
+    for (const QString& format : formatsOf(pair)) {
+        const auto bytes = [&](const LoadSide& side) { return bytesIn(side, format); };
+        const OptionalBytes a = of(pair.a, bytes), b = of(pair.b, bytes);
+        add(QObject::tr("resident, %1").arg(format), a, b, bytesText(a), bytesText(b), true);
     }
     const auto peak = [](const LoadSide& side) { return side.peak; };
     add(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), bytesText(of(pair.a, peak)),

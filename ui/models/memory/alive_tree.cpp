@@ -6,6 +6,8 @@
 #include <QStringList>
 #include <algorithm>
 
+#include "kernels/core/dtype.h"
+#include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/oom_report.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
@@ -114,15 +116,32 @@ QString shortTensorName(std::string_view name) {
     return text.isEmpty() ? QObject::tr("unnamed") : text;
 }
 
-QString tensorText(const profiler::AllocationRow& row) {
-    if (row.dimensions == 0) {
+namespace {
+
+/// "bytes of INT4, groups of 128", "bfloat16"; empty where nothing is known.
+QString typeText(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) {
+    const auto type = static_cast<kernels::DType>(row.dtype);
+    const QString format = textOf(profiler::formatText(timeline, row));
+    if (format.isEmpty()) {
         return row.dtype == 0 ? QString() : dtypeText(row.dtype);
+    }
+    const QString own = type == kernels::DType::U8 ? QObject::tr("bytes") : dtypeText(row.dtype);
+    // Of a type that is the format's element the format says it all.
+    return row.dtype == 0 || kernels::bitsOf(type) < 8 ? format : QObject::tr("%1 of %2").arg(own, format);
+}
+
+} // namespace
+
+QString tensorText(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) {
+    const QString type = typeText(timeline, row);
+    if (row.dimensions == 0) {
+        return type;
     }
     QStringList sizes;
     for (std::size_t i = 0; i < row.dimensions && i < row.shape.size(); ++i) {
         sizes << QString::number(row.shape[i]);
     }
-    return QStringLiteral("(%1) %2").arg(sizes.join(QStringLiteral(", ")), dtypeText(row.dtype));
+    return QStringLiteral("(%1) %2").arg(sizes.join(QStringLiteral(", ")), type);
 }
 
 namespace {

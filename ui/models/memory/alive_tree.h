@@ -26,7 +26,8 @@ FlatTreePtr heldTree(const profiler::RunTimeline& timeline, std::size_t failure,
 /// "mlp.experts.gate_up, layer 3" for "model.layers.3.mlp.experts.gate_up.weight": short enough for a table.
 QString shortTensorName(std::string_view name);
 
-/// "(1, 98304, 201088) bfloat16"; empty without a shape.
-QString tensorText(const profiler::AllocationRow& row);
+/// "(1, 98304, 201088) bfloat16"; of a packed weight also its format: "(2048, 384) bytes of INT4, groups of 128".
+/// Without a shape the type alone; empty where nothing is known. `row` is one of the timeline.
+QString tensorText(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row);
 
 } // namespace vitrine::ui

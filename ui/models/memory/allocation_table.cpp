@@ -58,7 +58,7 @@ std::vector<std::size_t> chosenRows(const RunTimeline& timeline, TimeRange range
             number = static_cast<double>(row.scope);
             break;
         case AllocationTableModel::Tensor:
-            number = static_cast<double>(row.dtype) * 16 + row.dimensions;
+            number = (static_cast<double>(row.format) * 256 + row.dtype) * 16 + row.dimensions;
             break;
         default:
             break;
@@ -163,7 +163,7 @@ QVariant AllocationTableModel::data(const QModelIndex& index, int role) const {
                                                        : durationText(length);
     }
     case Tensor:
-        return tensorText(row);
+        return tensorText(*shown_, row);
     case Scope:
         return QString::fromStdString(shown_->scopes().path(row.scope));
     case Address:

@@ -114,22 +114,6 @@ std::string placeOf(const PrecisionData& data) {
     return std::filesystem::is_directory(data.folder, failed) ? data.folder : data.model;
 }
 
-/// Opens the run's model and gives it to `look`. What goes wrong becomes the result's error.
-template <class Result, class Look> std::shared_ptr<const Result> looked(const PrecisionData& data, const Look& look) {
-    auto result = std::make_shared<Result>();
-    try {
-        base::ThreadPool pool;
-        engine::TensorLab lab(engine::openModel(placeOf(data)), pool);
-        look(lab, *result);
-    } catch (const base::Cancelled&) {
-        throw; // another question came
-    } catch (const base::Error& error) {
-        *result = Result();
-        result->error = sentence(error);
-    }
-    return result;
-}
-
 /// A matrix in the formats of the run, whose errors are known.
 std::vector<engine::FormatChoice> knownChoices(const engine::PrecisionResult& result, std::size_t weight) {
     std::vector<engine::FormatChoice> choices;
@@ -168,7 +152,9 @@ std::optional<std::size_t> formatOfModel(const PrecisionData& data, const std::v
 
 PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<sessions::RunInfo>& all) {
     const auto experiment = engine::Experiment::read(run.specJson);
-    if (run.status != sessions::RunStatus::Done || !experiment || !engine::showsIn(experiment->workload(), kView)) {
+    const bool live = run.status == sessions::RunStatus::Running;
+    if ((run.status != sessions::RunStatus::Done && !live) || !experiment ||
+        !engine::showsIn(experiment->workload(), kView)) {
         return nullptr;
     }
     const Json metrics = base::parsedObject(run.metricsJson);
@@ -178,6 +164,7 @@ PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<s
     }
     auto data = std::make_shared<PrecisionData>();
     data->result = std::move(*result);
+    data->live = live;
     data->model = experiment->text("model");
     data->folder = engine::textOf(metrics, engine::result::kModelFolder);
     data->device = engine::textOf(metrics, engine::result::kDevice);
@@ -191,8 +178,32 @@ PrecisionDataPtr precisionData(const sessions::RunInfo& run, const std::vector<s
     return data;
 }
 
-std::shared_ptr<const PrecisionTensor> precisionTensor(const PrecisionData& data, std::size_t weight,
-                                                       std::size_t format, const base::StopToken& stop) {
+TensorFiles::TensorFiles() = default;
+TensorFiles::~TensorFiles() = default;
+
+/// Opens the run's model and gives it to `look`. What goes wrong becomes the result's error.
+template <class Result, class Look>
+std::shared_ptr<const Result> TensorFiles::looked(const PrecisionData& data, const Look& look) {
+    auto result = std::make_shared<Result>();
+    try {
+        if (const std::string place = placeOf(data); lab_ == nullptr || place != place_) {
+            lab_.reset();
+            lab_ = std::make_unique<engine::TensorLab>(engine::openModel(place), pool_);
+            place_ = place;
+        }
+        look(*lab_, *result);
+    } catch (const base::Cancelled&) {
+        throw; // another question came
+    } catch (const base::Error& error) {
+        lab_.reset(); // the files may be others next time
+        *result = Result();
+        result->error = sentence(error);
+    }
+    return result;
+}
+
+std::shared_ptr<const PrecisionTensor> TensorFiles::tensor(const PrecisionData& data, std::size_t weight,
+                                                           std::size_t format, const base::StopToken& stop) {
     const engine::LabWeight& lab = data.result.weights.at(weight);
     const std::string& name = data.result.formats.at(format).name;
     return looked<PrecisionTensor>(data, [&](engine::TensorLab& tensors, PrecisionTensor& out) {
@@ -200,14 +211,24 @@ std::shared_ptr<const PrecisionTensor> precisionTensor(const PrecisionData& data
         out.detail = tensors.detail(lab.name, lab.expert, chosen, stop);
         out.worstGroup = tensors.group(lab.name, lab.expert, chosen, out.detail.worstGroups.front().group, stop);
         out.formats = knownChoices(data.result, weight);
+    });
+}
+
+std::shared_ptr<const PrecisionTensor> TensorFiles::withOtherFormats(const PrecisionData& data, std::size_t weight,
+                                                                     const PrecisionTensor& tensor,
+                                                                     const base::StopToken& stop) {
+    const engine::LabWeight& lab = data.result.weights.at(weight);
+    return looked<PrecisionTensor>(data, [&](engine::TensorLab& tensors, PrecisionTensor& out) {
+        out = tensor;
         std::ranges::move(tensors.inFormats(lab.name, lab.expert, otherFormats(data.result), stop),
                           std::back_inserter(out.formats));
         std::ranges::stable_sort(out.formats, std::greater{}, &engine::FormatChoice::bytes);
     });
 }
 
-std::shared_ptr<const PrecisionGroup> precisionGroup(const PrecisionData& data, std::size_t weight, std::size_t format,
-                                                     std::int64_t group, const base::StopToken& stop) {
+std::shared_ptr<const PrecisionGroup> TensorFiles::group(const PrecisionData& data, std::size_t weight,
+                                                         std::size_t format, std::int64_t group,
+                                                         const base::StopToken& stop) {
     const engine::LabWeight& lab = data.result.weights.at(weight);
     const std::string& name = data.result.formats.at(format).name;
     return looked<PrecisionGroup>(data, [&](engine::TensorLab& tensors, PrecisionGroup& out) {

@@ -78,9 +78,33 @@ PrecisionMap precisionMap(const engine::PrecisionResult& result) {
     return map;
 }
 
+bool awaited(const engine::PrecisionResult& result, std::size_t format, std::size_t weight) {
+    const engine::WeightEffect& effect = result.effect(format, weight);
+    return format != 0 && effect.packable && effect.error.count == 0;
+}
+
+KnownErrors knownErrors(const engine::PrecisionResult& result, std::size_t format) {
+    KnownErrors out;
+    for (std::size_t weight = 0; weight < result.weights.size(); ++weight) {
+        const bool has = result.effect(format, weight).packable;
+        out.all += has ? 1 : 0;
+        out.known += has && !awaited(result, format, weight) ? 1 : 0;
+    }
+    return out;
+}
+
+std::size_t formatInWork(const engine::PrecisionResult& result) {
+    for (std::size_t format = result.formats.size(); format-- > 1;) {
+        if (knownErrors(result, format).known > 0) {
+            return format;
+        }
+    }
+    return firstFormat(result);
+}
+
 float weightError(const engine::PrecisionResult& result, ErrorMeasure measure, std::size_t format, std::size_t weight) {
     const engine::WeightEffect& effect = result.effect(format, weight);
-    if (!effect.packable) {
+    if (!effect.packable || awaited(result, format, weight)) {
         return kNoError;
     }
     if (format == 0 || effect.error.squaredError == 0) {
@@ -171,6 +195,18 @@ std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, 
     return worst;
 }
 
+std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,
+                                         const PrecisionMap& map) {
+    const std::vector<float> means = cellMeans(result, map, ErrorMeasure::Snr, format);
+    std::optional<std::size_t> worst;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+        if (!std::isnan(means[i]) && !map.cells[i].weights.empty() && (!worst || means[i] < means[*worst])) {
+            worst = i;
+        }
+    }
+    return worst ? worstWeightOf(result, format, map.cells[*worst]) : std::nullopt;
+}
+
 CellBytes cellBytes(const engine::PrecisionResult& result, std::size_t format, const PrecisionCell& cell) {
     CellBytes bytes;
     for (const std::size_t weight : cell.weights) {
@@ -188,8 +224,11 @@ QString cellWords(const engine::PrecisionResult& result, const PrecisionMap& map
         return QObject::tr("%1: this layer has none").arg(place);
     }
     const double mean = meanError(measure, cellErrors(result, measure, format, cell));
-    const QString value =
-        std::isnan(mean) ? QObject::tr("no groups of this format fit its shape") : valueWords(measure, mean);
+    const bool waits =
+        std::ranges::any_of(cell.weights, [&](std::size_t weight) { return awaited(result, format, weight); });
+    const QString value = !std::isnan(mean) ? valueWords(measure, mean)
+                          : waits           ? QObject::tr("not measured yet")
+                                            : QObject::tr("no groups of this format fit its shape");
     const QString experts =
         cell.weights.size() > 1
             ? QObject::tr(" over %1 experts").arg(countText(static_cast<qint64>(cell.weights.size())))
@@ -203,6 +242,17 @@ QString cellWords(const engine::PrecisionResult& result, const PrecisionMap& map
                              ? bytesText(bytes.bf16)
                              : QObject::tr("%1 instead of %2 in BF16").arg(bytesText(bytes.now), bytesText(bytes.bf16));
     return QObject::tr("%1: %2%3, %4").arg(place, value, experts, size);
+}
+
+std::vector<std::size_t> weightsNamed(const engine::PrecisionResult& result, const QString& text) {
+    std::vector<std::size_t> hits;
+    for (std::size_t i = 0; i < result.weights.size(); ++i) {
+        if (QString::fromStdString(result.weights[i].name).contains(text, Qt::CaseInsensitive) ||
+            weightTitle(result.weights[i]).contains(text, Qt::CaseInsensitive)) {
+            hits.push_back(i);
+        }
+    }
+    return hits;
 }
 
 QString weightTitle(const engine::LabWeight& weight) {

@@ -34,7 +34,17 @@ struct PrecisionMap {
 /// Weights without a layer are in no cell, and so are those of layers from 4,096 on, which no model has.
 PrecisionMap precisionMap(const engine::PrecisionResult& result);
 
-/// Of one weight in one format. BF16 is exact. NaN: the format has no groups for this shape.
+/// Whether the error of a weight in a format is not known yet.
+bool awaited(const engine::PrecisionResult& result, std::size_t format, std::size_t weight);
+/// How many errors of a format are known, and how many there will be.
+struct KnownErrors {
+    std::size_t known = 0, all = 0;
+};
+KnownErrors knownErrors(const engine::PrecisionResult& result, std::size_t format);
+/// The last format that some errors are known of: that which a run is at. firstFormat() where there is none.
+std::size_t formatInWork(const engine::PrecisionResult& result);
+
+/// Of one weight in one format. BF16 is exact. NaN: the format has no groups for this shape, or it is awaited.
 float weightError(const engine::PrecisionResult& result, ErrorMeasure measure, std::size_t format, std::size_t weight);
 
 /// The errors of the weights of a cell, in their order.
@@ -59,6 +69,10 @@ ErrorScale sessionScale(const engine::PrecisionResult& result, const PrecisionMa
 std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,
                                          const PrecisionCell& cell);
 
+/// The worst weight of the cell with the largest mean error; nothing where no error is known.
+std::optional<std::size_t> worstWeightOf(const engine::PrecisionResult& result, std::size_t format,
+                                         const PrecisionMap& map);
+
 struct CellBytes {
     std::uint64_t now = 0, bf16 = 0;
 };
@@ -67,6 +81,8 @@ CellBytes cellBytes(const engine::PrecisionResult& result, std::size_t format, c
 /// "Layer 46, down: 17.24 dB over 128 experts, 108 MiB instead of 384 MiB in BF16"
 QString cellWords(const engine::PrecisionResult& result, const PrecisionMap& map, ErrorMeasure measure,
                   std::size_t format, std::size_t role, int layer);
+/// The weights whose name or title has the text in it, in their order.
+std::vector<std::size_t> weightsNamed(const engine::PrecisionResult& result, const QString& text);
 /// "Layer 46, down, expert 17"
 QString weightTitle(const engine::LabWeight& weight);
 

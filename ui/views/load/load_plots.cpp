@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/formats/weight_formats.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {
@@ -59,9 +58,8 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
         rows.push_back({tr("Copy"), bars(side, QStringLiteral("Copy"), rate("Copy"))});
     }
     if (side.stage("Expand") != nullptr) {
-        const QString packed = QString::fromStdString(kernels::packedTitles());
         rows.push_back({tr("Expand"), bars(side, QStringLiteral("Expand"),
-                                           tr("%1 to BF16, written at %2").arg(packed, rate("Expand")))});
+                                           tr("packed weights to BF16, written at %1").arg(rate("Expand")))});
     } else {
         base::TimeNs begin = side.length;
         for (const profiler::LoadStage& stage : side.stages) {
@@ -79,11 +77,14 @@ std::vector<LegendItem> loadLegend(const LoadPair& pair, LoadContent content) {
         if (pair.b) {
             items.push_back({pair.b->title, LegendItem::Mark::BadgeB, {}});
         }
+        if (pair.c) {
+            items.push_back({pair.c->title, LegendItem::Mark::BadgeC, {}});
+        }
     } else if (content == LoadContent::Parts) {
         for (const LoadShare part : {LoadShare::Experts, LoadShare::Mlp, LoadShare::Embedding, LoadShare::Attention,
                                      LoadShare::Small, LoadShare::Workspace, LoadShare::Untracked}) {
             bool present = false;
-            for (const std::optional<LoadSide>* side : {&pair.a, &pair.b}) {
+            for (const std::optional<LoadSide>* side : {&pair.a, &pair.b, &pair.c}) {
                 present = present || (*side && std::any_of((*side)->steps.begin(), (*side)->steps.end(),
                                                            [&](const LoadPoint& step) {
                                                                return step.parts[static_cast<std::size_t>(part)] > 0;

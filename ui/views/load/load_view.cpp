@@ -22,8 +22,10 @@ namespace vitrine::ui {
 
 namespace {
 
+constexpr std::array kLoadLetters = {QLatin1Char('A'), QLatin1Char('B'), QLatin1Char('C')};
 constexpr int kRoomForBars = 640; ///< height of the body from which on the bars are shown
-constexpr int kRoomForSpans = 420;
+constexpr int kRoomForThreeAndBars = 760;
+constexpr int kRoomForSpans = 420, kRoomForThreeSpans = 560;
 
 } // namespace
 
@@ -47,8 +49,13 @@ LoadView::LoadView(const ViewServices& context, QWidget* parent)
         updateBars();
     });
     connect(sameAxis_, &QCheckBox::toggled, this, [this] { updateExtents(); });
-    mirror(sides_[0], sides_[1]);
-    mirror(sides_[1], sides_[0]);
+    for (const Side& from : sides_) {
+        for (const Side& to : sides_) {
+            if (&from != &to) {
+                mirror(from, to);
+            }
+        }
+    }
     followDocument();
 }
 
@@ -60,7 +67,7 @@ QWidget* LoadView::inspectorHeader() {
     return panelHeader_;
 }
 
-/// While both have one axis, what is done to one is done to the other.
+/// While all have one axis, what is done to one is done to the others.
 void LoadView::mirror(const Side& from, const Side& to) {
     const auto copy = [this, a = from.time, b = to.time](auto change) {
         return [this, a, b, change] {
@@ -87,11 +94,11 @@ bool LoadView::perform(const QString& action) {
 }
 
 std::vector<sessions::RunId> LoadView::shownRuns() const {
-    return {choice_.a, choice_.b};
+    return {choice_.a, choice_.b, third_};
 }
 
 QList<LaneStack*> LoadView::laneStacks() const {
-    return {sides_[0].stack, sides_[1].stack, overlay_};
+    return {sides_[0].stack, sides_[1].stack, sides_[2].stack, overlay_};
 }
 
 QList<QWidget*> LoadView::bodyStops() const {
@@ -114,6 +121,7 @@ QList<QWidget*> LoadView::bodyStops() const {
 void LoadView::refresh() {
     pair_ = {};
     choice_ = {};
+    third_ = 0;
     QString error;
     if (document() != nullptr && document()->isOpen()) {
         choice_ = chooseLoads(document()->runs(), runA(), runB());
@@ -133,6 +141,10 @@ void LoadView::refresh() {
         pair_.a = read(choice_.a, choice_.indexA);
         pair_.b = read(choice_.b, choice_.indexB);
         pair_.fromOneRun = choice_.oneRun;
+        if (pair_.a && pair_.b && !choice_.oneRun) {
+            third_ = thirdLoad(document()->runs(), choice_.a, choice_.b);
+            pair_.c = read(third_, 0);
+        }
         if (!pair_.a && pair_.b) {
             std::swap(pair_.a, pair_.b);
         }
@@ -176,7 +188,7 @@ void LoadView::sayWhyEmpty() {
 
 std::vector<const LoadSide*> LoadView::shownSides() const {
     std::vector<const LoadSide*> sides;
-    for (const std::optional<LoadSide>* side : {&pair_.a, &pair_.b}) {
+    for (const std::optional<LoadSide>* side : {&pair_.a, &pair_.b, &pair_.c}) {
         if (*side) {
             sides.push_back(&**side);
         }
@@ -193,9 +205,9 @@ void LoadView::updateLanes() {
     }
     const auto grouping = grouping_->current() == 0 ? LoadGrouping::Category : LoadGrouping::Part;
     std::vector<Curve> curves;
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
         const Side& widgets = sides_[i];
-        const std::optional<LoadSide>& side = i == 0 ? pair_.a : pair_.b;
+        const std::optional<LoadSide>& side = loaded(i);
         widgets.stack->setVisible(side.has_value());
         if (!side) {
             widgets.lane->setSide(nullptr);
@@ -209,18 +221,17 @@ void LoadView::updateLanes() {
         widgets.lane->setSide(shared);
         widgets.spans->setRows(stageRows(*side, copies));
         Curve curve;
-        curve.name = i == 0 ? QStringLiteral("A") : QStringLiteral("B");
+        curve.name = QString(kLoadLetters[i]);
         curve.values = [shared](const AxisMap& axis, int columns) { return loadTotals(*shared, axis, columns); };
-        curve.color = i == 0 ? std::function([](const ThemeTokens& t) { return t.compareA; })
-                             : std::function([](const ThemeTokens& t) { return t.compareB; });
-        curve.dashed = i == 1;
+        curve.color = [i](const ThemeTokens& t) { return i == 0 ? t.compareA : i == 1 ? t.compareB : t.text2; };
+        curve.dashed = i > 0;
         curves.push_back(std::move(curve));
     }
     overlayLane_->setCurves(std::move(curves), static_cast<double>(top) * 1.05, true);
     QStringList facts;
-    for (const auto& [letter, side] : {std::pair{QLatin1Char('A'), &pair_.a}, {QLatin1Char('B'), &pair_.b}}) {
-        if (*side) {
-            facts << tr("%1 %2, peak %3").arg(letter).arg(loadTimeText(**side), bytesText((*side)->peak));
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+        if (const std::optional<LoadSide>& side = loaded(i)) {
+            facts << tr("%1 %2, peak %3").arg(kLoadLetters[i]).arg(loadTimeText(*side), bytesText(side->peak));
         }
     }
     overlayLane_->setFacts(facts.join(QStringLiteral("   ")));
@@ -233,8 +244,8 @@ void LoadView::updateExtents() {
         longest = std::max(longest, side->length);
     }
     mirroring_ = true;
-    for (std::size_t i = 0; i < 2; ++i) {
-        const std::optional<LoadSide>& side = i == 0 ? pair_.a : pair_.b;
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+        const std::optional<LoadSide>& side = loaded(i);
         const base::TimeNs length = std::max<base::TimeNs>(1000, same || !side ? longest : side->length);
         const TimeRange extent{0, length + length / 6};
         if (!(sides_[i].time->extent() == extent)) {
@@ -316,8 +327,7 @@ void LoadView::updateQuality() {
         return; // two variants of one run share their model
     }
     qualityJob_.start(
-        [runs = document()->runs(), a = pair_.a->run, b = pair_.b->run] {
-            const sessions::RunId third = thirdLoad(runs, a, b);
+        [runs = document()->runs(), a = pair_.a->run, b = pair_.b->run, third = third_] {
             return third != 0 ? threeLoads(runs, {a, b, third}) : loadQuality(runs, a, b);
         },
         [this](const FlatTreePtr& table) {
@@ -343,16 +353,19 @@ void LoadView::updateReadout() {
         const base::TimeNs inB = sides_[1].time->cursor().value_or(*cursor);
         text += tr(", B %1").arg(bytesText(pair_.b->at(inB).total()));
     }
+    if (pair_.c) {
+        text += tr(", C %1").arg(bytesText(pair_.c->at(sides_[2].time->cursor().value_or(*cursor)).total()));
+    }
     setReadout(text);
 }
 
 void LoadView::placeParts() {
     const int height = pages_->parentWidget()->height();
-    const bool bars = height >= kRoomForBars;
+    const bool bars = height >= (pair_.c ? kRoomForThreeAndBars : kRoomForBars);
     barsHead_->setVisible(bars);
     bars_->setVisible(bars);
     for (const Side& side : sides_) {
-        side.spans->setVisible(height >= kRoomForSpans);
+        side.spans->setVisible(height >= (pair_.c ? kRoomForThreeSpans : kRoomForSpans));
     }
 }
 

@@ -75,15 +75,19 @@ private:
     void updateReadout();
     void placeParts();
     std::vector<const LoadSide*> shownSides() const;
+    const std::optional<LoadSide>& loaded(std::size_t side) const {
+        return side == 0 ? pair_.a : side == 1 ? pair_.b : pair_.c;
+    }
 
     LoadChoice choice_;
+    sessions::RunId third_ = 0; ///< whose load is C; 0: none
     LoadPair pair_;
     bool mirroring_ = false;
     SegmentedControl *layout_, *grouping_;
     QCheckBox* sameAxis_;
     QStackedWidget* pages_;
     LegendStrip* legend_;
-    std::array<Side, 2> sides_;
+    std::array<Side, 3> sides_; ///< of A, B and C
     LaneStack* overlay_;
     CurveLane* overlayLane_;
     QWidget* barsHead_;

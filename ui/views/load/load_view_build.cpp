@@ -27,14 +27,15 @@ void LoadView::buildBody() {
     auto* lanes = new QVBoxLayout(both);
     lanes->setContentsMargins(0, 0, 0, 0);
     lanes->setSpacing(0);
-    for (int i = 0; i < 2; ++i) {
-        Side& side = sides_[static_cast<std::size_t>(i)];
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+        Side& side = sides_[i];
+        const QChar letter(static_cast<char16_t>(u'A' + i));
         side.time = new TimeCursor(this);
         side.stack = new LaneStack(side.time, LaneStack::NoStrips, both);
-        side.lane = new LoadLane(i == 0 ? tr("Load A") : tr("Load B"), side.time, side.stack);
-        side.lane->setBadge(i == 0 ? QLatin1Char('A') : QLatin1Char('B'));
+        side.lane = new LoadLane(tr("Load %1").arg(letter), side.time, side.stack);
+        side.lane->setBadge(letter);
         side.lane->setPlotHeight(60, 1);
-        side.spans = new SpanLane(i == 0 ? tr("Stages of A") : tr("Stages of B"), side.time, side.stack);
+        side.spans = new SpanLane(tr("Stages of %1").arg(letter), side.time, side.stack);
         side.spans->setHeader(false);
         side.stack->addLane(side.lane);
         side.stack->addLane(side.spans);
@@ -76,6 +77,9 @@ void LoadView::buildInspector() {
     loadTable_ = new FactTable(tr("Load"), content);
     memoryTable_ = new FactTable(tr("Memory"), content);
     afterTable_ = new FactTable(tr("After the load"), content);
+    for (FactTable* table : {loadTable_, memoryTable_, afterTable_}) {
+        table->setNumberWidths({70, 66, 62}); // names of formats need room
+    }
     agreementTable_ = new FactTable(tr("Agreement"), content);
     agreementTable_->setNumberWidth(150);
     qualityTable_ = new FactTable(tr("Quality of the weights"), content);

@@ -151,7 +151,7 @@ void PinnedPanel::addRow(const QString& name, const std::vector<Part>& parts) {
 
 void PinnedPanel::addWhere(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) {
     addRow(tr("Size"), {{bytesText(row.bytes)}, {exactBytesText(row.bytes), TextColor::Text3}});
-    if (const QString tensor = tensorText(row); !tensor.isEmpty()) {
+    if (const QString tensor = tensorText(timeline, row); !tensor.isEmpty()) {
         addRow(tr("Tensor"), {{tensor, TextColor::Text1, true}});
     }
     addRow(tr("Category"), {{textOf(base::categoryName(row.category))}});

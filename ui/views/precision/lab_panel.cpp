@@ -69,6 +69,11 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     experts_ = new ExpertStrip(tr("SNR of each expert"), tensor);
     tensorColumn->addWidget(expertHead_);
     tensorColumn->addWidget(experts_);
+    pinHead_ = new LabHead(tr("Pinned"), tensor);
+    pinTable_ = new FactTable(tr("The pinned tensor beside the shown one"), tensor);
+    pinTable_->setNumberWidths({92, 92});
+    tensorColumn->addWidget(pinHead_);
+    tensorColumn->addWidget(pinTable_);
     QVBoxLayout* choiceColumn = panelColumn(choice);
     choiceHead_ = new LabHead(tr("This tensor in another format"), choice);
     choices_ = new FactTable(tr("This tensor in another format"), choice);
@@ -100,6 +105,13 @@ LabPanel::LabPanel(QObject* owner) : QObject(owner) {
     panel_->setWidget(content);
     content->hide(); // until there is something to say
     header_ = new DockHeader(tr("Tensor"));
+    pin_ = iconButton(QStringLiteral("pin"), tr("Keep the figures of this tensor and group in view"), header_);
+    pin_->setCheckable(true);
+    header_->addControl(pin_);
+    connect(pin_, &QPushButton::clicked, this, [this](bool on) {
+        pinned_ = on ? shown_ : LabPin();
+        updatePin();
+    });
     copy_ = iconButton(QStringLiteral("copy"), tr("Copy what is known of this tensor"), header_);
     header_->addControl(copy_);
     connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(words_); });
@@ -118,6 +130,30 @@ void LabPanel::showFigures(const PrecisionDataPtr& data, std::size_t format, std
     bytes_->setText(bytesText(effect.kept ? whole : effect.bytes));
     bytesName_->setText(effect.kept ? tr("kept in BF16; %1 in the format").arg(bytesText(effect.bytes))
                                     : tr("of %1 in BF16").arg(bytesText(whole)));
+}
+
+void LabPanel::showPinnable(const LabPin& shown) {
+    shown_ = shown;
+    updatePin();
+}
+
+void LabPanel::unpin() {
+    pinned_ = {};
+    updatePin();
+}
+
+void LabPanel::updatePin() {
+    const bool pins = pinned_.tensor != nullptr;
+    pinHead_->setVisible(pins);
+    pinTable_->setVisible(pins);
+    pin_->setChecked(pins);
+    pin_->setEnabled(pins || shown_.tensor != nullptr);
+    pin_->setToolTip(pins ? tr("Unpin %1").arg(pinned_.title)
+                          : tr("Keep the figures of this tensor and group in view"));
+    if (pins) {
+        pinHead_->setTitle(tr("Pinned: %1").arg(pinned_.title));
+        pinTable_->setTable(ui::pinTable(shown_, pinned_));
+    }
 }
 
 void LabPanel::clear() {

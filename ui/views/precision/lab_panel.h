@@ -8,6 +8,7 @@
 #include <QObject>
 #include <memory>
 
+#include "ui/models/precision/pin_table.h"
 #include "ui/models/precision/precision_map.h"
 #include "ui/models/precision/tensor_reader.h"
 
@@ -44,8 +45,15 @@ public:
     /// What was read of it; null: nothing yet. `title` is that of the format.
     void showTensor(const PrecisionTensor* tensor, const QString& title);
     void showKeep(const PrecisionDataPtr& data, std::size_t format);
+    /// What the button would pin; its figures stand beside those of what is pinned. Without a tensor: nothing yet.
+    void showPinnable(const LabPin& shown);
+    const LabPin& pin() const { return pinned_; }
+    void unpin();
+    QPushButton* pinButton() const { return pin_; } ///< checked while something is pinned
+    FactTable* pinTable() const { return pinTable_; }
 
 private:
+    void updatePin();
     QWidget* buildFigures(QWidget* parent);
     void showFigures(const PrecisionDataPtr& data, std::size_t format, std::size_t weight);
 
@@ -53,11 +61,12 @@ private:
     DockHeader* header_;
     PlanTabs* tabs_;
     TextLabel *ratio_, *ratioName_, *bytes_, *bytesName_;
-    LabHead *expertHead_, *choiceHead_, *keepHead_, *placeHead_;
+    LabHead *pinHead_, *expertHead_, *choiceHead_, *keepHead_, *placeHead_;
     ExpertStrip* experts_;
-    FactTable *choices_, *places_;
+    FactTable *pinTable_, *choices_, *places_;
     KeepPanel* keep_;
-    QPushButton *effects_, *copy_;
+    QPushButton *effects_, *copy_, *pin_;
+    LabPin shown_, pinned_;
     QString words_; ///< that the button copies
 };
 

@@ -55,6 +55,10 @@ void LabTextPane::setText(PrecisionDataPtr shown, std::size_t a, std::size_t b) 
     pages_->setCurrentIndex(scored ? 0 : 1);
     if (!scored) {
         head_->setFacts({});
+        if (data_->live) {
+            notScored_->set(tr("The run goes on. Its text appears when all formats have scored it."));
+            return;
+        }
         const std::optional<double> seconds = data_->secondsToScore;
         const QString tokens = tr("Score %1 tokens").arg(countText(kTokensToScore));
         notScored_->set(tr("Not scored."),

@@ -65,17 +65,28 @@ void PrecisionView::connectParts() {
             setFormats(a_, static_cast<std::size_t>(row.row()));
         }
     });
-    connect(textPane_, &LabTextPane::scoresWanted, this, &PrecisionView::wantScores);
-    connect(keep()->measureButton(), &QPushButton::clicked, this, &PrecisionView::wantMeasured);
+    connect(text(), &ScoredText::tokenOpened, this, &PrecisionView::openToken);
+    connect(textPane_, &LabTextPane::scoresWanted, this,
+            [this] { wantAfter([](const std::string& spec) { return scoreExperiment(spec, kTokensToScore); }); });
+    connect(keep()->measureButton(), &QPushButton::clicked, this, [this] {
+        wantAfter([&](const std::string& spec) { return measureExperiment(spec, keep()->checkedPatterns()); });
+    });
     connect(keep()->convertButton(), &QPushButton::clicked, this,
             [this] { emit experimentWanted(convertExperiment(*data_, a_, keep()->checkedPatterns())); });
-    connect(panel_->effectsButton(), &QPushButton::clicked, this, &PrecisionView::wantKeepEffects);
+    connect(panel_->effectsButton(), &QPushButton::clicked, this, [this] { wantAfter(keepEffectsExperiment); });
 }
 
 void PrecisionView::setTensorSource(TensorSource source) {
     delete reader_;
     reader_ = new TensorReader(std::move(source), this);
     connect(reader_, &TensorReader::tensorRead, this, &PrecisionView::takeTensor);
+    connect(reader_, &TensorReader::formatsRead, this, [this](const std::shared_ptr<const PrecisionTensor>& tensor) {
+        if (tensor_ && tensor->error.isEmpty()) {
+            tensor_ = tensor;
+            panel_->showTensor(tensor.get(), formatTitle(a_));
+            panel_->showPinnable(shownPin());
+        }
+    });
     connect(reader_, &TensorReader::groupRead, this, [this](const std::shared_ptr<const PrecisionGroup>& group) {
         if (!group->error.isEmpty()) {
             showError(group->error);
@@ -119,7 +130,8 @@ void PrecisionView::refresh() {
     const sessions::RunInfo* run = labRun();
     Source source;
     if (run != nullptr) {
-        source = {document()->path(), run->id, run->status, run->metricsJson.size(), document()->runs().size()};
+        source = {document()->path(), run->id, run->status, std::hash<std::string>()(run->metricsJson),
+                  document()->runs().size()};
     }
     if (run != nullptr && source == source_) {
         return; // another run of the session has changed
@@ -135,8 +147,40 @@ void PrecisionView::refresh() {
                    ifStill(source_, [this](PrecisionDataPtr data) { takeData(std::move(data)); }));
 }
 
-void PrecisionView::takeData(PrecisionDataPtr data) {
+/// Whether the data are those of the same run with more in them.
+bool PrecisionView::grows(const PrecisionDataPtr& data) const {
+    return data && data_ && data_->live && shownRun_ == source_.run &&
+           data->result.weights.size() == data_->result.weights.size() &&
+           data->result.formats.size() == data_->result.formats.size();
+}
+
+/// What is looked at stays.
+void PrecisionView::takeGrown(PrecisionDataPtr data) {
     data_ = std::move(data);
+    const std::size_t before = a_;
+    if (!ownFormats_) {
+        a_ = data_->live ? formatInWork(data_->result) : firstFormat(data_->result);
+    }
+    if (!data_->live && !weight_) {
+        weight_ = worstWeightOf(data_->result, a_, cells_); // one looks at the worst first
+    }
+    updateAll();
+    if (a_ != before || !tensor_) {
+        askTensor();
+        emit availabilityChanged();
+    }
+}
+
+void PrecisionView::takeData(PrecisionDataPtr data) {
+    if (grows(data)) {
+        takeGrown(std::move(data));
+        return;
+    }
+    data_ = std::move(data);
+    shownRun_ = source_.run;
+    ownFormats_ = false;
+    panel_->unpin();
+    wantedToken_.reset();
     weight_.reset();
     lastExpert_.clear();
     reader_->cancel();
@@ -154,15 +198,10 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
     showEmpty({});
     cells_ = precisionMap(data_->result);
     b_ = 0;
-    a_ = firstFormat(data_->result);
-    const std::vector<float> means = cellMeans(data_->result, cells_, ErrorMeasure::Snr, a_);
-    std::optional<std::size_t> worst;
-    for (std::size_t i = 0; i < means.size(); ++i) { // one looks at the worst first
-        if (!std::isnan(means[i]) && !cells_.cells[i].weights.empty() && (!worst || means[i] < means[*worst])) {
-            worst = i;
-        }
+    a_ = data_->live ? formatInWork(data_->result) : firstFormat(data_->result);
+    if (!data_->live) { // of a live run the worst is not known yet, and its files are busy
+        weight_ = worstWeightOf(data_->result, a_, cells_); // one looks at the worst first
     }
-    weight_ = worst ? worstWeightOf(data_->result, a_, cells_.cells[*worst]) : std::nullopt;
     updateAll();
     askTensor();
     emit availabilityChanged();
@@ -171,7 +210,7 @@ void PrecisionView::takeData(PrecisionDataPtr data) {
 void PrecisionView::sayWhyEmpty(const sessions::RunInfo* run) {
     if (run != nullptr) {
         showEmpty(run->status == sessions::RunStatus::Running
-                      ? tr("The weights are compared. The map appears when the run has ended.")
+                      ? tr("The run reads the model. The map appears with its first matrix.")
                       : tr("This run kept no comparison of weights."),
                   tr("Compare again"), [this, spec = run->specJson] { emit experimentWanted(textOf(spec)); });
         return;
@@ -198,6 +237,9 @@ bool PrecisionView::expertsShown() const {
 
 const ErrorScale& PrecisionView::scale() {
     const std::pair<QString, int> key(document() != nullptr ? document()->path() : QString(), measures_->current());
+    if (data_->live) { // the range is not known before the end
+        return liveScale_ = sessionScale(data_->result, cells_, measure());
+    }
     const auto found = scales_.find(key);
     return found != scales_.end() ? found->second
                                   : scales_.emplace(key, sessionScale(data_->result, cells_, measure())).first->second;
@@ -220,6 +262,7 @@ void PrecisionView::setFormats(std::size_t a, std::size_t b) {
     if (a == b) { // a format is not compared with itself: they change places
         (a == a_ ? a : b) = a == a_ ? b_ : a_;
     }
+    ownFormats_ = true;
     const bool other = a != a_;
     a_ = a;
     b_ = b;
@@ -283,6 +326,8 @@ void PrecisionView::askTensor() {
         clearTensor({}, false);
     } else if (a_ == 0) {
         clearTensor(tr("BF16 is the reference: it has no error"), false);
+    } else if (awaited(data_->result, a_, *weight_)) {
+        clearTensor(tr("%1 is not measured yet").arg(formatTitle(a_)), false);
     } else if (!data_->result.effect(a_, *weight_).packable) {
         clearTensor(tr("%1 has no groups for this shape").arg(formatTitle(a_)), false);
     } else {

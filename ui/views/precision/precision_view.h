@@ -7,12 +7,14 @@
 // thread while one looks at them.
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "ui/models/common/latest_job.h"
 #include "ui/models/precision/keep_list.h"
+#include "ui/models/precision/pin_table.h"
 #include "ui/models/precision/precision_map.h"
 #include "ui/models/precision/tensor_reader.h"
 #include "ui/models/precision/token_words.h"
@@ -27,6 +29,7 @@ class QTableView;
 
 namespace vitrine::ui {
 
+struct Exported;
 class ExpertStrip;
 class FormatDelegate;
 class GroupGrid;
@@ -55,6 +58,9 @@ public:
 
     /// Reads details of matrices from elsewhere than the model's files.
     void setTensorSource(TensorSource source);
+    /// Opens Kernels, or Memory where no kernels were recorded, at the step that scored the token in format A.
+    void openToken(int token);
+
     const PrecisionDataPtr& data() const { return data_; } ///< null: no run of the lab is shown
     const PrecisionMap& cells() const { return cells_; }
     std::size_t formatA() const { return a_; } ///< numbers of formats
@@ -79,7 +85,8 @@ public:
 
 protected:
     void refresh() override;
-    std::vector<sessions::RunId> shownRuns() const override { return {}; } ///< it needs no events
+    std::vector<sessions::RunId> shownRuns() const override; ///< none, until one asks for the moment of a token
+    void onEvents(sessions::RunId run) override;
     QList<QWidget*> bodyStops() const override;
     QString copyText() const override;
     void resizeEvent(QResizeEvent* event) override;
@@ -91,7 +98,7 @@ private:
         QString session;
         sessions::RunId run = 0;
         sessions::RunStatus status = sessions::RunStatus::Running;
-        std::size_t metrics = 0; ///< length of its JSON
+        std::size_t metrics = 0; ///< hash of its JSON
         std::size_t runs = 0;    ///< of the session
         bool operator==(const Source&) const = default;
     };
@@ -106,6 +113,10 @@ private:
     const sessions::RunInfo* labRun() const;
     void sayWhyEmpty(const sessions::RunInfo* run);
     void takeData(PrecisionDataPtr data);
+    bool grows(const PrecisionDataPtr& data) const;
+    void takeGrown(PrecisionDataPtr data);
+    LabPin shownPin() const;
+    void goToToken();
     ErrorMeasure measure() const;
     bool expertsShown() const;
     const ErrorScale& scale();
@@ -114,7 +125,6 @@ private:
 
     void updateAll();
     void updateMap();
-    HeatMapContent expertContent(std::size_t role);
     void updateWeight();
     void askTensor();
     void takeTensor(const std::shared_ptr<const PrecisionTensor>& tensor);
@@ -126,20 +136,21 @@ private:
     void placeParts();
     void showPane(int pane);
 
-    void exportTable();
-    void exportPicture();
-    void save(const QString& path, const QByteArray& bytes, const QString& what);
-    void wantScores();
-    void wantMeasured();
-    void wantKeepEffects();
+    void say(const Exported& exported);
+    /// Asks for the experiment that `next` makes of the run's.
+    void wantAfter(const std::function<QString(const std::string&)>& next);
 
     Source source_;
     LatestJob<PrecisionDataPtr> dataJob_;
     PrecisionDataPtr data_;
     PrecisionMap cells_;
+    ErrorScale liveScale_;                                 ///< of a run that goes on: of what is known
     std::map<std::pair<QString, int>, ErrorScale> scales_; ///< by session and measure: set once, kept
     std::size_t a_ = 0, b_ = 0;
     std::optional<std::size_t> weight_;
+    sessions::RunId shownRun_ = 0;           ///< that data_ is of
+    bool ownFormats_ = false;                ///< somebody chose A or B; else A is the format that a live run is at
+    std::optional<int> wantedToken_;         ///< its moment is looked up when the events have been read
     std::map<int, std::int64_t> lastExpert_; ///< looked at last, by layer
     std::shared_ptr<const PrecisionTensor> tensor_;
     std::shared_ptr<const engine::GroupDetail> group_;

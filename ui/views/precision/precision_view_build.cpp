@@ -13,6 +13,7 @@
 
 #include "ui/models/common/flat_tree.h"
 #include "ui/views/precision/format_delegate.h"
+#include "ui/views/precision/lab_export.h"
 #include "ui/views/precision/lab_head.h"
 #include "ui/views/precision/lab_panel.h"
 #include "ui/views/precision/lab_text_pane.h"
@@ -54,6 +55,18 @@ QTableView* chosenList(FlatTreeModel* model, const QString& name, QWidget* paren
     return list;
 }
 
+/// Gives the columns of numbers their width and the first one the rest.
+void placeColumns(QTableView* list, std::initializer_list<int> numbers) {
+    const int rows = list->model()->rowCount() * list->verticalHeader()->defaultSectionSize();
+    const bool scrolls = rows + list->horizontalHeader()->height() > list->height();
+    int rest = list->width() - (scrolls ? list->verticalScrollBar()->sizeHint().width() : 0), column = 1;
+    for (const int wide : numbers) {
+        list->setColumnWidth(column++, wide);
+        rest -= wide;
+    }
+    list->setColumnWidth(0, std::max(60, rest));
+}
+
 } // namespace
 
 PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent)
@@ -63,7 +76,7 @@ PrecisionView::PrecisionView(const ViewServices& context, QWidget* parent)
     panel_ = new LabPanel(this);
     makeTwin(tr("Errors of each role and layer"));
     connectParts();
-    setTensorSource({});
+    setTensorSource(tensorFiles());
     followDocument();
 }
 
@@ -77,8 +90,10 @@ void PrecisionView::buildHeader() {
     export_ = new QPushButton(tr("Export"), this);
     setControlHeight(export_, 24);
     auto* menu = new QMenu(export_);
-    menu->addAction(tr("Table as CSV"), this, &PrecisionView::exportTable);
-    menu->addAction(tr("Map as SVG or PNG"), this, &PrecisionView::exportPicture);
+    menu->addAction(tr("Table as CSV"), this,
+                    [this] { data_ ? say(exportTable(this, data_->result, cells_, a_)) : void(); });
+    menu->addAction(tr("Map as SVG or PNG"), this,
+                    [this] { data_ ? say(exportPicture(this, *map_, formatTitle(a_))) : void(); });
     export_->setMenu(menu);
     header()->addRightControl(export_);
 }
@@ -181,18 +196,8 @@ void PrecisionView::placeParts() {
         (narrow ? lowerRow_ : tensorRow_)->addWidget(worst_, 293);
     }
     showPane(panes_->current());
-    const auto columns = [](QTableView* list, std::initializer_list<int> numbers) {
-        const int rows = list->model()->rowCount() * list->verticalHeader()->defaultSectionSize();
-        const bool scrolls = rows + list->horizontalHeader()->height() > list->height();
-        int rest = list->width() - (scrolls ? list->verticalScrollBar()->sizeHint().width() : 0), column = 1;
-        for (const int wide : numbers) {
-            list->setColumnWidth(column++, wide);
-            rest -= wide;
-        }
-        list->setColumnWidth(0, std::max(60, rest));
-    };
-    columns(worst_, {70, 62, 66});
-    columns(formats_, {56, 52, 66, 64, 72, 72});
+    placeColumns(worst_, {70, 62, 66});
+    placeColumns(formats_, {56, 52, 66, 64, 72, 72});
 }
 
 void PrecisionView::showPane(int pane) {

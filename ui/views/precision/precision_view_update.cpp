@@ -4,7 +4,6 @@
 #include <QCheckBox>
 #include <QTableView>
 #include <cmath>
-#include <limits>
 
 #include "ui/models/common/format.h"
 #include "ui/models/precision/group_words.h"
@@ -14,6 +13,7 @@
 #include "ui/views/precision/lab_head.h"
 #include "ui/views/precision/lab_panel.h"
 #include "ui/views/precision/lab_text_pane.h"
+#include "ui/views/precision/map_content.h"
 #include "ui/views/precision/precision_view.h"
 #include "ui/widgets/plots/group_grid.h"
 #include "ui/widgets/plots/group_strip.h"
@@ -60,59 +60,22 @@ void PrecisionView::updateMap() {
                                           QT_TR_NOOP("Cosine of the weights before and after")};
     mapHead_->setTitle(tr(kTitles[measures_->current()]));
     mapHead_->setScale(colours);
-    HeatMapContent content;
-    if (expertsShown() && weight_) {
-        content = expertContent(roleOf(*weight_));
-        mapHead_->setFacts(tr("experts of %1").arg(QString::fromStdString(data_->result.weights[*weight_].role)));
-    } else {
-        for (const std::string& role : cells_.roles) {
-            content.rows.push_back(QString::fromStdString(role));
-        }
-        content.values = cellMeans(data_->result, cells_, measure(), a_);
-        content.kept = keptCells(data_->result, cells_, a_);
-        content.words = [this](int row, int column) {
-            return cellWords(data_->result, cells_, measure(), a_, static_cast<std::size_t>(row), column);
-        };
-        const bool kept = std::ranges::find(content.kept, 1) != content.kept.end();
-        mapHead_->setFacts(kept ? tr("hatched: kept in BF16") : QString());
-    }
-    content.columns = cells_.layers;
-    content.scale = colours;
+    const bool experts = expertsShown() && weight_;
+    HeatMapContent content =
+        experts ? expertContent(data_, cells_, colours, a_, roleOf(*weight_)) : roleContent(data_, cells_, colours, a_);
+    const bool kept = std::ranges::find(content.kept, 1) != content.kept.end();
+    const KnownErrors errors = knownErrors(data_->result, a_);
+    mapHead_->setFacts(experts ? tr("experts of %1").arg(QString::fromStdString(data_->result.weights[*weight_].role))
+                       : data_->live && a_ != 0 ? tr("%1 of %2 matrices in %3")
+                                                      .arg(countText(static_cast<qint64>(errors.known)),
+                                                           countText(static_cast<qint64>(errors.all)), formatTitle(a_))
+                       : kept ? tr("hatched: kept in BF16")
+                              : QString());
     if (measure() == ErrorMeasure::Snr && numbers_->isChecked()) {
         content.numbersFrom = edge;
     }
     map_->setContent(std::move(content));
     updateWeight();
-}
-
-HeatMapContent PrecisionView::expertContent(std::size_t role) {
-    HeatMapContent content;
-    const std::size_t experts = cells_.experts(role);
-    for (std::size_t expert = 0; expert < experts; ++expert) {
-        content.rows.push_back(QString::number(expert));
-    }
-    const auto layers = static_cast<std::size_t>(cells_.layers);
-    content.values.assign(experts * layers, std::numeric_limits<float>::quiet_NaN());
-    content.kept.assign(experts * layers, 0);
-    for (int layer = 0; layer < cells_.layers; ++layer) {
-        const PrecisionCell& cell = cells_.cell(role, layer);
-        for (std::size_t expert = 0; expert < cell.weights.size(); ++expert) {
-            const std::size_t at = expert * layers + static_cast<std::size_t>(layer);
-            content.values[at] = weightError(data_->result, measure(), a_, cell.weights[expert]);
-            content.kept[at] = a_ != 0 && data_->result.effect(a_, cell.weights[expert]).kept ? 1 : 0;
-        }
-    }
-    content.words = [this, role](int row, int column) {
-        const PrecisionCell& cell = cells_.cell(role, column);
-        const auto expert = static_cast<std::size_t>(row);
-        if (expert >= cell.weights.size()) {
-            return cellWords(data_->result, cells_, measure(), a_, role, column);
-        }
-        const std::size_t weight = cell.weights[expert];
-        return tr("%1: %2").arg(weightTitle(data_->result.weights[weight]),
-                                scale().valueText(weightError(data_->result, measure(), a_, weight)));
-    };
-    return content;
 }
 
 void PrecisionView::updateWeight() {
@@ -183,6 +146,12 @@ void PrecisionView::showGroup(std::shared_ptr<const engine::GroupDetail> group) 
     const QModelIndex row = group_ ? worstModel_->indexOfKey(static_cast<quint64>(group_->error.group)) : QModelIndex();
     row.isValid() ? worst_->setCurrentIndex(row) : worst_->clearSelection();
     choosing_ = false;
+    panel_->showPinnable(shownPin());
+}
+
+LabPin PrecisionView::shownPin() const {
+    return tensor_ && weight_ ? LabPin{weightTitle(data_->result.weights[*weight_]), formatTitle(a_), tensor_, group_}
+                              : LabPin();
 }
 
 void PrecisionView::updateFormats() {

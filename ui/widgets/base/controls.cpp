@@ -197,7 +197,10 @@ void drawRunBadge(QPainter& painter, const QRectF& rect, QChar letter, bool acti
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
-    painter.setBrush(!active ? t.line2 : letter == QLatin1Char('A') ? t.compareA : t.compareB);
+    painter.setBrush(!active                      ? t.line2
+                     : letter == QLatin1Char('A') ? t.compareA
+                     : letter == QLatin1Char('B') ? t.compareB
+                                                  : t.text2);
     painter.drawRoundedRect(rect, 2, 2);
     painter.restore();
     drawText(painter, rect, Qt::AlignCenter, letter, t.window, Theme::instance().font(TypeRole::Axis, true));

@@ -61,8 +61,12 @@ void LegendStrip::paintEvent(QPaintEvent*) {
             break;
         case LegendItem::Mark::BadgeA:
         case LegendItem::Mark::BadgeB:
+        case LegendItem::Mark::BadgeC:
             drawRunBadge(painter, QRectF(x - 2, 4, 16, 16),
-                         item.mark == LegendItem::Mark::BadgeA ? QLatin1Char('A') : QLatin1Char('B'), true);
+                         item.mark == LegendItem::Mark::BadgeA   ? QLatin1Char('A')
+                         : item.mark == LegendItem::Mark::BadgeB ? QLatin1Char('B')
+                                                                 : QLatin1Char('C'),
+                         true);
             break;
         }
         x += 20;

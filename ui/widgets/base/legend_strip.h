@@ -13,7 +13,7 @@
 namespace vitrine::ui {
 
 struct LegendItem {
-    enum class Mark : std::uint8_t { Swatch, Dot, Line, Dashes, BadgeA, BadgeB };
+    enum class Mark : std::uint8_t { Swatch, Dot, Line, Dashes, BadgeA, BadgeB, BadgeC };
     QString name;
     Mark mark = Mark::Swatch;
     std::function<CategoryStyle(const ThemeTokens&)> style; ///< of a swatch

@@ -345,6 +345,12 @@ void ScoredText::mousePressEvent(QMouseEvent* event) {
     }
 }
 
+void ScoredText::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (const int token = tokenAt(event->position()); token >= 0) {
+        emit tokenOpened(token);
+    }
+}
+
 void ScoredText::leaveEvent(QEvent* event) {
     ScrollPlot::leaveEvent(event);
     hovered_ = -1;
@@ -363,6 +369,8 @@ void ScoredText::keyPressEvent(QKeyEvent* event) {
         if (next >= 0) {
             setCurrentToken(next);
         }
+    } else if ((key == Qt::Key_Return || key == Qt::Key_Enter) && current_ >= 0) {
+        emit tokenOpened(current_);
     } else if (key == Qt::Key_Escape && current_ >= 0) {
         setCurrentToken(-1);
     } else {

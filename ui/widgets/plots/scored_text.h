@@ -42,8 +42,9 @@ public:
     QSize minimumSizeHint() const override { return {260, 90}; }
 
 signals:
-    void tokenShown(int token); ///< under the pointer, else the current one; -1: none
-    void viewChanged();         ///< other tokens are in view
+    void tokenShown(int token);  ///< under the pointer, else the current one; -1: none
+    void viewChanged();          ///< other tokens are in view
+    void tokenOpened(int token); ///< a double click, or Enter on the current one
 
 protected:
     QRectF movingArea(const QSizeF& size) const override;
@@ -54,6 +55,7 @@ protected:
     void changeEvent(QEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 

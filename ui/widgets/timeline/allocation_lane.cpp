@@ -175,7 +175,7 @@ QString AllocationLane::tipOf(const AllocationHit& hit) const {
     lines << shortTensorName(timeline_->text(row.name))
           << tr("%1 (%2), %3")
                  .arg(bytesText(row.bytes), exactBytesText(row.bytes), textOf(base::categoryName(row.category)));
-    if (const QString tensor = tensorText(row); !tensor.isEmpty()) {
+    if (const QString tensor = tensorText(*timeline_, row); !tensor.isEmpty()) {
         lines << tensor;
     }
     if (const std::string path = timeline_->scopes().path(row.scope); !path.empty()) {

@@ -131,6 +131,33 @@ TEST_F(TensorDetails, CountsAndWorstGroupsAreThoseOfThePlainLoops) {
     EXPECT_NEAR(detail.error.signalToNoise().value(), 10 * std::log10(signal / error), 1e-9);
 }
 
+TEST_F(TensorDetails, AnOutlierIsListedAndClippedGroupsAreCounted) {
+    const std::vector<float> plain = values();
+    double squares = 0;
+    for (const float value : plain) {
+        squares += static_cast<double>(value) * value;
+    }
+    const auto sigma = static_cast<float>(std::sqrt(squares / static_cast<double>(plain.size())));
+    const TensorDetail detail = lab_->detail(kDown, -1, precisionFormat("mxfp4"), {});
+    EXPECT_EQ(detail.outlierCount,
+              std::ranges::count_if(plain, [&](float value) { return std::abs(value) / sigma > 6; }));
+    EXPECT_EQ(detail.outliers.size(), static_cast<std::size_t>(std::min<std::int64_t>(32, detail.outlierCount)));
+}
+
+TEST_F(TensorDetails, WhatComesOutDoesNotDependOnTheThreads) {
+    base::ThreadPool one(1), three(3);
+    TensorLab alone(openModel(folder_.file("model")), one), together(openModel(folder_.file("model")), three);
+    for (const char* name : {"int4:32", "fp8", "nf4"}) {
+        const PrecisionFormat format = precisionFormat(name);
+        const TensorDetail a = alone.detail(kDown, -1, format, {}), b = together.detail(kDown, -1, format, {});
+        EXPECT_EQ(a.error.squaredError, b.error.squaredError) << name;
+        EXPECT_EQ(a.groupRms, b.groupRms) << name;
+        EXPECT_EQ(a.histogram.before, b.histogram.before) << name;
+        EXPECT_EQ(a.histogram.after, b.histogram.after) << name;
+        EXPECT_EQ(a.worstPercentShare, b.worstPercentShare) << name;
+    }
+}
+
 TEST_F(TensorDetails, OtherFormatsHaveTheirBytesAndErrors) {
     const std::vector<FormatChoice> choices =
         lab_->inFormats(kDown, -1,
@@ -145,6 +172,13 @@ TEST_F(TensorDetails, OtherFormatsHaveTheirBytesAndErrors) {
     EXPECT_FALSE(choices[3].packable) << "128 inputs are no group of 256";
     EXPECT_EQ(choices[4].bitsPerWeight, 4.25);
     EXPECT_LT(choices[1].error.squaredError, choices[2].error.squaredError);
+    for (const char* name : {"fp8", "fp8:-1", "nf4", "awq:32", "int4:-1"}) { // rows that are rounded alone and together
+        const PrecisionFormat format = precisionFormat(name);
+        const FormatChoice choice = lab_->inFormats(kDown, -1, {format}, {}).front();
+        const TensorDetail detail = lab_->detail(kDown, -1, format, {});
+        EXPECT_NEAR(choice.error.squaredError, detail.error.squaredError, 1e-12 * detail.error.squaredError) << name;
+        EXPECT_EQ(choice.bytes, detail.bytes) << name;
+    }
 }
 
 TEST_F(TensorDetails, WhatIsNotThereIsSaid) {

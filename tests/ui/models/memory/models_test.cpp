@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/analysis/memory_lookup.h"
+#include "tests/profiler/analysis/scripted_run.h"
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/common/patience.h"
 #include "ui/models/common/axis_map.h"
@@ -225,6 +226,21 @@ private slots:
 
     void tensorNames() {
         QCOMPARE(shortTensorName("model.layers.3.mlp.experts.gate_up"), QStringLiteral("mlp.experts.gate_up, layer 3"));
+    }
+
+    void packedTensorsSayTheirFormat() {
+        profiler::testing::ScriptedRun run;
+        const std::string name = "model.layers.0.mlp.down_proj.weight", int4 = "INT4, groups of 128";
+        run.allocate(name, base::MemoryCategory::Weights, 4096, kernels::DType::U8, int4);
+        run.allocate(name + "_scale", base::MemoryCategory::Weights, 64, kernels::DType::BF16, int4);
+        run.allocate(name + ".nf4", base::MemoryCategory::Weights, 64, kernels::DType::Nf4, "NF4");
+        run.allocate("x", base::MemoryCategory::Activations, 64, kernels::DType::U8);
+        const auto timeline = run.timeline();
+        const auto text = [&](std::size_t row) { return tensorText(*timeline, timeline->memory().allocations()[row]); };
+        QCOMPARE(text(0), QStringLiteral("bytes of INT4, groups of 128"));
+        QCOMPARE(text(1), QStringLiteral("bfloat16 of INT4, groups of 128"));
+        QCOMPARE(text(2), QStringLiteral("NF4"));
+        QCOMPARE(text(3), QStringLiteral("uint8"));
     }
 
     void queries_data() {

@@ -11,6 +11,7 @@
 #include "base/resource_path.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
+#include "ui/models/precision/precision_map.h"
 
 namespace vitrine::ui {
 namespace {
@@ -58,6 +59,7 @@ class TestPrecisionData : public QObject {
 private slots:
     void aRunBecomesTheData();
     void otherRunsGiveNone();
+    void aRunThatGoesOnHasTheErrorsThatAreKnown();
     void ratesAreThoseOfConvertedModels();
     void oneMatrixIsReadFromTheFiles();
     void aModelThatIsGoneIsSaid();
@@ -76,9 +78,35 @@ void TestPrecisionData::aRunBecomesTheData() {
 void TestPrecisionData::otherRunsGiveNone() {
     QVERIFY(precisionData(doneRun(1, {{"workload", "generate"}, {"model", "m"}}, Json::object()), {}) == nullptr);
     QVERIFY(precisionData(doneRun(1, labSpec(), Json::object()), {}) == nullptr);
-    sessions::RunInfo running = labRun();
+    sessions::RunInfo failed = labRun();
+    failed.status = sessions::RunStatus::Failed;
+    QVERIFY(precisionData(failed, {}) == nullptr);
+}
+
+void TestPrecisionData::aRunThatGoesOnHasTheErrorsThatAreKnown() {
+    Json spec = labSpec();
+    spec["vitrine"] = 1;
+    Json facts = Json::object(), first;
+    engine::WorkloadSinks sinks;
+    sinks.fact = [&](std::string_view name, const Json& value) {
+        facts[std::string(name)] = value;
+        first = first.is_null() && facts.contains("precision") ? facts : first;
+    };
+    engine::runExperiment(engine::Experiment::parse(spec, "experiment"), sinks, {});
+    sessions::RunInfo running = doneRun(1, labSpec(), first);
     running.status = sessions::RunStatus::Running;
-    QVERIFY(precisionData(running, {}) == nullptr);
+    const PrecisionDataPtr data = precisionData(running, {});
+    QVERIFY(data != nullptr);
+    QVERIFY(data->live);
+    QCOMPARE(data->result.text.scored(), std::size_t{0});
+    const KnownErrors int4 = knownErrors(data->result, 1), mxfp4 = knownErrors(data->result, 2);
+    QVERIFY(int4.known > 0 && int4.known < int4.all);
+    QCOMPARE(mxfp4.known, std::size_t{0});
+    QCOMPARE(formatInWork(data->result), std::size_t{1});
+    QVERIFY(!std::isnan(weightError(data->result, ErrorMeasure::Snr, 1, 0)));
+    QVERIFY(std::isnan(weightError(data->result, ErrorMeasure::Snr, 2, 0)));
+    const PrecisionMap map = precisionMap(data->result);
+    QVERIFY(cellWords(data->result, map, ErrorMeasure::Snr, 2, 0, 0).contains(QStringLiteral("not measured yet")));
 }
 
 void TestPrecisionData::ratesAreThoseOfConvertedModels() {
@@ -116,7 +144,10 @@ void TestPrecisionData::oneMatrixIsReadFromTheFiles() {
     const auto found = std::ranges::find_if(weights, [](const auto& w) { return w.role == "down" && w.expert == 5; });
     QVERIFY(found != weights.end());
     const auto number = static_cast<std::size_t>(found - weights.begin());
-    const auto tensor = precisionTensor(*data, number, 1, {});
+    TensorFiles files;
+    const auto own = files.tensor(*data, number, 1, {});
+    QCOMPARE(own->formats.size(), std::size_t{3}); // those of the run
+    const auto tensor = files.withOtherFormats(*data, number, *own, {});
     QVERIFY2(tensor->error.isEmpty(), qPrintable(tensor->error));
     QCOMPARE(tensor->detail.expert, std::int64_t{5});
     const double stored = data->result.effect(1, number).error.squaredError;
@@ -125,19 +156,19 @@ void TestPrecisionData::oneMatrixIsReadFromTheFiles() {
     QVERIFY(std::ranges::is_sorted(tensor->formats, std::greater{}, &engine::FormatChoice::bytes));
     QCOMPARE(tensor->formats.front().name, std::string("bf16"));
     QVERIFY(tensor->formats.size() >= 7);
-    QCOMPARE(precisionGroup(*data, number, 1, 3, {})->detail.error.group, std::int64_t{3});
-    QVERIFY(!precisionGroup(*data, number, 1, 1 << 30, {})->error.isEmpty());
+    QCOMPARE(files.group(*data, number, 1, 3, {})->detail.error.group, std::int64_t{3});
+    QVERIFY(!files.group(*data, number, 1, 1 << 30, {})->error.isEmpty());
 }
 
 void TestPrecisionData::aModelThatIsGoneIsSaid() {
     PrecisionData data = *precisionData(labRun(), {});
     data.model = "/nowhere/model";
     data.folder = "/nowhere/else"; // the run was on another machine
-    QVERIFY(precisionTensor(data, 0, 1, {})->error.contains("/nowhere/model"));
+    QVERIFY(TensorFiles().tensor(data, 0, 1, {})->error.contains("/nowhere/model"));
     base::StopSource stop;
     stop.request_stop();
     data.model = demoModel();
-    QVERIFY_THROWS_EXCEPTION(base::Cancelled, precisionTensor(data, 0, 1, stop.get_token()));
+    QVERIFY_THROWS_EXCEPTION(base::Cancelled, TensorFiles().tensor(data, 0, 1, stop.get_token()));
 }
 
 } // namespace vitrine::ui

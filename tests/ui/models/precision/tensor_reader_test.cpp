@@ -85,6 +85,42 @@ private slots:
         QCOMPARE(tensors, 0);
     }
 
+    void furtherFormatsFollowThoughAGroupIsAskedFor() {
+        QSemaphore begun, go;
+        int asked = 0;
+        ui::TensorSource source;
+        source.tensor = [](const ui::PrecisionData&, std::size_t, std::size_t, const base::StopToken&) {
+            return named("own");
+        };
+        source.withOtherFormats = [&](const ui::PrecisionData&, std::size_t, const ui::PrecisionTensor& tensor,
+                                      const base::StopToken&) {
+            if (++asked == 1) {
+                begun.release();
+                go.acquire();
+            }
+            return named(tensor.detail.name + " and others");
+        };
+        source.group = [](const ui::PrecisionData&, std::size_t, std::size_t, std::int64_t, const base::StopToken&) {
+            return std::make_shared<const ui::PrecisionGroup>();
+        };
+        ui::TensorReader reader(source);
+        std::vector<std::string> answers;
+        connect(&reader, &ui::TensorReader::tensorRead, this,
+                [&](const TensorPtr& tensor) { answers.push_back(tensor->detail.name); });
+        connect(&reader, &ui::TensorReader::formatsRead, this,
+                [&](const TensorPtr& tensor) { answers.push_back(tensor->detail.name); });
+        connect(&reader, &ui::TensorReader::groupRead, this, [&] { answers.emplace_back("group"); });
+        const auto data = std::make_shared<ui::PrecisionData>();
+        reader.askTensor(data, 0, 1);
+        begun.acquire();
+        QTRY_COMPARE(answers.size(), std::size_t(1)); // the tensor itself does not wait for its formats
+        QVERIFY(reader.busy());
+        reader.askGroup(data, 0, 1, 3);
+        go.release();
+        QTRY_VERIFY(!reader.busy());
+        QCOMPARE(answers, (std::vector<std::string>{"own", "group", "own and others"}));
+    }
+
     void whatIsThrownIsSaid() {
         ui::TensorSource source;
         source.tensor = [](const ui::PrecisionData&, std::size_t, std::size_t, const base::StopToken&) -> TensorPtr {

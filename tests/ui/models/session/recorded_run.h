@@ -33,7 +33,7 @@ public:
 
     /// freed < 0: alive at the end.
     void alloc(base::MemoryCategory category, const std::string& name, double bytes, double born, double freed,
-               std::uint64_t scope = 0) {
+               std::uint64_t scope = 0, const std::string& format = {}) {
         base::AllocationEvent event;
         event.time = ns(born);
         event.id = ++ids_;
@@ -42,6 +42,7 @@ public:
         event.scope.value = scope;
         event.name = recorder_.intern(name);
         event.category = category;
+        event.format = format.empty() ? base::StringId{} : recorder_.intern(format);
         next_ += event.bytes + 512;
         recorder_.record(event);
         if (freed >= 0) {

@@ -32,7 +32,7 @@ void addLoad(test::RecordedRun& run, double begin, double length, double experts
         run.alloc(MemoryCategory::Workspace, "staging", staging, begin + 0.2 * length, begin + 0.9 * length, scope);
     }
     run.alloc(MemoryCategory::Weights, "model.layers.0.mlp.experts.gate_up_proj_blocks", experts, begin + 0.5 * length,
-              end + 0.001, scope);
+              end + 0.001, scope, staging > 0 ? "" : "MXFP4");
     run.alloc(MemoryCategory::Weights, "model.layers.0.self_attn.q_proj.weight", 1 * kGiB, begin + 0.6 * length,
               end + 0.001, scope);
     run.span("Read", "model.embed_tokens.weight", begin, begin + 0.8 * length, 8e9);
@@ -100,6 +100,14 @@ private slots:
         QCOMPARE(pair.b->resident[std::size_t(ui::LoadShare::Attention)], std::uint64_t(kGiB));
         QCOMPARE(pair.a->at(test::ns(0.1)).total(), std::uint64_t(2 * kGiB));
         QCOMPARE(pair.a->at(test::ns(99)).total(), std::uint64_t(12 * kGiB)); // the next load does not end it
+        QCOMPARE(pair.a->formats.size(), std::size_t(1));
+        QCOMPARE(pair.a->formats.front().name, QStringLiteral("MXFP4"));
+        QCOMPARE(pair.a->formats.front().bytes, std::uint64_t(9 * kGiB));
+        QVERIFY(pair.b->formats.empty()); // it was expanded
+        const ui::FlatTreePtr memory = ui::loadMemoryTable(pair);
+        QVERIFY(std::ranges::any_of(memory->nodes, [](const ui::FlatNode& node) {
+            return node.cells[0].text.contains(QStringLiteral("MXFP4"));
+        }));
         QVERIFY(pair.a->stage("Expand") == nullptr);
         QVERIFY(pair.b->stage("Expand") != nullptr);
     }
@@ -284,6 +292,35 @@ private slots:
         view.timeA()->zoom(0.5, test::ns(0.1));
         QCOMPARE(view.timeB()->range(), before);
         QVERIFY(view.timeA()->extent().end < view.timeB()->extent().end);
+    }
+
+    void aThirdFormatHasItsLane() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::LoadView view({&document, &time, nullptr, nullptr});
+        view.resize(1080, 820);
+        view.show();
+        std::vector<sessions::RunInfo> runs;
+        std::map<sessions::RunId, ui::TimelinePtr> timelines;
+        for (const int id : {1, 2, 3}) {
+            runs.push_back(test::runInfo(id, "load", R"({"load_seconds": 0.4})",
+                                         R"({"vitrine": 1, "workload": "load", "model": "/models/)" +
+                                             std::to_string(id) + R"("})"));
+            test::RecordedRun run;
+            addLoad(run, 0, 0.2 * id, id * kGiB, 0);
+            timelines[id] = run.timeline();
+        }
+        document.show(QStringLiteral("x.vitrine"), runs, timelines);
+        document.setRunA(1);
+        document.setRunB(2);
+        QTRY_VERIFY(view.settled() && view.pair().c);
+        QCOMPARE(view.pair().c->run, sessions::RunId(3));
+        QVERIFY(view.lane(2)->isVisible());
+        view.timeA()->setCursor(test::ns(0.5));
+        QVERIFY(view.readout().contains(QStringLiteral(", C ")));
+        document.show(QStringLiteral("y.vitrine"), {loadRun()}, {{1, bothLoads()}});
+        QTRY_VERIFY(!view.pair().c);
+        QVERIFY(!view.lane(2)->isVisible());
     }
 
     void smallWindowKeepsPlots() {

@@ -11,12 +11,15 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/profiler/analysis/scripted_run.h"
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/precision/invented_lab.h"
 #include "ui/views/precision/keep_panel.h"
 #include "ui/views/precision/lab_head.h"
+#include "ui/views/precision/lab_panel.h"
 #include "ui/views/precision/token_readout.h"
 #include "ui/widgets/plots/expert_strip.h"
+#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/plots/group_grid.h"
 #include "ui/widgets/plots/group_strip.h"
 #include "ui/widgets/plots/scored_text.h"
@@ -242,6 +245,92 @@ private slots:
         QVERIFY(words.difference.startsWith(QStringLiteral("difference ")));
         lab.view.text()->setCurrentToken(0);
         QVERIFY(lab.view.tokenReadout()->words().difference.contains(QStringLiteral("nothing before it")));
+    }
+
+    void theMapFillsInWhileTheRunGoesOn() {
+        engine::PrecisionResult whole = test::inventedLab({6, 8, 400});
+        const auto partOf = [&](std::size_t known) {
+            engine::PrecisionResult part = whole;
+            part.text = {};
+            part.tokens.clear();
+            for (std::size_t i = known; i < part.effects.size(); ++i) {
+                part.effects[i].error = {};
+            }
+            sessions::RunInfo run = test::inventedRun(part);
+            run.status = sessions::RunStatus::Running;
+            return run;
+        };
+        const std::size_t weights = whole.weights.size();
+        ShownLab lab;
+        lab.document.show(QStringLiteral("live.vitrine"), {partOf(weights + 20)}, {});
+        QTRY_VERIFY(lab.view.data() && lab.view.data()->live && lab.view.settled());
+        const auto known = [&] {
+            const auto& values = lab.view.map()->content().values;
+            return std::ranges::count_if(values, [](float value) { return !std::isnan(value); });
+        };
+        QCOMPARE(lab.view.formatA(), std::size_t(1)); // what the run is at
+        const auto before = known();
+        QVERIFY(before > 0 && before < static_cast<std::ptrdiff_t>(lab.view.map()->content().values.size()));
+        QVERIFY(!lab.view.weight()); // nobody chose one, and the worst is not known
+        lab.document.show(QStringLiteral("live.vitrine"), {partOf(weights + weights / 2)}, {});
+        QTRY_VERIFY(known() > before);
+        lab.document.show(QStringLiteral("live.vitrine"), {partOf(2 * weights + 5)}, {});
+        QTRY_COMPARE(lab.view.formatA(), std::size_t(2));
+        lab.document.show(QStringLiteral("live.vitrine"), {test::inventedRun(whole)}, {});
+        QTRY_VERIFY(lab.view.data() && !lab.view.data()->live && lab.view.text()->isVisible());
+        QVERIFY(lab.view.weight());
+    }
+
+    void aPinStaysBesideWhatIsLookedAt() {
+        ShownLab lab;
+        QTRY_VERIFY(lab.view.data() && lab.view.settled());
+        auto* panel = lab.view.findChild<ui::LabPanel*>();
+        QVERIFY(panel != nullptr);
+        QVERIFY(panel->pinTable()->isHidden());
+        panel->pinButton()->click();
+        const ui::LabPin pin = panel->pin();
+        QVERIFY(pin.tensor != nullptr && pin.group != nullptr);
+        const auto cell = [&](int row, int column) {
+            return panel->pinTable()->model()->index(row, column).data().toString();
+        };
+        QCOMPARE(cell(0, 2), pin.format);
+        QCOMPARE(cell(0, 1), cell(0, 2));
+        lab.view.setFormats(4, 0);
+        lab.view.selectWeight(0);
+        QTRY_VERIFY(lab.view.settled());
+        QCOMPARE(panel->pin(), pin);
+        QCOMPARE(cell(0, 1), QStringLiteral("INT4, g32"));
+        QCOMPARE(cell(0, 2), QStringLiteral("MXFP4"));
+        QVERIFY(!panel->pinTable()->isHidden());
+        panel->pinButton()->click();
+        QVERIFY(panel->pinTable()->isHidden());
+        QVERIFY(panel->pin().tensor == nullptr);
+    }
+
+    void aTokenOpensTheStepThatScoredIt() {
+        profiler::testing::ScriptedRun script;
+        script.time = 100;
+        script.begin(base::ScopeKind::Phase, "score", 2);
+        for (int step = 0; step < 2; ++step) {
+            script.begin(base::ScopeKind::Step, "prefill", -1, 4);
+            script.time += 1000;
+            script.end();
+        }
+        script.end();
+        const sessions::RunInfo run = test::inventedRun(test::inventedLab({6, 8, 400}));
+        ShownLab lab;
+        lab.document.show(QStringLiteral("y.vitrine"), {run}, {{run.id, script.timeline()}});
+        QTRY_VERIFY(lab.view.data() && lab.view.settled());
+        QCOMPARE(lab.view.formatA(), std::size_t(2));
+        lab.time.setExtent({0, 3000}); // as the window does it
+        QSignalSpy opened(&lab.view, &ui::View::openView);
+        emit lab.view.text()->tokenOpened(6);
+        QCOMPARE(opened.size(), 1);
+        QCOMPARE(opened[0][0].toString(), QStringLiteral("memory")); // no kernels were recorded
+        QCOMPARE(lab.time.cursor(), std::optional<base::TimeNs>(1100));
+        lab.view.openToken(9); // behind the steps that were kept
+        QCOMPARE(opened.size(), 1);
+        QVERIFY(lab.view.readout().contains(QStringLiteral("no events")));
     }
 
     void withoutATextItOffersToScoreOne() {
