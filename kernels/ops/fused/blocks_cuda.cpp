@@ -118,7 +118,8 @@ void execute(CudaContext& context, const Route& op) {
 void execute(CudaContext& context, const ExpertMlp& op) {
     if (op.grouped()) {
         executePrimitives<GroupedExpertPrimitives>(context, op, context.traits());
-    } else if (!runExpertsOfFewTokens(context, op) && !runPackedExperts(context, op) && !multiplyInTiles(context, op)) {
+    } else if (!runExpertsOfFewTokens(context, op) && !runExpertsInFp8(context, op) && !runPackedExperts(context, op) &&
+               !multiplyInTiles(context, op)) {
         executePrimitives<ExpertMlpPrimitives>(context, op, context.traits());
     }
 }

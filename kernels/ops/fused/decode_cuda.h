@@ -25,5 +25,8 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op);
 /// Experts with INT4 or FP8 weights, of any number of tokens: gate, up and activation in one launch, and of few tokens
 /// the weighted sum inside the other.
 bool runPackedExperts(CudaContext& context, const ExpertMlp& op);
+/// Experts of many tokens with FP8 weights, whose activations become FP8 too, where the user asked for it
+/// (kernels/ops/linear/fp8_gemm_cuda.h).
+bool runExpertsInFp8(CudaContext& context, const ExpertMlp& op);
 
 } // namespace vitrine::kernels

@@ -84,6 +84,15 @@ TEST_F(Library, SaysWhyNothingFits) {
     EXPECT_THROW(KernelLibrary(h200(), wrong), base::BadInput);
 }
 
+TEST_F(Library, KnowsWhichFamiliesTheUserNamed) {
+    EXPECT_FALSE(KernelLibrary(h200(), options()).named("double"));
+    KernelLibraryOptions named = options();
+    named.overrides = {{"Double", "slow"}};
+    const KernelLibrary library(h200(), named);
+    EXPECT_TRUE(library.named("double"));
+    EXPECT_FALSE(library.named("triple"));
+}
+
 TEST_F(Library, CompilesOnceAndCaches) {
     if (Nvrtc::find() == nullptr) {
         GTEST_SKIP() << Nvrtc::whyMissing();
