@@ -45,7 +45,9 @@ struct PackedLaunch {
         const std::int64_t groupBytes =
             static_cast<std::int64_t>(bytesOf(weight.scales.dtype, 1)) + (weight.zeros.empty() ? 0 : 1);
         const bool plain = !product.gate && product.rowsOf == abi::PackedOfRows;
-        if ((tiles > 2 && manyNumbers) || (!plain && std::max<std::int64_t>(1, 128 / weight.group) * groupBytes > 12)) {
+        const bool twoWeights = product.gate && product.count > 1; // the addresses of both
+        if ((tiles > 2 && (manyNumbers || twoWeights)) ||
+            (!plain && std::max<std::int64_t>(1, 128 / weight.group) * groupBytes > 12)) {
             rowTiles = 1;
         }
         if (product.rowsOf == abi::PackedOfSums) {
