@@ -34,23 +34,29 @@ bool runExpertsInFp8(CudaContext& context, const ExpertMlp& op) {
     }
     const ExpertMatmulTiles scratch(primitives.gateUp, false, ScratchLayout(primitives.gateUp.scratch.data));
     sortPairs(context, op.ids, scratch.tiles);
+    const auto inTiles = [&](Fp8Product& product) {
+        product.tileBound = scratch.tiles.bound;
+        product.tileCount = scratch.tiles.count.as<const int>();
+        product.tiles = scratch.tiles.tiles.as<const int>();
+        product.slots = scratch.tiles.slots.as<const int>();
+    };
     Fp8Product gateUp;
+    inTiles(gateUp);
     gateUp.x = op.x;
     gateUp.weight = op.gateUp.weight;
     gateUp.bias = op.gateUp.bias;
     gateUp.out = gated;
     gateUp.room = results;
-    gateUp.tiles = &scratch.tiles;
     gateUp.pairsPerRow = op.ids.shape[1];
     multiplyFp8(context, gateUp);
     execute(context, primitives.activation);
     Fp8Product down;
+    inTiles(down);
     down.x = active;
     down.weight = op.down.weight;
     down.bias = op.down.bias;
     down.out = results;
     down.room = gated;
-    down.tiles = &scratch.tiles;
     multiplyFp8(context, down);
     execute(context, primitives.combine);
     return true;

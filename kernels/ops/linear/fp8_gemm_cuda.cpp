@@ -88,14 +88,13 @@ void multiplyFp8(CudaContext& context, const Fp8Product& product) {
     params.groups = static_cast<int>(groupsOf(in));
     params.scaleRows = static_cast<int>(groupsOf(out));
     params.pairsPerRow = static_cast<int>(product.pairsPerRow);
-    if (product.tiles != nullptr) {
-        params.tileCount = product.tiles->count.as<const int>();
-        params.tiles = product.tiles->tiles.as<const int>();
-        params.slots = product.tiles->slots.as<const int>();
-    }
-    const std::int64_t rowTiles = product.tiles != nullptr ? product.tiles->bound : (rows + kRowTile - 1) / kRowTile;
+    params.tileCount = product.tileCount;
+    params.tiles = product.tiles;
+    params.slots = product.slots;
+    const bool inTiles = product.tileBound > 0;
+    const std::int64_t rowTiles = inTiles ? product.tileBound : (rows + kRowTile - 1) / kRowTile;
     launchFamily(context, "fp8_gemm", abi::kFp8GemmAbi, params,
-                 {{"tiles", product.tiles != nullptr ? 1 : 0},
+                 {{"tiles", inTiles ? 1 : 0},
                   {"scale_dtype", dtypeNumber(weight.scales)},
                   {"bias_dtype", optionalDtype(product.bias)},
                   {"residual_dtype", optionalDtype(product.residual)},

@@ -7,7 +7,6 @@
 // docs/notes/fp8.md says what they err by.
 
 #include "kernels/cuda/cuda_context.h"
-#include "kernels/ops/experts/expert_tiles.h"
 #include "kernels/ops/linear/matmul.h"
 
 namespace vitrine::kernels {
@@ -18,8 +17,11 @@ struct Fp8Product {
     TensorView x; ///< BF16
     WeightView weight;
     TensorView bias, residual, out;
-    TensorView room; ///< bytes for x as E4M3: at least fp8RowBytes(in) for a row
-    const ExpertTiles* tiles = nullptr;
+    TensorView room;                ///< bytes for x as E4M3: at least fp8RowBytes(in) for a row
+    std::int64_t tileBound = 0;     ///< at most so many tiles; 0: rows are not in tiles
+    const int* tileCount = nullptr; ///< of ExpertSort (kernels/device/abi/expert_sort.h), as the next two
+    const int* tiles = nullptr;
+    const int* slots = nullptr;
     std::int64_t pairsPerRow = 1; ///< neighbouring pairs that share a row of x
 };
 

@@ -85,9 +85,10 @@ TEST_F(Library, SaysWhyNothingFits) {
 }
 
 TEST_F(Library, KnowsWhichFamiliesTheUserNamed) {
+    writePack(doubleVariant("plain", "", kDoubleSource));
     EXPECT_FALSE(KernelLibrary(h200(), options()).named("double"));
     KernelLibraryOptions named = options();
-    named.overrides = {{"Double", "slow"}};
+    named.overrides = {{"Double", "plain"}};
     const KernelLibrary library(h200(), named);
     EXPECT_TRUE(library.named("double"));
     EXPECT_FALSE(library.named("triple"));
