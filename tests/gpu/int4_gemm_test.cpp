@@ -4,7 +4,7 @@
 // INT4 products of more than a few rows on tensor cores: every size of tile, groups of every kind, axes that end within
 // a tile, and results of both types.
 
-#include "tests/gpu/int4_testing.h"
+#include "tests/gpu/packed_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -29,7 +29,7 @@ TEST(Int4GemmGpu, AsOnTheCpu) {
         weights.push_back(testing::integerWeight(random, shape.out, shape.in, {4, 128, DType::F16, true, false}));
         for (const TestWeight& weight : weights) {
             for (const std::int64_t rows : shape.rows) {
-                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::BF16, 16);
+                testing::expectPackedProductAsOnTheCpu(random, weight, rows, DType::BF16, 16);
             }
         }
     }
@@ -46,8 +46,8 @@ TEST(Int4GemmGpu, GroupsOfEveryKindAndResultsOfFloats) {
         weights.push_back(testing::integerWeight(random, 520, in, {4, in, DType::F32, false, false}));
         for (const TestWeight& weight : weights) {
             for (const std::int64_t rows : {24, 100, 1100}) {
-                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::BF16, 16);
-                testing::expectInt4ProductAsOnTheCpu(random, weight, rows, DType::F32, 16);
+                testing::expectPackedProductAsOnTheCpu(random, weight, rows, DType::BF16, 16);
+                testing::expectPackedProductAsOnTheCpu(random, weight, rows, DType::F32, 16);
             }
         }
     }

@@ -345,6 +345,11 @@ KernelLibrary::~KernelLibrary() {
     }
 }
 
+bool KernelLibrary::named(std::string_view family) const {
+    const auto found = state_->families.find(family);
+    return found != state_->families.end() && !found->second.empty() && found->second.front().named;
+}
+
 bool KernelLibrary::fits(const KernelCall& call) {
     const std::lock_guard lock(state_->mutex);
     return state_->choose(call, nullptr) != nullptr;

@@ -80,6 +80,8 @@ public:
 
     /// Whether some variant fits; never compiles.
     bool fits(const KernelCall& call);
+    /// Whether an override names a variant of the family: ops take some families only when they are asked for.
+    bool named(std::string_view family) const;
     /// Chooses, and compiles when needed (other threads asking for the same wait for it). Throws Unsupported that names
     /// the family, the values and why each variant did not fit, or KernelCompileError with the compiler's log.
     const Entry& entry(const KernelCall& call);

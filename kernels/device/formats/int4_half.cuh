@@ -7,7 +7,8 @@
 // a word are the word behind a mask. What is multiplied with them, x, is scaled by powers of two instead, so that all
 // products are code * x * kInt4Undo^-1, far from the ends of float32.
 
-#include "device/lib/types.cuh"
+#include "device/formats/half_pairs.cuh"
+#include "device/lib/mma.cuh"
 
 namespace vt {
 
@@ -25,13 +26,6 @@ constexpr __device__ __forceinline__ u32 int4HighMinus(u32 n) {
     return (0x8000U | n << 4) * 0x00010001U;
 }
 
-/// a b of two bf16 pairs.
-__device__ __forceinline__ u32 scaleBf16x2(u32 a, u32 b) {
-    u32 out;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(0x80008000U)); // - 0 keeps a zero's sign
-    return out;
-}
-
 /// A word of 8 codes (code i in bits 4 i ..) to pairs (0, 4), (1, 5), (2, 6), (3, 7): low, high, low, high.
 __device__ __forceinline__ void splitInt4(u32 word, u32 (&pairs)[4]) {
     const u32 upper = word >> 8;
@@ -40,5 +34,31 @@ __device__ __forceinline__ void splitInt4(u32 word, u32 (&pairs)[4]) {
     pairs[2] = upper & 0x000F000FU;
     pairs[3] = upper & 0x00F000F0U;
 }
+
+/// INT4 as packed_rows multiplies it (packed_half.cuh).
+struct Int4Half {
+    static constexpr int kBits = 4;
+    static constexpr float kUndo = kInt4Undo;
+    static constexpr bool kBlocks = false;
+    static constexpr bool kOffset = true;
+    using Eight = u32;
+
+    static __device__ __forceinline__ void pairsOf(const u32x4& x, u32 (&pairs)[4]) {
+        pairs[0] = scaleBf16x2(lowHalves(x.x, x.z), kInt4LowFactor);
+        pairs[1] = scaleBf16x2(highHalves(x.x, x.z), kInt4HighFactor);
+        pairs[2] = scaleBf16x2(lowHalves(x.y, x.w), kInt4LowFactor);
+        pairs[3] = scaleBf16x2(highHalves(x.y, x.w), kInt4HighFactor);
+    }
+
+    static __device__ __forceinline__ void split(Eight codes, u32 (&pairs)[4]) { splitInt4(codes, pairs); }
+
+    /// By a matrix whose rows are all the same.
+    template <u32 kZero> static __device__ __forceinline__ void minusSums(const u32 (&pairs)[4], float (&sums)[4]) {
+        constexpr u32 kMinus[4] = {int4LowMinus(kZero), int4LowMinus(kZero), int4HighMinus(kZero),
+                                   int4HighMinus(kZero)};
+        mmaFirst<bf16>(sums, kMinus, pairs[0], pairs[1]);
+        mma16816<bf16>(sums, kMinus, pairs[2], pairs[3]);
+    }
+};
 
 } // namespace vt

@@ -8,7 +8,7 @@
 #include "kernels/device/abi/expert_matmul.h"
 #include "kernels/device/abi/expert_sort.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
-#include "kernels/ops/linear/int4_rows_cuda.h"
+#include "kernels/ops/linear/packed_rows_cuda.h"
 #include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
@@ -70,20 +70,20 @@ TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const
 
 namespace {
 
-/// INT4 weights as they are stored; false when another kernel must do it.
-bool multiplyInt4Experts(CudaContext& context, const ExpertMatmul& op, const ExpertTiles& tiles,
-                         std::int64_t pairsPerRow) {
-    Int4Product product;
+/// INT4 or FP8 weights as they are stored; false when another kernel must do it.
+bool multiplyPackedExperts(CudaContext& context, const ExpertMatmul& op, const ExpertTiles& tiles,
+                           std::int64_t pairsPerRow) {
+    PackedProduct product;
     product.x = op.x;
     product.targets[0] = {op.weight, op.bias, op.out};
-    product.rowsOf = abi::Int4OfTiles;
+    product.rowsOf = abi::PackedOfTiles;
     product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
     product.tileCount = tiles.count.as<const int>();
     product.tiles = tiles.tiles.as<const int>();
     product.slots = tiles.slots.as<const int>();
     product.jobs = tiles.bound;
     product.pairsPerRow = pairsPerRow;
-    return multiplyInt4Rows(context, product);
+    return multiplyPackedRows(context, product);
 }
 
 } // namespace
@@ -105,7 +105,7 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     }
     const ExpertMatmulTiles scratch(op, false, ScratchLayout(op.scratch.data));
     sortPairs(context, op.ids, scratch.tiles);
-    if (multiplyInt4Experts(context, op, scratch.tiles, pairsPerRow)) {
+    if (multiplyPackedExperts(context, op, scratch.tiles, pairsPerRow)) {
         return;
     }
     abi::ExpertMatmulParams params{};

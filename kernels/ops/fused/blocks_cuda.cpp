@@ -12,7 +12,7 @@
 #include "kernels/ops/fused/decode_cuda.h"
 #include "kernels/ops/fused/expert_mlp_tiles.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
-#include "kernels/ops/linear/int4_rows_cuda.h"
+#include "kernels/ops/linear/packed_rows_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -71,7 +71,7 @@ void execute(CudaContext& context, const QkvProject& op) {
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
         if (at == &primitives.q) {
-            together = multiplyInt4Together(context, {&primitives.q, &primitives.k, &primitives.v});
+            together = multiplyPackedTogether(context, {&primitives.q, &primitives.k, &primitives.v});
         } else if (at == &primitives.ropeQ) {
             fused = rotateAndWrite(context, op, op.writeCache && !rounds);
         }
@@ -98,8 +98,8 @@ void execute(CudaContext& context, const DenseMlp& op) {
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
         if (at == &primitives.gate && !gated) {
-            gated = op.fusible() && multiplyInt4Gated(context, primitives.gate, primitives.up, op.activation,
-                                                      primitives.activation.out);
+            gated = op.fusible() && multiplyPackedGated(context, primitives.gate, primitives.up, op.activation,
+                                                        primitives.activation.out);
         }
         const bool normed = primitives.norm.has_value() && at == &*primitives.norm;
         const bool made = at == &primitives.gate || at == &primitives.up || at == &primitives.activation;
@@ -118,7 +118,8 @@ void execute(CudaContext& context, const Route& op) {
 void execute(CudaContext& context, const ExpertMlp& op) {
     if (op.grouped()) {
         executePrimitives<GroupedExpertPrimitives>(context, op, context.traits());
-    } else if (!runExpertsOfFewTokens(context, op) && !runInt4Experts(context, op) && !multiplyInTiles(context, op)) {
+    } else if (!runExpertsOfFewTokens(context, op) && !runExpertsInFp8(context, op) && !runPackedExperts(context, op) &&
+               !multiplyInTiles(context, op)) {
         executePrimitives<ExpertMlpPrimitives>(context, op, context.traits());
     }
 }

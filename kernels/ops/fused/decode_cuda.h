@@ -22,8 +22,11 @@ bool projectSplit(CudaContext& context, const QkvProject& op, const abi::QkvProj
 
 bool routeTokens(CudaContext& context, const Route& op);
 bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op);
-/// Experts with INT4 weights, of any number of tokens: gate, up and activation in one launch, and of few tokens the
-/// weighted sum inside the other.
-bool runInt4Experts(CudaContext& context, const ExpertMlp& op);
+/// Experts with INT4 or FP8 weights, of any number of tokens: gate, up and activation in one launch, and of few tokens
+/// the weighted sum inside the other.
+bool runPackedExperts(CudaContext& context, const ExpertMlp& op);
+/// Experts of many tokens with FP8 weights, whose activations become FP8 too, where the user asked for it
+/// (kernels/ops/linear/fp8_gemm_cuda.h).
+bool runExpertsInFp8(CudaContext& context, const ExpertMlp& op);
 
 } // namespace vitrine::kernels

@@ -4,6 +4,7 @@
 
 #include "kernels/core/device_traits.h"
 #include "kernels/ops/linear/int4_product.h"
+#include "kernels/ops/linear/packed_rows.h"
 #include "kernels/ops/linear/vendor_product.h"
 
 namespace vitrine::kernels {
@@ -25,7 +26,7 @@ std::uint64_t expandedBytes(const Matmul& op) {
 }
 
 std::uint64_t expandedScratch(const Matmul& op, const DeviceTraits& traits) {
-    const bool asStored = traits.features.int4Tiles && takesInt4Tiles(op);
+    const bool asStored = takesPackedRows(op) || (traits.features.int4Tiles && takesInt4Tiles(op));
     return traits.features.kernelScratch && expandsWeight(op) && !asStored ? expandedBytes(op) : 0;
 }
 

@@ -14,7 +14,7 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// Up to so many rows int4_rows is as fast or faster; for weights of up to so many bytes up to twice as many, because
+/// Up to so many rows packed_rows is as fast or faster; for weights of up to so many bytes up to twice as many, because
 /// its blocks are smaller.
 constexpr std::int64_t kFewRows = 8;
 constexpr std::int64_t kSmallWeight = 10 << 20;

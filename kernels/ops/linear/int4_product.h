@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which products with INT4 weights the kernels int4_rows and int4_gemm multiply as they are stored. Shapes and types
+// Which products with INT4 weights the kernels packed_rows and int4_gemm multiply as they are stored. Shapes and types
 // decide, so that a plan knows what a run will do; addresses that are not aligned are looked at when a kernel starts.
 
 #include "kernels/ops/linear/matmul.h"

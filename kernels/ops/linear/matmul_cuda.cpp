@@ -8,8 +8,9 @@
 #include "kernels/ops/linear/adapter_products.h"
 #include "kernels/ops/linear/expanded_weight.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/fp8_gemm_cuda.h"
 #include "kernels/ops/linear/int4_gemm_cuda.h"
-#include "kernels/ops/linear/int4_rows_cuda.h"
+#include "kernels/ops/linear/packed_rows_cuda.h"
 #include "kernels/ops/linear/vendor_product.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/linear/weights_device.h"
@@ -132,7 +133,7 @@ void execute(CudaContext& context, const Matmul& op) {
         multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias, {}}, op.residual, op.out, 0})) {
         return;
     }
-    if (multiplyInt4Tiles(context, op) || multiplyInt4Rows(context, op)) {
+    if (multiplyInt4Tiles(context, op) || multiplyPackedRows(context, op) || multiplyFp8(context, op)) {
         return;
     }
     if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.data.dtype, op.out.dtype)) {

@@ -67,6 +67,10 @@ void execute(CudaContext& context, const Dequantize& op) {
     launchFamily(context, "dequantize", abi::kDequantizeAbi, params,
                  {{"w_format", formatNumber(op.weight)},
                   {"out_dtype", dtypeNumber(op.out)},
+                  {"in", op.weight.inFeatures()},
+                  {"group", op.weight.group},
+                  {"aligned", startsAligned(op.weight.data) && startsAligned(op.out) ? 1 : 0},
+                  {"rows", params.rows},
                   {"elements", op.out.shape.count()}});
 }
 

@@ -84,6 +84,16 @@ TEST_F(Library, SaysWhyNothingFits) {
     EXPECT_THROW(KernelLibrary(h200(), wrong), base::BadInput);
 }
 
+TEST_F(Library, KnowsWhichFamiliesTheUserNamed) {
+    writePack(doubleVariant("plain", "", kDoubleSource));
+    EXPECT_FALSE(KernelLibrary(h200(), options()).named("double"));
+    KernelLibraryOptions named = options();
+    named.overrides = {{"Double", "plain"}};
+    const KernelLibrary library(h200(), named);
+    EXPECT_TRUE(library.named("double"));
+    EXPECT_FALSE(library.named("triple"));
+}
+
 TEST_F(Library, CompilesOnceAndCaches) {
     if (Nvrtc::find() == nullptr) {
         GTEST_SKIP() << Nvrtc::whyMissing();

@@ -36,6 +36,20 @@ TEST(ExpandedWeight, ManyRowsTakeTheMatrixInBf16) {
     EXPECT_EQ(scratchFor(int8, 17, "cpu-avx2"), 0U) << "the CPU expands a piece at a time";
 }
 
+TEST(ExpandedWeight, FewRowsOfInt4AndFp8AreMultipliedAsStored) {
+    std::mt19937 random(3);
+    for (const auto& [rowGroup, group] : {std::pair<std::int64_t, std::int64_t>{32, 128}, {1, kInputs}}) {
+        const TestWeight fp8 = testing::fp8Weight(random, kRowsOfWeight, kInputs, rowGroup, group);
+        EXPECT_EQ(scratchFor(fp8, 64, "sm_90a"), 0U);
+        EXPECT_EQ(scratchFor(fp8, 65, "sm_90a"), kRowsOfWeight * kInputs * 2U);
+    }
+    const TestWeight odd = testing::fp8Weight(random, kRowsOfWeight, kInputs, 1, 96);
+    EXPECT_EQ(scratchFor(odd, 64, "sm_90a"), kRowsOfWeight * kInputs * 2U) << "no kernel takes groups of 96";
+    const TestWeight int4 = testing::integerWeight(random, kRowsOfWeight, kInputs, {4, 32, DType::BF16, true, false});
+    EXPECT_EQ(scratchFor(int4, 64, "sm_80"), 0U);
+    EXPECT_EQ(scratchFor(int4, 65, "sm_80"), kRowsOfWeight * kInputs * 2U);
+}
+
 TEST(ExpandedWeight, Int4StaysAsItIsWhereTilesOfItAreMultiplied) {
     std::mt19937 random(2);
     const TestWeight plain = testing::integerWeight(random, kRowsOfWeight, kInputs, {4, 32, DType::BF16, true, false});

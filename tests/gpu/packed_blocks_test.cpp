@@ -1,20 +1,18 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Blocks with INT4 weights, whose products share launches: gate, up and activation, the experts of few tokens with
+// Blocks with packed weights, whose products share launches: gate, up and activation, the experts of few tokens with
 // their sum, and q, k and v.
 
 #include <cmath>
 
 #include "kernels/ops/fused/blocks.h"
-#include "tests/gpu/gpu_testing.h"
+#include "tests/gpu/packed_testing.h"
 #include "tests/kernels/ops/experts/expert_testing.h"
-#include "tests/kernels/ops/linear/weight_testing.h"
 
 namespace vitrine::kernels {
 namespace {
 
-using testing::IntegerForm;
 using testing::TestTensor;
 using testing::TestWeight;
 
@@ -43,25 +41,20 @@ LinearView expertsAt(At&& at, const TestWeight& weight, std::int64_t experts, co
     return linear;
 }
 
-const std::vector<IntegerForm>& forms() {
-    static const std::vector<IntegerForm> kAll{{4, 32, DType::BF16, false, false}, {4, 128, DType::F16, true, false}};
-    return kAll;
-}
-
-TEST(Int4BlocksGpu, ExpertsAsOnTheCpu) {
+TEST(PackedBlocksGpu, ExpertsAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(41);
     constexpr std::int64_t kExperts = 8, kUsed = 8, kHidden = 320;
-    for (const IntegerForm& form : forms()) {
+    for (const testing::PackedForm& form : testing::packedForms()) {
         for (const std::int64_t width : {192, 256}) {
-            const TestWeight gateUp = testing::integerWeight(random, kExperts * 2 * width, kHidden, form);
-            const TestWeight down = testing::integerWeight(random, kExperts * kHidden, width, form);
+            const TestWeight gateUp = form.make(random, kExperts * 2 * width, kHidden);
+            const TestWeight down = form.make(random, kExperts * kHidden, width);
             const TestTensor gateUpBias = normal(random, Shape{kExperts, 2 * width});
             const TestTensor downBias = normal(random, Shape{kExperts, kHidden});
             for (const std::int64_t tokens : {1, 3, 4, 5, 40, 150}) {
                 for (const GateLayout layout : {GateLayout::Halves, GateLayout::Interleaved}) {
-                    SCOPED_TRACE(::testing::Message() << tokens << " tokens, width " << width << ", group "
-                                                      << form.group << ", layout " << static_cast<int>(layout));
+                    SCOPED_TRACE(::testing::Message() << form.name << ", " << tokens << " tokens, width " << width
+                                                      << ", layout " << static_cast<int>(layout));
                     const TestTensor ids = testing::chooseExperts(random, tokens, 3, kUsed);
                     TestTensor weights(DType::F32, Shape{tokens, 3});
                     weights.fillNormal(random, 0.5);
@@ -89,17 +82,17 @@ TEST(Int4BlocksGpu, ExpertsAsOnTheCpu) {
     }
 }
 
-TEST(Int4BlocksGpu, DenseMlpAsOnTheCpu) {
+TEST(PackedBlocksGpu, DenseMlpAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(42);
     constexpr std::int64_t kHidden = 320, kWidth = 416;
-    for (const IntegerForm& form : forms()) {
-        const TestWeight gate = testing::integerWeight(random, kWidth, kHidden, form);
-        const TestWeight up = testing::integerWeight(random, kWidth, kHidden, form);
-        const TestWeight down = testing::integerWeight(random, kHidden, kWidth, form);
+    for (const testing::PackedForm& form : testing::packedForms()) {
+        const TestWeight gate = form.make(random, kWidth, kHidden);
+        const TestWeight up = form.make(random, kWidth, kHidden);
+        const TestWeight down = form.make(random, kHidden, kWidth);
         const TestTensor norm = normal(random, Shape{kHidden});
         for (const std::int64_t tokens : {1, 8, 9, 70}) {
-            SCOPED_TRACE(::testing::Message() << tokens << " tokens, group " << form.group);
+            SCOPED_TRACE(::testing::Message() << form.name << ", " << tokens << " tokens");
             const TestTensor x = normal(random, Shape{tokens, kHidden});
             TestTensor out(DType::BF16, Shape{tokens, kHidden});
             const auto make = [&](auto&& at) {
@@ -118,7 +111,7 @@ TEST(Int4BlocksGpu, DenseMlpAsOnTheCpu) {
     }
 }
 
-TEST(Int4BlocksGpu, QueriesKeysAndValuesAsOnTheCpu) {
+TEST(PackedBlocksGpu, QueriesKeysAndValuesAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(43);
     constexpr std::int64_t kHidden = 352, kHeads = 6, kKvHeads = 2, kHeadDim = 64;
@@ -128,13 +121,13 @@ TEST(Int4BlocksGpu, QueriesKeysAndValuesAsOnTheCpu) {
         frequencies.push_back(std::pow(10000.0, -2.0 * i / kHeadDim));
     }
     frequency.fill(frequencies);
-    for (const IntegerForm& form : forms()) {
-        const TestWeight q = testing::integerWeight(random, kHeads * kHeadDim, kHidden, form);
-        const TestWeight k = testing::integerWeight(random, kKvHeads * kHeadDim, kHidden, form);
-        const TestWeight v = testing::integerWeight(random, kKvHeads * kHeadDim, kHidden, form);
+    for (const testing::PackedForm& form : testing::packedForms()) {
+        const TestWeight q = form.make(random, kHeads * kHeadDim, kHidden);
+        const TestWeight k = form.make(random, kKvHeads * kHeadDim, kHidden);
+        const TestWeight v = form.make(random, kKvHeads * kHeadDim, kHidden);
         const TestTensor norm = normal(random, Shape{kHidden});
         for (const std::int64_t tokens : {1, 6, 20}) {
-            SCOPED_TRACE(::testing::Message() << tokens << " tokens, group " << form.group);
+            SCOPED_TRACE(::testing::Message() << form.name << ", " << tokens << " tokens");
             const TestTensor x = normal(random, Shape{tokens, kHidden});
             TestTensor positions(DType::I32, Shape{tokens});
             std::vector<std::int32_t> numbers;

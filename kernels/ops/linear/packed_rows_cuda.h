@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Products of few BF16 rows with INT4 weights on a GPU: the weight streams once, as it is stored, and nothing is
+// Products of few BF16 rows with INT4 or FP8 weights on a GPU: the weight streams once, as it is stored, and nothing is
 // expanded.
 
 #include <array>
@@ -11,39 +11,33 @@
 
 #include "kernels/core/layer_forms.h"
 #include "kernels/cuda/cuda_context.h"
-#include "kernels/device/abi/int4_rows.h"
+#include "kernels/device/abi/packed_rows.h"
 #include "kernels/ops/linear/matmul.h"
 
 namespace vitrine::kernels {
 
-/// Rows from which on a single weight is better expanded to BF16 and multiplied by cuBLASLt.
-inline constexpr std::int64_t kMaxInt4Rows = 64;
-
-/// Up to so many rows several weights share a launch: more have kernels of their own (int4_gemm_cuda.h).
-inline constexpr std::int64_t kFewInt4Rows = 8;
-
 /// A weight, its bias or nothing, and where its product goes.
-struct Int4Target {
+struct PackedTarget {
     WeightView weight;
     TensorView bias;
     TensorView out;
 };
 
 /// What turns gates and ups into results. The two are rows of one weight, or two weights of equal shape.
-struct Int4Gate {
+struct PackedGate {
     Activation activation = Activation::Silu;
     GateLayout layout = GateLayout::Halves; ///< of one weight
     float alpha = 0, limit = 0;
 };
 
-/// Rows of x times weights. Which rows: abi::Int4RowsOf.
-struct Int4Product {
+/// Rows of x times weights. Which rows: abi::PackedRowsOf.
+struct PackedProduct {
     TensorView x;
-    std::array<Int4Target, abi::kInt4Matrices> targets;
-    int count = 1;                ///< of targets; several have the same inputs and kinds of numbers
-    std::optional<Int4Gate> gate; ///< the first target's `out` gets the results
-    TensorView residual;          ///< or empty; of one target
-    abi::Int4RowsOf rowsOf = abi::Int4OfRows;
+    std::array<PackedTarget, abi::kPackedMatrices> targets;
+    int count = 1;                  ///< of targets; several have the same inputs, format and kinds of numbers
+    std::optional<PackedGate> gate; ///< the first target's `out` gets the results
+    TensorView residual;            ///< or empty; of one target
+    abi::PackedRowsOf rowsOf = abi::PackedOfRows;
     std::int64_t rows = 0; ///< of one matrix, at most
     std::int64_t jobs = 1; ///< tiles, pairs or tokens: at most so many matrices work at once
     const int* tileCount = nullptr;
@@ -54,16 +48,16 @@ struct Int4Product {
 };
 
 /// Launches and says true, or does nothing and says false when shapes, types or alignment do not allow it.
-bool multiplyInt4Rows(CudaContext& context, const Int4Product& product);
+bool multiplyPackedRows(CudaContext& context, const PackedProduct& product);
 
-/// The same for an op without adapter, of few rows.
-bool multiplyInt4Rows(CudaContext& context, const Matmul& op);
+/// The same for an op that takesPackedRows().
+bool multiplyPackedRows(CudaContext& context, const Matmul& op);
 
 /// The same for ops of the same few rows of x, in one launch.
-bool multiplyInt4Together(CudaContext& context, std::initializer_list<const Matmul*> ops);
+bool multiplyPackedTogether(CudaContext& context, std::initializer_list<const Matmul*> ops);
 
 /// The activation of two such ops, gate and up, in one launch.
-bool multiplyInt4Gated(CudaContext& context, const Matmul& gate, const Matmul& up, Activation activation,
-                       const TensorView& active);
+bool multiplyPackedGated(CudaContext& context, const Matmul& gate, const Matmul& up, Activation activation,
+                         const TensorView& active);
 
 } // namespace vitrine::kernels

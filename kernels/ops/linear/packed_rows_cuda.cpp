@@ -1,19 +1,20 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/linear/int4_rows_cuda.h"
+#include "kernels/ops/linear/packed_rows_cuda.h"
 
 #include <algorithm>
 #include <array>
 
 #include "kernels/ops/common/cuda_call.h"
-#include "kernels/ops/linear/int4_product.h"
+#include "kernels/ops/linear/packed_rows.h"
+#include "kernels/ops/linear/weights_device.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-/// How the kernel's variable `gate` names an Int4Gate.
-std::int64_t gateNumber(const Int4Product& product) {
+/// How the kernel's variable `gate` names a PackedGate.
+std::int64_t gateNumber(const PackedProduct& product) {
     if (!product.gate) {
         return 0;
     }
@@ -21,19 +22,19 @@ std::int64_t gateNumber(const Int4Product& product) {
 }
 
 /// Results of a row that a target's matrix makes.
-std::int64_t featuresOf(const Int4Product& product, const Int4Target& target) {
+std::int64_t featuresOf(const PackedProduct& product, const PackedTarget& target) {
     return target.weight.outFeatures() / (product.gate && product.count == 1 ? 2 : 1);
 }
 
 /// How a launch divides its work. Two blocks of few rows share a multiprocessor, so that one loads while the other
 /// ends; sums of more rows take the registers of both.
-struct Int4Launch {
+struct PackedLaunch {
     std::int64_t tiles = 1;    ///< of 8 rows, at a time
     std::int64_t rowTiles = 2; ///< of 16 outputs, in a block
     std::int64_t warps = 8;
     std::int64_t blocks = 2; ///< of a multiprocessor
 
-    Int4Launch(const Int4Product& product, int multiprocessors) {
+    PackedLaunch(const PackedProduct& product, int multiprocessors) {
         const WeightView& weight = product.targets[0].weight;
         const bool manyNumbers = weight.group < 128 || !weight.zeros.empty(); // of groups, for the registers
         if (product.rows > 8) {
@@ -43,11 +44,13 @@ struct Int4Launch {
         // What the registers hold: numbers of groups beside sums and addresses.
         const std::int64_t groupBytes =
             static_cast<std::int64_t>(bytesOf(weight.scales.dtype, 1)) + (weight.zeros.empty() ? 0 : 1);
-        const bool plain = !product.gate && product.rowsOf == abi::Int4OfRows;
-        if ((tiles > 2 && manyNumbers) || (!plain && std::max<std::int64_t>(1, 128 / weight.group) * groupBytes > 12)) {
+        const bool plain = !product.gate && product.rowsOf == abi::PackedOfRows;
+        const bool twoWeights = product.gate && product.count > 1; // the addresses of both
+        if ((tiles > 2 && (manyNumbers || twoWeights)) ||
+            (!plain && std::max<std::int64_t>(1, 128 / weight.group) * groupBytes > 12)) {
             rowTiles = 1;
         }
-        if (product.rowsOf == abi::Int4OfSums) {
+        if (product.rowsOf == abi::PackedOfSums) {
             // One block of a multiprocessor has the work of all experts: more of its loads are under way.
             rowTiles = 1;
             warps = 16;
@@ -58,31 +61,44 @@ struct Int4Launch {
         for (int i = 0; i < product.count; ++i) {
             outputs += product.targets[static_cast<std::size_t>(i)].weight.outFeatures();
         }
-        outputs *= product.rowsOf == abi::Int4OfTiles ? std::min(product.jobs, weight.experts()) : product.jobs;
+        outputs *= product.rowsOf == abi::PackedOfTiles ? std::min(product.jobs, weight.experts()) : product.jobs;
         while (rowTiles > 1 && outputs / (16 * rowTiles) < multiprocessors * 3 / 4) {
             rowTiles /= 2;
         }
     }
 
     /// Results of a row that a block makes.
-    std::int64_t features(const Int4Product& product) const { return 16 * rowTiles / (product.gate ? 2 : 1); }
+    std::int64_t features(const PackedProduct& product) const { return 16 * rowTiles / (product.gate ? 2 : 1); }
 };
 
-abi::Int4Matrix matrixOf(const Int4Target& target) {
-    abi::Int4Matrix matrix{};
+/// PackedRowsMatrix::scaleFactor: 2^32 / rowGroup, rounded up so that no row falls short of its scales.
+std::int64_t scaleFactorOf(const WeightView& weight) {
+    constexpr std::int64_t kOne = std::int64_t{1} << 32;
+    return weight.rowGroup >= weight.outFeatures() ? 0 : (kOne + weight.rowGroup - 1) / weight.rowGroup;
+}
+
+abi::PackedRowsMatrix matrixOf(const PackedTarget& target) {
+    abi::PackedRowsMatrix matrix{};
     matrix.data = target.weight.data.as<const unsigned char>();
     matrix.scales = target.weight.scales.data;
     matrix.zeros = target.weight.zeros.as<const unsigned char>();
     matrix.bias = target.bias.data;
     matrix.biasStride = target.bias.empty() || target.bias.shape.rank() < 2 ? 0 : target.bias.stride0();
+    matrix.scaleFactor = scaleFactorOf(target.weight);
+    matrix.scaleRows =
+        static_cast<int>((target.weight.outFeatures() + target.weight.rowGroup - 1) / target.weight.rowGroup);
     matrix.out = toInt(target.weight.outFeatures(), Matmul::kName, "weight");
     return matrix;
 }
 
+std::int64_t elementBits(const WeightView& weight) {
+    return static_cast<std::int64_t>(8 * weight.data.bytes()) / weight.shape.count();
+}
+
 /// Without what a launch decides.
-abi::Int4RowsParams int4Parameters(const Int4Product& product) {
+abi::PackedRowsParams packedParameters(const PackedProduct& product) {
     const WeightView& weight = product.targets[0].weight;
-    abi::Int4RowsParams params{};
+    abi::PackedRowsParams params{};
     params.x = product.x.data;
     params.residual = product.residual.data;
     params.tileCount = product.tileCount;
@@ -103,41 +119,43 @@ abi::Int4RowsParams int4Parameters(const Int4Product& product) {
 }
 
 /// Whether targets may share a launch: all that specialises the kernel is the same.
-bool sameKind(const Int4Target& a, const Int4Target& b) {
-    return a.weight.inFeatures() == b.weight.inFeatures() && a.weight.group == b.weight.group &&
-           a.weight.zeros.empty() == b.weight.zeros.empty() && a.weight.scales.dtype == b.weight.scales.dtype &&
-           optionalDtype(a.bias) == optionalDtype(b.bias) && a.out.dtype == b.out.dtype;
+bool sameKind(const PackedTarget& a, const PackedTarget& b) {
+    return a.weight.format == b.weight.format && a.weight.inFeatures() == b.weight.inFeatures() &&
+           a.weight.group == b.weight.group && a.weight.zeros.empty() == b.weight.zeros.empty() &&
+           a.weight.scales.dtype == b.weight.scales.dtype && optionalDtype(a.bias) == optionalDtype(b.bias) &&
+           a.out.dtype == b.out.dtype;
 }
 
-bool takesProduct(const Int4Product& product) {
+bool takesProduct(const PackedProduct& product) {
     for (int i = 0; i < product.count; ++i) {
-        const Int4Target& target = product.targets[static_cast<std::size_t>(i)];
+        const PackedTarget& target = product.targets[static_cast<std::size_t>(i)];
         const TensorView& out = product.gate ? product.targets[0].out : target.out;
-        if (!takesInt4(product.x.dtype, target.weight, out.dtype) || !startsAligned(target.weight.data) ||
+        if (!takesPackedRows(product.x.dtype, target.weight, out.dtype) || !startsAligned(target.weight.data) ||
             !sameKind(product.targets[0], target)) {
             return false;
         }
     }
-    return product.ids.empty() || product.ids.shape[1] <= abi::kInt4Chosen;
+    return product.ids.empty() || product.ids.shape[1] <= abi::kPackedChosen;
 }
 
-/// The rows of an op whose weight int4_rows takes: nothing beside bias and residual.
-bool isPlain(const Matmul& op) {
-    return op.adapter.empty() && op.scale == 1;
+/// Whether an op may share a launch with others.
+bool sharesLaunch(const Matmul& op) {
+    return op.x.shape[0] > 0 && op.x.shape[0] <= packedRowsTogether(op.weight.format) && takesPackedRows(op) &&
+           op.residual.empty();
 }
 
 } // namespace
 
-bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
+bool multiplyPackedRows(CudaContext& context, const PackedProduct& product) {
     if (!takesProduct(product)) {
         return false;
     }
     const WeightView& weight = product.targets[0].weight;
-    const Int4Launch launch(product, context.device().multiprocessors);
-    abi::Int4RowsParams params = int4Parameters(product);
+    const PackedLaunch launch(product, context.device().multiprocessors);
+    abi::PackedRowsParams params = packedParameters(product);
     std::int64_t outputBlocks = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(product.count); ++i) {
-        const Int4Target& target = product.targets[i];
+        const PackedTarget& target = product.targets[i];
         params.matrices[i] = matrixOf(target);
         params.matrices[i].result = target.out.data;
         params.matrices[i].resultStride = target.out.empty() ? 0 : target.out.stride0();
@@ -147,8 +165,10 @@ bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
             outputBlocks += (featuresOf(product, target) + features - 1) / features;
         }
     }
-    const std::array<KernelVariable, 21> variables{
-        {{"tiles", launch.tiles},
+    const std::array<KernelVariable, 23> variables{
+        {{"w_format", formatNumber(weight)},
+         {"bits", elementBits(weight)},
+         {"tiles", launch.tiles},
          {"row_tiles", launch.rowTiles},
          {"warps", launch.warps},
          {"blocks", launch.blocks},
@@ -169,48 +189,48 @@ bool multiplyInt4Rows(CudaContext& context, const Int4Product& product) {
          {"rows", product.rows},
          {"jobs", product.jobs},
          {"x_aligned", rowsAligned(product.x) ? 1 : 0}}};
-    return launchIfFits(context, callOf("int4_rows", abi::kInt4RowsAbi, params, variables));
+    return launchIfFits(context, callOf("packed_rows", abi::kPackedRowsAbi, params, variables));
 }
 
-bool multiplyInt4Rows(CudaContext& context, const Matmul& op) {
-    if (op.x.shape[0] > kMaxInt4Rows || !isPlain(op)) {
+bool multiplyPackedRows(CudaContext& context, const Matmul& op) {
+    if (!takesPackedRows(op)) {
         return false;
     }
-    Int4Product product;
+    PackedProduct product;
     product.x = op.x;
     product.targets[0] = {op.weight, op.bias, op.out};
     product.residual = op.residual;
     product.rows = op.x.shape[0];
-    return multiplyInt4Rows(context, product);
+    return multiplyPackedRows(context, product);
 }
 
-bool multiplyInt4Together(CudaContext& context, std::initializer_list<const Matmul*> ops) {
-    Int4Product product;
+bool multiplyPackedTogether(CudaContext& context, std::initializer_list<const Matmul*> ops) {
+    PackedProduct product;
     product.count = 0;
     for (const Matmul* op : ops) {
-        if (op->x.shape[0] == 0 || op->x.shape[0] > kFewInt4Rows || !isPlain(*op) || !op->residual.empty()) {
+        if (!sharesLaunch(*op)) {
             return false;
         }
         product.x = op->x;
         product.rows = op->x.shape[0];
         product.targets[static_cast<std::size_t>(product.count++)] = {op->weight, op->bias, op->out};
     }
-    return multiplyInt4Rows(context, product);
+    return multiplyPackedRows(context, product);
 }
 
-bool multiplyInt4Gated(CudaContext& context, const Matmul& gate, const Matmul& up, Activation activation,
-                       const TensorView& active) {
-    if (gate.x.shape[0] == 0 || gate.x.shape[0] > kFewInt4Rows || active.empty() || !isPlain(gate) || !isPlain(up)) {
+bool multiplyPackedGated(CudaContext& context, const Matmul& gate, const Matmul& up, Activation activation,
+                         const TensorView& active) {
+    if (active.empty() || !sharesLaunch(gate) || !sharesLaunch(up)) {
         return false;
     }
-    Int4Product product;
+    PackedProduct product;
     product.x = gate.x;
     product.rows = gate.x.shape[0];
     product.count = 2;
     product.targets[0] = {gate.weight, gate.bias, active};
     product.targets[1] = {up.weight, up.bias, active};
-    product.gate = Int4Gate{activation, GateLayout::Halves, 0, 0};
-    return multiplyInt4Rows(context, product);
+    product.gate = PackedGate{activation, GateLayout::Halves, 0, 0};
+    return multiplyPackedRows(context, product);
 }
 
 } // namespace vitrine::kernels

@@ -1,51 +1,56 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Few BF16 rows times INT4 matrices, or times the matrices of experts, near the rate of memory (sm_80 and later).
+// Few BF16 rows times packed matrices, or times the matrices of experts, near the rate of memory (sm_80 and later).
 //
 // A block makes 16 * kRowTiles outputs for up to 8 * kTiles rows of x. Its warps share the contracted axis: chunks of
 // 128 inputs go round them, so that together they read whole lines of a row. Each warp has a ring of its own in shared
 // memory, which asynchronous copies fill kStages chunks ahead. Of a chunk the warp multiplies 32 inputs at a time,
-// which have one scale: lane (g, t) has inputs 8 t .. 8 t + 7 of rows g and g + 8 of a row tile, one word each, and the
-// same inputs of x. A sum does not depend on the order of its inputs, so they go to the tensor cores as they lie.
+// which have one scale: lane (g, t) has inputs 8 t .. 8 t + 7 of rows g and g + 8 of a row tile, and the same inputs of
+// x. A sum does not depend on the order of its inputs, so they go to the tensor cores as they lie.
 //
-// Codes are multiplied as they are (int4_half.cuh): sum (code - zero) x = sum code x - zero sum x. Tensor cores make
-// what zeros take away too, with a matrix whose rows are all the same. Scales multiply sums, in float32: no weight is
-// rounded. At last the warps' sums are added in shared memory, in the order of the warps. abi/int4_rows.h says which
+// Elements become pairs of bf16 exactly (packed_half.cuh). Those of INT4 are codes: sum (code - zero) x = sum code x -
+// zero sum x, and tensor cores make what zeros take away too. Scales multiply sums, in float32: no weight is
+// rounded. At last the warps' sums are added in shared memory, in the order of the warps. abi/packed_rows.h says which
 // rows and matrices a launch may bring together, and what gated products store.
 
 #include "device/abi/dtype.h"
 #include "device/formats/int4_groups.cuh"
-#include "device/formats/int4_half.cuh"
+#include "device/formats/packed_half.cuh"
 #include "device/lib/async.cuh"
 #include "device/lib/mma.cuh"
 #include "device/lib/pdl.cuh"
-#include "device/linear/int4_places.cuh"
+#include "device/linear/packed_places.cuh"
 #include "device/rowwise/activation.cuh"
 
 namespace {
 
 using namespace vt;
-using namespace vt::int4;
+using namespace vt::packed;
 
 using Scale = StorageOf<VT_SCALE_DTYPE>;
 using Result = StorageOf<VT_OUT_DTYPE>;
 
-/// Where 16 bytes of a row of a stage lie: pieces are exchanged so that a warp's words lie in different banks.
+/// Where a piece of a row of a stage lies: pieces are exchanged so that a warp's elements lie in different banks.
 __device__ __forceinline__ int stageOffset(int row, int piece) {
-    return row * (kChunk / 2) + (piece ^ row / 2 % kPieces) * 16;
+    constexpr int kRowsOfBanks = 128 / kRowBytes;
+    return row * kRowBytes + (piece ^ row / kRowsOfBanks % kPieces) * kPieceBytes;
 }
 
-/// The codes of a chunk into a stage, as one group of copies. Inputs behind the last are zeros.
-__device__ __forceinline__ void copyCodes(const Place& place, const Chunk& chunk, int lane, u32 stage) {
-    const int piece = lane % kPieces;
-    const int first = chunk.number * kChunk + piece * kPiece;
+/// The elements of a chunk into a stage, as one group of copies. Inputs behind the last are zeros.
+__device__ __forceinline__ void copyElements(const Place& place, const Chunk& chunk, int lane, u32 stage) {
+    constexpr int kCopies = kRowBytes / 16; // of a row
+    constexpr int kOfPiece = kPieceBytes / 16;
+    constexpr int kRowsAtOnce = 32 / kCopies;
+    const int copy = lane % kCopies;
+    const int first = chunk.number * kChunk + copy * (kChunk / kCopies);
+    const i64 rowBytes = place.p.in * PackedHalf::kBits / 8;
 #pragma unroll
-    for (int i = 0; i < kOutputs / 8; ++i) {
-        const int row = 8 * i + lane / kPieces;
-        const u32 to = stage + static_cast<u32>(stageOffset(row, piece));
-        const u8* from = place.matrixOf(row).data + chunk.row(place, row) * (place.p.in / 2) +
-                         (VT_WHOLE || first < place.p.in ? first / 2 : 0);
+    for (int i = 0; i < kOutputs / kRowsAtOnce; ++i) {
+        const int row = kRowsAtOnce * i + lane / kCopies;
+        const u32 to = stage + static_cast<u32>(stageOffset(row, copy / kOfPiece) + copy % kOfPiece * 16);
+        const u8* from = place.matrixOf(row).data + chunk.row(place, row) * rowBytes +
+                         (VT_WHOLE || first < place.p.in ? first * PackedHalf::kBits / 8 : 0);
         copyAsync16(to, from, VT_WHOLE || first < place.p.in);
     }
 }
@@ -60,8 +65,8 @@ struct Groups {
 #pragma unroll
         for (int i = 0; i < 2 * kRowTiles; ++i) {
             const int output = 8 * i + lane / 4;
-            const abi::Int4Matrix& matrix = place.matrixOf(8 * i);
-            rows[i / 2][i % 2].load<VT_WHOLE != 0>(matrix.scales, matrix.zeros, chunk.row(place, output),
+            const abi::PackedRowsMatrix& matrix = place.matrixOf(8 * i);
+            rows[i / 2][i % 2].load<VT_WHOLE != 0>(matrix.scales, matrix.zeros, chunk.scaleRow(place, output),
                                                    place.p.groups, chunk.number * kChunk / VT_GROUP);
         }
         if (kSums) {
@@ -74,36 +79,31 @@ struct Groups {
     }
 };
 
-/// Eight inputs of rows of x as pairs (0, 4), (1, 5), (2, 6), (3, 7), scaled for splitInt4.
-__device__ __forceinline__ void pairsOf(const u32x4& x, u32 (&pairs)[4]) {
-    pairs[0] = scaleBf16x2(__byte_perm(x.x, x.z, 0x5410), kInt4LowFactor);
-    pairs[1] = scaleBf16x2(__byte_perm(x.x, x.z, 0x7632), kInt4HighFactor);
-    pairs[2] = scaleBf16x2(__byte_perm(x.y, x.w, 0x5410), kInt4LowFactor);
-    pairs[3] = scaleBf16x2(__byte_perm(x.y, x.w, 0x7632), kInt4HighFactor);
-}
-
-__device__ __forceinline__ u32 wordAt(const unsigned char* stage, int row, int piece, int lane) {
-    return *reinterpret_cast<const u32*>(stage + stageOffset(row, piece) + lane % 4 * 4);
+/// A lane's elements of a piece of a row.
+template <class Format>
+__device__ __forceinline__ typename Format::Eight elementsAt(const unsigned char* stage, int row, int piece, int lane) {
+    const unsigned char* from = stage + stageOffset(row, piece) + lane % 4 * Format::kBits;
+    return *reinterpret_cast<const typename Format::Eight*>(from);
 }
 
 /// Adds 32 inputs.
+template <class Format>
 __device__ __forceinline__ void addPiece(const unsigned char* stage, int piece, const Groups& groups, int scale,
                                          const u32x4 (&x)[kTiles], int lane, float (&sums)[kRowTiles][kTiles][4]) {
     u32 pairs[kTiles][4];
-    constexpr u32 kZero = VT_ZEROS ? 1 : 8; // without zeros in the weight, all are 8
-    constexpr u32 kMinus[4] = {int4LowMinus(kZero), int4LowMinus(kZero), int4HighMinus(kZero), int4HighMinus(kZero)};
-    float minus[kTiles][4]; // zero times sum of x, negative: (row 2 t, row 2 t + 1), twice
+    float minus[kTiles][4]; // what zeros take away, or would if they were 1
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) {
-        pairsOf(x[n], pairs[n]);
-        mmaFirst<bf16>(minus[n], kMinus, pairs[n][0], pairs[n][1]);
-        mma16816<bf16>(minus[n], kMinus, pairs[n][2], pairs[n][3]);
+        Format::pairsOf(x[n], pairs[n]);
+        if constexpr (Format::kOffset) {
+            Format::template minusSums<VT_ZEROS ? 1 : 8>(pairs[n], minus[n]); // no zeros in the weight: all are 8
+        }
     }
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
         u32 upper[4], lower[4];
-        splitInt4(wordAt(stage, 16 * m + lane / 4, piece, lane), upper);
-        splitInt4(wordAt(stage, 16 * m + 8 + lane / 4, piece, lane), lower);
+        Format::split(elementsAt<Format>(stage, 16 * m + lane / 4, piece, lane), upper);
+        Format::split(elementsAt<Format>(stage, 16 * m + 8 + lane / 4, piece, lane), lower);
         const float upperScale = groups.scaleOf(m, 0, scale);
         const float lowerScale = groups.scaleOf(m, 1, scale);
 #pragma unroll
@@ -116,8 +116,10 @@ __device__ __forceinline__ void addPiece(const unsigned char* stage, int piece, 
                 const float begin[4] = {upperZero * minus[n][0], upperZero * minus[n][1], lowerZero * minus[n][2],
                                         lowerZero * minus[n][3]};
                 mmaOnto(part, first, pairs[n][0], pairs[n][1], begin);
-            } else {
+            } else if constexpr (Format::kOffset) {
                 mmaOnto(part, first, pairs[n][0], pairs[n][1], minus[n]);
+            } else {
+                mmaFirst<bf16>(part, first, pairs[n][0], pairs[n][1]);
             }
             mma16816<bf16>(part, {upper[2], lower[2], upper[3], lower[3]}, pairs[n][2], pairs[n][3]);
             sums[m][n][0] = fmaf(upperScale, part[0], sums[m][n][0]);
@@ -151,9 +153,9 @@ __device__ __forceinline__ float total(const Place& place, const Chosen& chosen,
     for (int warp = 0; warp < kWarps; ++warp) {
         sum += parts[(warp * kRows + row) * kOutputs + output];
     }
-    sum *= kInt4Undo;
+    sum *= PackedHalf::kUndo;
 #if VT_BIAS_DTYPE
-    const abi::Int4Matrix& matrix = place.matrixOf(output);
+    const abi::PackedRowsMatrix& matrix = place.matrixOf(output);
     const auto* bias = static_cast<const StorageOf<VT_BIAS_DTYPE>*>(matrix.bias) + place.rowOf(output);
     if constexpr (kSums) {
         for (int i = 0; i < chosenCount; ++i) {
@@ -234,7 +236,7 @@ __device__ __forceinline__ void addChunks(const Place& place, const Chosen& chos
         const int ahead = index + (kStages - 1) * kWarps;
         if (ahead < all) {
             const int to = stage == 0 ? kStages - 1 : stage - 1;
-            copyCodes(place, Chunk(place, chosen, ahead, chunks), lane, stages + static_cast<u32>(to * kStageBytes));
+            copyElements(place, Chunk(place, chosen, ahead, chunks), lane, stages + static_cast<u32>(to * kStageBytes));
         }
         copyAsyncCommit();
         const int number = kSums ? Chunk(place, chosen, index, chunks).number : index;
@@ -254,8 +256,8 @@ __device__ __forceinline__ void addChunks(const Place& place, const Chosen& chos
                 }
                 rows.load(place, next.number, 0, lane, x[0]);
             }
-            addPiece(ring + stage * kStageBytes, piece, now, VT_GROUP >= kChunk ? 0 : piece * kPiece / VT_GROUP,
-                     x[piece % 2], lane, sums);
+            addPiece<PackedHalf>(ring + stage * kStageBytes, piece, now,
+                                 VT_GROUP >= kChunk ? 0 : piece * kPiece / VT_GROUP, x[piece % 2], lane, sums);
         }
         stage = stage + 1 == kStages ? 0 : stage + 1;
     }
@@ -270,8 +272,8 @@ __device__ __forceinline__ void fillRing(const Place& place, const Chosen& chose
     for (int stage = 0; stage < kStages - 1; ++stage) {
         const int index = warp + stage * kWarps;
         if (index < all) {
-            copyCodes(place, Chunk(place, chosen, index, chunks), lane,
-                      sharedAddress(ring) + static_cast<u32>(stage * kStageBytes));
+            copyElements(place, Chunk(place, chosen, index, chunks), lane,
+                         sharedAddress(ring) + static_cast<u32>(stage * kStageBytes));
         }
         copyAsyncCommit();
     }
@@ -288,13 +290,13 @@ __device__ __forceinline__ void loadChosen(const Place& place, Chosen& chosen) {
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(kWarps * 32, VT_BLOCKS)
-    int4_rows(const __grid_constant__ abi::Int4RowsParams p) {
+    packed_rows(const __grid_constant__ abi::PackedRowsParams p) {
     extern __shared__ __align__(128) unsigned char shared[];
     __shared__ Chosen chosen;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     unsigned char* ring = shared + warp * kStages * kStageBytes;
-    constexpr bool kLate = VT_ROWS_OF != abi::Int4OfRows; // which experts there are is a result
+    constexpr bool kLate = VT_ROWS_OF != abi::PackedOfRows; // which experts there are is a result
     if (kLate) {
         pdl::wait();
         pdl::launchDependents();

@@ -6,8 +6,8 @@
 #include "kernels/ops/experts/expert_tiles_cuda.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/decode_cuda.h"
-#include "kernels/ops/linear/int4_product.h"
-#include "kernels/ops/linear/int4_rows_cuda.h"
+#include "kernels/ops/linear/packed_rows.h"
+#include "kernels/ops/linear/packed_rows_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -17,11 +17,11 @@ namespace {
 /// needs sorting.
 constexpr std::int64_t kTokensInPairs = 4;
 
-Int4Product gateUpProduct(const ExpertMlp& op, const TensorView& active) {
-    Int4Product product;
+PackedProduct gateUpProduct(const ExpertMlp& op, const TensorView& active) {
+    PackedProduct product;
     product.x = op.x;
     product.targets[0] = {op.gateUp.weight, op.gateUp.bias, active};
-    product.gate = Int4Gate{op.activation, op.layout, op.alpha, op.limit};
+    product.gate = PackedGate{op.activation, op.layout, op.alpha, op.limit};
     product.ids = op.ids;
     product.pairsPerRow = op.ids.shape[1];
     return product;
@@ -29,32 +29,32 @@ Int4Product gateUpProduct(const ExpertMlp& op, const TensorView& active) {
 
 /// Both products, and nothing else, in two launches.
 bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
-    Int4Product gateUp = gateUpProduct(op, primitives.activation.out);
-    gateUp.rowsOf = abi::Int4OfPairs;
+    PackedProduct gateUp = gateUpProduct(op, primitives.activation.out);
+    gateUp.rowsOf = abi::PackedOfPairs;
     gateUp.rows = 1;
     gateUp.jobs = op.ids.shape.count();
-    Int4Product down;
+    PackedProduct down;
     down.x = primitives.activation.out;
     down.targets[0] = {op.down.weight, op.down.bias, op.out};
     down.residual = op.residual;
     down.ids = op.ids;
     down.weights = op.weights;
-    down.rowsOf = abi::Int4OfSums;
+    down.rowsOf = abi::PackedOfSums;
     down.rows = 1;
     down.jobs = op.ids.shape[0];
-    return takesInt4(down.x.dtype, op.down.weight, op.out.dtype) && op.ids.shape[1] <= abi::kInt4Chosen &&
-           multiplyInt4Rows(context, gateUp) && multiplyInt4Rows(context, down);
+    return takesPackedRows(down.x.dtype, op.down.weight, op.out.dtype) && op.ids.shape[1] <= abi::kPackedChosen &&
+           multiplyPackedRows(context, gateUp) && multiplyPackedRows(context, down);
 }
 
 /// Pairs are sorted once for both products.
 bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
-    if (!takesInt4(op.x.dtype, op.gateUp.weight, primitives.activation.out.dtype) ||
-        !takesInt4(primitives.down.x.dtype, op.down.weight, primitives.down.out.dtype)) {
+    if (!takesPackedRows(op.x.dtype, op.gateUp.weight, primitives.activation.out.dtype) ||
+        !takesPackedRows(primitives.down.x.dtype, op.down.weight, primitives.down.out.dtype)) {
         return false;
     }
     const ExpertMatmulTiles scratch(primitives.gateUp, false, ScratchLayout(primitives.gateUp.scratch.data));
-    const auto inTiles = [&](Int4Product product, std::int64_t pairsPerRow) {
-        product.rowsOf = abi::Int4OfTiles;
+    const auto inTiles = [&](PackedProduct product, std::int64_t pairsPerRow) {
+        product.rowsOf = abi::PackedOfTiles;
         product.rows = std::min<std::int64_t>(op.ids.shape[0], abi::kExpertTile); // an expert has one pair of a token
         product.jobs = scratch.tiles.bound;
         product.tileCount = scratch.tiles.count.as<const int>();
@@ -63,12 +63,12 @@ bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
         product.pairsPerRow = pairsPerRow;
         return product;
     };
-    Int4Product down;
+    PackedProduct down;
     down.x = primitives.down.x;
     down.targets[0] = {op.down.weight, op.down.bias, primitives.down.out};
     sortPairs(context, op.ids, scratch.tiles);
-    if (!multiplyInt4Rows(context, inTiles(gateUpProduct(op, primitives.activation.out), op.ids.shape[1])) ||
-        !multiplyInt4Rows(context, inTiles(down, 1))) {
+    if (!multiplyPackedRows(context, inTiles(gateUpProduct(op, primitives.activation.out), op.ids.shape[1])) ||
+        !multiplyPackedRows(context, inTiles(down, 1))) {
         return false;
     }
     execute(context, primitives.combine);
@@ -77,8 +77,8 @@ bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
 
 } // namespace
 
-bool runInt4Experts(CudaContext& context, const ExpertMlp& op) {
-    if (op.ids.shape.count() == 0 || op.gateUp.weight.format != WeightFormat::Int4) {
+bool runPackedExperts(CudaContext& context, const ExpertMlp& op) {
+    if (op.ids.shape.count() == 0 || !takesPackedRows(op.x.dtype, op.gateUp.weight, op.x.dtype)) {
         return false;
     }
     const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data), context.traits());
