@@ -47,7 +47,7 @@ constexpr std::array<std::string_view, 17> kOfOneFormat = {
     "kernels/device/experts/expert_ring.cuh",
     "kernels/device/experts/expert_rows.cuh",
     "kernels/device/experts/expert_stream.cuh",
-    "kernels/device/experts/expert_tiles.cuh",
+    "kernels/device/experts/expert_weights.cuh",
     "kernels/device/experts/mxfp4_",
     "kernels/device/linear/dequantize_",
     "kernels/device/linear/merge_packed.cuh",

@@ -31,6 +31,10 @@ TensorView takeTileRows(const ExpertTiles& tiles, std::int64_t features, Scratch
 /// Whether the tensor-core form (family expert_gemm) takes this product of BF16 rows.
 bool multipliesInTiles(const LinearView& linear);
 
+/// Whether so many pairs are enough for that form: with few pairs for each expert weights of some formats are better
+/// multiplied row by row.
+bool manyInTiles(std::int64_t pairs, const WeightView& weight);
+
 /// ExpertMatmul on a GPU. Without `gathered` rows it multiplies in float32 arithmetic.
 struct ExpertMatmulTiles {
     ExpertMatmulTiles(const ExpertMatmul& op, bool gather, ScratchLayout layout);

@@ -6,6 +6,7 @@
 #include "kernels/ops/experts/expert_tiles_cuda.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/decode_cuda.h"
+#include "kernels/ops/fused/expert_mlp_tiles.h"
 #include "kernels/ops/linear/int4_product.h"
 #include "kernels/ops/linear/int4_rows_cuda.h"
 
@@ -80,6 +81,9 @@ bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
 bool runInt4Experts(CudaContext& context, const ExpertMlp& op) {
     if (op.ids.shape.count() == 0 || op.gateUp.weight.format != WeightFormat::Int4) {
         return false;
+    }
+    if (manyInTiles(op.ids.shape.count(), op.gateUp.weight) && multiplyInTiles(context, op)) {
+        return true;
     }
     const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data), context.traits());
     return op.ids.shape[0] <= kTokensInPairs
