@@ -22,7 +22,7 @@ using testing::TestWeight;
 /// Weights are rounded to BF16, and so are activated features and results.
 constexpr double kExpertTolerance = 1e-2;
 
-struct ExpertCase {
+struct Int4ExpertCase {
     std::int64_t hidden, width;
     IntegerForm form;
     Activation activation = Activation::Silu;
@@ -30,7 +30,7 @@ struct ExpertCase {
     bool biased = false;
 };
 
-double activated(const ExpertCase& item, double gate, double up) {
+double activated(const Int4ExpertCase& item, double gate, double up) {
     switch (item.activation) {
     case Activation::GeluTanh:
         return gate / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (gate + 0.044715 * gate * gate * gate))) * up;
@@ -43,9 +43,9 @@ double activated(const ExpertCase& item, double gate, double up) {
 }
 
 /// The stacks of a case, and what a token's row becomes by one expert.
-class TestExperts {
+class Int4TestExperts {
 public:
-    TestExperts(std::mt19937& random, const ExpertCase& item, std::int64_t experts)
+    Int4TestExperts(std::mt19937& random, const Int4ExpertCase& item, std::int64_t experts)
         : item_(item), experts_(experts),
           gateUp_(testing::integerWeight(random, experts * 2 * item.width, item.hidden, item.form)),
           down_(testing::integerWeight(random, experts * item.hidden, item.width, item.form)),
@@ -94,7 +94,7 @@ private:
         return sum;
     }
 
-    ExpertCase item_;
+    Int4ExpertCase item_;
     std::int64_t experts_;
     TestWeight gateUp_, down_;
     TestTensor gateUpBias_, downBias_;
@@ -102,7 +102,7 @@ private:
 };
 
 /// The op on the device beside sums in float64, for the choice `ids` (tokens, k).
-void expectAsInFloat64(std::mt19937& random, const ExpertCase& item, const TestExperts& experts,
+void expectAsInFloat64(std::mt19937& random, const Int4ExpertCase& item, const Int4TestExperts& experts,
                        const TestTensor& ids) {
     const std::int64_t tokens = ids.view().shape[0], k = ids.view().shape[1];
     TestTensor weights(DType::F32, Shape{tokens, k});
@@ -148,7 +148,7 @@ TEST(Int4ExpertsGpu, RaggedTilesAsInFloat64) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(51);
     const std::vector<std::int64_t> counts{0, 1, 63, 64, 65, 128, 0, 130};
-    const std::vector<ExpertCase> cases{
+    const std::vector<Int4ExpertCase> cases{
         {512, 384, {4, 32, DType::BF16, false, false}},
         {480, 352, {4, 32, DType::F16, true, false}, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
         {448, 384, {4, 64, DType::F32, true, false}, Activation::GeluTanh, GateLayout::Interleaved},
@@ -157,10 +157,10 @@ TEST(Int4ExpertsGpu, RaggedTilesAsInFloat64) {
         {416, 352, {4, 512, DType::BF16, true, false}}, // one group: larger than a row
         {96, 160, {4, 32, DType::BF16, true, false}},   // too short for the form with wgmma
     };
-    for (const ExpertCase& item : cases) {
+    for (const Int4ExpertCase& item : cases) {
         SCOPED_TRACE(::testing::Message() << item.hidden << " to " << item.width << ", group " << item.form.group
                                           << (item.form.zeros ? ", zeros" : ""));
-        const TestExperts experts(random, item, static_cast<std::int64_t>(counts.size()));
+        const Int4TestExperts experts(random, item, static_cast<std::int64_t>(counts.size()));
         expectAsInFloat64(random, item, experts, idsOf(random, counts));
     }
 }
@@ -168,16 +168,16 @@ TEST(Int4ExpertsGpu, RaggedTilesAsInFloat64) {
 TEST(Int4ExpertsGpu, ShapesOfQwen3AsInFloat64) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(52);
-    const ExpertCase item{2048, 768, {4, 32, DType::BF16, false, false}};
-    const TestExperts experts(random, item, 4);
+    const Int4ExpertCase item{2048, 768, {4, 32, DType::BF16, false, false}};
+    const Int4TestExperts experts(random, item, 4);
     expectAsInFloat64(random, item, experts, idsOf(random, {1, 33, 0, 65}));
 }
 
 TEST(Int4ExpertsGpu, ManyExpertsAndChoicesAsInFloat64) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(53);
-    const ExpertCase item{352, 160, {4, 32, DType::BF16, true, false}};
-    const TestExperts experts(random, item, 128);
+    const Int4ExpertCase item{352, 160, {4, 32, DType::BF16, true, false}};
+    const Int4TestExperts experts(random, item, 128);
     for (const std::int64_t tokens : {64, 150}) {
         expectAsInFloat64(random, item, experts, testing::chooseExperts(random, tokens, 8, 120));
     }
