@@ -14,9 +14,6 @@ namespace {
 
 constexpr std::int64_t kBlockFeatures = 64;
 
-/// From so many pairs for each expert on tiles are faster than int4_rows.
-constexpr std::int64_t kInt4PairsOfExpert = 4;
-
 std::int64_t tileBound(std::int64_t pairs, std::int64_t experts) {
     return std::min(pairs, pairs / abi::kExpertTile + experts);
 }
@@ -61,8 +58,8 @@ bool multipliesInTiles(const LinearView& linear) {
     return takesFormat(linear.weight) && linear.weight.outFeatures() % 16 == 0;
 }
 
-bool manyInTiles(std::int64_t pairs, const WeightView& weight) {
-    return weight.format != WeightFormat::Int4 || pairs >= kInt4PairsOfExpert * weight.experts();
+bool manyInTiles(std::int64_t tokens, const WeightView& weight) {
+    return weight.format != WeightFormat::Int4 || tokens > kInt4TokensInPairs;
 }
 
 ExpertMatmulTiles::ExpertMatmulTiles(const ExpertMatmul& op, bool gather, ScratchLayout layout)
@@ -75,7 +72,7 @@ ExpertMatmulTiles::ExpertMatmulTiles(const ExpertMatmul& op, bool gather, Scratc
 
 bool ExpertMatmulTiles::gathers(const ExpertMatmul& op) {
     return narrow(op.x) && narrow(op.out) && multipliesInTiles({op.weight, op.bias, {}}) &&
-           manyInTiles(op.ids.shape.count(), op.weight) && op.x.stride0() % 8 == 0 && op.out.stride0() % 8 == 0;
+           manyInTiles(op.ids.shape[0], op.weight) && op.x.stride0() % 8 == 0 && op.out.stride0() % 8 == 0;
 }
 
 } // namespace vitrine::kernels

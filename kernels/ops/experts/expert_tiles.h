@@ -31,9 +31,12 @@ TensorView takeTileRows(const ExpertTiles& tiles, std::int64_t features, Scratch
 /// Whether the tensor-core form (family expert_gemm) takes this product of BF16 rows.
 bool multipliesInTiles(const LinearView& linear);
 
-/// Whether so many pairs are enough for that form: with few pairs for each expert weights of some formats are better
-/// multiplied row by row.
-bool manyInTiles(std::int64_t pairs, const WeightView& weight);
+/// Up to so many tokens each pair reads INT4 weights by itself: hardly two choose the same expert, and nothing needs
+/// sorting.
+inline constexpr std::int64_t kInt4TokensInPairs = 4;
+
+/// Whether so many tokens are enough for that form.
+bool manyInTiles(std::int64_t tokens, const WeightView& weight);
 
 /// ExpertMatmul on a GPU. Without `gathered` rows it multiplies in float32 arithmetic.
 struct ExpertMatmulTiles {

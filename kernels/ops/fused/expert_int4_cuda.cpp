@@ -14,10 +14,6 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// Up to so many tokens each pair reads its expert's weights by itself: hardly two choose the same expert, and nothing
-/// needs sorting.
-constexpr std::int64_t kTokensInPairs = 4;
-
 Int4Product gateUpProduct(const ExpertMlp& op, const TensorView& active) {
     Int4Product product;
     product.x = op.x;
@@ -47,7 +43,7 @@ bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
            multiplyInt4Rows(context, gateUp) && multiplyInt4Rows(context, down);
 }
 
-/// Pairs are sorted once for both products.
+/// Pairs are sorted once for both products. For weights that expert_gemm does not take.
 bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
     if (!takesInt4(op.x.dtype, op.gateUp.weight, primitives.activation.out.dtype) ||
         !takesInt4(primitives.down.x.dtype, op.down.weight, primitives.down.out.dtype)) {
@@ -82,11 +78,11 @@ bool runInt4Experts(CudaContext& context, const ExpertMlp& op) {
     if (op.ids.shape.count() == 0 || op.gateUp.weight.format != WeightFormat::Int4) {
         return false;
     }
-    if (manyInTiles(op.ids.shape.count(), op.gateUp.weight) && multiplyInTiles(context, op)) {
+    if (manyInTiles(op.ids.shape[0], op.gateUp.weight) && multiplyInTiles(context, op)) {
         return true;
     }
     const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data), context.traits());
-    return op.ids.shape[0] <= kTokensInPairs
+    return op.ids.shape[0] <= kInt4TokensInPairs
                ? runInPairs(context, op, primitives) || runInTiles(context, op, primitives)
                : runInTiles(context, op, primitives);
 }

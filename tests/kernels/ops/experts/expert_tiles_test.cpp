@@ -42,9 +42,9 @@ TEST(ExpertTiles, TakeInt4WhoseGroupsGoTogetherWithLoads) {
     EXPECT_FALSE(inTiles(inBlocks));
 }
 
-TEST(ExpertTiles, FewPairsLeaveInt4ToRows) {
-    EXPECT_FALSE(manyInTiles(8, int4Stack(8, 64, 384, 32)));
-    EXPECT_TRUE(manyInTiles(8 * 128, int4Stack(8, 64, 384, 32)));
+TEST(ExpertTiles, FewTokensLeaveInt4ToPairs) {
+    EXPECT_FALSE(manyInTiles(4, int4Stack(8, 64, 384, 32)));
+    EXPECT_TRUE(manyInTiles(5, int4Stack(8, 64, 384, 32)));
     WeightView dense;
     dense.shape = Shape{8, 64, 384};
     EXPECT_TRUE(manyInTiles(1, dense));
