@@ -1,13 +1,19 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The expert MLP of gpt-oss-20b on a GPU, from routing to the weighted sum: expert_mlp_bench. Argument: tokens. Random
-// weights, every token's experts drawn uniformly; the rate counts the two products. BM_DenseProduct is the ceiling.
+// The MLPs of experts on a GPU, from sorting to the weighted sum: expert_mlp_bench. Rows are shapes of models, formats
+// of weights and numbers of tokens. Weights are random, and so are choices. Counters: `flop`, the rate of the products;
+// `floor`, how many seconds the bytes of the chosen experts take at 3.35 TB/s (an H100's memory); `share`, that time
+// over ours. Launches lie in a graph, each with choices of its own, so that neither the host nor the second-level cache
+// helps. BM_DenseProduct is the ceiling of many tokens.
 
 #include <algorithm>
+#include <array>
 #include <benchmark/benchmark.h>
 #include <memory>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -23,7 +29,35 @@ namespace {
 using namespace vitrine;
 using namespace vitrine::kernels;
 
-constexpr std::int64_t kHidden = 2880, kWidth = 2880, kExperts = 32, kChosen = 4;
+struct ExpertShape {
+    const char* name;
+    std::int64_t hidden, width, experts, chosen;
+    Activation activation = Activation::Silu;
+    GateLayout layout = GateLayout::Halves;
+    bool biased = false;
+};
+
+constexpr std::array<ExpertShape, 3> kShapes{{
+    {"gpt-oss-20b", 2880, 2880, 32, 4, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
+    {"qwen3-30b-a3b", 2048, 768, 128, 8},
+    {"deepseek-v3/4", 7168, 512, 256, 8}, // what each of four devices has
+}};
+
+struct ExpertFormat {
+    const char* name;
+    WeightFormat format;
+    std::int64_t group = 0; ///< of INT4
+};
+
+constexpr std::array<ExpertFormat, 4> kFormats{{
+    {"MXFP4", WeightFormat::Mxfp4},
+    {"INT4 g128", WeightFormat::Int4, 128},
+    {"INT4 g32", WeightFormat::Int4, 32},
+    {"BF16", WeightFormat::Dense},
+}};
+
+constexpr int kLaunches = 8; ///< of a graph
+constexpr double kMemoryRate = 3.35e12;
 
 /// Device tensors filled with random values.
 class Device {
@@ -40,25 +74,32 @@ public:
         execute(context_, FillRandom{view, 1, stream_++, center, deviation});
         return view;
     }
-    LinearView experts(std::int64_t out, std::int64_t in) {
+    LinearView experts(const ExpertShape& shape, const ExpertFormat& form, std::int64_t out, std::int64_t in) {
+        const std::int64_t experts = shape.experts;
         LinearView linear;
-        const TensorView blocks = random(DType::U8, Shape{kExperts, out, in / 32, 16}, 0, 1);
-        linear.weight =
-            packedWeight(WeightFormat::Mxfp4, blocks, random(DType::U8, Shape{kExperts, out, in / 32}, 121, 0));
-        linear.bias = random(DType::BF16, Shape{kExperts, out}, 0, 1);
+        switch (form.format) {
+        case WeightFormat::Mxfp4:
+            linear.weight = packedWeight(form.format, random(DType::U8, Shape{experts, out, in / 32, 16}, 0, 1),
+                                         random(DType::U8, Shape{experts, out, in / 32}, 121, 0));
+            break;
+        case WeightFormat::Int4:
+            linear.weight.format = form.format;
+            linear.weight.data = random(DType::U8, Shape{experts, out, in / 2}, 0, 1);
+            linear.weight.scales =
+                random(DType::BF16, Shape{experts, out, (in + form.group - 1) / form.group}, 0.01F, 0.001F);
+            linear.weight.group = form.group;
+            linear.weight.shape = Shape{experts, out, in};
+            break;
+        default:
+            linear.weight = denseWeight(random(DType::BF16, Shape{experts, out, in}, 0, 0.02F));
+        }
+        if (shape.biased) {
+            linear.bias = random(DType::BF16, Shape{experts, out}, 0, 1);
+        }
         return linear;
     }
-    TensorView ids(std::int64_t tokens) {
-        std::mt19937 engine(1);
-        std::vector<std::int32_t> all(kExperts), chosen;
-        for (std::int32_t i = 0; i < static_cast<std::int32_t>(kExperts); ++i) {
-            all[static_cast<std::size_t>(i)] = i;
-        }
-        for (std::int64_t token = 0; token < tokens; ++token) {
-            std::shuffle(all.begin(), all.end(), engine);
-            chosen.insert(chosen.end(), all.begin(), all.begin() + kChosen);
-        }
-        const TensorView view = take(DType::I32, Shape{tokens, kChosen});
+    TensorView ids(const std::vector<std::int32_t>& chosen, std::int64_t tokens) {
+        const TensorView view = take(DType::I32, Shape{tokens, static_cast<std::int64_t>(chosen.size()) / tokens});
         context_.copyToDevice(chosen.data(), view.data, view.bytes());
         return view;
     }
@@ -87,31 +128,114 @@ template <class Measure> void withDevice(benchmark::State& state, const Measure&
     }
 }
 
-void BM_ExpertMlp(benchmark::State& state) {
+/// Choices of launches one after the other. Each token's experts are drawn uniformly; those of a launch's first token
+/// are not those of the launches before, as long as there are others.
+class Choices {
+public:
+    explicit Choices(const ExpertShape& shape) : shape_(shape) {}
+
+    std::vector<std::int32_t> next(std::int64_t tokens) {
+        std::vector<std::int32_t> all = fresh(), chosen;
+        for (std::int64_t token = 0; token < tokens; ++token) {
+            if (token == 0 && static_cast<std::int64_t>(deck_.size()) < shape_.chosen) {
+                deck_ = all;
+            }
+            std::vector<std::int32_t>& from = token == 0 ? deck_ : all;
+            if (token > 0) {
+                std::shuffle(all.begin(), all.end(), engine_);
+            }
+            chosen.insert(chosen.end(), from.end() - shape_.chosen, from.end());
+            if (token == 0) {
+                deck_.resize(deck_.size() - static_cast<std::size_t>(shape_.chosen));
+            }
+        }
+        return chosen;
+    }
+
+private:
+    std::vector<std::int32_t> fresh() {
+        std::vector<std::int32_t> all;
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(shape_.experts); ++i) {
+            all.push_back(i);
+        }
+        std::shuffle(all.begin(), all.end(), engine_);
+        return all;
+    }
+
+    const ExpertShape& shape_;
+    std::mt19937 engine_{1};
+    std::vector<std::int32_t> deck_;
+};
+
+ExpertMlp makeOp(Device& device, const ExpertShape& shape, const ExpertFormat& form, std::int64_t tokens) {
+    ExpertMlp op;
+    op.x = device.random(DType::BF16, Shape{tokens, shape.hidden}, 0, 1);
+    op.ids = TensorView{nullptr, DType::I32, Shape{tokens, shape.chosen}, 0};
+    op.weights = device.random(DType::F32, Shape{tokens, shape.chosen}, 0.25F, 0.05F);
+    op.gateUp = device.experts(shape, form, 2 * shape.width, shape.hidden);
+    op.down = device.experts(shape, form, shape.hidden, shape.width);
+    op.activation = shape.activation;
+    op.layout = shape.layout;
+    op.residual = device.random(DType::BF16, Shape{tokens, shape.hidden}, 0, 1);
+    op.out = device.take(DType::BF16, Shape{tokens, shape.hidden});
+    op.scratch = device.take(DType::U8, Shape{static_cast<std::int64_t>(scratch(op, device.context().traits()))});
+    return op;
+}
+
+void BM_ExpertMlp(benchmark::State& state, const ExpertShape& shape, const ExpertFormat& form) {
     withDevice(state, [&](Device& device) {
         const std::int64_t tokens = state.range(0);
-        ExpertMlp op;
-        op.x = device.random(DType::BF16, Shape{tokens, kHidden}, 0, 1);
-        op.ids = device.ids(tokens);
-        op.weights = device.random(DType::F32, Shape{tokens, kChosen}, 0.25F, 0.05F);
-        op.gateUp = device.experts(2 * kWidth, kHidden);
-        op.down = device.experts(kHidden, kWidth);
-        op.activation = Activation::ClampedSwiglu;
-        op.layout = GateLayout::Interleaved;
-        op.residual = device.random(DType::BF16, Shape{tokens, kHidden}, 0, 1);
-        op.out = device.take(DType::BF16, Shape{tokens, kHidden});
-        op.scratch = device.take(DType::U8, Shape{static_cast<std::int64_t>(scratch(op, device.context().traits()))});
-        check(op);
-        execute(device.context(), op);
-        device.context().synchronize();
-        for (auto step : state) {
-            state.SetIterationTime(device.seconds([&] { execute(device.context(), op); }));
+        ExpertMlp op = makeOp(device, shape, form, tokens);
+        Choices choices(shape);
+        std::vector<TensorView> ids;
+        double hit = 0; // experts of a launch
+        for (int i = 0; i < kLaunches; ++i) {
+            const std::vector<std::int32_t> chosen = choices.next(tokens);
+            hit += static_cast<double>(std::set<std::int32_t>(chosen.begin(), chosen.end()).size()) / kLaunches;
+            ids.push_back(device.ids(chosen, tokens));
         }
-        const double flops = 2.0 * static_cast<double>(tokens * kChosen) * kHidden * 3 * kWidth;
+        op.ids = ids[0];
+        check(op);
+        execute(device.context(), op); // compiles
+        device.context().synchronize();
+        device.context().beginCapture();
+        for (const TensorView& some : ids) {
+            op.ids = some;
+            execute(device.context(), op);
+        }
+        const CudaGraph graph = device.context().endCapture();
+        device.context().replay(graph);
+        device.context().synchronize();
+        double seconds = 0;
+        for (auto step : state) {
+            const double once = device.seconds([&] { device.context().replay(graph); }) / kLaunches;
+            state.SetIterationTime(once);
+            seconds += once;
+        }
+        const auto bytes = static_cast<double>(op.gateUp.weight.bytes() + op.down.weight.bytes());
+        const double floor = bytes / static_cast<double>(shape.experts) * hit / kMemoryRate;
+        state.counters["floor"] = floor;
+        state.counters["share"] = floor * static_cast<double>(state.iterations()) / seconds;
+        const double flops =
+            2.0 * static_cast<double>(tokens * shape.chosen) * static_cast<double>(shape.hidden * 3 * shape.width);
         state.counters["flop"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
     });
 }
-BENCHMARK(BM_ExpertMlp)->Arg(512)->Arg(2048)->Arg(8192)->UseManualTime()->Unit(benchmark::kMicrosecond);
+
+[[maybe_unused]] const bool kRegistered = [] {
+    for (const ExpertShape& shape : kShapes) {
+        for (const ExpertFormat& form : kFormats) {
+            const std::string name = std::string("BM_ExpertMlp/") + shape.name + "/" + form.name;
+            auto* row = benchmark::RegisterBenchmark(
+                name.c_str(), [&shape, &form](benchmark::State& state) { BM_ExpertMlp(state, shape, form); });
+            for (const std::int64_t tokens : {1, 4, 16, 64, 256, 1024, 4096, 8192}) {
+                row->Arg(tokens);
+            }
+            row->UseManualTime()->Unit(benchmark::kMicrosecond);
+        }
+    }
+    return true;
+}();
 
 void BM_DenseProduct(benchmark::State& state) {
     withDevice(state, [&](Device& device) {

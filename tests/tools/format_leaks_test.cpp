@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 5> kOfEveryFormat = {
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 17> kOfOneFormat = {
+constexpr std::array<std::string_view, 16> kOfOneFormat = {
     // Types of elements that files and sessions know by a number.
     "kernels/core/dtype.",
     // Fast products of the CPU.
@@ -43,11 +43,10 @@ constexpr std::array<std::string_view, 17> kOfOneFormat = {
     // Device code.
     "kernels/device/abi/expert_gemm.h",
     "kernels/device/abi/mxfp4_gemv.h",
-    "kernels/device/experts/expert_gemm",
     "kernels/device/experts/expert_ring.cuh",
     "kernels/device/experts/expert_rows.cuh",
     "kernels/device/experts/expert_stream.cuh",
-    "kernels/device/experts/expert_tiles.cuh",
+    "kernels/device/experts/expert_weights.cuh",
     "kernels/device/experts/mxfp4_",
     "kernels/device/linear/dequantize_",
     "kernels/device/linear/merge_packed.cuh",

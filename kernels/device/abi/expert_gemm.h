@@ -6,17 +6,17 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kExpertGemmAbi = 1;
+constexpr int kExpertGemmAbi = 2;
 
 struct ExpertGemmParams {
     const void* x;        ///< tiles of BF16 rows (device/experts/expert_tiles.cuh)
     const int* tileCount; ///< of ExpertSort, as the next two
     const int* tiles;
     const int* slots;
-    const void* blocks; ///< MXFP4 (experts, out, in / 32, 16), or null
-    const void* scales; ///< MXFP4 (experts, out, in / 32)
-    const void* dense;  ///< BF16 (experts, out, in), or null
-    const void* bias;   ///< (experts, out), or null
+    const void* weights;        ///< (experts, out, in) BF16, or four bits each
+    const void* scales;         ///< (experts, out, groups of in) of packed weights: bytes of MXFP4, numbers of INT4
+    const unsigned char* zeros; ///< (experts, out, groups of in) of INT4, or null: 8
+    const void* bias;           ///< (experts, out), or null
     long long biasStride;
     void* result;           ///< with an activation: tiles of (out / 2); without: rows (pairs, out) of BF16
     long long resultStride; ///< of rows, elements

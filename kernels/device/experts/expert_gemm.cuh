@@ -4,7 +4,7 @@
 // Grouped expert products for every tensor core since sm_80: a block of 8 warps makes 128 weight rows times one tile.
 // Four warps share the weight rows, two the tile's rows; weights go from global memory to registers one block ahead.
 
-#include "device/experts/expert_tiles.cuh"
+#include "device/experts/expert_weights.cuh"
 #include "device/lib/mma.cuh"
 #include "device/lib/pdl.cuh"
 
@@ -27,8 +27,11 @@ public:
     }
     /// kOdd is block % 2.
     template <int kOdd> __device__ __forceinline__ void next(int block, u32 (&a)[4][4]) {
+        if (!kOdd || kLoadBlocks == 1) {
+            raw_.settle();
+        }
         raw_.template expand<kOdd>(a);
-        if ((kOdd || !VT_MXFP4) && block + 1 < kBlocks) {
+        if ((kOdd || kLoadBlocks == 1) && block + 1 < kBlocks) {
             place_.load(block + 1, raw_);
         }
     }

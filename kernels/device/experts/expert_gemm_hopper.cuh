@@ -6,7 +6,7 @@
 // operand may come from registers). Weights go from global memory to registers one block ahead, become BF16 there, and
 // feed the tensor cores while the other fragment's products run.
 
-#include "device/experts/expert_tiles.cuh"
+#include "device/experts/expert_weights.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/lib/warp.cuh"
 #include "device/lib/wgmma.cuh"
@@ -96,18 +96,22 @@ public:
                   FragmentPlace(p, at.expert, at.group, 1, at.warp(), at.lane())} {
         places_[0].load(0, raw_[0]);
         places_[1].load(0, raw_[1]);
+        raw_[0].settle();
+        raw_[1].settle();
     }
 
     /// In order of blocks, m 0 before 1; kOdd is block % 2.
     template <int kOdd> __device__ __forceinline__ void next(int block, int m, u32 (&a)[4][4]) {
         raw_[m].template expand<kOdd>(a);
-        if (VT_MXFP4) { // two blocks share a load, which goes out two blocks ahead
+        if (kLoadBlocks > 1) { // two blocks share a load, which goes out two blocks ahead
             if (kOdd == 0 && m == 0 && block + 2 < kBlocks) {
                 places_[0].load(block + 2, ahead_[0]);
                 places_[1].load(block + 2, ahead_[1]);
             } else if (kOdd != 0 && m == 1) {
                 raw_[0] = ahead_[0];
                 raw_[1] = ahead_[1];
+                raw_[0].settle();
+                raw_[1].settle();
             }
         } else if (block + 1 < kBlocks) {
             places_[m].load(block + 1, raw_[m]);
@@ -254,12 +258,12 @@ __device__ __forceinline__ void accumulateBlock(int block, WeightStream& weights
 __device__ __forceinline__ void accumulate(WeightStream& weights, const Place& at, Ring& ring, float (&sums)[2][64]) {
     u32 fragments[2][4][4];
 #pragma unroll 1
-    for (int block = 0; block < kBlocks; block += 2) {
+    for (int block = 0; block + 1 < kBlocks; block += 2) {
         accumulateBlock<0>(block, weights, at, ring, fragments, sums);
-        if (kBlocks % 2 != 0 && block + 1 == kBlocks) {
-            break;
-        }
         accumulateBlock<1>(block + 1, weights, at, ring, fragments, sums);
+    }
+    if (kBlocks % 2 != 0) {
+        accumulateBlock<0>(kBlocks - 1, weights, at, ring, fragments, sums);
     }
     wgmma::wait<0>();
 }

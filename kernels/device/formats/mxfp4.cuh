@@ -8,20 +8,9 @@
 // scales from 2^-68 to 2^64: weights below become subnormal or zero, larger scales count as 2^64.
 
 #include "device/abi/packed_weight.h"
-#include "device/lib/types.cuh"
+#include "device/lib/bf16_pairs.cuh"
 
 namespace vt {
-
-/// Two products of bf16, each rounded once.
-__device__ __forceinline__ u32 multiplyBf16x2(u32 a, u32 b) {
-    u32 out;
-#if __CUDA_ARCH__ >= 900
-    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(b));
-#else
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(0x80008000U)); // - 0 keeps the sign of a zero
-#endif
-    return out;
-}
 
 inline constexpr float kMxfp4Undo = 0x1.0p63F; ///< times what is made from unpacked weights
 

@@ -3,8 +3,10 @@
 #include "kernels/ops/experts/expert_tiles.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/device/abi/expert_sort.h"
+#include "kernels/ops/linear/int4_product.h"
 
 namespace vitrine::kernels {
 
@@ -20,6 +22,26 @@ bool narrow(const TensorView& tensor) {
     return tensor.dtype == DType::BF16;
 }
 
+/// Whether the kernels count all groups of a stack in 32 bits.
+bool countsGroups(const WeightView& weight) {
+    return weight.scales.shape.count() <= std::numeric_limits<std::uint32_t>::max();
+}
+
+/// Whether the inputs that a load brings are whole groups, or are inside of one.
+bool loadsGroups(const WeightView& weight) {
+    constexpr std::int64_t kLoad = 128;
+    return weight.group >= weight.inFeatures() || kLoad % weight.group == 0 || weight.group % kLoad == 0;
+}
+
+bool takesFormat(const WeightView& weight) {
+    if (!weight.quantized()) {
+        return narrow(weight.data) && !weight.transposed && weight.inFeatures() % 8 == 0;
+    }
+    const bool takes =
+        weight.format == WeightFormat::Mxfp4 || (takesInt4(DType::BF16, weight, DType::BF16) && loadsGroups(weight));
+    return takes && countsGroups(weight);
+}
+
 } // namespace
 
 ExpertTiles::ExpertTiles(std::int64_t pairCount, std::int64_t expertCount, ScratchLayout& layout)
@@ -33,10 +55,11 @@ TensorView takeTileRows(const ExpertTiles& tiles, std::int64_t features, Scratch
 }
 
 bool multipliesInTiles(const LinearView& linear) {
-    const WeightView& weight = linear.weight;
-    const bool format = weight.format == WeightFormat::Mxfp4 || (!weight.quantized() && narrow(weight.data) &&
-                                                                 !weight.transposed && weight.inFeatures() % 8 == 0);
-    return format && weight.outFeatures() % 16 == 0;
+    return takesFormat(linear.weight) && linear.weight.outFeatures() % 16 == 0;
+}
+
+bool manyInTiles(std::int64_t tokens, const WeightView& weight) {
+    return weight.format != WeightFormat::Int4 || tokens > kPackedTokensInPairs;
 }
 
 ExpertMatmulTiles::ExpertMatmulTiles(const ExpertMatmul& op, bool gather, ScratchLayout layout)
@@ -48,8 +71,8 @@ ExpertMatmulTiles::ExpertMatmulTiles(const ExpertMatmul& op, bool gather, Scratc
 }
 
 bool ExpertMatmulTiles::gathers(const ExpertMatmul& op) {
-    return narrow(op.x) && narrow(op.out) && multipliesInTiles({op.weight, op.bias, {}}) && op.x.stride0() % 8 == 0 &&
-           op.out.stride0() % 8 == 0;
+    return narrow(op.x) && narrow(op.out) && multipliesInTiles({op.weight, op.bias, {}}) &&
+           manyInTiles(op.ids.shape[0], op.weight) && op.x.stride0() % 8 == 0 && op.out.stride0() % 8 == 0;
 }
 
 } // namespace vitrine::kernels

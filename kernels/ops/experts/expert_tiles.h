@@ -31,6 +31,13 @@ TensorView takeTileRows(const ExpertTiles& tiles, std::int64_t features, Scratch
 /// Whether the tensor-core form (family expert_gemm) takes this product of BF16 rows.
 bool multipliesInTiles(const LinearView& linear);
 
+/// Up to so many tokens each pair reads INT4 or FP8 weights by itself: hardly two choose the same expert, and nothing
+/// needs sorting.
+inline constexpr std::int64_t kPackedTokensInPairs = 4;
+
+/// Whether so many tokens are enough for that form.
+bool manyInTiles(std::int64_t tokens, const WeightView& weight);
+
 /// ExpertMatmul on a GPU. Without `gathered` rows it multiplies in float32 arithmetic.
 struct ExpertMatmulTiles {
     ExpertMatmulTiles(const ExpertMatmul& op, bool gather, ScratchLayout layout);

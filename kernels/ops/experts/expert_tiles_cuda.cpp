@@ -48,22 +48,26 @@ TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const
     params.tileCount = tiles.count.as<const int>();
     params.tiles = tiles.tiles.as<const int>();
     params.slots = tiles.slots.as<const int>();
-    const WeightPointers weight(linear.weight);
-    params.blocks = weight.packed;
-    params.scales = weight.scales;
-    params.dense = weight.dense;
+    const WeightView& weight = linear.weight;
+    params.weights = weight.data.data;
+    params.scales = weight.scales.data;
+    params.zeros = weight.zeros.as<const unsigned char>();
     params.bias = linear.bias.data;
     params.biasStride = linear.bias.empty() ? 0 : linear.bias.stride0();
     params.result = result.data;
     params.resultStride = gate == nullptr ? result.stride0() : 0;
     params.alpha = gate == nullptr ? 0 : gate->alpha;
     params.limit = gate == nullptr ? 0 : gate->limit;
-    variables = {{{"in", linear.weight.inFeatures()},
-                  {"out", linear.weight.outFeatures()},
+    const bool int4 = weight.format == WeightFormat::Int4;
+    variables = {{{"in", weight.inFeatures()},
+                  {"out", weight.outFeatures()},
                   {"gated", gate == nullptr ? 0 : 1},
                   {"activation", gate == nullptr ? 0 : static_cast<std::int64_t>(gate->activation)},
                   {"halves", gate != nullptr && gate->layout == GateLayout::Halves ? 1 : 0},
-                  {"mxfp4", linear.weight.format == WeightFormat::Mxfp4 ? 1 : 0},
+                  {"w_format", formatNumber(weight)},
+                  {"group", int4 ? weight.group : 0},
+                  {"zeros", weight.zeros.empty() ? 0 : 1},
+                  {"scale_dtype", int4 ? dtypeNumber(weight.scales) : 0},
                   {"bias_dtype", optionalDtype(linear.bias)},
                   {"tile_bound", tiles.bound}}};
 }

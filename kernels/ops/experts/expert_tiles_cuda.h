@@ -33,7 +33,7 @@ struct TileProduct {
     KernelCall call() const { return callOf("expert_gemm", abi::kExpertGemmAbi, params, variables); }
 
     abi::ExpertGemmParams params{};
-    std::array<KernelVariable, 8> variables;
+    std::array<KernelVariable, 11> variables;
 };
 
 } // namespace vitrine::kernels

@@ -7,7 +7,7 @@
 namespace vitrine::kernels {
 
 bool multiplyInTiles(CudaContext& context, const ExpertMlp& op) {
-    if (!ExpertMlpTiles::fits(op)) {
+    if (!ExpertMlpTiles::fits(op) || !startsAligned(op.gateUp.weight.data) || !startsAligned(op.down.weight.data)) {
         return false;
     }
     const ExpertMlpTiles scratch(op, ScratchLayout(op.scratch.data));

@@ -6,16 +6,13 @@
 #include "kernels/ops/experts/expert_tiles_cuda.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/decode_cuda.h"
+#include "kernels/ops/fused/expert_mlp_tiles.h"
 #include "kernels/ops/linear/packed_rows.h"
 #include "kernels/ops/linear/packed_rows_cuda.h"
 
 namespace vitrine::kernels {
 
 namespace {
-
-/// Up to so many tokens each pair reads its expert's weights by itself: hardly two choose the same expert, and nothing
-/// needs sorting.
-constexpr std::int64_t kTokensInPairs = 4;
 
 PackedProduct gateUpProduct(const ExpertMlp& op, const TensorView& active) {
     PackedProduct product;
@@ -46,7 +43,7 @@ bool runInPairs(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimit
            multiplyPackedRows(context, gateUp) && multiplyPackedRows(context, down);
 }
 
-/// Pairs are sorted once for both products.
+/// Pairs are sorted once for both products. For weights that expert_gemm does not take.
 bool runInTiles(CudaContext& context, const ExpertMlp& op, const ExpertMlpPrimitives& primitives) {
     if (!takesPackedRows(op.x.dtype, op.gateUp.weight, primitives.activation.out.dtype) ||
         !takesPackedRows(primitives.down.x.dtype, op.down.weight, primitives.down.out.dtype)) {
@@ -81,8 +78,11 @@ bool runPackedExperts(CudaContext& context, const ExpertMlp& op) {
     if (op.ids.shape.count() == 0 || !takesPackedRows(op.x.dtype, op.gateUp.weight, op.x.dtype)) {
         return false;
     }
+    if (manyInTiles(op.ids.shape[0], op.gateUp.weight) && multiplyInTiles(context, op)) {
+        return true;
+    }
     const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data), context.traits());
-    return op.ids.shape[0] <= kTokensInPairs
+    return op.ids.shape[0] <= kPackedTokensInPairs
                ? runInPairs(context, op, primitives) || runInTiles(context, op, primitives)
                : runInTiles(context, op, primitives);
 }

@@ -5,7 +5,9 @@
 // axis. What device/experts/expert_tiles.cuh says of tiles holds: x comes in blocks of 64 permuted values, and a gated
 // product leaves such blocks to the next one.
 
+#include "device/abi/weight_format.h"
 #include "device/experts/expert_tiles.cuh"
+#include "device/formats/mxfp4.cuh"
 #include "device/lib/mma.cuh"
 #include "device/lib/pdl.cuh"
 #include "device/lib/warp.cuh"
@@ -21,12 +23,12 @@ constexpr int kThreads = 256;
 
 /// Value `at` of the contracted axis in weight row `row`; rows of all experts count on.
 __device__ __forceinline__ float weightAt(const abi::ExpertGemmParams& p, i64 row, int at) {
-#if VT_MXFP4
-    const u8 pair = static_cast<const u8*>(p.blocks)[row * (kIn / 2) + at / 2];
+#if VT_W_FORMAT == VT_FORMAT_MXFP4
+    const u8 pair = static_cast<const u8*>(p.weights)[row * (kIn / 2) + at / 2];
     const u8 scale = static_cast<const u8*>(p.scales)[row * (kIn / 32) + at / 32];
     return mxfp4Value(at % 2 == 0 ? pair & 15U : pair >> 4) * mxfp4Scale(scale);
 #else
-    return toFloat(static_cast<const bf16*>(p.dense)[row * kIn + at]);
+    return toFloat(static_cast<const bf16*>(p.weights)[row * kIn + at]);
 #endif
 }
 
