@@ -22,6 +22,9 @@ constexpr int kStages = VT_STAGES;
 constexpr int kConsumers = 2; ///< warpgroups
 constexpr int kRegistersOfProducer = 24;
 constexpr int kRegistersOfConsumer = 240;
+/// INT4 multiplies an odd last block behind the loop, or its registers would not do. The others are faster when the
+/// loop has all.
+constexpr int kBlocksInLoop = VT_W_FORMAT == VT_FORMAT_INT4 ? kBlocks / 2 * 2 : kBlocks;
 constexpr int kGroupTiles = (kGroups + kConsumers - 1) / kConsumers;
 
 /// Shared memory: the ring, a piece for each consumer's results, barriers.
@@ -258,11 +261,14 @@ __device__ __forceinline__ void accumulateBlock(int block, WeightStream& weights
 __device__ __forceinline__ void accumulate(WeightStream& weights, const Place& at, Ring& ring, float (&sums)[2][64]) {
     u32 fragments[2][4][4];
 #pragma unroll 1
-    for (int block = 0; block + 1 < kBlocks; block += 2) {
+    for (int block = 0; block < kBlocksInLoop; block += 2) {
         accumulateBlock<0>(block, weights, at, ring, fragments, sums);
+        if (block + 1 == kBlocks) {
+            break;
+        }
         accumulateBlock<1>(block + 1, weights, at, ring, fragments, sums);
     }
-    if (kBlocks % 2 != 0) {
+    if (kBlocksInLoop < kBlocks) {
         accumulateBlock<0>(kBlocks - 1, weights, at, ring, fragments, sums);
     }
     wgmma::wait<0>();

@@ -80,14 +80,6 @@ struct GroupNumbers {
     __device__ __forceinline__ Mxfp4Factor factor() const { return {mxfp4Factor(scale)}; }
 };
 
-template <int kFurther>
-__device__ __forceinline__ void loadGroups(const vitrine::kernels::abi::ExpertGemmParams& p, u32 at, GroupNumbers& low,
-                                           GroupNumbers& high) {
-    const u8* scales = static_cast<const u8*>(p.scales) + at;
-    low.scale = __ldg(scales);
-    high.scale = __ldg(scales + kFurther);
-}
-
 #else
 
 inline constexpr float kUndo = 1;
@@ -169,6 +161,19 @@ protected:
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
         return thread % 4;
     }
+    /// 64 bytes a row: the rest of a line is wanted soon, so it may stay in the caches.
+    static __device__ __forceinline__ u32x4 loadPair(const void* address) {
+        u32x4 out;
+        asm volatile("ld.global.nc.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out.x), "=r"(out.y), "=r"(out.z), "=r"(out.w)
+                     : "l"(address));
+        return out;
+    }
+    static __device__ __forceinline__ u32x4 loadHalf(const void* address) {
+        u32x4 out{};
+        asm volatile("ld.global.nc.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(out.x), "=r"(out.y) : "l"(address));
+        return out;
+    }
 };
 
 /// Where a lane's share of one fragment lies: in slot g's row and kHighRows further.
@@ -203,6 +208,51 @@ private:
     const u16* weights_;
 };
 
+#elif VT_W_FORMAT == VT_FORMAT_MXFP4
+
+class FragmentPlace : FragmentEnds {
+public:
+    __device__ __forceinline__ FragmentPlace(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
+                                             int m, int warp, int lane) {
+        const i64 row = static_cast<i64>(expert) * kOut + WeightRows(group, warp, lane).row(m, 0);
+        weights_ = static_cast<const u8*>(p.weights) + row * (kIn / 2) + lane % 4 * 16;
+        scales_ = static_cast<const u8*>(p.scales) + row * (kIn / kGroup) + lane % 4;
+    }
+
+    /// An even block and its partner, if it has one.
+    __device__ __forceinline__ void load(int block, RawWeights& raw) const {
+        constexpr int kHighBytes = kHighRows * (kIn / 2);
+        const u8* from = weights_ + block * (kBlock / 2);
+        const u8* scales = scales_ + block * (kBlock / kGroup);
+        if (isShort(block)) {
+            const int third = laneThird();
+            if (firstValue(block, kBlocks, third) >= kIn) {
+                raw = RawWeights{};
+                return;
+            }
+            if (!hasPartner(block, kBlocks)) {
+                from -= 8 * third;
+                raw.low = loadHalf(from);
+                raw.high = loadHalf(from + kHighBytes);
+                loadScales(scales - (third + 1) / 2, raw);
+                return;
+            }
+        }
+        raw.low = loadPair(from);
+        raw.high = loadPair(from + kHighBytes);
+        loadScales(scales, raw);
+    }
+
+private:
+    static __device__ __forceinline__ void loadScales(const u8* scales, RawWeights& raw) {
+        raw.lowGroup.scale = __ldg(scales);
+        raw.highGroup.scale = __ldg(scales + kHighRows * (kIn / kGroup));
+    }
+
+    const u8* weights_; ///< of the lower slot's row
+    const u8* scales_;
+};
+
 #else
 
 class FragmentPlace : FragmentEnds {
@@ -234,20 +284,6 @@ public:
 
 private:
     static constexpr int kGroupsOfRow = ceilDiv(kIn, kGroup);
-
-    /// 64 bytes a row: the rest of a line is wanted soon, so it may stay in the caches.
-    static __device__ __forceinline__ u32x4 loadPair(const void* address) {
-        u32x4 out;
-        asm volatile("ld.global.nc.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(out.x), "=r"(out.y), "=r"(out.z), "=r"(out.w)
-                     : "l"(address));
-        return out;
-    }
-    static __device__ __forceinline__ u32x4 loadHalf(const void* address) {
-        u32x4 out;
-        asm volatile("ld.global.nc.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(out.x), "=r"(out.y) : "l"(address));
-        return out;
-    }
 
     const vitrine::kernels::abi::ExpertGemmParams& p_;
     u32 row_; ///< the lower slot's, over all experts
