@@ -46,18 +46,23 @@ constexpr std::array<ExpertShape, 3> kShapes{{
 struct ExpertFormat {
     const char* name;
     WeightFormat format;
-    std::int64_t group = 0; ///< of INT4
+    std::int64_t group = 0; ///< of INT4; blocks of FP8 have as many rows
 };
 
-constexpr std::array<ExpertFormat, 4> kFormats{{
+constexpr std::array<ExpertFormat, 5> kFormats{{
     {"MXFP4", WeightFormat::Mxfp4},
     {"INT4 g128", WeightFormat::Int4, 128},
     {"INT4 g32", WeightFormat::Int4, 32},
+    {"FP8", WeightFormat::Fp8, 128},
     {"BF16", WeightFormat::Dense},
 }};
 
 constexpr int kLaunches = 8; ///< of a graph
 constexpr double kMemoryRate = 3.35e12;
+
+std::int64_t blocksOf(std::int64_t axis, const ExpertFormat& form) {
+    return (axis + form.group - 1) / form.group;
+}
 
 /// Device tensors filled with random values.
 class Device {
@@ -88,6 +93,14 @@ public:
             linear.weight.scales =
                 random(DType::BF16, Shape{experts, out, (in + form.group - 1) / form.group}, 0.01F, 0.001F);
             linear.weight.group = form.group;
+            linear.weight.shape = Shape{experts, out, in};
+            break;
+        case WeightFormat::Fp8:
+            linear.weight.format = form.format;
+            linear.weight.data = random(DType::U8, Shape{experts, out, in}, 8, 1); // no NaN without this bit
+            linear.weight.scales =
+                random(DType::F32, Shape{experts, blocksOf(out, form), blocksOf(in, form)}, 0.01F, 0.001F);
+            linear.weight.group = linear.weight.rowGroup = form.group;
             linear.weight.shape = Shape{experts, out, in};
             break;
         default:

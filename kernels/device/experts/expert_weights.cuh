@@ -7,14 +7,14 @@
 
 #include "device/abi/weight_format.h"
 #include "device/experts/expert_tiles.cuh"
+#include "device/formats/fp8_words.cuh"
 #include "device/formats/int4_words.cuh"
 #include "device/formats/mxfp4.cuh"
 
 namespace vt::grouped {
 
-inline constexpr bool kPacked = VT_W_FORMAT != VT_FORMAT_DENSE; ///< to four bits
-/// Blocks that one load brings.
-inline constexpr int kLoadBlocks = kPacked ? 2 : 1;
+/// Blocks that one load brings: two of four bits.
+inline constexpr int kLoadBlocks = VT_W_FORMAT == VT_FORMAT_DENSE || VT_W_FORMAT == VT_FORMAT_FP8 ? 1 : 2;
 
 #if VT_W_FORMAT == VT_FORMAT_INT4
 
@@ -80,6 +80,14 @@ struct GroupNumbers {
     __device__ __forceinline__ Mxfp4Factor factor() const { return {mxfp4Factor(scale)}; }
 };
 
+#elif VT_W_FORMAT == VT_FORMAT_FP8
+
+/// Keeps weights of all scales that checkpoints have far from the ends of BF16.
+inline constexpr float kUndo = 0x1.0p16F;
+/// Inputs that have one scale, which the 128 inputs of two blocks share.
+inline constexpr int kGroup = VT_GROUP >= kIn ? ceilDiv(kIn, 128) * 128 : VT_GROUP;
+static_assert(kGroup % 128 == 0, "a lane's 32 values have one scale");
+
 #else
 
 inline constexpr float kUndo = 1;
@@ -109,6 +117,33 @@ private:
         a[step][slot + 2] = __byte_perm(words.x, words.z, 0x7632);
         a[step + 1][slot] = __byte_perm(words.y, words.w, 0x5410);
         a[step + 1][slot + 2] = __byte_perm(words.y, words.w, 0x7632);
+    }
+};
+
+#elif VT_W_FORMAT == VT_FORMAT_FP8
+
+struct RawWeights {
+    u32x4 low, high; ///< 16 elements
+    float lowScale, highScale;
+
+    __device__ __forceinline__ void settle() {}
+    template <int kOdd> __device__ __forceinline__ void expand(u32 (&a)[4][4]) const {
+        expandSlot(low, lowScale, a, 0);
+        expandSlot(high, highScale, a, 1);
+    }
+
+private:
+    static __device__ __forceinline__ void expandSlot(u32x4 words, float scale, u32 (&a)[4][4], int slot) {
+        const float factor = scale * (kFp8PairUndo / kUndo);
+        expandEight(words.x, words.y, factor, a, 0, slot);
+        expandEight(words.z, words.w, factor, a, 2, slot);
+    }
+    static __device__ __forceinline__ void expandEight(u32 first, u32 second, float factor, u32 (&a)[4][4], int step,
+                                                       int slot) {
+        a[step][slot] = fp8Weights<0>(first, second, factor);
+        a[step][slot + 2] = fp8Weights<1>(first, second, factor);
+        a[step + 1][slot] = fp8Weights<2>(first, second, factor);
+        a[step + 1][slot + 2] = fp8Weights<3>(first, second, factor);
     }
 };
 
@@ -206,6 +241,47 @@ public:
 
 private:
     const u16* weights_;
+};
+
+#elif VT_W_FORMAT == VT_FORMAT_FP8
+
+class FragmentPlace : FragmentEnds {
+public:
+    __device__ __forceinline__ FragmentPlace(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
+                                             int m, int warp, int lane)
+        : scales_(static_cast<const Scale*>(p.scales)) {
+        const int row = WeightRows(group, warp, lane).row(m, 0);
+        weights_ = static_cast<const u8*>(p.weights) + (static_cast<i64>(expert) * kOut + row) * kIn + lane % 4 * 32;
+        const int scaleRows = ceilDiv(kOut, p.rowGroup);
+        low_ = static_cast<u32>(expert * scaleRows + row / p.rowGroup) * kGroupsOfRow;
+        high_ = static_cast<u32>(expert * scaleRows + (row + kHighRows) / p.rowGroup) * kGroupsOfRow;
+    }
+
+    __device__ __forceinline__ void load(int block, RawWeights& raw) const {
+        const u8* from = weights_ + block / 2 * 2 * kBlock + block % 2 * 16;
+        bool inside = true;
+        if (isShort(block)) {
+            const int third = laneThird();
+            inside = firstValue(block, kBlocks, third) < kIn;
+            from -= hasPartner(block, kBlocks) ? 0 : 16 * third;
+        }
+        raw.low = raw.high = u32x4{};
+        if (inside) {
+            raw.low = loadPair(from);
+            raw.high = loadPair(from + kHighRows * kIn);
+        }
+        const u32 at = static_cast<u32>(block * kBlock / kGroup);
+        raw.lowScale = toFloat(scales_[low_ + at]);
+        raw.highScale = toFloat(scales_[high_ + at]);
+    }
+
+private:
+    using Scale = StorageOf<VT_SCALE_DTYPE>;
+    static constexpr int kGroupsOfRow = ceilDiv(kIn, kGroup);
+
+    const u8* weights_; ///< of the lower slot's row
+    const Scale* scales_;
+    u32 low_, high_; ///< the first scale of the slots' rows
 };
 
 #elif VT_W_FORMAT == VT_FORMAT_MXFP4

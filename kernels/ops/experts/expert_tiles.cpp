@@ -13,6 +13,7 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::int64_t kBlockFeatures = 64;
+constexpr std::int64_t kLoad = 128; ///< inputs of two blocks
 
 std::int64_t tileBound(std::int64_t pairs, std::int64_t experts) {
     return std::min(pairs, pairs / abi::kExpertTile + experts);
@@ -29,16 +30,22 @@ bool countsGroups(const WeightView& weight) {
 
 /// Whether the inputs that a load brings are whole groups, or are inside of one.
 bool loadsGroups(const WeightView& weight) {
-    constexpr std::int64_t kLoad = 128;
     return weight.group >= weight.inFeatures() || kLoad % weight.group == 0 || weight.group % kLoad == 0;
+}
+
+/// Lanes load 16 elements, and the 128 inputs of two blocks have one scale.
+bool takesFp8(const WeightView& weight) {
+    return weight.format == WeightFormat::Fp8 && !weight.transposed && weight.order.empty() &&
+           weight.inFeatures() % 16 == 0 && (weight.group % kLoad == 0 || weight.group >= weight.inFeatures()) &&
+           (weight.scales.dtype == DType::F32 || narrow(weight.scales));
 }
 
 bool takesFormat(const WeightView& weight) {
     if (!weight.quantized()) {
         return narrow(weight.data) && !weight.transposed && weight.inFeatures() % 8 == 0;
     }
-    const bool takes =
-        weight.format == WeightFormat::Mxfp4 || (takesInt4(DType::BF16, weight, DType::BF16) && loadsGroups(weight));
+    const bool takes = weight.format == WeightFormat::Mxfp4 || takesFp8(weight) ||
+                       (takesInt4(DType::BF16, weight, DType::BF16) && loadsGroups(weight));
     return takes && countsGroups(weight);
 }
 
@@ -59,7 +66,7 @@ bool multipliesInTiles(const LinearView& linear) {
 }
 
 bool manyInTiles(std::int64_t tokens, const WeightView& weight) {
-    return weight.format != WeightFormat::Int4 || tokens > kPackedTokensInPairs;
+    return (weight.format != WeightFormat::Int4 && weight.format != WeightFormat::Fp8) || tokens > kPackedTokensInPairs;
 }
 
 ExpertMatmulTiles::ExpertMatmulTiles(const ExpertMatmul& op, bool gather, ScratchLayout layout)

@@ -58,16 +58,17 @@ TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const
     params.resultStride = gate == nullptr ? result.stride0() : 0;
     params.alpha = gate == nullptr ? 0 : gate->alpha;
     params.limit = gate == nullptr ? 0 : gate->limit;
-    const bool int4 = weight.format == WeightFormat::Int4;
+    params.rowGroup = static_cast<int>(std::min<std::int64_t>(weight.rowGroup, weight.outFeatures()));
+    const bool numbers = weight.format == WeightFormat::Int4 || weight.format == WeightFormat::Fp8;
     variables = {{{"in", weight.inFeatures()},
                   {"out", weight.outFeatures()},
                   {"gated", gate == nullptr ? 0 : 1},
                   {"activation", gate == nullptr ? 0 : static_cast<std::int64_t>(gate->activation)},
                   {"halves", gate != nullptr && gate->layout == GateLayout::Halves ? 1 : 0},
                   {"w_format", formatNumber(weight)},
-                  {"group", int4 ? weight.group : 0},
+                  {"group", numbers ? weight.group : 0},
                   {"zeros", weight.zeros.empty() ? 0 : 1},
-                  {"scale_dtype", int4 ? dtypeNumber(weight.scales) : 0},
+                  {"scale_dtype", numbers ? dtypeNumber(weight.scales) : 0},
                   {"bias_dtype", optionalDtype(linear.bias)},
                   {"tile_bound", tiles.bound}}};
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Experts with INT4 weights and many tokens, on tensor cores, beside sums in float64: tiles that are full, nearly full
-// and nearly empty, groups of every kind, axes that end within a load, all gates.
+// Experts with INT4 and FP8 weights and many tokens, on tensor cores, beside sums in float64: tiles that are full,
+// nearly full and nearly empty, groups of every kind, axes that end within a load, all gates.
 
 #include <algorithm>
 #include <cmath>
@@ -22,15 +22,21 @@ using testing::TestWeight;
 /// Weights are rounded to BF16, and so are activated features and results.
 constexpr double kExpertTolerance = 1e-2;
 
-struct Int4ExpertCase {
+struct PackedExpertCase {
     std::int64_t hidden, width;
     IntegerForm form;
     Activation activation = Activation::Silu;
     GateLayout layout = GateLayout::Halves;
     bool biased = false;
+    std::int64_t rowGroup = 0; ///< FP8 with scales for so many outputs and form.group inputs; 0: INT4
+
+    TestWeight make(std::mt19937& random, std::int64_t out, std::int64_t in) const {
+        return rowGroup > 0 ? testing::fp8Weight(random, out, in, rowGroup, std::min(form.group, in))
+                            : testing::integerWeight(random, out, in, form);
+    }
 };
 
-double activated(const Int4ExpertCase& item, double gate, double up) {
+double activated(const PackedExpertCase& item, double gate, double up) {
     switch (item.activation) {
     case Activation::GeluTanh:
         return gate / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (gate + 0.044715 * gate * gate * gate))) * up;
@@ -43,12 +49,11 @@ double activated(const Int4ExpertCase& item, double gate, double up) {
 }
 
 /// The stacks of a case, and what a token's row becomes by one expert.
-class Int4TestExperts {
+class PackedTestExperts {
 public:
-    Int4TestExperts(std::mt19937& random, const Int4ExpertCase& item, std::int64_t experts)
-        : item_(item), experts_(experts),
-          gateUp_(testing::integerWeight(random, experts * 2 * item.width, item.hidden, item.form)),
-          down_(testing::integerWeight(random, experts * item.hidden, item.width, item.form)),
+    PackedTestExperts(std::mt19937& random, const PackedExpertCase& item, std::int64_t experts)
+        : item_(item), experts_(experts), gateUp_(item.make(random, experts * 2 * item.width, item.hidden)),
+          down_(item.make(random, experts * item.hidden, item.width)),
           gateUpBias_(DType::BF16, Shape{experts, 2 * item.width}),
           downBias_(DType::BF16, Shape{experts, item.hidden}) {
         gateUpBias_.fillNormal(random);
@@ -94,7 +99,7 @@ private:
         return sum;
     }
 
-    Int4ExpertCase item_;
+    PackedExpertCase item_;
     std::int64_t experts_;
     TestWeight gateUp_, down_;
     TestTensor gateUpBias_, downBias_;
@@ -102,7 +107,7 @@ private:
 };
 
 /// The op on the device beside sums in float64, for the choice `ids` (tokens, k).
-void expectAsInFloat64(std::mt19937& random, const Int4ExpertCase& item, const Int4TestExperts& experts,
+void expectAsInFloat64(std::mt19937& random, const PackedExpertCase& item, const PackedTestExperts& experts,
                        const TestTensor& ids) {
     const std::int64_t tokens = ids.view().shape[0], k = ids.view().shape[1];
     TestTensor weights(DType::F32, Shape{tokens, k});
@@ -144,11 +149,11 @@ TestTensor idsOf(std::mt19937& random, const std::vector<std::int64_t>& counts) 
     return tensor;
 }
 
-TEST(Int4ExpertsGpu, RaggedTilesAsInFloat64) {
+TEST(PackedExpertsGpu, RaggedTilesAsInFloat64) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(51);
     const std::vector<std::int64_t> counts{0, 1, 63, 64, 65, 128, 0, 130};
-    const std::vector<Int4ExpertCase> cases{
+    const std::vector<PackedExpertCase> cases{
         {512, 384, {4, 32, DType::BF16, false, false}},
         {480, 352, {4, 32, DType::F16, true, false}, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
         {448, 384, {4, 64, DType::F32, true, false}, Activation::GeluTanh, GateLayout::Interleaved},
@@ -156,28 +161,32 @@ TEST(Int4ExpertsGpu, RaggedTilesAsInFloat64) {
         {768, 512, {4, 256, DType::F16, false, false}, Activation::GeluTanh},
         {416, 352, {4, 512, DType::BF16, true, false}}, // one group: larger than a row
         {96, 160, {4, 32, DType::BF16, true, false}},   // too short for the form with wgmma
+        {512, 384, {8, 128}, Activation::Silu, GateLayout::Halves, false, 128},
+        {640, 320, {8, 128}, Activation::ClampedSwiglu, GateLayout::Interleaved, true, 64},
+        {464, 368, {8, 1024}, Activation::GeluTanh, GateLayout::Halves, false, 1}, // a scale for each row
+        {80, 160, {8, 1024}, Activation::Silu, GateLayout::Halves, true, 80},
     };
-    for (const Int4ExpertCase& item : cases) {
+    for (const PackedExpertCase& item : cases) {
         SCOPED_TRACE(::testing::Message() << item.hidden << " to " << item.width << ", group " << item.form.group
-                                          << (item.form.zeros ? ", zeros" : ""));
-        const Int4TestExperts experts(random, item, static_cast<std::int64_t>(counts.size()));
+                                          << (item.form.zeros ? ", zeros" : "") << ", rows " << item.rowGroup);
+        const PackedTestExperts experts(random, item, static_cast<std::int64_t>(counts.size()));
         expectAsInFloat64(random, item, experts, idsOf(random, counts));
     }
 }
 
-TEST(Int4ExpertsGpu, ShapesOfQwen3AsInFloat64) {
+TEST(PackedExpertsGpu, ShapesOfQwen3AsInFloat64) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(52);
-    const Int4ExpertCase item{2048, 768, {4, 32, DType::BF16, false, false}};
-    const Int4TestExperts experts(random, item, 4);
+    const PackedExpertCase item{2048, 768, {4, 32, DType::BF16, false, false}};
+    const PackedTestExperts experts(random, item, 4);
     expectAsInFloat64(random, item, experts, idsOf(random, {1, 33, 0, 65}));
 }
 
-TEST(Int4ExpertsGpu, ManyExpertsAndChoicesAsInFloat64) {
+TEST(PackedExpertsGpu, ManyExpertsAndChoicesAsInFloat64) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(53);
-    const Int4ExpertCase item{352, 160, {4, 32, DType::BF16, true, false}};
-    const Int4TestExperts experts(random, item, 128);
+    const PackedExpertCase item{352, 160, {4, 32, DType::BF16, true, false}};
+    const PackedTestExperts experts(random, item, 128);
     for (const std::int64_t tokens : {64, 150}) {
         expectAsInFloat64(random, item, experts, testing::chooseExperts(random, tokens, 8, 120));
     }
