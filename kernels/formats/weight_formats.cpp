@@ -64,7 +64,7 @@ std::string weightFormatWords(const WeightView& weight, std::int64_t rows) {
         return {};
     }
     const PackedFormat& format = packedFormat(weight.format);
-    const std::string title(format.title);
+    std::string title(format.title);
     if (format.group != 0) {
         return title; // all its groups have one size
     }

@@ -195,7 +195,7 @@ ExpertMlp makeOp(Device& device, const ExpertShape& shape, const ExpertFormat& f
     return op;
 }
 
-void BM_ExpertMlp(benchmark::State& state, const ExpertShape& shape, const ExpertFormat& form) {
+void measureExpertMlp(benchmark::State& state, const ExpertShape& shape, const ExpertFormat& form) {
     withDevice(state, [&](Device& device) {
         const std::int64_t tokens = state.range(0);
         ExpertMlp op = makeOp(device, shape, form, tokens);
@@ -240,7 +240,7 @@ void BM_ExpertMlp(benchmark::State& state, const ExpertShape& shape, const Exper
         for (const ExpertFormat& form : kFormats) {
             const std::string name = std::string("BM_ExpertMlp/") + shape.name + "/" + form.name;
             auto* row = benchmark::RegisterBenchmark(
-                name.c_str(), [&shape, &form](benchmark::State& state) { BM_ExpertMlp(state, shape, form); });
+                name.c_str(), [&shape, &form](benchmark::State& state) { measureExpertMlp(state, shape, form); });
             for (const std::int64_t tokens : {1, 4, 16, 64, 256, 1024, 4096, 8192}) {
                 row->Arg(tokens);
             }
@@ -250,7 +250,7 @@ void BM_ExpertMlp(benchmark::State& state, const ExpertShape& shape, const Exper
     return true;
 }();
 
-void BM_DenseProduct(benchmark::State& state) {
+void measureDenseProduct(benchmark::State& state) {
     withDevice(state, [&](Device& device) {
         const std::int64_t size = state.range(0);
         const TensorView x = device.random(DType::BF16, Shape{size, size}, 0, 1);
@@ -271,6 +271,6 @@ void BM_DenseProduct(benchmark::State& state) {
         state.counters["flop"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
     });
 }
-BENCHMARK(BM_DenseProduct)->Arg(8192)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(measureDenseProduct)->Name("BM_DenseProduct")->Arg(8192)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 } // namespace

@@ -22,8 +22,8 @@ const MemoryGroup& child(const MemoryGroup& group, std::string_view name) {
         }
     }
     ADD_FAILURE() << "no group " << name << " in " << group.name;
-    static const MemoryGroup none;
-    return none;
+    static const MemoryGroup kNone;
+    return kNone;
 }
 
 std::shared_ptr<const RunTimeline> groupedRun() {

@@ -28,6 +28,27 @@ struct RunShape {
     bool lateRecords = true; ///< some records are written later than others with later times
 };
 
+/// A block with a few possible values in every field, so that some are equal.
+inline base::AllocationEvent randomBlock(std::mt19937_64& random, const RunShape& shape, std::uint64_t id) {
+    const auto pick = [&](std::uint64_t below) { return random() % below; };
+    base::AllocationEvent event;
+    event.id = id;
+    event.address = (pick(3) << 40) + pick(64) * 4096;
+    event.bytes = pick(8) == 0 ? 0 : pick(pick(4) == 0 ? 1'000'000 : 3000);
+    event.scope.value = pick(4);
+    event.name.value = static_cast<std::uint32_t>(pick(5));
+    event.category = static_cast<base::MemoryCategory>(pick(base::kCategoryCount));
+    event.space =
+        shape.hostMemory && pick(6) == 0 ? static_cast<base::MemorySpace>(1 + pick(2)) : base::MemorySpace::Device;
+    event.dtype = static_cast<std::uint8_t>(pick(4));
+    event.format.value = static_cast<std::uint32_t>(pick(3));
+    event.dimensions = static_cast<std::uint8_t>(pick(base::kMaxTraceDimensions + 1));
+    for (std::size_t axis = 0; axis < event.dimensions; ++axis) {
+        event.shape[axis] = static_cast<std::int64_t>(pick(100));
+    }
+    return event;
+}
+
 /// Births, deaths and replayed steps with equal times, zero bytes, blocks that are never freed and reused addresses.
 inline RandomRun makeRun(std::uint64_t seed, const RunShape& shape = {}) {
     std::mt19937_64 random(seed);
@@ -37,24 +58,7 @@ inline RandomRun makeRun(std::uint64_t seed, const RunShape& shape = {}) {
     std::vector<std::uint64_t> alive;
     std::uint64_t nextId = 1;
     base::TimeNs time = 0;
-    const auto block = [&](std::uint64_t id) {
-        base::AllocationEvent event;
-        event.id = id;
-        event.address = (pick(3) << 40) + pick(64) * 4096;
-        event.bytes = pick(8) == 0 ? 0 : pick(pick(4) == 0 ? 1'000'000 : 3000);
-        event.scope.value = pick(4);
-        event.name.value = static_cast<std::uint32_t>(pick(5));
-        event.category = static_cast<base::MemoryCategory>(pick(base::kCategoryCount));
-        event.space =
-            shape.hostMemory && pick(6) == 0 ? static_cast<base::MemorySpace>(1 + pick(2)) : base::MemorySpace::Device;
-        event.dtype = static_cast<std::uint8_t>(pick(4));
-        event.format.value = static_cast<std::uint32_t>(pick(3));
-        event.dimensions = static_cast<std::uint8_t>(pick(base::kMaxTraceDimensions + 1));
-        for (std::size_t axis = 0; axis < event.dimensions; ++axis) {
-            event.shape[axis] = static_cast<std::int64_t>(pick(100));
-        }
-        return event;
-    };
+    const auto block = [&](std::uint64_t id) { return randomBlock(random, shape, id); };
     for (int step = 0; step < shape.steps; ++step) {
         time += static_cast<base::TimeNs>(pick(3) == 0 ? 0 : pick(50));
         const std::uint64_t what = pick(20);

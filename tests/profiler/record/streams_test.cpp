@@ -79,18 +79,20 @@ EventBatch fullBatch() {
     return batch;
 }
 
+void printBlock(std::ostringstream& out, const base::AllocationEvent& e) {
+    out << "A " << e.time << ' ' << e.id << ' ' << e.address << ' ' << e.bytes << ' ' << e.scope.value << ' '
+        << e.name.value << ' ' << static_cast<int>(e.category) << static_cast<int>(e.space) << ' ' << +e.dtype << ' '
+        << +e.dimensions << ' ' << e.format.value;
+    for (const std::int64_t dim : e.shape) {
+        out << ' ' << dim;
+    }
+    out << '\n';
+}
+
 /// Everything of a batch as one text, to compare and to show.
 std::string printed(const EventBatch& batch) {
     std::ostringstream out;
-    const auto block = [&out](const base::AllocationEvent& e) {
-        out << "A " << e.time << ' ' << e.id << ' ' << e.address << ' ' << e.bytes << ' ' << e.scope.value << ' '
-            << e.name.value << ' ' << static_cast<int>(e.category) << static_cast<int>(e.space) << ' ' << +e.dtype
-            << ' ' << +e.dimensions << ' ' << e.format.value;
-        for (const std::int64_t dim : e.shape) {
-            out << ' ' << dim;
-        }
-        out << '\n';
-    };
+    const auto block = [&out](const base::AllocationEvent& e) { printBlock(out, e); };
     const auto begin = [&out](const base::ScopeBeginEvent& e) {
         out << "B " << e.time << ' ' << e.id.value << ' ' << e.parent.value << ' ' << static_cast<int>(e.kind) << ' '
             << e.name.value << ' ' << e.index << ' ' << e.tokens << ' ' << static_cast<int>(e.category) << '\n';

@@ -145,6 +145,7 @@ std::vector<FormatBytes> formatsOf(const profiler::RunTimeline& timeline, const 
         }
     }
     std::vector<FormatBytes> formats;
+    formats.reserve(bytes.size());
     for (const auto& [name, size] : bytes) {
         formats.push_back({QString::fromStdString(name), size});
     }

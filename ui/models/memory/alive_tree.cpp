@@ -133,7 +133,7 @@ QString typeText(const profiler::RunTimeline& timeline, const profiler::Allocati
 } // namespace
 
 QString tensorText(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) {
-    const QString type = typeText(timeline, row);
+    QString type = typeText(timeline, row);
     if (row.dimensions == 0) {
         return type;
     }

@@ -65,6 +65,7 @@ public:
     TensorFiles();
     ~TensorFiles();
     TensorFiles(const TensorFiles&) = delete; // matrices are large
+    TensorFiles& operator=(const TensorFiles&) = delete;
 
     /// In the formats of the run; others come from withOtherFormats().
     std::shared_ptr<const PrecisionTensor> tensor(const PrecisionData& data, std::size_t weight, std::size_t format,

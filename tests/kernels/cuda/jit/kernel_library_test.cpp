@@ -18,24 +18,24 @@ class Library : public testing::Test {
 protected:
     KernelLibraryOptions options() const {
         KernelLibraryOptions out;
-        out.packs = {folder.path()};
-        out.cacheFolder = folder.path() + "/cache";
+        out.packs = {folder_.path()};
+        out.cacheFolder = folder_.path() + "/cache";
         return out;
     }
     void writePack(const std::string& variants) const {
-        folder.write("double.cuh", kDoubleSource);
-        folder.write("manifest.json", manifestOf("mine", variants));
+        folder_.write("double.cuh", kDoubleSource);
+        folder_.write("manifest.json", manifestOf("mine", variants));
     }
     KernelCall call(std::int64_t factor, std::int64_t n) {
-        variables = {{{"factor", factor}, {"n", n}}};
+        variables_ = {{{"factor", factor}, {"n", n}}};
         KernelCall out;
         out.family = "double";
-        out.variables = variables;
+        out.variables = variables_;
         return out;
     }
 
-    TestFolder folder;
-    std::array<KernelVariable, 2> variables;
+    TestFolder folder_;
+    std::array<KernelVariable, 2> variables_;
 };
 
 DeviceArch h200() {
@@ -214,8 +214,8 @@ TEST_F(Library, ASourceThatDoesNotCompileShowsTheLog) {
         GTEST_SKIP() << Nvrtc::whyMissing();
     }
     const std::string broken = "extern \"C\" __global__ void twice() { nothing(); }\n";
-    folder.write("double.cuh", broken);
-    folder.write("manifest.json", manifestOf("mine", doubleVariant("plain", "", broken)));
+    folder_.write("double.cuh", broken);
+    folder_.write("manifest.json", manifestOf("mine", doubleVariant("plain", "", broken)));
     KernelLibrary library(h200(), options());
     library.prefetch(call(2, 4));
     library.waitForPrefetch(nullptr, {});
