@@ -89,6 +89,38 @@ void printBlock(std::ostringstream& out, const base::AllocationEvent& e) {
     out << '\n';
 }
 
+void printServingAndTraining(std::ostringstream& out, const EventBatch& batch) {
+    for (const auto& e : batch.of<base::BatchStepEvent>()) {
+        out << "step " << e.begin << ' ' << e.end << ' ' << e.index << ' ' << e.decodeRows << ' ' << e.prefillRows
+            << ' ' << e.paddingRows << ' ' << e.prefillTokens << ' ' << e.paddingTokens << ' ' << e.sampled << ' '
+            << e.queued << ' ' << e.running << ' ' << e.preempted << ' ' << e.usedPages << ' ' << e.sharedPages << ' '
+            << e.cachedPages << ' ' << e.freePages << '\n';
+    }
+    for (const auto& e : batch.of<base::GapEvent>()) {
+        out << "gap " << e.begin << ' ' << e.end << ' ' << e.records << ' ' << e.memoryRecords << '\n';
+    }
+    for (const auto& e : batch.of<base::SlotSpanEvent>()) {
+        out << "slot " << e.begin << ' ' << e.end << ' ' << e.firstStep << ' ' << e.steps << ' ' << e.slot << ' '
+            << e.request << ' ' << static_cast<int>(e.state) << ' ' << e.tokens << ' ' << e.padding << '\n';
+    }
+    for (const auto& e : batch.of<base::RequestEvent>()) {
+        out << "request " << e.time << ' ' << e.request << ' ' << static_cast<int>(e.phase) << ' ' << e.slot << ' '
+            << e.step << ' ' << e.tokens << ' ' << e.reason.value << ' ' << e.sequence << '\n';
+    }
+    for (const auto& e : batch.of<base::TrainingStepEvent>()) {
+        out << "trained " << e.begin << ' ' << e.end << ' ' << e.step << ' ' << e.tokens << ' ' << e.loss << ' '
+            << e.learningRate << ' ' << e.gradientNorm << '\n';
+    }
+    for (const auto& e : batch.of<base::TrainingMarkEvent>()) {
+        out << "mark " << e.begin << ' ' << e.end << ' ' << e.step << ' ' << static_cast<int>(e.kind) << ' ' << e.value
+            << '\n';
+    }
+    for (const auto& e : batch.of<base::KvPageEvent>()) {
+        out << "page " << e.time << ' ' << e.group << ' ' << e.page << ' ' << static_cast<int>(e.state) << ' '
+            << e.owner << ' ' << e.sequences << '\n';
+    }
+}
+
 /// Everything of a batch as one text, to compare and to show.
 std::string printed(const EventBatch& batch) {
     std::ostringstream out;
@@ -149,35 +181,7 @@ std::string printed(const EventBatch& batch) {
         out << order << " R " << event.begin << ' ' << event.end << ' ' << event.stepTemplate << ' ' << event.firstId
             << ' ' << event.parent.value << ' ' << event.index << '\n';
     }
-    for (const auto& e : batch.of<base::BatchStepEvent>()) {
-        out << "step " << e.begin << ' ' << e.end << ' ' << e.index << ' ' << e.decodeRows << ' ' << e.prefillRows
-            << ' ' << e.paddingRows << ' ' << e.prefillTokens << ' ' << e.paddingTokens << ' ' << e.sampled << ' '
-            << e.queued << ' ' << e.running << ' ' << e.preempted << ' ' << e.usedPages << ' ' << e.sharedPages << ' '
-            << e.cachedPages << ' ' << e.freePages << '\n';
-    }
-    for (const auto& e : batch.of<base::GapEvent>()) {
-        out << "gap " << e.begin << ' ' << e.end << ' ' << e.records << ' ' << e.memoryRecords << '\n';
-    }
-    for (const auto& e : batch.of<base::SlotSpanEvent>()) {
-        out << "slot " << e.begin << ' ' << e.end << ' ' << e.firstStep << ' ' << e.steps << ' ' << e.slot << ' '
-            << e.request << ' ' << static_cast<int>(e.state) << ' ' << e.tokens << ' ' << e.padding << '\n';
-    }
-    for (const auto& e : batch.of<base::RequestEvent>()) {
-        out << "request " << e.time << ' ' << e.request << ' ' << static_cast<int>(e.phase) << ' ' << e.slot << ' '
-            << e.step << ' ' << e.tokens << ' ' << e.reason.value << ' ' << e.sequence << '\n';
-    }
-    for (const auto& e : batch.of<base::TrainingStepEvent>()) {
-        out << "trained " << e.begin << ' ' << e.end << ' ' << e.step << ' ' << e.tokens << ' ' << e.loss << ' '
-            << e.learningRate << ' ' << e.gradientNorm << '\n';
-    }
-    for (const auto& e : batch.of<base::TrainingMarkEvent>()) {
-        out << "mark " << e.begin << ' ' << e.end << ' ' << e.step << ' ' << static_cast<int>(e.kind) << ' ' << e.value
-            << '\n';
-    }
-    for (const auto& e : batch.of<base::KvPageEvent>()) {
-        out << "page " << e.time << ' ' << e.group << ' ' << e.page << ' ' << static_cast<int>(e.state) << ' '
-            << e.owner << ' ' << e.sequences << '\n';
-    }
+    printServingAndTraining(out, batch);
     return out.str();
 }
 
