@@ -9,6 +9,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::ptrdiff_t kFewSteps = 8;
+constexpr std::int64_t kStepsToCompare = 3; ///< the first waits for kernels, the second may capture a graph
 
 } // namespace
 
@@ -41,7 +42,7 @@ double SpeculationCounts::savedSteps() const {
 
 std::optional<double> SpeculationCounts::gain() const {
     const std::optional<double> plain = plainTime.seconds();
-    if (!plain) {
+    if (!plain || plainSteps < kStepsToCompare) {
         return std::nullopt;
     }
     const double spent = static_cast<double>(plainSteps) * *plain +

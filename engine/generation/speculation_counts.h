@@ -40,7 +40,7 @@ struct SpeculationCounts {
     double savedSteps() const;
     /// An estimate of how many times as long plain decoding would have taken: its steps at the usual time of a plain
     /// step, over the steps of the run at the usual times of their kinds and the time of the drafter. Empty where the
-    /// run had no plain step or took no time.
+    /// run had fewer than three plain steps, of which the first ones are slow, or took no time.
     std::optional<double> gain() const;
 };
 

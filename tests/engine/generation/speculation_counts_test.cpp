@@ -36,6 +36,9 @@ TEST(SpeculationCounts, TheGainIsThatOverPlainSteps) {
     counts.checkTime.add(0.5);
     EXPECT_FALSE(counts.gain()) << "no plain step to compare with";
     counts.plainTime.add(0.25);
+    counts.plainSteps = 2;
+    EXPECT_FALSE(counts.gain()) << "both plain steps may be slow ones";
+    counts.plainSteps = 6;
     EXPECT_EQ(counts.acceptanceRate(), 0.5);
     EXPECT_EQ(counts.tokensPerStep(), 2);
     EXPECT_EQ(counts.savedSteps(), 10);
