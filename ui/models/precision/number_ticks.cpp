@@ -59,4 +59,8 @@ QString signedDecimalText(double value, int decimals) {
     return value > 0 && !zero ? QLatin1Char('+') + text : text;
 }
 
+QString scientificText(double value) {
+    return QString::number(value, 'e', 2).replace(QLatin1Char('-'), QChar(0x2212));
+}
+
 } // namespace vitrine::ui

@@ -23,5 +23,7 @@ NumberTicks numberTicks(double low, double high, int most);
 QString decimalText(double value, int decimals);
 /// The same with a plus before what is above 0.
 QString signedDecimalText(double value, int decimals);
+/// "1.25e−04": two decimals and a power of ten.
+QString scientificText(double value);
 
 } // namespace vitrine::ui

@@ -10,14 +10,6 @@
 
 namespace vitrine::ui {
 
-namespace {
-
-QString scientific(double value) {
-    return QString::number(value, 'e', 2).replace(QLatin1Char('-'), QChar(0x2212));
-}
-
-} // namespace
-
 FlatTreePtr pinTable(const LabPin& shown, const LabPin& pinned) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QString()}, {QObject::tr("Shown"), true}, {QObject::tr("Pinned"), true}};
@@ -43,16 +35,16 @@ FlatTreePtr pinTable(const LabPin& shown, const LabPin& pinned) {
         const std::optional<double> cosine = detail.error.cosine();
         return cosine ? decimalText(*cosine, 5) : unknownText();
     });
-    ofTensor(QObject::tr("MSE"), [](const auto& detail) { return scientific(detail.error.meanSquare()); });
+    ofTensor(QObject::tr("MSE"), [](const auto& detail) { return scientificText(detail.error.meanSquare()); });
     ofTensor(QObject::tr("Clipped"), [](const auto& detail) { return countText(detail.clipped); });
     ofTensor(QObject::tr("Beyond 6 times the RMS"), [](const auto& detail) { return countText(detail.outlierCount); });
     ofTensor(QObject::tr("Error in the worst 1 %"),
              [](const auto& detail) { return shareText(detail.worstPercentShare); });
     ofGroup(QObject::tr("Group"), [](const auto& group) { return countText(group.error.group); });
-    ofGroup(QObject::tr("RMS error of the group"), [](const auto& group) { return scientific(group.error.rms); });
+    ofGroup(QObject::tr("RMS error of the group"), [](const auto& group) { return scientificText(group.error.rms); });
     ofGroup(QObject::tr("Largest weight of it"),
             [](const auto& group) { return decimalText(group.error.largestValue, 4); });
-    ofGroup(QObject::tr("Step of it"), [](const auto& group) { return scientific(group.step); });
+    ofGroup(QObject::tr("Step of it"), [](const auto& group) { return scientificText(group.step); });
     return table;
 }
 

@@ -37,7 +37,7 @@ QString valueWords(ErrorMeasure measure, double value) {
     case ErrorMeasure::Snr:
         return std::isinf(value) ? QObject::tr("exact") : QObject::tr("%1 dB").arg(decimalText(value, 2));
     case ErrorMeasure::Mse:
-        return QObject::tr("MSE %1").arg(QString::number(value, 'e', 2).replace(QLatin1Char('-'), QChar(0x2212)));
+        return QObject::tr("MSE %1").arg(scientificText(value));
     case ErrorMeasure::Cosine:
         return QObject::tr("cosine %1").arg(decimalText(value, 5));
     }

@@ -106,6 +106,7 @@ private slots:
         QCOMPARE(ticks.values.size(), std::size_t(3));
         QVERIFY(std::abs(ticks.values[0] + 0.1) < 1e-12 && ticks.decimals == 1);
         QVERIFY(ui::numberTicks(1, 1, 4).values.empty());
+        QCOMPARE(ui::scientificText(-1.25e-4), QStringLiteral("\u22121.25e\u221204"));
         QVERIFY(ui::numberTicks(0, kInfinity, 4).values.empty());
         QCOMPARE(ui::unitText(-3), QStringLiteral("10⁻³"));
         QCOMPARE(ui::unitPower(0.0194), -3);
