@@ -78,7 +78,7 @@ void LoadView::buildInspector() {
     memoryTable_ = new FactTable(tr("Memory"), content);
     afterTable_ = new FactTable(tr("After the load"), content);
     for (FactTable* table : {loadTable_, memoryTable_, afterTable_}) {
-        table->setNumberWidths({70, 66, 62}); // names of formats need room
+        table->setNumberWidths({70, 66, 72}); // names of formats and "only A" need room
     }
     agreementTable_ = new FactTable(tr("Agreement"), content);
     agreementTable_->setNumberWidth(150);
