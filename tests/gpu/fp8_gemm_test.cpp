@@ -64,7 +64,7 @@ Matmul productOn(testing::OnDevice& device, const TestTensor& x, const TestWeigh
 TEST(Fp8GemmGpu, SumsOfRoundedInputs) {
     VITRINE_NEEDS_GPU();
     if (!hasWgmma()) {
-        GTEST_SKIP() << "this GPU has no such kernel";
+        GTEST_SKIP() << "W8A8 products need the tensor cores of sm_90";
     }
     std::mt19937 random(71);
     for (const auto& [out, in] : {std::pair{200, 416}, {160, 512}, {384, 2048}}) {
@@ -112,7 +112,7 @@ TEST(Fp8GemmGpu, IsNotTakenUnasked) {
 TEST(Fp8GemmGpu, ExpertsAreNearTheExactOnes) {
     VITRINE_NEEDS_GPU();
     if (!hasWgmma()) {
-        GTEST_SKIP() << "this GPU has no such kernel";
+        GTEST_SKIP() << "W8A8 products need the tensor cores of sm_90";
     }
     std::mt19937 random(73);
     constexpr std::int64_t kExperts = 4, kChosen = 2, kHidden = 256, kWidth = 384;
