@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/training_rows.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
 namespace vitrine::engine {
@@ -28,10 +28,14 @@ TrainingRowOptions rowOptions() {
     return options;
 }
 
+/// A folder of this process: tests that run at the same time have others.
+const test::TempFolder& rowsFolder() {
+    static const test::TempFolder kFolder;
+    return kFolder;
+}
+
 std::string rowsFile(const std::string& text) {
-    const std::string path = testing::TempDir() + "training_rows.jsonl";
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
+    return rowsFolder().write("training_rows.jsonl", text);
 }
 
 std::vector<TrainingRow> rowsOf(const std::string& text, const TrainingRowOptions& options) {
@@ -91,7 +95,7 @@ TEST(TrainingRows, TokensHaveMarksOrLabels) {
 }
 
 TEST(TrainingRows, ReadsTensors) {
-    const std::string path = testing::TempDir() + "training_rows.safetensors";
+    const std::string path = rowsFolder().file("training_rows.safetensors");
     TensorSpec spec;
     spec.name = "input_ids";
     spec.dtype = kernels::DType::I32;
