@@ -22,6 +22,8 @@ using nlohmann::json;
 
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
+constexpr std::string_view kHead = "lm_head.weight";
 
 bool isFile(const fs::path& path) {
     std::error_code error;
@@ -147,7 +149,10 @@ private:
 const Checkpoint::Location* findModelTensor(const Checkpoint& checkpoint, std::string_view name) {
     constexpr std::string_view kPrefix = "model.";
     const Checkpoint::Location* found = checkpoint.find(name);
-    return found == nullptr && name.starts_with(kPrefix) ? checkpoint.find(name.substr(kPrefix.size())) : found;
+    if (found == nullptr && name.starts_with(kPrefix)) {
+        found = checkpoint.find(name.substr(kPrefix.size()));
+    }
+    return found == nullptr && name == kEmbedding ? checkpoint.find(kHead) : found;
 }
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& folder) {

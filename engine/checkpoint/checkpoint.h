@@ -76,6 +76,7 @@ public:
 
 /// The tensor that a model calls `name`, null when there is none. Files that transformers saved from a base model
 /// (LlamaModel, not LlamaForCausalLM) lack the first "model." of their names; it loads them all the same, and so do we.
+/// Of a tied model some writers keep the head alone: it is the embedding then.
 const Checkpoint::Location* findModelTensor(const Checkpoint& checkpoint, std::string_view name);
 
 /// Where a model comes from: DIR, FILE.gguf, ORG/NAME in the local Hugging Face cache, or synthetic:NAME.

@@ -95,37 +95,6 @@ void parseLayerWindows(ConfigReader& reader, std::int64_t defaultWindow, ModelCo
     }
 }
 
-void refuseForeignFields(ConfigReader& reader, const ModelConfig& config) {
-    for (const char* key : {"clip_qkv", "attention_chunk_size", "per_layer_config", "num_kv_shared_layers"}) {
-        const json* value = reader.find(key);
-        if (value != nullptr && !(value->is_number() && value->get<double>() == 0)) {
-            reader.unsupported(key, "is not supported");
-        }
-    }
-    for (const char* key : {"embedding_multiplier", "residual_multiplier", "logits_scaling", "logit_scale",
-                            "attention_multiplier", "routed_scaling_factor"}) {
-        const json* value = reader.find(key);
-        const bool own = config.family == Family::DeepseekV3 && key == std::string_view("routed_scaling_factor");
-        if (!own && value != nullptr && !(value->is_number() && value->get<double>() == 1)) {
-            reader.unsupported(key, "is not supported");
-        }
-    }
-    for (const char* key : {"use_qk_norm", "qk_layernorm", "is_encoder_decoder", "add_cross_attention", "alibi",
-                            "parallel_attn", "use_parallel_residual"}) {
-        const json* value = reader.find(key);
-        if (value != nullptr && !(value->is_boolean() && !value->get<bool>())) {
-            reader.unsupported(key, "is not supported");
-        }
-    }
-    if (config.family != Family::Gemma2) {
-        for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping", "query_pre_attn_scalar"}) {
-            if (reader.find(key) != nullptr) {
-                reader.unsupported(key, fmt::format("is not supported for {}", familyName(config.family)));
-            }
-        }
-    }
-}
-
 void checkWholeSize(ConfigReader& reader, const ModelConfig& config) {
     const auto real = [](std::int64_t value) { return static_cast<double>(value); };
     const double attention = real(config.attentionWeights());

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Parts of parseModelConfig: which layers slide, fields that must not be there, and the size of the whole model.
+// Parts of parseModelConfig: which layers slide, and the size of the whole model.
 
 #include <cstdint>
 
@@ -20,10 +20,6 @@ inline constexpr std::int64_t kMaxPositions = std::int64_t{1} << 40;
 /// Sets the window of every layer from sliding_window, layer_types and the family's own rules. `defaultWindow` is the
 /// class default for a missing sliding_window, 0 for none.
 void parseLayerWindows(ConfigReader& reader, std::int64_t defaultWindow, ModelConfig& config);
-
-/// Throws Unsupported for fields of other model families that change the arithmetic; null, or the value that changes
-/// nothing, is fine.
-void refuseForeignFields(ConfigReader& reader, const ModelConfig& config);
 
 /// Throws unless all weights together have a size that some machine could hold. So later sums cannot overflow.
 void checkWholeSize(ConfigReader& reader, const ModelConfig& config);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/checkpoint/config_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -29,11 +30,44 @@ std::string shownValue(const json& value) {
 } // namespace
 
 ConfigReader::ConfigReader(const json& object, std::string file, std::string prefix)
-    : object_(object), file_(std::move(file)), prefix_(std::move(prefix)) {
+    : object_(object), file_(std::move(file)), prefix_(std::move(prefix)), asked_(std::make_shared<Asked>()) {
     if (!object_.is_object()) {
         const std::string field = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1) + ": ";
         throw base::BadInput(fmt::format("{}: {}must be a JSON object, found {}", file_, field, shownValue(object_)));
     }
+    asked_->objects.emplace_back(prefix_, &object_);
+}
+
+ConfigReader ConfigReader::inside(const json& object, const std::string& field) {
+    ConfigReader out(object, file_, prefix_ + field + ".");
+    out.asked_ = asked_;
+    const std::pair<std::string, const json*> entry{out.prefix_, &object};
+    if (std::ranges::find(asked_->objects, entry) == asked_->objects.end()) {
+        asked_->objects.push_back(entry);
+    }
+    return out;
+}
+
+std::set<std::string, std::less<>> ConfigReader::asked() const {
+    std::set<std::string, std::less<>> out;
+    for (const std::string& key : asked_->keys) {
+        if (key.starts_with(prefix_) && key.find('.', prefix_.size()) == std::string::npos) {
+            out.insert(key.substr(prefix_.size()));
+        }
+    }
+    return out;
+}
+
+std::vector<std::pair<std::string, const json*>> ConfigReader::unread() const {
+    std::vector<std::pair<std::string, const json*>> out;
+    for (const auto& [prefix, object] : asked_->objects) {
+        for (const auto& [key, value] : object->items()) {
+            if (!value.is_null() && asked_->keys.find(prefix + key) == asked_->keys.end()) {
+                out.emplace_back(prefix + key, &value);
+            }
+        }
+    }
+    return out;
 }
 
 void ConfigReader::bad(std::string_view key, std::string_view what) const {
@@ -44,13 +78,17 @@ void ConfigReader::unsupported(std::string_view key, std::string_view what) cons
     throw base::Unsupported(fmt::format("{}: {}: {}", file_, field(key), what));
 }
 
+void ConfigReader::forget(const char* key) {
+    asked_->keys.erase(prefix_ + key);
+}
+
 bool ConfigReader::present(const char* key) {
-    asked_.emplace(key);
+    asked_->keys.insert(prefix_ + key);
     return object_.contains(key);
 }
 
 const json* ConfigReader::find(const char* key) {
-    asked_.emplace(key);
+    asked_->keys.insert(prefix_ + key);
     const auto found = object_.find(key);
     return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
@@ -97,6 +135,19 @@ std::optional<double> ConfigReader::optionalNumber(const char* key, double low, 
 
 double ConfigReader::number(const char* key, double defaultValue, double low, double high) {
     return optionalNumber(key, low, high).value_or(defaultValue);
+}
+
+std::string unreadText(const std::string& file, std::vector<std::string> keys) {
+    constexpr std::size_t kMostShown = 40;
+    std::ranges::sort(keys);
+    std::string list;
+    for (std::size_t i = 0; i < std::min(keys.size(), kMostShown); ++i) {
+        list += (i == 0 ? "" : ", ") + quotedText(keys[i]);
+    }
+    if (keys.size() > kMostShown) {
+        list += fmt::format(" and {} more", keys.size() - kMostShown);
+    }
+    return fmt::format("{}: not used: {}; where another program uses one of them, its answers may differ", file, list);
 }
 
 bool ConfigReader::boolean(const char* key, bool defaultValue) {

@@ -5,11 +5,14 @@
 // Reads typed fields of one JSON object that comes from outside. Every error names the file and the field.
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/quoted_text.h"
 
@@ -37,19 +40,37 @@ public:
     /// True when the key is there, even if null.
     bool present(const char* key);
 
+    /// The key was looked at, and what it says is not done: unread() names it.
+    void forget(const char* key);
+
     [[noreturn]] void bad(std::string_view key, std::string_view what) const;
     [[noreturn]] void unsupported(std::string_view key, std::string_view what) const;
 
+    /// A view of an object inside this one, whose fields the messages show as PREFIX FIELD. Both remember together what
+    /// was asked for.
+    ConfigReader inside(const nlohmann::json& object, const std::string& field);
+
     const std::string& file() const { return file_; }
     std::string field(std::string_view key) const { return prefix_ + std::string(key); }
-    /// The keys that were asked for.
-    const std::set<std::string, std::less<>>& asked() const { return asked_; }
+    /// The keys of this object that were asked for.
+    std::set<std::string, std::less<>> asked() const;
+    /// Keys of this object, and of those that were read inside it, that are there, are not null, and that nothing asked
+    /// for. Their full names, with their values.
+    std::vector<std::pair<std::string, const nlohmann::json*>> unread() const;
 
 private:
     const nlohmann::json& object_;
     std::string file_;
     std::string prefix_;
-    std::set<std::string, std::less<>> asked_;
+    /// Full names of keys, and the objects that are read with the prefix of their keys.
+    struct Asked {
+        std::set<std::string, std::less<>> keys;
+        std::vector<std::pair<std::string, const nlohmann::json*>> objects;
+    };
+    std::shared_ptr<Asked> asked_;
 };
+
+/// The warning that names keys that no reader reads: "FILE: not used: ...".
+std::string unreadText(const std::string& file, std::vector<std::string> keys);
 
 } // namespace vitrine::engine

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/tied_head.h"
 #include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 
@@ -183,11 +184,25 @@ bool shapeFits(const TensorSpec& spec, const TensorEntry& entry) {
     return row ? entry.shape[1] == spec.shape[0] : one || entry.shape == spec.shape;
 }
 
-void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
+/// Packed tensors of a weight that config.json describes as dense.
+std::string packedHint(const TensorSpec& spec, const Checkpoint& checkpoint) {
+    const std::string module(moduleOf(spec.name));
+    for (const char* ending : {".qweight", ".weight_packed"}) {
+        if (!spec.packed() && findModelTensor(checkpoint, module + ending) != nullptr) {
+            return fmt::format("; {}{} is there, but no quantization_config describes it", module, ending);
+        }
+    }
+    return {};
+}
+
+void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint, bool tied) {
     const Checkpoint::Location* location = findModelTensor(checkpoint, spec.name);
-    if (location == nullptr) {
-        throw base::BadInput(fmt::format("{}: {}: is missing; config.json needs it with shape {}", checkpoint.folder(),
-                                         spec.name, shapeText(spec.shape)));
+    const bool otherName = location != nullptr && !tied && spec.part == ModelPart::Embedding &&
+                           location == checkpoint.find("lm_head.weight");
+    if (location == nullptr || otherName) {
+        throw base::BadInput(fmt::format("{}: {}: is missing; config.json needs it with shape {}{}",
+                                         checkpoint.folder(), spec.name, shapeText(spec.shape),
+                                         packedHint(spec, checkpoint)));
     }
     const TensorEntry& entry = *location->entry;
     if (!shapeFits(spec, entry)) {
@@ -270,14 +285,28 @@ SideTensor readSideTensor(const Checkpoint& checkpoint, const std::string& name)
     return out;
 }
 
+/// The first bytes of a tensor that is there.
+SideTensor readBegin(const Checkpoint& checkpoint, const std::string& name, std::uint64_t bytes) {
+    const Checkpoint::Location& location = *findModelTensor(checkpoint, name);
+    SideTensor out{fmt::format("{}: {}", location.file->path(), name), location.entry->dtype, {}};
+    out.bytes.resize(std::min(bytes, location.entry->bytes));
+    location.file->read(*location.entry, 0, out.bytes.data(), out.bytes.size());
+    return out;
+}
+
 /// Which weights are packed: the files say it for each, whatever config.json names as left out.
 void detectPackings(ModelConfig& config, const Checkpoint& checkpoint) {
     const auto find = [&](const std::string& name) { return findModelTensor(checkpoint, name); };
-    const TensorLookup files{[&](const std::string& name) { return find(name) != nullptr; },
-                             [&](const std::string& name) { return find(name)->entry->shape; },
-                             [&](const std::string& name) { return readSideTensor(checkpoint, name); }};
-    const Quantization* declared = config.quantization ? &*config.quantization : nullptr;
+    std::set<std::string> remarks;
+    const TensorLookup files{
+        [&](const std::string& name) { return find(name) != nullptr; },
+        [&](const std::string& name) { return find(name)->entry->shape; },
+        [&](const std::string& name) { return readSideTensor(checkpoint, name); },
+        [&](const std::string& name) { return find(name)->entry->dtype; },
+        [&](const std::string& name, std::uint64_t bytes) { return readBegin(checkpoint, name, bytes); },
+        [&](const std::string& what) { remarks.insert(what); }};
     config.packings.clear();
+    const Quantization* declared = config.quantization ? &*config.quantization : nullptr;
     bool complete = true;
     for (const PackableWeight& weight : packableWeights(config)) {
         if (declared == nullptr && weight.shape.size() == 2) {
@@ -299,6 +328,9 @@ void detectPackings(ModelConfig& config, const Checkpoint& checkpoint) {
         }
     }
     refusePackedHead(config, files, checkpoint.folder());
+    for (const std::string& remark : remarks) {
+        base::logWarning(fmt::format("{}: {}", checkpoint.folder(), remark));
+    }
 }
 
 /// Tensors inside the layers are no by-products: the file may describe another model than config.json.
@@ -373,6 +405,7 @@ void packBySelection(ModelConfig& config) {
         if (chosen && quantization.packs(weight.name)) {
             WeightPacking& packing = config.packings[weight.name] = quantization.packing;
             packing.ordered = false; // random weights need no order
+            packing.storageType = DType::U8;
             if (packing.rowGroup > 1) {
                 requireSupported(config, weight, packing, "quantization_config");
             }
@@ -389,11 +422,12 @@ std::uint64_t bytesOf(const TensorSpec& spec) {
 }
 
 void checkTensors(ModelConfig& config, const Checkpoint& checkpoint) {
+    untieOwnHead(config, checkpoint);
     detectExpertForm(config, checkpoint);
     detectPackings(config, checkpoint);
     const std::vector<TensorSpec> specs = expectedTensors(config);
     for (const TensorSpec& spec : specs) {
-        checkTensor(spec, checkpoint);
+        checkTensor(spec, checkpoint, config.tiedEmbeddings);
     }
     logUnusedTensors(config, specs, checkpoint);
 }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
+#include "engine/checkpoint/config_keys.h"
 #include "engine/checkpoint/model_config.h"
 #include "engine/checkpoint/token_ids.h"
 
@@ -14,6 +16,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kLargestToken = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kMaxTokens = 4096;
+constexpr std::int64_t kDefaultTopK = 50; ///< of transformers, for a file that does not say it
 
 } // namespace
 
@@ -65,7 +68,16 @@ GenerationConfig parseGenerationConfig(const json& root, const std::string& name
     config.minP = reader.number("min_p", 0, 0, 1);
     config.repetitionPenalty = reader.number("repetition_penalty", 1, 1e-6, 1e6);
     config.topK = static_cast<std::int32_t>(
-        reader.optionalInteger("top_k", 0, std::numeric_limits<std::int32_t>::max()).value_or(0));
+        reader.optionalInteger("top_k", 0, std::numeric_limits<std::int32_t>::max()).value_or(kDefaultTopK));
+    std::vector<std::string> unread;
+    for (const auto& [key, value] : reader.unread()) {
+        if (!isNeutralGenerationKey(key, *value)) {
+            unread.push_back(key);
+        }
+    }
+    if (!unread.empty()) {
+        base::logWarning(unreadText(name, unread));
+    }
     return config;
 }
 

@@ -13,9 +13,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/checkpoint/config_checks.h"
+#include "engine/checkpoint/config_keys.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/expert_config.h"
 #include "engine/checkpoint/latent_config.h"
+#include "engine/checkpoint/quantization_files.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
 #include "engine/quant/storage_scheme.h"
@@ -119,20 +121,41 @@ void parseActivation(ConfigReader& reader, const char* key, const char* defaultN
     }
 }
 
-/// quantization_config: stacks of packed experts of gpt_oss, and packed linears of the other families.
-void parseQuantizationOf(ConfigReader& reader, ModelConfig& config) {
-    const json* value = reader.find("quantization_config");
-    if (value == nullptr) {
-        return;
+/// Whether the file says otherwise than config.json, or cannot be read.
+bool differs(const Quantization& own, const QuantizationFile& beside) {
+    try {
+        return parseQuantization(beside.object, beside.file, "").packing != own.packing;
+    } catch (const base::Error&) {
+        return true;
     }
-    const Quantization quantization = parseQuantization(*value, reader.file());
-    if (quantization.allLinears == (config.family == Family::GptOss)) {
-        ConfigReader(*value, reader.file(), "quantization_config.")
-            .unsupported("quant_method", fmt::format("{} is not supported for {}",
-                                                     quotedText(value->value("quant_method", std::string())),
-                                                     familyName(config.family)));
+}
+
+/// What quantization_config says, or the file beside config.json where it has none.
+std::optional<Quantization> declaredQuantization(ConfigReader& reader, const QuantizationFile* beside) {
+    const json* older = reader.find("compression_config"); // of compressed-tensors, before transformers had a name
+    for (const char* key : {"quantization_config", "compression_config"}) {
+        const json* value = key == std::string_view("compression_config") ? older : reader.find(key);
+        if (value == nullptr) {
+            continue;
+        }
+        Quantization own = parseQuantization(*value, reader.file(), std::string(key) + ".");
+        if (beside != nullptr && differs(own, *beside)) {
+            base::logWarning(fmt::format("{}: differs from {} of config.json, which is used", beside->file, key));
+        }
+        return own;
     }
-    config.quantization = quantization;
+    return beside == nullptr ? std::nullopt : std::optional(parseQuantization(beside->object, beside->file, ""));
+}
+
+/// Stacks of packed experts of gpt_oss, and packed linears of the other families.
+void parseQuantizationOf(ConfigReader& reader, const QuantizationFile* beside, ModelConfig& config) {
+    std::optional<Quantization> quantization = declaredQuantization(reader, beside);
+    if (quantization && quantization->allLinears == (config.family == Family::GptOss)) {
+        const std::string method = quantizationConfig(*quantization).value("quant_method", std::string());
+        reader.unsupported("quantization_config.quant_method",
+                           fmt::format("{} is not supported for {}", quotedText(method), familyName(config.family)));
+    }
+    config.quantization = std::move(quantization);
 }
 
 /// Stacks of experts are whole groups: config.json alone shows it.
@@ -252,41 +275,7 @@ void parseAuxLoss(ConfigReader& reader, ModelConfig& config) {
     }
 }
 
-/// Keys that are known to change nothing at inference: not worth a line in the log.
-bool isHarmless(const std::string& key) {
-    constexpr std::array<std::string_view, 29> kHarmless{"architectures",
-                                                         "attention_dropout",
-                                                         "dtype",
-                                                         "torch_dtype",
-                                                         "initializer_range",
-                                                         "use_cache",
-                                                         "transformers_version",
-                                                         "router_aux_loss_coef",
-                                                         "output_router_logits",
-                                                         "initial_context_length",
-                                                         "pretraining_tp",
-                                                         "_name_or_path",
-                                                         "output_attentions",
-                                                         "output_hidden_states",
-                                                         "return_dict",
-                                                         "auto_map",
-                                                         "cache_implementation",
-                                                         "id2label",
-                                                         "label2id",
-                                                         "problem_type",
-                                                         "chunk_size_feed_forward",
-                                                         "_from_model_config",
-                                                         "attn_implementation",
-                                                         "aux_loss_alpha",
-                                                         "seq_aux",
-                                                         "ep_size",
-                                                         "num_nextn_predict_layers",
-                                                         "qk_head_dim",
-                                                         "hidden_act"};
-    return std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
-}
-
-ModelConfig parse(ConfigReader& reader) {
+ModelConfig parse(ConfigReader& reader, const QuantizationFile* beside) {
     const ClassDefaults& defaults = findFamily(reader);
     ModelConfig config;
     config.family = defaults.family;
@@ -296,12 +285,15 @@ ModelConfig parse(ConfigReader& reader) {
     }
     parseFamily(reader, config);
     parseAuxLoss(reader, config);
-    parseQuantizationOf(reader, config);
+    parseQuantizationOf(reader, beside, config);
     checkWholeGroups(reader, config);
     parseLayerWindows(reader, defaults.window, config);
     RopeConfig rope;
     if (config.family == Family::GptOss) {
-        rope = {RopeType::Yarn, 150000, 32, 4096};
+        rope.type = RopeType::Yarn;
+        rope.theta = 150000;
+        rope.factor = 32;
+        rope.originalMaxPositions = 4096;
         rope.truncate = false;
     }
     config.rope = parseRope(reader, config, rope);
@@ -356,24 +348,27 @@ std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, kernels::DType dtype, bo
     return __builtin_mul_overflow(kept, perToken, &bytes) ? std::numeric_limits<std::uint64_t>::max() : bytes;
 }
 
-ModelConfig parseModelConfig(const json& root, const std::string& name) {
+ModelConfig parseModelConfig(const json& root, const std::string& name, const QuantizationFile* beside) {
     ConfigReader reader(root, name);
-    const ModelConfig config = parse(reader);
-    std::string ignored;
-    for (const auto& [key, value] : root.items()) {
-        if (!value.is_null() && reader.asked().find(key) == reader.asked().end() && !isHarmless(key)) {
-            ignored += (ignored.empty() ? "" : ", ") + quotedText(key);
+    ModelConfig config = parse(reader, beside);
+    std::vector<std::string> unread;
+    for (const auto& [key, value] : reader.unread()) {
+        if (!isHarmlessKey(key, *value)) {
+            unread.push_back(key);
         }
     }
-    if (!ignored.empty()) {
-        base::logInfo(fmt::format("{}: ignored unknown keys: {}", name, ignored));
+    if (config.quantization) {
+        unread.insert(unread.end(), config.quantization->unread.begin(), config.quantization->unread.end());
+    }
+    if (!unread.empty()) {
+        base::logWarning(unreadText(name, unread));
     }
     return config;
 }
 
 std::set<std::string, std::less<>> knownConfigFields(const json& root, const std::string& name) {
     ConfigReader reader(root, name);
-    parse(reader);
+    parse(reader, nullptr);
     return reader.asked();
 }
 

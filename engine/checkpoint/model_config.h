@@ -21,12 +21,14 @@
 
 namespace vitrine::engine {
 
+struct QuantizationFile;
+
 enum class Family : std::uint8_t { GptOss, Llama, Mistral, Qwen2, Qwen3, Qwen3Moe, Gemma2, DeepseekV3 };
 
 /// model_type: "gpt_oss", "llama", ... Of DeepseekV3, which kimi_k2 is too, "deepseek_v3".
 std::string_view familyName(Family family);
 
-enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn };
+enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn, LongRope };
 
 struct RopeConfig {
     RopeType type = RopeType::Default;
@@ -35,9 +37,17 @@ struct RopeConfig {
     std::int64_t originalMaxPositions = 0;        ///< L0; for Dynamic it is maxPositions
     double betaFast = 32, betaSlow = 1;           ///< yarn
     bool truncate = true;                         ///< yarn
-    double attentionFactor = 0;                   ///< yarn; 0: from factor or mscale
+    double attentionFactor = 0;                   ///< yarn, longrope; 0: from factor or mscale
     double mscale = 0, mscaleAllDim = 0;          ///< yarn
     double lowFreqFactor = 1, highFreqFactor = 4; ///< llama3
+    std::vector<double> shortFactors;             ///< longrope: for sequences of at most originalMaxPositions, one for
+    std::vector<double> longFactors;              ///< each frequency; and for longer ones
+
+    bool operator==(const RopeConfig&) const = default;
+    /// Whether frequencies depend on how long a sequence is, so that its keys differ from those of a shorter one.
+    bool followsLength() const {
+        return type == RopeType::Dynamic || (type == RopeType::LongRope && shortFactors != longFactors);
+    }
 };
 
 /// One decoder layer.
@@ -121,11 +131,13 @@ struct ModelConfig {
     std::uint64_t kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves = true) const;
 };
 
-/// Parses config.json. `name` is the file's name for errors. Unknown keys are ignored and logged at info level. Throws
+/// Parses config.json. `name` is the file's name for errors. `beside` is a file that says how weights are packed, or
+/// null. Every key is read, is known to change nothing, or is named in one warning. Throws
 /// Unsupported, which names FILE: FIELD, for an unknown model_type and for a known field with an unsupported value that
 /// changes the arithmetic. Throws BadInput for impossible values. Dimensions are limited, so that no product of them
 /// overflows.
-ModelConfig parseModelConfig(const nlohmann::json& json, const std::string& name);
+ModelConfig parseModelConfig(const nlohmann::json& json, const std::string& name,
+                             const QuantizationFile* beside = nullptr);
 
 /// Names of the config fields that parseModelConfig looks at for a config of this family.
 std::set<std::string, std::less<>> knownConfigFields(const nlohmann::json& json, const std::string& name);
@@ -141,8 +153,8 @@ struct GenerationConfig {
 GenerationConfig parseGenerationConfig(const nlohmann::json& json, const std::string& name);
 
 /// inverse frequencies (ropeDim / 2) and what multiplies cos and sin, by the formulas of transformers'
-/// modeling_rope_utils, computed in double. `sequenceLength` matters for Dynamic only: the base grows once it exceeds
-/// maxPositions.
+/// modeling_rope_utils, computed in double. `sequenceLength` matters for Dynamic, whose base grows once it exceeds
+/// maxPositions, and for LongRope, which takes its long factors once it exceeds originalMaxPositions.
 struct RopeTable {
     std::vector<float> inverseFrequency;
     double attentionScale = 1;

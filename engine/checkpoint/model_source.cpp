@@ -4,19 +4,19 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/strict_json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/gguf_checkpoint.h"
 #include "engine/checkpoint/gguf_config.h"
 #include "engine/checkpoint/model_folder.h"
+#include "engine/checkpoint/quantization_files.h"
+#include "engine/checkpoint/small_files.h"
 #include "engine/checkpoint/synthetic.h"
 
 namespace vitrine::engine {
@@ -26,61 +26,15 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view kSynthetic = "synthetic:";
-constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxConfigValues = std::size_t{1} << 20;
 
 bool isRegular(const fs::path& path) {
     std::error_code error;
     return fs::is_regular_file(path, error);
 }
 
-/// Whether a file that a model may have is there. Throws BadInput for a name that is taken by something else: reading a
-/// pipe could wait for ever, and passing over a link to nothing would hide half a download.
-bool hasFile(const fs::path& path) {
-    std::error_code error;
-    if (fs::symlink_status(path, error).type() == fs::file_type::not_found) {
-        return false;
-    }
-    const fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) {
-        throw base::BadInput(path.string() + ": is a link that leads nowhere; complete the model's folder");
-    }
-    if (!fs::is_regular_file(status)) {
-        throw base::BadInput(path.string() + ": is no regular file; put the model's file there or take it away");
-    }
-    return true;
-}
-
 bool isFolder(const fs::path& path) {
     std::error_code error;
     return fs::is_directory(path, error);
-}
-
-/// The whole of a small text file. `what` is its part in the message.
-std::string readSmallFile(const fs::path& path) {
-    std::error_code error;
-    const std::uintmax_t bytes = fs::file_size(path, error);
-    if (error || bytes > kMaxConfigBytes) {
-        throw base::BadInput(
-            fmt::format("{}: size: cannot be read or has more than {} bytes", path.string(), kMaxConfigBytes));
-    }
-    std::ifstream file(path, std::ios::binary);
-    std::string text(static_cast<std::size_t>(bytes), '\0');
-    if (!file.read(text.data(), static_cast<std::streamsize>(bytes))) {
-        throw base::BadInput(path.string() + ": reading: failed");
-    }
-    return text;
-}
-
-json parseConfig(const std::string& text, const fs::path& path) {
-    base::JsonLimits limits;
-    limits.maxBytes = kMaxConfigBytes;
-    limits.maxValues = kMaxConfigValues;
-    return base::parseStrictJson(text, path.string(), limits);
-}
-
-json parseSmallFile(const fs::path& path) {
-    return parseConfig(readSmallFile(path), path);
 }
 
 fs::path hubCache() {
@@ -278,13 +232,29 @@ ModelSource openModel(const std::string& model, const std::map<std::string, std:
     source.folder = folder.string();
     source.configText = readConfigText(folder);
     const std::string configPath = (folder / "config.json").string();
-    source.config = parseModelConfig(parseConfig(source.configText, configPath), configPath);
+    json config = parseSmallText(source.configText, configPath);
+    const std::optional<QuantizationFile> beside = findQuantizationFile(folder, config);
+    source.config = parseModelConfig(config, configPath, beside ? &*beside : nullptr);
     const fs::path generation = folder / "generation_config.json";
     if (hasFile(generation)) {
         source.generation = parseGenerationConfig(parseSmallFile(generation), generation.string());
     }
     source.checkpoint = Checkpoint::open(source.folder);
+    const bool tied = source.config.tiedEmbeddings;
     checkTensors(source.config, *source.checkpoint);
+    // Models that are made of this one say what it is, not what its config said.
+    bool changed = false;
+    if (tied != source.config.tiedEmbeddings) {
+        config["tie_word_embeddings"] = source.config.tiedEmbeddings;
+        changed = true;
+    }
+    if (beside && !config.contains("quantization_config")) {
+        config["quantization_config"] = beside->object;
+        changed = true;
+    }
+    if (changed) {
+        source.configText = config.dump(2) + "\n";
+    }
     if (hasFile(folder / "tokenizer.json")) {
         source.tokenizerFile = (folder / "tokenizer.json").string();
     }

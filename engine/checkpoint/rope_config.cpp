@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "engine/checkpoint/config_checks.h"
+
 namespace vitrine::engine {
 namespace {
 
@@ -15,11 +17,15 @@ using nlohmann::json;
 
 constexpr double kMaxTheta = 1e15;
 constexpr double kMaxFactor = 1e6;
+constexpr const char* kOriginal = "original_max_position_embeddings";
 
 RopeType parseRopeType(ConfigReader& reader) {
     // "type" is the older name.
     const char* key = reader.find("rope_type") != nullptr ? "rope_type" : "type";
     const std::string type = reader.text(key, "default");
+    if (reader.text("type", type) != type) {
+        reader.forget("type"); // transformers passes over it
+    }
     if (type == "default") {
         return RopeType::Default;
     }
@@ -35,8 +41,11 @@ RopeType parseRopeType(ConfigReader& reader) {
     if (type == "yarn") {
         return RopeType::Yarn;
     }
-    reader.unsupported(
-        key, fmt::format("{} is not supported; default, linear, dynamic, llama3 and yarn are", quotedText(type)));
+    if (type == "longrope" || type == "su") { // the second is the older name
+        return RopeType::LongRope;
+    }
+    reader.unsupported(key, fmt::format("{} is not supported; default, linear, dynamic, llama3, yarn and longrope are",
+                                        quotedText(type)));
 }
 
 double required(ConfigReader& reader, const char* key, double low, double high) {
@@ -59,9 +68,42 @@ void refusePartialRotation(ConfigReader& reader) {
     }
 }
 
-void parseYarn(ConfigReader& reader, const ModelConfig& config, RopeConfig& rope) {
-    rope.originalMaxPositions = reader.optionalInteger("original_max_position_embeddings", 1, std::int64_t{1} << 40)
-                                    .value_or(config.maxPositions);
+std::int64_t originalPositions(ConfigReader& reader, const ModelConfig& config, std::optional<std::int64_t> outer) {
+    const std::int64_t inner = reader.optionalInteger(kOriginal, 1, kMaxPositions).value_or(config.maxPositions);
+    return outer.value_or(inner);
+}
+
+std::vector<double> parseFactors(ConfigReader& reader, const char* key, std::int64_t count) {
+    const json* value = reader.find(key);
+    if (value == nullptr || !value->is_array() || std::ssize(*value) != count) {
+        reader.bad(key, fmt::format("must be a list of {} numbers, one for each pair of a head's elements", count));
+    }
+    std::vector<double> out;
+    for (const json& factor : *value) {
+        const double number = factor.is_number() ? factor.get<double>() : 0;
+        if (!(number >= 1e-6 && number <= kMaxFactor)) {
+            reader.bad(key, fmt::format("must be numbers from 1e-06 to {}", kMaxFactor));
+        }
+        out.push_back(number);
+    }
+    return out;
+}
+
+void parseLongRope(ConfigReader& reader, const ModelConfig& config, std::optional<std::int64_t> outer,
+                   RopeConfig& rope) {
+    rope.originalMaxPositions = originalPositions(reader, config, outer);
+    const double ratio = static_cast<double>(config.maxPositions) / static_cast<double>(rope.originalMaxPositions);
+    rope.factor = reader.optionalNumber("factor", 1e-6, kMaxFactor).value_or(ratio);
+    rope.shortFactors = parseFactors(reader, "short_factor", config.ropeDim() / 2);
+    rope.longFactors = parseFactors(reader, "long_factor", config.ropeDim() / 2);
+    rope.attentionFactor = reader.number("attention_factor", 0, 1e-6, 1e6);
+    if (rope.originalMaxPositions == 1 && rope.factor > 1 && rope.attentionFactor == 0) {
+        reader.bad(kOriginal, "must be larger than 1, or attention_factor must be given");
+    }
+}
+
+void parseYarn(ConfigReader& reader, const ModelConfig& config, std::optional<std::int64_t> outer, RopeConfig& rope) {
+    rope.originalMaxPositions = originalPositions(reader, config, outer);
     const double ratio = static_cast<double>(config.maxPositions) / static_cast<double>(rope.originalMaxPositions);
     rope.factor = reader.optionalNumber("factor", 1e-6, kMaxFactor).value_or(ratio);
     rope.betaFast = numberOrDefault(reader, "beta_fast", 32, 1e9);
@@ -75,9 +117,8 @@ void parseYarn(ConfigReader& reader, const ModelConfig& config, RopeConfig& rope
     }
 }
 
-void parseLlama3(ConfigReader& reader, const ModelConfig& config, RopeConfig& rope) {
-    rope.originalMaxPositions = reader.optionalInteger("original_max_position_embeddings", 1, std::int64_t{1} << 40)
-                                    .value_or(config.maxPositions);
+void parseLlama3(ConfigReader& reader, const ModelConfig& config, std::optional<std::int64_t> outer, RopeConfig& rope) {
+    rope.originalMaxPositions = originalPositions(reader, config, outer);
     rope.factor = required(reader, "factor", 1e-6, kMaxFactor);
     rope.lowFreqFactor = required(reader, "low_freq_factor", 1e-6, kMaxFactor);
     rope.highFreqFactor = required(reader, "high_freq_factor", 1e-6, kMaxFactor);
@@ -86,7 +127,9 @@ void parseLlama3(ConfigReader& reader, const ModelConfig& config, RopeConfig& ro
     }
 }
 
-RopeConfig parseParameters(ConfigReader& reader, const ModelConfig& config, double theta) {
+/// `outerOriginal` is the original length where the config has it beside the dictionary.
+RopeConfig parseParameters(ConfigReader& reader, const ModelConfig& config, double theta,
+                           std::optional<std::int64_t> outerOriginal = std::nullopt) {
     RopeConfig rope;
     rope.type = parseRopeType(reader);
     rope.theta = reader.number("rope_theta", theta, 1e-3, kMaxTheta);
@@ -108,39 +151,34 @@ RopeConfig parseParameters(ConfigReader& reader, const ModelConfig& config, doub
         }
         break;
     case RopeType::Llama3:
-        parseLlama3(reader, config, rope);
+        parseLlama3(reader, config, outerOriginal, rope);
         break;
     case RopeType::Yarn:
-        parseYarn(reader, config, rope);
+        parseYarn(reader, config, outerOriginal, rope);
+        break;
+    case RopeType::LongRope:
+        parseLongRope(reader, config, outerOriginal, rope);
         break;
     }
     return rope;
 }
 
-bool same(const RopeConfig& a, const RopeConfig& b) {
-    return a.type == b.type && a.theta == b.theta && a.factor == b.factor &&
-           a.originalMaxPositions == b.originalMaxPositions && a.betaFast == b.betaFast && a.betaSlow == b.betaSlow &&
-           a.truncate == b.truncate && a.attentionFactor == b.attentionFactor && a.mscale == b.mscale &&
-           a.mscaleAllDim == b.mscaleAllDim && a.lowFreqFactor == b.lowFreqFactor &&
-           a.highFreqFactor == b.highFreqFactor;
-}
-
 /// v5 may hold one dictionary for each layer type; all must say the same.
-RopeConfig parseNested(ConfigReader& reader, const char* key, const json& parameters, const ModelConfig& config,
+RopeConfig parseNested(ConfigReader& reader, const char* key, ConfigReader& layers, const ModelConfig& config,
                        double theta) {
     std::optional<RopeConfig> common;
     for (const char* layerType : {"full_attention", "sliding_attention"}) {
-        const auto found = parameters.find(layerType);
-        if (found == parameters.end()) {
+        if (!layers.present(layerType)) {
             continue;
         }
-        if (found->is_null()) {
+        const json* found = layers.find(layerType);
+        if (found == nullptr) {
             reader.unsupported(key,
                                fmt::format("layers of type {} without rotary embedding are not supported", layerType));
         }
-        ConfigReader nested(*found, reader.file(), reader.field(key) + "." + layerType + ".");
+        ConfigReader nested = layers.inside(*found, layerType);
         const RopeConfig rope = parseParameters(nested, config, theta);
-        if (common && !same(*common, rope)) {
+        if (common && *common != rope) {
             reader.unsupported(key, "different values for sliding and full layers are not supported");
         }
         common = rope;
@@ -186,6 +224,27 @@ void applyLlama3(const RopeConfig& rope, std::vector<double>& inverse) {
     }
 }
 
+/// What multiplies cos and sin, for short sequences as for long ones.
+double longRopeScale(const RopeConfig& rope) {
+    if (rope.attentionFactor != 0) {
+        return rope.attentionFactor;
+    }
+    const double positions = static_cast<double>(rope.originalMaxPositions);
+    return rope.factor <= 1 ? 1 : std::sqrt(1 + std::log(rope.factor) / std::log(positions));
+}
+
+/// Some files have the original length beside the dictionary instead of in it. As in transformers it then wins, for
+/// the types that know it.
+RopeConfig parseFlat(ConfigReader& reader, const char* key, const json& parameters, const ModelConfig& config,
+                     double theta) {
+    ConfigReader nested = reader.inside(parameters, key);
+    const RopeType type = parseRopeType(nested);
+    const bool knows = type == RopeType::Llama3 || type == RopeType::Yarn || type == RopeType::LongRope;
+    const auto outer = parameters.is_object() && knows ? reader.optionalInteger(kOriginal, 1, kMaxPositions)
+                                                       : std::optional<std::int64_t>();
+    return parseParameters(nested, config, theta, outer);
+}
+
 } // namespace
 
 double yarnScale(double factor, double mscale) {
@@ -202,11 +261,11 @@ RopeConfig parseRope(ConfigReader& reader, const ModelConfig& config, const Rope
         if (parameters == nullptr || (parameters->is_object() && parameters->empty())) {
             continue;
         }
-        ConfigReader nested(*parameters, reader.file(), reader.field(key) + ".");
         if (parameters->contains("full_attention") || parameters->contains("sliding_attention")) {
-            return parseNested(reader, key, *parameters, config, theta);
+            ConfigReader layers = reader.inside(*parameters, key);
+            return parseNested(reader, key, layers, config, theta);
         }
-        return parseParameters(nested, config, theta);
+        return parseFlat(reader, key, *parameters, config, theta);
     }
     RopeConfig rope = defaults;
     rope.theta = theta;
@@ -242,6 +301,14 @@ RopeTable makeRopeTable(const ModelConfig& config, std::int64_t sequenceLength) 
         } else {
             table.attentionScale = yarnScale(rope.factor, 1);
         }
+    }
+    if (rope.type == RopeType::LongRope) {
+        const bool isLong = sequenceLength > rope.originalMaxPositions;
+        const std::vector<double>& factors = isLong ? rope.longFactors : rope.shortFactors;
+        for (std::size_t i = 0; i < inverse.size(); ++i) {
+            inverse[i] /= factors[i];
+        }
+        table.attentionScale = longRopeScale(rope);
     }
     table.inverseFrequency.assign(inverse.begin(), inverse.end());
     return table;

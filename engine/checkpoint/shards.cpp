@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/checkpoint/quantization_files.h"
 
 namespace vitrine::engine {
 
@@ -67,7 +68,7 @@ std::vector<std::string> copySmallFiles(const std::string& from, const std::stri
         const std::string name = entry.path().filename().string();
         const std::string kind = entry.path().extension().string();
         const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
-        if (small && name != "config.json" && !name.ends_with(".index.json")) {
+        if (small && name != "config.json" && !name.ends_with(".index.json") && !isQuantizationFile(name)) {
             const fs::path target = fs::path(to) / name;
             fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, error);
             if (error) {

@@ -39,7 +39,7 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
     }
     buckets_ = context.traits().features.fewStepSizes;
     scheduler.otherPages = buckets_ ? 1 : 0;
-    if (model_.config().rope.type == RopeType::Dynamic) {
+    if (model_.config().rope.followsLength()) {
         scheduler.oneByOne = true;
         options_.cache.sharePrefixes = false; // keys depend on the length of the prompt that they were made for
     }

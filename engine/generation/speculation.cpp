@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 
 void requireSpeculation(const ModelConfig& config) {
-    if (config.rope.type == RopeType::Dynamic) {
+    if (config.rope.followsLength()) {
         throw base::Unsupported("speculate: the model's rotary frequencies change with the length of a sequence, so "
                                 "several tokens of one step would differ from single ones; use none");
     }

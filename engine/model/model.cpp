@@ -35,7 +35,7 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
     weights_ = std::make_unique<WeightStore>(context, source, load, progress);
     context.joinStreams(); // nothing computes before the weights are there
     RopeValues rope;
-    if (config_.rope.type != RopeType::Dynamic) {
+    if (!config_.rope.followsLength()) {
         const RopeTable table = makeRopeTable(config_, config_.maxPositions);
         const kernels::Shape shape{static_cast<std::int64_t>(table.inverseFrequency.size())};
         // Of exactly this size, so that with more memory more is left.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/quoted_text.h"
+#include "engine/quant/gptq_rules.h"
 #include "engine/quant/integer_codes.h"
 #include "engine/quant/scheme_row.h"
 
@@ -23,26 +24,33 @@ std::string awqName(const std::string& weight, std::string_view ending) {
     return std::string(moduleOf(weight)) + std::string(ending);
 }
 
-Quantization parseAwq(const json& object, const std::string& file) {
-    const QuantizationFields fields(object, file);
-    const std::int64_t bits = fields.integer("bits", fields.integer("w_bit", 4));
-    if (bits != 4) {
-        fields.unsupported("bits", fmt::format("{} is not supported; 4 is", bits));
+/// AutoAWQ's own names are w_bit, q_group_size and version; transformers has bits, group_size and format.
+Quantization parseAwq(const QuantizationFields& fields) {
+    const char* bitsName = fields.oneOf("bits", "w_bit");
+    if (const std::int64_t bits = fields.integer(bitsName, 4); bits != 4) {
+        fields.unsupported(bitsName, fmt::format("{} is not supported; 4 is", bits));
     }
-    std::string version = fields.text("version", "gemm");
-    for (char& c : version) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const char* versionName = fields.oneOf("version", "format");
+    if (const std::string version = fields.lowerText(versionName, "gemm"); version != "gemm") {
+        fields.unsupported(versionName, fmt::format("{} is not supported; gemm is", base::quotedText(version)));
     }
-    if (version != "gemm") {
-        fields.unsupported("version", fmt::format("{} is not supported; gemm is", base::quotedText(version)));
+    if (fields.lowerText("backend", "auto") == "llm-awq") {
+        fields.unsupported("backend", "the layout of llm-awq is not supported");
+    }
+    if (fields.flag("desc_act", false)) {
+        fields.unsupported("desc_act", "an order of inputs is not supported for awq");
     }
     Quantization out;
     out.packing.scheme = StorageScheme::Awq;
     out.packing.format = WeightFormat::Int4;
-    out.packing.group = fields.groupSize("group_size", 128);
+    out.packing.group = fields.groupSize(fields.oneOf("group_size", "q_group_size"), 128);
     out.packing.zeros = fields.flag("zero_point", true);
+    fields.harmless({"sym"}); // of GPTQ; zero_point says it here
     out.ignored = fields.texts("modules_to_not_convert");
-    out.ignored.emplace_back("lm_head");
+    if (!fields.flag("lm_head", false)) {
+        out.ignored.emplace_back("lm_head");
+    }
+    readGptqRules(fields, out);
     return out;
 }
 
@@ -57,6 +65,17 @@ json awqConfig(const Quantization& quantization) {
 
 std::string awqMark(const std::string& weight) {
     return awqName(weight, ".qweight");
+}
+
+/// Zeros that the files have are used, whatever the config says: kernels of other programs take them too.
+std::optional<WeightPacking> inspectAwq(const WeightPacking& declared, const std::string& weight,
+                                        std::span<const std::int64_t>, const TensorLookup& files) {
+    WeightPacking packing = declared;
+    if (!packing.zeros && files.has(awqName(weight, ".qzeros"))) {
+        packing.zeros = true;
+        files.remark("quantization_config.zero_point: is false, but the files hold zeros; they are used");
+    }
+    return packing;
 }
 
 std::vector<StoredTensor> awqTensors(const WeightPacking& packing, const std::string& weight,
@@ -117,7 +136,7 @@ void awqToStored(const WeightPacking&, const StoredTensor& tensor, std::span<con
 } // namespace
 
 const SchemeRow& awqScheme() {
-    static constexpr SchemeRow kRow{StorageScheme::Awq, "awq",       parseAwq, awqConfig, awqMark,    nullptr,
+    static constexpr SchemeRow kRow{StorageScheme::Awq, "awq",       parseAwq, awqConfig, awqMark,    inspectAwq,
                                     awqTensors,         awqToMemory, nullptr,  nullptr,   awqToStored};
     return kRow;
 }

@@ -3,11 +3,13 @@
 
 // Linears that bitsandbytes packed to NF4 (engine/quant/nf4_checkpoint.h has the tensors of one).
 
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/quoted_text.h"
 #include "engine/quant/nf4_checkpoint.h"
 #include "engine/quant/scheme_row.h"
 #include "kernels/formats/nf4_format.h"
@@ -47,16 +49,39 @@ std::vector<float> floatsOf(const SideTensor& tensor) {
     return out;
 }
 
-Quantization parseBitsAndBytes(const json& object, const std::string& file) {
-    const QuantizationFields fields(object, file);
-    if (!fields.flag("load_in_4bit", false)) {
+/// The types that the packed bytes may be stored under. The bytes are the same.
+constexpr std::array kStorageTypes{
+    std::pair{std::string_view("uint8"), DType::U8}, std::pair{std::string_view("bfloat16"), DType::BF16},
+    std::pair{std::string_view("float16"), DType::F16}, std::pair{std::string_view("float32"), DType::F32}};
+
+DType storageType(const QuantizationFields& fields) {
+    const std::string name = fields.text("bnb_4bit_quant_storage", "uint8");
+    const std::string_view plain = std::string_view(name).substr(name.starts_with("torch.") ? 6 : 0);
+    for (const auto& [known, type] : kStorageTypes) {
+        if (plain == known) {
+            return type;
+        }
+    }
+    fields.unsupported(
+        "bnb_4bit_quant_storage",
+        fmt::format("{} is not supported; uint8, bfloat16, float16 and float32 are", base::quotedText(name)));
+}
+
+Quantization parseBitsAndBytes(const QuantizationFields& fields) {
+    if (!fields.flag("load_in_4bit", fields.flag("_load_in_4bit", false))) {
         fields.unsupported("load_in_4bit", "bitsandbytes models in 8 bits are not supported");
+    }
+    if (fields.flag("load_in_8bit", fields.flag("_load_in_8bit", false))) {
+        fields.bad("load_in_8bit", "stands together with load_in_4bit; one of them must be false");
     }
     // What bitsandbytes takes for a missing field is fp4.
     fields.requireText("bnb_4bit_quant_type", "fp4", "nf4");
-    fields.requireText("bnb_4bit_quant_storage", "uint8", "uint8");
+    // Rules of 8 bits, and the type of products.
+    fields.harmless({"bnb_4bit_compute_dtype", "llm_int8_threshold", "llm_int8_has_fp16_weight",
+                     "llm_int8_enable_fp32_cpu_offload"});
     Quantization out;
     out.packing = linearPacking();
+    out.packing.storageType = storageType(fields);
     out.packing.packedScales = fields.flag("bnb_4bit_use_double_quant", false);
     out.ignored = fields.texts("llm_int8_skip_modules");
     out.ignored.emplace_back("lm_head");
@@ -82,6 +107,9 @@ std::optional<WeightPacking> inspectNf4(const WeightPacking& declared, const std
     const SideTensor text = files.read(stateName(weight));
     const Nf4State state =
         parseNf4State(std::string_view(reinterpret_cast<const char*>(text.bytes.data()), text.bytes.size()), text.name);
+    if (!files.has(weight)) {
+        throw base::BadInput(fmt::format("{}: describes {}, which is missing", text.name, weight));
+    }
     if (state.out != shape[0] || state.in != shape[1]) {
         throw base::BadInput(fmt::format("{}: shape: is ({}, {}), but config.json needs ({}, {})", text.name, state.out,
                                          state.in, shape[0], shape[1]));
@@ -98,6 +126,11 @@ std::optional<WeightPacking> inspectNf4(const WeightPacking& declared, const std
     }
     WeightPacking packing = declared;
     packing.scaleOffset = state.scaleOffset;
+    // The file decides, whatever the config says. A type that is not known stays the declared one and is refused later.
+    const DType found = files.dtype(weight);
+    for (const auto& [name, type] : kStorageTypes) {
+        packing.storageType = type == found ? type : packing.storageType;
+    }
     return packing;
 }
 
@@ -107,7 +140,11 @@ std::vector<StoredTensor> nf4Tensors(const WeightPacking& packing, const std::st
         failPacking(weight, fmt::format("NF4 needs a matrix whose input axis is a multiple of {}, and it is {}",
                                         kernels::kNf4Group, shape.back()));
     }
-    return nf4StoredTensors(weight, {shape[0], shape[1], packing.packedScales, 0});
+    const std::int64_t size = static_cast<std::int64_t>(kernels::bytesOf(packing.storageType, 1));
+    if (shape[0] * shape[1] / 2 % size != 0) {
+        failPacking(weight, "its packed bytes are no whole elements of bnb_4bit_quant_storage");
+    }
+    return nf4StoredTensors(weight, {shape[0], shape[1], packing.packedScales, 0, packing.storageType});
 }
 
 std::vector<std::string> nf4SideNames(const WeightPacking& packing, const std::string& weight) {

@@ -26,9 +26,31 @@ std::string scalesOf(const WeightPacking& packing, const std::string& weight) {
     return fmt::format("{}.{}", moduleOf(weight), packing.scalesName);
 }
 
-Quantization parseFp8(const json& object, const std::string& file) {
-    const QuantizationFields fields(object, file);
+/// Activations are not rounded here, so a scheme that makes their scales anew for each token needs nothing. Fixed
+/// scales are named as not read.
+void readActivationScheme(const QuantizationFields& fields) {
+    const json* scheme = fields.find("activation_scheme");
+    if (scheme == nullptr) {
+        return;
+    }
+    const std::string name = fields.lowerText("activation_scheme", "dynamic");
+    if (name != "dynamic" && name != "static") {
+        fields.unsupported("activation_scheme", "only dynamic and static are supported");
+    }
+    if (name == "static") {
+        fields.notUsed("activation_scheme");
+    }
+}
+
+Quantization parseFp8(const QuantizationFields& fields) {
     fields.requireText("fmt", "e4m3", "e4m3");
+    fields.requireText("expert_dtype", "fp8", "fp8");
+    // The type of the scales in the files counts: files of both kinds have F32 ones.
+    if (const std::string scales = fields.text("scale_fmt", "float"); scales != "float" && scales != "ue8m0") {
+        fields.unsupported("scale_fmt", "only float and ue8m0 are supported");
+    }
+    readActivationScheme(fields);
+    fields.harmless({"dequantize"});
     Quantization out;
     out.packing.scheme = StorageScheme::Fp8;
     out.packing.format = WeightFormat::Fp8;
@@ -43,7 +65,8 @@ Quantization parseFp8(const json& object, const std::string& file) {
         out.packing.group = out.packing.rowGroup = kBlock;
         out.packing.scalesName = kInverse;
     }
-    out.ignored = fields.texts("modules_to_not_convert");
+    const char* ignored = fields.oneOf("modules_to_not_convert", "ignored_layers");
+    out.ignored = fields.texts(ignored);
     out.ignored.emplace_back("lm_head");
     return out;
 }

@@ -103,8 +103,8 @@ bool isNumber(const std::uint8_t* half) {
     return (half[1] & 0x7C) != 0x7C;
 }
 
-Quantization refuseConfig(const json& object, const std::string& file) {
-    QuantizationFields(object, file).unsupported("quant_method", "gguf is that of GGUF files; give the file itself");
+Quantization refuseConfig(const QuantizationFields& fields) {
+    fields.unsupported("quant_method", "gguf is that of GGUF files; give the file itself");
 }
 
 json noConfig(const Quantization&) {

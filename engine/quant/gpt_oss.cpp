@@ -18,8 +18,8 @@ using kernels::DType;
 using kernels::WeightField;
 using nlohmann::json;
 
-Quantization parseGptOss(const json& object, const std::string& file) {
-    const QuantizationFields fields(object, file);
+Quantization parseGptOss(const QuantizationFields& fields) {
+    fields.harmless({"dequantize"});
     Quantization out;
     out.packing = stackPacking();
     out.allLinears = false;

@@ -4,11 +4,13 @@
 // GPTQ: NAME.qweight (in / 8, out), NAME.qzeros (groups, out / 8), NAME.scales (groups, out) and NAME.g_idx (in). In
 // version 1 files hold every zero less one; "gptq_v2" holds it as it is.
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/quoted_text.h"
+#include "engine/quant/gptq_rules.h"
 #include "engine/quant/integer_codes.h"
 #include "engine/quant/scheme_row.h"
 
@@ -28,8 +30,7 @@ std::string gptqName(const std::string& weight, std::string_view ending) {
     return std::string(moduleOf(weight)) + std::string(ending);
 }
 
-Quantization parseGptq(const json& object, const std::string& file) {
-    const QuantizationFields fields(object, file);
+Quantization parseGptq(const QuantizationFields& fields) {
     Quantization out;
     WeightPacking& packing = out.packing;
     packing.scheme = StorageScheme::Gptq;
@@ -41,20 +42,18 @@ Quantization parseGptq(const json& object, const std::string& file) {
     packing.group = fields.groupSize("group_size", 128);
     packing.zeros = true; // files have them also where all are the same
     packing.ordered = fields.flag("desc_act", false);
-    const std::string version = fields.text("checkpoint_format", "gptq");
+    const char* format = fields.oneOf("format", "checkpoint_format"); // the second is the older name
+    const std::string version = fields.lowerText(format, "gptq");
     if (version != "gptq" && version != "gptq_v2") {
-        fields.unsupported("checkpoint_format",
-                           fmt::format("{} is not supported; gptq and gptq_v2 are", base::quotedText(version)));
+        fields.unsupported(format, fmt::format("{} is not supported; gptq and gptq_v2 are", base::quotedText(version)));
     }
     packing.zerosMinusOne = version == "gptq";
-    out.symmetric = fields.flag("sym", true);
-    if (const json* dynamic = fields.find("dynamic"); dynamic != nullptr && !dynamic->empty()) {
-        fields.unsupported("dynamic", "rules for single modules are not supported");
-    }
+    out.symmetric = packing.middleZeros = fields.flag("sym", true);
     out.ignored = fields.texts("modules_to_not_convert");
     if (!fields.flag("lm_head", false)) {
         out.ignored.emplace_back("lm_head");
     }
+    readGptqRules(fields, out);
     return out;
 }
 
@@ -66,6 +65,7 @@ json gptqConfig(const Quantization& quantization) {
             {"desc_act", packing.ordered},
             {"sym", quantization.symmetric},
             {"lm_head", false},
+            {"format", packing.zerosMinusOne ? "gptq" : "gptq_v2"},
             {"checkpoint_format", packing.zerosMinusOne ? "gptq" : "gptq_v2"},
             {"modules_to_not_convert", quantization.ignored}};
 }
@@ -83,17 +83,38 @@ std::string gptqMark(const std::string& weight) {
     return gptqName(weight, ".qweight");
 }
 
+/// Some programs take the middle code for every zero where `sym` is true, others the zeros of the file. Both are the
+/// same in files that keep their word. A sample shows those that do not: their zeros count here.
+void checkMiddleZeros(const WeightPacking& packing, const std::string& weight, const TensorLookup& files) {
+    constexpr std::uint64_t kSample = 4096;
+    const std::string name = gptqName(weight, ".qzeros");
+    if (!packing.middleZeros || !files.has(name)) {
+        return;
+    }
+    const unsigned bits = static_cast<unsigned>(gptqBits(packing));
+    const std::uint8_t middle = static_cast<std::uint8_t>((1U << (bits - 1)) - (packing.zerosMinusOne ? 1 : 0));
+    const std::uint8_t expected = bits == 4 ? static_cast<std::uint8_t>(middle << 4 | middle) : middle;
+    const SideTensor zeros = files.begin(name, kSample);
+    if (std::ranges::any_of(zeros.bytes, [&](std::uint8_t byte) { return byte != expected; })) {
+        files.remark("quantization_config.sym: is true, but the files hold zeros that are not the middle code; the "
+                     "zeros of the files are used");
+    }
+}
+
 /// Files have g_idx whatever desc_act says. Where it is not the plain order of the inputs, it counts.
 std::optional<WeightPacking> inspectGptq(const WeightPacking& declared, const std::string& weight,
                                          std::span<const std::int64_t> shape, const TensorLookup& files) {
     WeightPacking packing = declared;
+    checkMiddleZeros(packing, weight, files);
     const std::string name = gptqName(weight, ".g_idx");
     if (packing.ordered || !files.has(name)) {
         return packing;
     }
     const SideTensor groups = files.read(name);
     std::vector<std::int32_t> found(groups.bytes.size() / sizeof(std::int32_t));
-    std::memcpy(found.data(), groups.bytes.data(), found.size() * sizeof(std::int32_t));
+    if (!found.empty()) { // an empty tensor has no address
+        std::memcpy(found.data(), groups.bytes.data(), found.size() * sizeof(std::int32_t));
+    }
     packing.ordered = found != plainGroups(packing, shape[1]);
     return packing;
 }

@@ -112,7 +112,8 @@ std::vector<StoredTensor> nf4StoredTensors(const std::string& name, const Nf4Sta
     const kernels::Shape data{state.out, state.in / 2};
     const kernels::Shape scaleRows{state.out, state.in / kNf4Group};
     const std::string scales = name + std::string(kernels::packedFormat(kernels::WeightFormat::Nf4).scalesSuffix);
-    std::vector<StoredTensor> out{{kernels::WeightField::Data, name, DType::U8, {count / 2, 1}, DType::U8, data},
+    const auto elements = count / 2 / static_cast<std::int64_t>(kernels::bytesOf(state.storageType, 1));
+    std::vector<StoredTensor> out{{kernels::WeightField::Data, name, state.storageType, {elements, 1}, DType::U8, data},
                                   {kernels::WeightField::Scales,
                                    scales,
                                    state.packedScales ? DType::U8 : DType::F32,

@@ -20,9 +20,10 @@ namespace vitrine::engine {
 /// What the JSON object says.
 struct Nf4State {
     std::int64_t out = 0;
-    std::int64_t in = 0;       ///< a multiple of 64
-    bool packedScales = false; ///< "nested": scales are codes with a scale for each 256
-    float scaleOffset = 0;     ///< of packed scales
+    std::int64_t in = 0;                             ///< a multiple of 64
+    bool packedScales = false;                       ///< "nested": scales are codes with a scale for each 256
+    float scaleOffset = 0;                           ///< of packed scales
+    kernels::DType storageType = kernels::DType::U8; ///< what the packed bytes are stored as; not in the JSON object
 };
 
 /// Reads the object. `name` is "FILE: TENSOR". Throws BadInput "NAME: what" when it is damaged, and Unsupported when it

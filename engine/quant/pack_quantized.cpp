@@ -71,6 +71,10 @@ WeightPacking readWeights(const QuantizationFields& weights) {
                                                     bits, base::quotedText(type)));
     }
     readStrategy(weights, packing);
+    if (weights.flag("dynamic", false)) {
+        weights.unsupported("dynamic", "weights whose scales are made at each step are not supported");
+    }
+    weights.harmless({"observer", "observer_kwargs", "zp_dtype", "scale_dtype"}); // the types in the files count
     const json* order = weights.find("actorder"); // "group", "weight", or false and true for none and "group"
     packing.ordered = order != nullptr && (*order == "group" || *order == true);
     return packing;
@@ -86,27 +90,58 @@ std::string pathPart(const std::string& name) {
     return plain ? name : base::quotedText(name);
 }
 
-Quantization parse(const json& object, const std::string& file) {
-    const QuantizationFields fields(object, file);
+void checkFormat(const QuantizationFields& fields) {
     const std::string format = fields.text("format", "pack-quantized");
     if (format != "pack-quantized" && format != "float-quantized") {
         fields.unsupported("format", fmt::format("{} is not supported; pack-quantized and float-quantized are",
                                                  base::quotedText(format)));
     }
+}
+
+/// Activations are not rounded here, so scales that are made anew for each token need nothing. Fixed ones are named as
+/// not read.
+void readActivations(const QuantizationFields& group) {
+    const json* input = group.find("input_activations");
+    if (input != nullptr && !(input->is_object() && input->value("dynamic", json()) == json(true))) {
+        group.notUsed("input_activations");
+    }
+}
+
+/// What would have to be done to the weights or beside them, and is not.
+void refuseTransforms(const QuantizationFields& fields) {
+    fields.requireNothing("transform_config", "weights that are rotated are not supported");
+    const json* sparsity = fields.find("sparsity_config");
+    if (sparsity != nullptr && !sparsity->empty()) {
+        const QuantizationFields inner = fields.inside("sparsity_config");
+        inner.requireText("format", "dense", "dense");
+        inner.harmless({"sparsity_structure", "global_sparsity", "registry_requires_subclass", "ignore", "targets"});
+    }
+}
+
+Quantization parse(const QuantizationFields& fields) {
+    // A "mixed-precision" model says the format of each group.
+    const bool mixed = fields.text("format", "pack-quantized") == "mixed-precision";
+    if (!mixed) {
+        checkFormat(fields);
+    }
+    refuseTransforms(fields);
+    fields.harmless({"quantization_status", "global_compression_ratio", "version", "run_compressed", "dequantize",
+                     "use_optimized_inference"});
     const json* groups = fields.find("config_groups");
     if (groups == nullptr || !groups->is_object() || groups->empty()) {
         fields.bad("config_groups", "must name a group");
     }
     Quantization out;
     bool first = true;
-    for (const auto& [name, group] : groups->items()) {
-        const std::string path = fmt::format("quantization_config.config_groups.{}.", pathPart(name));
-        const QuantizationFields groupFields(group, file, path);
-        const json* weights = groupFields.find("weights");
-        if (weights == nullptr) {
-            groupFields.bad("weights", "is missing");
+    for (const auto& item : groups->items()) {
+        const std::string& name = item.key();
+        const QuantizationFields groupFields = fields.inside(item.value(), "config_groups." + pathPart(name));
+        groupFields.harmless({"targets"}); // the tensors say which weights are packed
+        if (mixed || groupFields.find("format") != nullptr) {
+            checkFormat(groupFields);
         }
-        const WeightPacking packing = readWeights(QuantizationFields(*weights, file, path + "weights."));
+        readActivations(groupFields);
+        const WeightPacking packing = readWeights(groupFields.inside("weights"));
         if (!first && packing != out.packing) {
             fields.unsupported("config_groups", "groups of different formats are not supported");
         }

@@ -39,9 +39,12 @@ struct WeightPacking {
     bool ordered = false;       ///< a tensor says the group of each input
     bool packedScales = false;  ///< scales are packed too
     bool zerosMinusOne = false; ///< files hold zeros less one (GPTQ version 1)
+    bool middleZeros = false;   ///< the config says that all zeros are the middle code (GPTQ)
     /// The ending of the tensor of scales, where a scheme has several.
     std::string_view scalesName;
     float scaleOffset = 0; ///< see kernels::WeightView
+    /// Of NF4: the type that files give the tensor of packed bytes. Trainers that shard models take that of the model.
+    kernels::DType storageType = kernels::DType::U8;
 
     bool operator==(const WeightPacking&) const = default;
 };
@@ -61,6 +64,7 @@ struct Quantization {
     std::vector<std::string> ignored; ///< modules that stay dense: names, parts of names, or "re:PATTERN"
     bool allLinears = true;           ///< false: experts only
     bool symmetric = false;           ///< the zeros that files hold are all the middle code
+    std::vector<std::string> unread;  ///< fields that are there and that nothing reads, with their full names
 
     /// Whether the weight NAME, or its module without ".weight", is packed by these rules.
     bool packs(std::string_view weight) const;

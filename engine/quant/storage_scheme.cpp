@@ -73,16 +73,20 @@ void checkNumbers(std::span<const std::uint8_t> bytes, const std::function<std::
 
 } // namespace
 
-Quantization parseQuantization(const json& quantization, const std::string& file) {
-    const QuantizationFields fields(quantization, file);
-    const std::string method = fields.text("quant_method", "");
+Quantization parseQuantization(const json& quantization, const std::string& file, const std::string& path) {
+    const QuantizationFields fields(quantization, file, path);
+    // Older configs of bitsandbytes name no method.
+    const bool sized = quantization.contains("load_in_4bit") || quantization.contains("load_in_8bit");
+    const std::string method = fields.text("quant_method", sized ? "bitsandbytes" : "");
     const auto all = rows();
     const auto found = std::ranges::find(all, method, &SchemeRow::method);
     if (found == all.end()) {
         fields.unsupported("quant_method",
                            fmt::format("{} is not supported; {} are", base::quotedText(method), quantizationMethods()));
     }
-    return (*found)->parse(quantization, file);
+    Quantization out = (*found)->parse(fields);
+    out.unread = fields.unread();
+    return out;
 }
 
 json quantizationConfig(const Quantization& quantization) {
@@ -151,6 +155,8 @@ void checkStoredBytes(const WeightPacking& packing, WeightField field, DType dty
         checkMxfp4Scales(bytes, name(), first);
     } else if (packing.format == WeightFormat::Fp8 && field == WeightField::Data) {
         checkNumbers(bytes, name, first);
+    } else if (field == WeightField::Data && packing.format == WeightFormat::Nf4) {
+        return; // every byte is two elements, whatever type the file gives it
     } else if (dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16) {
         checkFinite(dtype, bytes, name, first);
     }

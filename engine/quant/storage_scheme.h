@@ -44,11 +44,18 @@ struct TensorLookup {
     std::function<std::vector<std::int64_t>(const std::string& name)> shape; ///< of a tensor that is there
     /// Throws BadInput for one that is missing or larger than a side tensor may be.
     std::function<SideTensor(const std::string& name)> read;
+    std::function<kernels::DType(const std::string& name)> dtype; ///< of a tensor that is there
+    /// The first bytes of a tensor that is there, at most `bytes` of them.
+    std::function<SideTensor(const std::string& name, std::uint64_t bytes)> begin;
+    /// Takes what a scheme found and a person should know, such as a tensor that contradicts the config. The reader
+    /// says equal texts once.
+    std::function<void(const std::string& what)> remark;
 };
 
 /// What a quantization_config says. Throws Unsupported and BadInput "FILE: quantization_config.FIELD: what". `file` is
-/// the name for errors.
-Quantization parseQuantization(const nlohmann::json& quantization, const std::string& file);
+/// the name for errors, `path` where the object is in it: empty when it is the whole file.
+Quantization parseQuantization(const nlohmann::json& quantization, const std::string& file,
+                               const std::string& path = "quantization_config.");
 
 /// The quantization_config of a model whose weights are packed so.
 nlohmann::json quantizationConfig(const Quantization& quantization);

@@ -77,7 +77,7 @@ ConversionPlan planConversion(const ModelSource& source, const ConversionRules& 
     }
     quantization.ignored = std::move(kept);
     config["quantization_config"] = quantizationConfig(quantization);
-    parseModelConfig(config, source.name); // throws for a format that the family is not read in
+    knownConfigFields(config, source.name); // throws for a format that the family is not read in
     plan.configText = config.dump(2) + "\n";
     return plan;
 }
