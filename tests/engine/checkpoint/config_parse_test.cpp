@@ -5,7 +5,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 
@@ -191,18 +190,6 @@ TEST(ModelConfig, MessagesStayOnOneLine) {
     const std::string message = refusal("llama", "hidden_act", "a\nb\x01" + std::string(500, 'x'));
     EXPECT_EQ(message.find('\n'), std::string::npos);
     EXPECT_LT(message.size(), 300U);
-}
-
-TEST(ModelConfig, UnknownKeysAreNamedAtInfoLevel) {
-    std::string messages;
-    base::setLogSink([&](base::LogLevel, std::string_view text) { messages += text; });
-    const base::LogLevel before = base::logLevel();
-    base::setLogLevel(base::LogLevel::Info);
-    parse({{"model_type", "llama"}, {"some_new_field", 3}, {"use_cache", true}});
-    base::setLogLevel(before);
-    base::setLogSink({});
-    EXPECT_THAT(messages, HasSubstr("\"some_new_field\""));
-    EXPECT_THAT(messages, testing::Not(HasSubstr("use_cache")));
 }
 
 TEST(ModelConfig, KvBytes) {

@@ -85,6 +85,53 @@ TEST(RopeTable, YarnAttentionFactor) {
     EXPECT_EQ(parsedRope(llama(yarn)).rope.factor, 4); // 512 / 128
 }
 
+json longRope() {
+    json factors = json::array();
+    for (int i = 0; i < 16; ++i) {
+        factors.push_back(1 + i);
+    }
+    return {{"type", "longrope"},
+            {"short_factor", json(std::vector<double>(16, 1.0))},
+            {"long_factor", factors},
+            {"original_max_position_embeddings", 128}};
+}
+
+TEST(RopeTable, LongRopeTakesTheFactorsOfTheLength) {
+    const RopeTable fits = table(longRope(), 128);
+    EXPECT_EQ(fits.inverseFrequency, table(nullptr).inverseFrequency);
+    EXPECT_DOUBLE_EQ(fits.attentionScale, std::sqrt(1 + std::log(4.0) / std::log(128.0))); // 512 / 128 positions
+    const RopeTable beyond = table(longRope(), 129);
+    expectClose(beyond.inverseFrequency[3], std::pow(10000.0, -3.0 / 16) / 4);
+    EXPECT_EQ(beyond.attentionScale, fits.attentionScale);
+    EXPECT_TRUE(parsedRope(llama(longRope())).rope.followsLength());
+    json same = longRope();
+    same["long_factor"] = same["short_factor"];
+    EXPECT_FALSE(parsedRope(llama(same)).rope.followsLength());
+    json given = longRope();
+    given["factor"] = 1;
+    EXPECT_EQ(table(given).attentionScale, 1);
+    given["attention_factor"] = 1.25;
+    EXPECT_EQ(table(given).attentionScale, 1.25);
+}
+
+TEST(RopeConfig, LongRopeNeedsAFactorForEachFrequency) {
+    const auto refused = [](const char* key, const json& value) {
+        json rope = longRope();
+        rope[key] = value;
+        return failure([&] { parsedRope(llama(rope)); });
+    };
+    EXPECT_THAT(refused("short_factor", nullptr), HasSubstr("rope_scaling.short_factor: must be a list of 16 numbers"));
+    EXPECT_THAT(refused("long_factor", json::array({1, 2})), HasSubstr("rope_scaling.long_factor"));
+    EXPECT_THAT(refused("long_factor", json(std::vector<double>(16, 0.0))), HasSubstr("rope_scaling.long_factor"));
+    EXPECT_THAT(refused("long_factor", json(std::vector<std::string>(16, "1"))), HasSubstr("rope_scaling.long_factor"));
+}
+
+TEST(RopeConfig, AnOriginalLengthBesideTheDictionaryWins) {
+    json config = llama({{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 128}});
+    config["original_max_position_embeddings"] = 64;
+    EXPECT_EQ(parsedRope(config).rope.originalMaxPositions, 64);
+}
+
 TEST(RopeConfig, BothFormsAndTheirPriority) {
     json config = llama(nullptr);
     config["rope_theta"] = 5000.0;

@@ -183,6 +183,27 @@ std::string fixtureName(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Every, ModelFixture, ::testing::ValuesIn(test::modelFixtures()), fixtureName);
 
+TEST(ModelRope, LongRopeTakesShortFactorsForSequencesThatFit) {
+    const std::string path = fixture("llama-longrope") + "/expected.safetensors";
+    const auto ids = test::readIds(path, "short_ids");
+    const auto expected = readTensor<float>(path, "short_logits");
+    Loaded loaded = load("llama-longrope");
+    for (const std::size_t chunk : {16U, 5U}) {
+        const auto logits = forward(loaded, ids, 16, chunk);
+        EXPECT_LE(largestDifference(logits, expected), kTolerance * spreadOf(expected)) << "chunks of " << chunk;
+    }
+}
+
+TEST(ModelFormats, ZerosOfGptqVersion2AreStoredAsTheyAre) {
+    const std::string folder = fixture("gptq-v2");
+    const auto expected = readTensor<float>(folder + "/expected.safetensors", "logits");
+    Loaded loaded = loadFolder(folder);
+    const auto ids = test::readIds(folder + "/tokens.safetensors", "input_ids");
+    const auto logits = forward(loaded, ids, ids.size(), ids.size());
+    ASSERT_EQ(logits.size(), expected.size());
+    EXPECT_LE(largestDifference(logits, expected), 1e-2);
+}
+
 TEST(ModelRope, DynamicFrequenciesAreThoseOfTheWholePromptInEveryPiece) {
     const std::vector<std::int32_t> ids = inputIds("llama-dynamic-rope");
     Loaded loaded = load("llama-dynamic-rope");

@@ -27,9 +27,9 @@ using vitrine::test::fixture;
 
 /// Every model fixture.
 inline std::vector<std::string> modelFixtures() {
-    return {"gpt-oss-bf16", "gpt-oss-mxfp4", "llama", "llama-linear-rope", "llama-dynamic-rope", "mistral",
-            "qwen2",        "qwen2-sliding", "qwen3", "qwen3-tied",        "qwen3-moe",          "gemma2",
-            "deepseek-v3",  "kimi-k2"};
+    return {"gpt-oss-bf16", "gpt-oss-mxfp4", "llama",         "llama-linear-rope", "llama-dynamic-rope", "mistral",
+            "qwen2",        "qwen2-sliding", "qwen3",         "qwen3-tied",        "qwen3-moe",          "gemma2",
+            "deepseek-v3",  "kimi-k2",       "llama-longrope"};
 }
 
 /// A tensor of a safetensors file as numbers.
