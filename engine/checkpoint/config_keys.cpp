@@ -99,8 +99,7 @@ constexpr std::array kForeignKeys{
 };
 
 /// Names only: what they say is about training, other programs' kernels, text, or the file itself.
-constexpr std::array<std::string_view, 72> kHarmlessKeys{"architectures",
-                                                         "dtype",
+constexpr std::array<std::string_view, 71> kHarmlessKeys{"dtype",
                                                          "torch_dtype",
                                                          "initializer_range",
                                                          "initializer_factor",
@@ -259,9 +258,23 @@ constexpr std::array<std::string_view, 40> kHarmlessGenerationKeys{"max_length",
                                                                    "_commit_hash",
                                                                    "trust_remote_code"};
 
+/// Whether the classes that the model was saved as have the head of a language model, or none: one that classifies or
+/// rewards gives other numbers.
+bool predictsTokens(const json& classes) {
+    const auto does = [](const json& name) {
+        const std::string text = name.is_string() ? name.get<std::string>() : "";
+        return text.ends_with("ForCausalLM") || text.ends_with("LMHeadModel") ||
+               (text.ends_with("Model") && !text.ends_with("RewardModel"));
+    };
+    return classes.is_array() && std::ranges::all_of(classes, does);
+}
+
 } // namespace
 
 bool isHarmlessKey(std::string_view key, const json& value) {
+    if (key == "architectures") {
+        return predictsTokens(value);
+    }
     const bool switchedOff = key == "use_sliding_window" && value == json(false);
     return switchedOff || std::ranges::find(kHarmlessKeys, key) != kHarmlessKeys.end() ||
            isNeutralGenerationKey(key, value);

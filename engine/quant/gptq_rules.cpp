@@ -72,6 +72,10 @@ void readGptqRules(const QuantizationFields& fields, Quantization& out) {
                      "true_sequential",
                      "act_group_aware",
                      "mse",
+                     "method",
+                     "hyb_act", // the g_idx of the files counts
+                     "v2",
+                     "v2_alpha",
                      "block_name_to_quantize",
                      "module_name_preceding_first_block",
                      "modules_in_block_to_quantize", // the tensors say which are packed

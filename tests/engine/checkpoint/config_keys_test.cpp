@@ -39,6 +39,8 @@ TEST(ConfigKeys, WhatNothingReadsIsNamedInOneWarning) {
                 ElementsAre(AllOf(HasSubstr("config.json: not used: \"another\", \"rope_scaling.mscale\", "
                                             "\"sliding_window\", \"some_new_scale\""),
                                   Not(HasSubstr("nothing")), Not(HasSubstr("use_cache")))));
+    EXPECT_THAT(configWarnings("llama", {{"architectures", {"LlamaForSequenceClassification"}}}),
+                ElementsAre(HasSubstr("architectures")));
     EXPECT_THAT(configWarnings("llama", {{"rope_scaling", {{"factor", 4.0}}}}),
                 ElementsAre(HasSubstr("\"rope_scaling.factor\"")))
         << "without a type the frequencies are the plain ones, as in transformers";
@@ -47,6 +49,7 @@ TEST(ConfigKeys, WhatNothingReadsIsNamedInOneWarning) {
 TEST(ConfigKeys, ConfigsOfTransformersNeedNoWarning) {
     for (const char* family : {"gpt_oss", "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma2", "deepseek_v3"}) {
         EXPECT_THAT(configWarnings(family, {{"initializer_range", 0.02},
+                                            {"architectures", {"LlamaForCausalLM"}},
                                             {"attention_dropout", 0.0},
                                             {"transformers_version", "5.24.0"},
                                             {"torch_dtype", "bfloat16"},
