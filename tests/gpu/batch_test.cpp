@@ -99,7 +99,7 @@ TEST_P(GpuBatch, AnswersAreThoseOfOneByOne) {
     options_.cache.poolSequences = 40; // room for all rings that are kept
     const Answers shared = serve(options_);
     EXPECT_EQ(shared.ids, alone);
-    EXPECT_EQ(shared.sharedTokens > 0, model_->config().rope.type != RopeType::Dynamic);
+    EXPECT_EQ(shared.sharedTokens > 0, !model_->config().rope.followsLength());
     options_.cache.sharePrefixes = false;
     options_.cache.poolSequences = 0;
     options_.cache.poolPages = 14;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/checkpoint/log_capture.h"
 
@@ -60,6 +61,12 @@ TEST(ConfigKeys, ConfigsOfTransformersNeedNoWarning) {
                                             {"use_sliding_window", false}}),
                     IsEmpty())
             << family;
+    }
+}
+
+TEST(ConfigKeys, ConfigsOfKnownModelsNeedNoWarning) {
+    for (const std::string& name : syntheticNames()) {
+        EXPECT_THAT(warningsOf([&] { openModel("synthetic:" + name); }), IsEmpty()) << name;
     }
 }
 

@@ -172,8 +172,9 @@ TEST(RopeConfig, OneDictionaryForEachLayerType) {
 
 TEST(RopeConfig, RefusesWhatItCannotCompute) {
     const auto refusal = [](const json& rope) { return failure([&] { parsedRope(llama(rope)); }); };
-    EXPECT_THAT(refusal({{"rope_type", "longrope"}}), HasSubstr("unsupported: config.json: rope_scaling.rope_type"));
-    EXPECT_THAT(refusal({{"type", "su"}}), HasSubstr("unsupported: config.json: rope_scaling.type: \"su\""));
+    EXPECT_THAT(refusal({{"rope_type", "mrope"}}), HasSubstr("unsupported: config.json: rope_scaling.rope_type"));
+    EXPECT_THAT(refusal({{"type", "ntk"}}), HasSubstr("unsupported: config.json: rope_scaling.type: \"ntk\""));
+    EXPECT_THAT(refusal({{"type", "su"}}), HasSubstr("bad_input: config.json: rope_scaling.short_factor"));
     EXPECT_THAT(refusal({{"rope_type", "linear"}}),
                 HasSubstr("bad_input: config.json: rope_scaling.factor: is missing"));
     EXPECT_THAT(refusal({{"rope_type", "linear"}, {"factor", -2}}), HasSubstr("rope_scaling.factor: must be from"));

@@ -132,7 +132,7 @@ TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
     rig.options.cache.sharePrefixes = true;
     for (const bool rings : {true, false}) {
         rig.options.cache.slidingSaves = rings;
-        const bool shares = rig.source.config.rope.type != RopeType::Dynamic && (grows || !rings);
+        const bool shares = !rig.source.config.rope.followsLength() && (grows || !rings);
         const Served shared = rig.serve(requests);
         EXPECT_EQ(shared.results[4].sharedTokens, shares ? 28 : 0) << "request 4 begins like request 1";
         expectSame("with shared prefixes");

@@ -151,12 +151,37 @@ TEST(PackedLinearFiles, WhatIsDamagedIsRefusedWithItsName) {
 
 TEST(PackedLinearFiles, OtherSettingsAreUnsupported) {
     for (const auto& [field, value] : std::map<std::string, nlohmann::json>{
-             {"load_in_4bit", false}, {"bnb_4bit_quant_type", "fp4"}, {"bnb_4bit_quant_storage", "bfloat16"}}) {
+             {"load_in_4bit", false}, {"bnb_4bit_quant_type", "fp4"}, {"bnb_4bit_quant_storage", "int16"}}) {
         PackedTwins twins("llama");
         twins.quantization[field] = value;
         const std::string folder = twins.writePacked();
         const std::string message = failure([&] { openModel(folder); });
         EXPECT_NE(message.find("config.json: quantization_config." + field), std::string::npos) << message;
+    }
+}
+
+TEST(PackedLinearFiles, PackedBytesMayBeStoredUnderAnotherType) {
+    for (const auto& [name, dtype] :
+         {std::pair{"bfloat16", kernels::DType::BF16}, std::pair{"float16", kernels::DType::F16},
+          std::pair{"float32", kernels::DType::F32}}) {
+        PackedTwins twins("llama");
+        const std::map<std::string, test::StoredBytes> bytes(twins.packed.begin(), twins.packed.end());
+        for (auto& [tensor, stored] : twins.packed) {
+            if (tensor.ends_with("_proj.weight") && stored.dtype == kernels::DType::U8) {
+                stored.dtype = dtype;
+                stored.shape[0] /= static_cast<std::int64_t>(kernels::bytesOf(dtype, 1));
+            }
+        }
+        twins.quantization["bnb_4bit_quant_storage"] = name;
+        const std::string folder = twins.writePacked();
+        const auto context = test::makeContext(kernels::Backend::Cpu);
+        const ModelSource source = openModel(folder);
+        const Model model(*context, source, ModelOptions{}, nullptr);
+        const std::string weight = "model.layers.0.self_attn.q_proj.weight";
+        const kernels::WeightView& view = model.decoder().linear(weight)->weight;
+        const std::vector<std::uint8_t>& expected = bytes.at(weight).bytes;
+        ASSERT_EQ(view.data.bytes(), expected.size()) << name;
+        EXPECT_EQ(std::memcmp(view.data.data, expected.data(), expected.size()), 0) << name;
     }
 }
 

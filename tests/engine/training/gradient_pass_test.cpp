@@ -185,6 +185,7 @@ TEST_P(EveryFamily, NoDocumentSeesAnother) {
 
 std::vector<std::string> trainedModels() {
     std::vector<std::string> names = test::modelFixtures();
+    std::erase(names, "llama-longrope"); // of a small vocabulary, and no gradients of transformers are here
     std::erase_if(names, [](const std::string& name) { return openModel(test::fixture(name)).config.latent.used(); });
     return names;
 }
