@@ -124,7 +124,7 @@ void parseActivation(ConfigReader& reader, const char* key, const char* defaultN
 /// Whether the file says otherwise than config.json, or cannot be read.
 bool differs(const Quantization& own, const QuantizationFile& beside) {
     try {
-        return parseQuantization(beside.object, beside.file, "").packing != own.packing;
+        return parseQuantization(*beside.object, beside.file, "").packing != own.packing;
     } catch (const base::Error&) {
         return true;
     }
@@ -144,7 +144,7 @@ std::optional<Quantization> declaredQuantization(ConfigReader& reader, const Qua
         }
         return own;
     }
-    return beside == nullptr ? std::nullopt : std::optional(parseQuantization(beside->object, beside->file, ""));
+    return beside == nullptr ? std::nullopt : std::optional(parseQuantization(*beside->object, beside->file, ""));
 }
 
 /// Stacks of packed experts of gpt_oss, and packed linears of the other families.

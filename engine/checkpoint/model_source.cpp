@@ -249,7 +249,7 @@ ModelSource openModel(const std::string& model, const std::map<std::string, std:
         changed = true;
     }
     if (beside && !config.contains("quantization_config")) {
-        config["quantization_config"] = beside->object;
+        config["quantization_config"] = *beside->object;
         changed = true;
     }
     if (changed) {

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/checkpoint/small_files.h"
+#include "engine/quant/storage_scheme.h"
 
 namespace vitrine::engine {
 namespace {
@@ -16,9 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Names that are read, and the method of files that name none.
-constexpr std::array kReadFiles{std::pair{std::string_view("quantize_config.json"), "gptq"},
-                                std::pair{std::string_view("quant_config.json"), "awq"}};
+/// Names that are read.
+constexpr std::array<std::string_view, 2> kReadFiles{"quantize_config.json", "quant_config.json"};
 
 /// Names that are known and not read, and who writes them.
 constexpr std::array kForeignFiles{std::pair{std::string_view("hf_quant_config.json"), "ModelOpt"},
@@ -41,17 +43,16 @@ bool packsWeights(const json& object) {
 
 std::optional<QuantizationFile> findQuantizationFile(const fs::path& folder, const json& config) {
     std::optional<QuantizationFile> found;
-    for (const auto& [name, method] : kReadFiles) {
+    for (const std::string_view name : kReadFiles) {
         const fs::path path = folder / name;
         if (found || !hasFile(path)) {
             continue;
         }
-        found = QuantizationFile{parseSmallFile(path), path.string()};
-        json& object = found->object;
+        json object = parseSmallFile(path);
         if (object.is_object() && object.value("quant_method", json()).is_null()) {
-            const bool awq = object.contains("w_bit") || object.contains("q_group_size");
-            object["quant_method"] = awq ? "awq" : method;
+            object["quant_method"] = impliedMethod(object);
         }
+        found = QuantizationFile{std::make_shared<const json>(std::move(object)), path.string()};
     }
     for (const auto& [name, writer] : kForeignFiles) {
         const fs::path path = folder / name;
@@ -69,7 +70,7 @@ std::optional<QuantizationFile> findQuantizationFile(const fs::path& folder, con
 }
 
 bool isQuantizationFile(std::string_view name) {
-    return std::ranges::any_of(kReadFiles, [&](const auto& row) { return row.first == name; }) ||
+    return std::ranges::find(kReadFiles, name) != kReadFiles.end() ||
            std::ranges::any_of(kForeignFiles, [&](const auto& row) { return row.first == name; });
 }
 

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Files beside config.json that say how weights are packed: what AutoGPTQ and AutoAWQ wrote before quantization_config
-// became part of config.json.
+// Files beside config.json that say how weights are packed: what quantizers wrote before quantization_config became
+// part of config.json.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +15,8 @@
 namespace vitrine::engine {
 
 struct QuantizationFile {
-    nlohmann::json object; ///< with a quant_method, whether the file has one or not
-    std::string file;      ///< its path, for messages
+    std::shared_ptr<const nlohmann::json> object; ///< with a quant_method, whether the file has one or not
+    std::string file;                             ///< its path, for messages
 };
 
 /// quantize_config.json or quant_config.json of the folder, nothing when neither is there. Throws Unsupported for files

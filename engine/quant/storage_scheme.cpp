@@ -89,6 +89,12 @@ Quantization parseQuantization(const json& quantization, const std::string& file
     return out;
 }
 
+std::string impliedMethod(const json& quantization) {
+    const bool awq = std::ranges::any_of(std::array{"w_bit", "q_group_size", "zero_point"},
+                                         [&](const char* field) { return quantization.contains(field); });
+    return awq ? "awq" : "gptq";
+}
+
 json quantizationConfig(const Quantization& quantization) {
     return rowOf(quantization.packing.scheme).config(quantization);
 }

@@ -57,6 +57,9 @@ struct TensorLookup {
 Quantization parseQuantization(const nlohmann::json& quantization, const std::string& file,
                                const std::string& path = "quantization_config.");
 
+/// The method of a file of its own that names none: AutoGPTQ and AutoAWQ write such, with different fields.
+std::string impliedMethod(const nlohmann::json& quantization);
+
 /// The quantization_config of a model whose weights are packed so.
 nlohmann::json quantizationConfig(const Quantization& quantization);
 
