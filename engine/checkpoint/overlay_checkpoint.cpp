@@ -64,8 +64,8 @@ public:
 
     void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const override {
         if (offset > entry.bytes || bytes > entry.bytes - offset) {
-            throw base::Internal(fmt::format("{}: {}: reading {} bytes at {} of {}", path_, entry.name, bytes, offset,
-                                             entry.bytes));
+            throw base::Internal(
+                fmt::format("{}: {}: reading {} bytes at {} of {}", path_, entry.name, bytes, offset, entry.bytes));
         }
         const OverlaidTensor& tensor = tensors_[byName_.find(entry.name)->second];
         const std::int64_t length = rowLength(entry.shape);

@@ -76,8 +76,7 @@ void readNamesOrRegex(ConfigReader& reader, const char* key, std::vector<std::st
 }
 
 /// The object of a key such as rank_pattern: `read(key)` of a reader over it gives one value.
-template <class T, class Read>
-std::map<std::string, T> readPatterns(ConfigReader& reader, const char* key, Read read) {
+template <class T, class Read> std::map<std::string, T> readPatterns(ConfigReader& reader, const char* key, Read read) {
     std::map<std::string, T> patterns;
     const json* object = reader.find(key);
     if (object == nullptr) {
@@ -195,6 +194,7 @@ AdapterConfig readAdapterConfig(const json& object, const std::string& file) {
     config.baseModel = reader.text("base_model_name_or_path", "");
     config.initLoraWeights = readInit(reader);
     config.bias = readBias(reader);
+    config.tiesWeights = reader.boolean("ensure_weight_tying", config.tiesWeights);
     readLayers(reader, config);
     readTrainedRows(reader, config);
     checkTargets(reader, config);
@@ -296,8 +296,8 @@ double AdapterConfig::scaling(std::int64_t moduleRank, double moduleAlpha) const
 AdapterNames::AdapterNames(const AdapterConfig& config, const std::string& file)
     : modules_(config.targetModules.begin(), config.targetModules.end()),
       parameters_(config.targetParameters.begin(), config.targetParameters.end()),
-      excluded_(config.excludeModules.begin(), config.excludeModules.end()),
-      saved_(config.modulesToSave), allLinear_(lowerCase(config.targetRegex) == kAllLinear), rank_(config.rank), alpha_(config.alpha) {
+      excluded_(config.excludeModules.begin(), config.excludeModules.end()), saved_(config.modulesToSave),
+      allLinear_(lowerCase(config.targetRegex) == kAllLinear), rank_(config.rank), alpha_(config.alpha) {
     for (const std::string& pattern : config.layersPattern) {
         layerPatterns_.emplace_back("\\A(?:.*?\\.)?(?:" + pattern + ")\\.[0-9]+\\.", file + ": layers_pattern");
     }

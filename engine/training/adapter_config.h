@@ -34,15 +34,16 @@ struct AdapterConfig {
     std::vector<std::string> excludeModules;         ///< exclude_modules as a list
     std::string excludeRegex;                        ///< exclude_modules as a text
     std::vector<std::string> modulesToSave;          ///< modules_to_save: they are stored whole
-    std::string bias = "none"; ///< "none", "all" or "lora_only": which biases are trained, and so in the file
-    std::vector<std::int64_t> layers;       ///< layers_to_transform; empty: all
+    std::string bias = "none";        ///< "none", "all" or "lora_only": which biases are trained, and so in the file
+    bool tiesWeights = false;         ///< ensure_weight_tying: what is done to the embedding is done to a tied head too
+    std::vector<std::int64_t> layers; ///< layers_to_transform; empty: all
     std::vector<std::string> layersPattern; ///< layers_pattern: what holds the layers
     /// trainable_token_indices: rows of embeddings, by the end of the module's name.
     std::map<std::string, std::vector<std::int64_t>> trainedRows;
     std::string initLoraWeights = "true"; ///< init_lora_weights: "true", "false" or the name of a method
 
     std::vector<std::string> unknownKeys; ///< keys of the file that nothing uses
-    std::string origin; ///< the JSON that it was read from: text() keeps keys that have no field here
+    std::string origin;                   ///< the JSON that it was read from: text() keeps keys that have no field here
 
     /// `file` begins the messages. Throws BadInput "FILE: FIELD: what", Unsupported for a value that would change the
     /// arithmetic in a way that this program does not know.

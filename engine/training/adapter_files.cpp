@@ -82,8 +82,9 @@ void AdapterFile::addTensor(const TensorEntry& entry, std::string& adapter) {
     }
     if (!name->adapter.empty()) {
         if (!adapter.empty() && adapter != name->adapter) {
-            bad(entry, fmt::format("belongs to the adapter \"{}\", and other tensors belong to \"{}\"; save one of them",
-                                   name->adapter, adapter));
+            bad(entry,
+                fmt::format("belongs to the adapter \"{}\", and other tensors belong to \"{}\"; save one of them",
+                            name->adapter, adapter));
         }
         adapter = name->adapter;
     }
@@ -96,16 +97,23 @@ void AdapterFile::addTensor(const TensorEntry& entry, std::string& adapter) {
         }
         return;
     }
-    AdapterWhole whole{name->parameter(), name->text(), &entry, name->saved};
+    AdapterWhole whole{name->parameter(), name->text(), &entry, name->saved, name->saved};
+    whole.saved = whole.saved || (config_.tiesWeights &&
+                                  ((whole.parameter == "lm_head.weight" && names_.saves("model.embed_tokens")) ||
+                                   (whole.parameter == "model.embed_tokens.weight" && names_.saves("lm_head"))));
     for (std::string module = name->module; !whole.saved && !module.empty();) {
         whole.saved = names_.saves(module);
         const std::size_t stop = module.rfind('.');
         module.resize(stop == std::string::npos ? 0 : stop);
     }
-    if (std::ranges::any_of(wholes_, [&](const AdapterWhole& other) { return other.parameter == whole.parameter; })) {
+    const auto other = std::ranges::find(wholes_, whole.parameter, &AdapterWhole::parameter);
+    if (other == wholes_.end()) {
+        wholes_.push_back(std::move(whole));
+    } else if (name->saved == other->copy) {
         bad(entry, "is in the file under another name as well");
+    } else if (other->copy) { // PEFT reads the name without modules_to_save where the file has both
+        *other = std::move(whole);
     }
-    wholes_.push_back(std::move(whole));
 }
 
 const TensorEntry* AdapterFile::find(const std::string& text) const {
@@ -127,13 +135,17 @@ std::vector<AdapterTarget> AdapterFile::targets(std::span<const Parameter> param
         const std::string& name = parameter.name;
         const bool byParameter = names_.targetsParameter(name);
         // Whether a router is a linear module depends on the version of transformers that the file was made with.
-        const bool apart = parameter.role == ParameterRole::Head || parameter.role == ParameterRole::Embedding ||
-                           (parameter.role == ParameterRole::Router && find(nameOf(name, false, true).text()) == nullptr);
-        const bool byModule = !isStackName(name) && names_.targetsModule(moduleOfParameter(name), apart);
+        const bool apart =
+            parameter.role == ParameterRole::Head || parameter.role == ParameterRole::Embedding ||
+            (parameter.role == ParameterRole::Router && find(nameOf(name, false, true).text()) == nullptr);
+        const bool byTie = config_.tiesWeights && parameter.role == ParameterRole::Head &&
+                           names_.targetsModule("model.embed_tokens", true) &&
+                           find(nameOf(name, false, true).text()) != nullptr;
+        const bool byModule = !isStackName(name) && (byTie || names_.targetsModule(moduleOfParameter(name), apart));
         if (!byParameter && !byModule) {
             continue;
         }
-        const std::string key = byParameter ? name : moduleOfParameter(name);
+        const std::string key = byParameter ? name : byTie ? "model.embed_tokens" : moduleOfParameter(name);
         AdapterTarget target{name, names_.rankOf(key), 1, parameter.role == ParameterRole::Embedding};
         target.scale = static_cast<float>(config_.scaling(target.rank, names_.alphaOf(key)));
         used.push_back(findPair(parameter, target.rank));
@@ -174,10 +186,10 @@ const TensorEntry* AdapterFile::findTensor(const AdapterTensorName& name, std::i
     }
     if (entry->shape != std::vector<std::int64_t>{rows, columns}) {
         const bool shown = entry->shape.size() <= static_cast<std::size_t>(kernels::kMaxRank);
-        bad(*entry, fmt::format(
-                        "must have the shape ({}, {}) for the model and the rank of adapter_config.json, not {}", rows,
-                        columns,
-                        shown ? Shape(std::span(entry->shape)).text() : fmt::format("{} dimensions", entry->shape.size())));
+        bad(*entry,
+            fmt::format(
+                "must have the shape ({}, {}) for the model and the rank of adapter_config.json, not {}", rows, columns,
+                shown ? Shape(std::span(entry->shape)).text() : fmt::format("{} dimensions", entry->shape.size())));
     }
     return entry;
 }
@@ -189,8 +201,8 @@ void AdapterFile::requireUsed(const std::vector<Pair>& used) const {
     }
     for (const auto& [text, entry] : parts_) {
         const AdapterTensorName name = *AdapterTensorName::parse(text);
-        const bool inWeights = (name.part == Part::Magnitude && config_.dora) ||
-                               (name.part == Part::Rows && !config_.trainedRows.empty());
+        const bool inWeights =
+            (name.part == Part::Magnitude && config_.dora) || (name.part == Part::Rows && !config_.trainedRows.empty());
         if (!known.contains(entry) && !inWeights) {
             bad(*entry, unusedReason(name));
         }

@@ -45,6 +45,7 @@ struct AdapterWhole {
     /// The module has its own copy (modules_to_save). Otherwise the tensor takes the place of the model's parameter,
     /// and so of all that are tied to it.
     bool saved = false;
+    bool copy = false; ///< the tensor's own name says so
 };
 
 /// An adapter on disk. Immutable; safe to use from several threads.

@@ -152,8 +152,7 @@ void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartV
         };
         const std::int64_t columns = part.aShape[part.aShape.rank() - 1];
         const std::int64_t rows = part.bShape[part.bShape.rank() - 2];
-        specs.push_back(
-            adapterSpec(nameOf(true), part.aShape.count() / columns, columns));
+        specs.push_back(adapterSpec(nameOf(true), part.aShape.count() / columns, columns));
         specs.push_back(adapterSpec(nameOf(false), rows, part.bShape.count() / rows));
     }
     const std::vector<KeptTensor> kept = keptTensors(before);

@@ -29,14 +29,15 @@ struct AdapterPartValues {
 /// adapted; else it is whole.
 void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, const std::vector<std::string>& adapted);
 
-/// Writes the tensors alone, with those that `before` has whole, under the names of PEFT's file. Throws BadInput when the file cannot be written.
+/// Writes the tensors alone, with those that `before` has whole, under the names of PEFT's file. Throws BadInput when
+/// the file cannot be written.
 void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts,
                          const std::map<std::string, std::string>& metadata = {{"format", "pt"}},
                          const AdapterFile* before = nullptr);
 
 /// Writes both files, each of which appears when it is complete; makes the folder where there is none. The values are
-/// stored as float32. What `before` has whole is stored as it is there; null: nothing. REQUIRES that `config` names the parts as its targets (see setTargets) and has their ranks.
-/// Throws BadInput when a file cannot be written.
+/// stored as float32. What `before` has whole is stored as it is there; null: nothing. REQUIRES that `config` names the
+/// parts as its targets (see setTargets) and has their ranks. Throws BadInput when a file cannot be written.
 void writeAdapter(const std::string& folder, const AdapterConfig& config, const std::vector<AdapterPartValues>& parts,
                   const AdapterFile* before = nullptr);
 

@@ -107,8 +107,8 @@ bool readLora(std::string_view mark, std::span<const std::string> rest, AdapterT
 std::optional<AdapterTensorName> AdapterTensorName::parse(std::string_view name) {
     const Words all = wordsOf(name);
     std::span<const std::string> words = withoutPrefix(all);
-    const auto mark =
-        std::ranges::find_if(words, [](const std::string& word) { return std::ranges::find(kMarks, word) != kMarks.end(); });
+    const auto mark = std::ranges::find_if(
+        words, [](const std::string& word) { return std::ranges::find(kMarks, word) != kMarks.end(); });
     std::span<const std::string> module(words.begin(), mark);
     std::span<const std::string> rest(mark == words.end() ? mark : mark + 1, words.end());
     AdapterTensorName out;

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The names of tensors in an adapter's file. PEFT writes "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight".
-// State dicts that were saved without PEFT's save_pretrained have the adapter's name in them ("lora_A.default.weight"),
-// and names of wrappers; other programs leave the prefix out. All these are read.
+// The names of tensors in an adapter's file. PEFT writes
+// "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight". State dicts that were saved without PEFT's
+// save_pretrained have the adapter's name in them ("lora_A.default.weight"), and names of wrappers; other programs
+// leave the prefix out. All these are read.
 
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,8 @@ struct AdapterTensorName {
         Magnitude, ///< of DoRA
         BiasOfB,   ///< of lora_bias
         Rows,      ///< of trainable_token_indices: rows that replace those of the embedding
-        Whole,     ///< a parameter of the model: of a module that is stored whole, a bias, or a weight of the base model
-        Unused,    ///< what a module was before training; nothing reads it
+        Whole,  ///< a parameter of the model: of a module that is stored whole, a bias, or a weight of the base model
+        Unused, ///< what a module was before training; nothing reads it
     };
 
     std::string module; ///< "model.layers.0.mlp.experts"

@@ -84,8 +84,17 @@ private:
         return source_.config.tiedEmbeddings && file_.find(head.text()) != nullptr;
     }
 
+    /// DoRA changes the embedding itself, but not the head that is tied to it.
+    bool adaptsWeightOfEmbedding() const {
+        AdapterTensorName embedding;
+        embedding.module = moduleOfParameter(kEmbedding);
+        embedding.part = Part::Magnitude;
+        return file_.config().dora && file_.find(embedding.text()) != nullptr;
+    }
+
     bool changesWeights() const {
-        return !file_.wholes().empty() || !file_.config().trainedRows.empty() || file_.config().dora || adaptsTiedHead();
+        return !file_.wholes().empty() || !file_.config().trainedRows.empty() || file_.config().dora ||
+               adaptsTiedHead();
     }
 
     /// PEFT reads no adapter that lacks what modules_to_save names.
@@ -131,9 +140,10 @@ private:
         }
         const Checkpoint::Location* location = findModelTensor(*source_.checkpoint, parameter);
         if (spec->second.packed() || location == nullptr || !isFloatType(location->entry->dtype)) {
-            throw base::Unsupported(fmt::format("{}: {}: the base model has {} packed, so the adapter cannot change it; "
-                                                "give the base model in bf16",
-                                                file_.tensors().path(), entry.name, parameter));
+            throw base::Unsupported(
+                fmt::format("{}: {}: the base model has {} packed, so the adapter cannot change it; "
+                            "give the base model in bf16",
+                            file_.tensors().path(), entry.name, parameter));
         }
         Overlaid weight{rowsOf(*location->file, *location->entry), location->entry->shape, location->entry->dtype};
         return weights_.emplace(parameter, std::move(weight)).first->second;
@@ -147,8 +157,9 @@ private:
         }
         const bool rows = resizes && entry.shape.size() == 2 && entry.shape[1] == weight.shape[1] && entry.shape[0] > 0;
         if (entry.shape != weight.shape && !rows) {
-            bad(entry, fmt::format("must have the shape {} of the base model, not {}; give the adapter's own base model",
-                                   shapeText(weight.shape), shapeText(entry.shape)));
+            bad(entry,
+                fmt::format("must have the shape {} of the base model, not {}; give the adapter's own base model",
+                            shapeText(weight.shape), shapeText(entry.shape)));
         }
         Overlaid other{rowsOf(file_.tensors(), entry), entry.shape, weight.dtype, true};
         if (!whole.saved && sameValues(weight, other)) {
@@ -173,8 +184,8 @@ private:
     }
 
     const AdapterWhole* whole(const char* parameter) const {
-        const auto found = std::ranges::find_if(
-            file_.wholes(), [&](const AdapterWhole& each) { return each.parameter == parameter; });
+        const auto found =
+            std::ranges::find_if(file_.wholes(), [&](const AdapterWhole& each) { return each.parameter == parameter; });
         return found == file_.wholes().end() ? nullptr : &*found;
     }
 
@@ -197,8 +208,8 @@ private:
     void tiedEmbeddingAndHead(const AdapterWhole* embedding, const AdapterWhole* head) {
         const AdapterWhole* any = embedding != nullptr ? embedding : head;
         const bool ownHead = adaptsTiedHead() || (head != nullptr && head->saved);
-        const bool ownEmbedding = embedding != nullptr && embedding->saved;
-        if (any == nullptr && !ownHead) {
+        const bool ownEmbedding = (embedding != nullptr && embedding->saved) || adaptsWeightOfEmbedding();
+        if (any == nullptr && !ownHead && !ownEmbedding) {
             return;
         }
         static const TensorEntry kNone;
@@ -219,7 +230,7 @@ private:
             }
         }
         Overlaid own = shared;
-        if (ownEmbedding) {
+        if (embedding != nullptr && embedding->saved) {
             replace(own, *embedding, true);
         }
         weights_.at(kEmbedding) = own;
@@ -287,17 +298,18 @@ private:
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t row = (*indices)[static_cast<std::size_t>(i)];
             if (row >= weight.shape[0]) {
-                bad(entry, fmt::format("trainable_token_indices: {} is no row of an embedding of {}", row,
-                                       weight.shape[0]));
+                bad(entry,
+                    fmt::format("trainable_token_indices: {} is no row of an embedding of {}", row, weight.shape[0]));
             }
             places[row] = i;
         }
         const auto values = std::make_shared<const std::vector<float>>(file_.readFloats(entry));
         const auto width = static_cast<std::size_t>(weight.shape[1]);
         weight.rows = [places, values, width, below = weight.rows](std::int64_t first, std::int64_t rows,
-                                                                  std::span<float> out) {
+                                                                   std::span<float> out) {
             below(first, rows, out);
-            for (auto place = places.lower_bound(first); place != places.end() && place->first < first + rows; ++place) {
+            for (auto place = places.lower_bound(first); place != places.end() && place->first < first + rows;
+                 ++place) {
                 const auto from = values->begin() + place->second * static_cast<std::ptrdiff_t>(width);
                 std::copy_n(from, width, out.begin() + (place->first - first) * static_cast<std::ptrdiff_t>(width));
             }
@@ -314,24 +326,29 @@ private:
 
     void addDora(const AdapterTensorName& name, const TensorEntry& entry) {
         const std::string parameter = name.module + ".weight";
-        const auto part = [&](bool first) { return file_.find(loraName(parameter, false, false, first).text()); };
+        const bool embedding = parameter == kEmbedding;
+        const auto part = [&](bool first) { return file_.find(loraName(parameter, false, embedding, first).text()); };
         const TensorEntry* a = part(true);
         const TensorEntry* b = part(false);
         if (name.inner > 0 || a == nullptr || b == nullptr) {
-            throw base::Unsupported(fmt::format("{}: {}: DoRA is supported for linears alone; give an adapter without it",
-                                                file_.tensors().path(), entry.name));
+            throw base::Unsupported(
+                fmt::format("{}: {}: DoRA is supported for linears and the embedding alone; give an adapter without it",
+                            file_.tensors().path(), entry.name));
         }
         Overlaid& weight = weightOf(parameter, entry);
         DoraParts parts{file_.readFloats(*a), file_.readFloats(*b), file_.readFloats(entry)};
         const std::int64_t rank = file_.names().rankOf(name.module);
-        const std::int64_t magnitudes = static_cast<std::int64_t>(parts.magnitude.size());
-        if (weight.shape.size() != 2 || a->shape != std::vector<std::int64_t>{rank, weight.shape[1]} ||
-            b->shape != std::vector<std::int64_t>{weight.shape[0], rank} || magnitudes != weight.shape[0]) {
-            bad(entry, fmt::format("A {}, B {} and {} magnitudes do not fit a weight {} and rank {}", shapeText(a->shape),
-                                   shapeText(b->shape), magnitudes, shapeText(weight.shape), rank));
+        const auto magnitudes = static_cast<std::int64_t>(parts.magnitude.size());
+        const std::size_t outputs = embedding ? 1 : 0; // the axis of the weight
+        if (weight.shape.size() != 2 || a->shape != std::vector<std::int64_t>{rank, weight.shape[1 - outputs]} ||
+            b->shape != std::vector<std::int64_t>{weight.shape[outputs], rank} || magnitudes != weight.shape[outputs]) {
+            bad(entry,
+                fmt::format("A {}, B {} and {} magnitudes do not fit a weight {} and rank {}", shapeText(a->shape),
+                            shapeText(b->shape), magnitudes, shapeText(weight.shape), rank));
         }
         parts.scale = static_cast<float>(file_.config().scaling(rank, file_.names().alphaOf(name.module)));
-        weight.rows = doraRows(weight.rows, std::move(parts), weight.shape[1]);
+        weight.rows = embedding ? doraColumns(weight.rows, std::move(parts), weight.shape[0], weight.shape[1])
+                                : doraRows(weight.rows, std::move(parts), weight.shape[1]);
         weight.changed = true;
     }
 
@@ -344,8 +361,8 @@ private:
             }
         }
         if (!tensors.empty()) {
-            source_.checkpoint = overlayCheckpoint(source_.checkpoint, std::move(tensors), file_.tensors().path(),
-                                                   identity());
+            source_.checkpoint =
+                overlayCheckpoint(source_.checkpoint, std::move(tensors), file_.tensors().path(), identity());
         }
         const bool resized = vocab_ != source_.config.vocab;
         source_.config.tiedEmbeddings = source_.config.tiedEmbeddings && !untied_;
@@ -371,7 +388,8 @@ private:
     std::string identity() const {
         std::string text = file_.tensors().identity() + "\n" + file_.config().text();
         for (const auto& [name, weight] : weights_) {
-            if (const Checkpoint::Location* location = findModelTensor(*source_.checkpoint, name); location != nullptr) {
+            if (const Checkpoint::Location* location = findModelTensor(*source_.checkpoint, name);
+                location != nullptr) {
                 text += "\n" + location->file->identity();
             }
         }
