@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/training/adapter_files.h"
+#include "engine/training/adapter_saving.h"
 #include "engine/training/parameter_choice.h"
 #include "engine/training/trained_state.h"
 #include "kernels/ops/linear/adapter_view.h"

@@ -11,6 +11,7 @@
 
 #include "base/strict_json.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/training/adapter_keys.h"
 
 namespace vitrine::engine {
 
@@ -22,33 +23,13 @@ constexpr std::int64_t kLargestRank = 65536;
 constexpr double kLargestAlpha = 1e9;
 constexpr std::size_t kMostAdapterNames = 65536;   ///< of a list
 constexpr std::size_t kMostAdapterPatterns = 4096; ///< each is tried on the name of every module
+constexpr std::size_t kMostIndices = 1U << 20;
+constexpr std::int64_t kLargestIndex = std::int64_t{1} << 40;
 constexpr std::string_view kAllLinear = "all-linear";
-
-/// Keys of methods that add something to W x + scale B A x. They must be missing, null, false, or empty.
-constexpr std::array<std::pair<const char*, std::string_view>, 14> kForeignKeys = {{
-    {"lora_bias", "biases of B"},
-    {"fan_in_fan_out", "weights stored as (in, out)"},
-    {"layers_to_transform", "a choice of layers"},
-    {"layer_replication", "repeated layers"},
-    {"alora_invocation_tokens", "adapters that begin at a token"},
-    {"arrow_config", "routed adapters"},
-    {"kasa_config", "KaSA"},
-    {"monteclora_config", "MonteCLoRA"},
-    {"velora_config", "VeLoRA"},
-    {"megatron_config", "Megatron's linears"},
-    {"use_qalora", "QALoRA"},
-    {"use_bdlora", "block-diagonal adapters"},
-    {"trainable_token_indices", "trained rows of the embedding"},
-    {"target_modules_to_tie", "adapters that modules share"},
-}};
 
 /// Ways to begin that subtract the adapter's first value from the weights, so that it does not belong to the weights
 /// of the base model.
 constexpr std::array<std::string_view, 5> kChangedWeights = {"pissa", "olora", "corda", "loftq", "lora_ga"};
-
-bool meansNothing(const json& value) {
-    return value == json(false) || ((value.is_array() || value.is_object() || value.is_string()) && value.empty());
-}
 
 std::string lowerCase(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(),
@@ -114,20 +95,57 @@ template <class T, class Read> std::map<std::string, T> readPatterns(ConfigReade
     return patterns;
 }
 
-void refuseForeignKeys(ConfigReader& reader) {
-    const std::string type = reader.text("peft_type", "LORA");
-    if (type != "LORA") {
-        reader.unsupported("peft_type", fmt::format("{} adapters are not supported, only LORA", quotedText(type)));
-    }
-    for (const auto& [key, what] : kForeignKeys) {
-        if (const json* value = reader.find(key); value != nullptr && !meansNothing(*value)) {
-            reader.unsupported(key, fmt::format("{} are not supported; give an adapter without", what));
-        }
-    }
+std::string readBias(ConfigReader& reader) {
     const std::string bias = reader.text("bias", "none");
-    if (bias != "none") {
-        reader.unsupported("bias",
-                           fmt::format("trained biases ({}) are not supported, only \"none\"", quotedText(bias)));
+    if (bias != "none" && bias != "all" && bias != "lora_only") {
+        reader.bad("bias", fmt::format("is {}, but must be \"none\", \"all\" or \"lora_only\"", quotedText(bias)));
+    }
+    return bias;
+}
+
+/// A list of whole numbers that are not negative, or one of them.
+std::vector<std::int64_t> readIndices(ConfigReader& reader, const char* key, const json& value) {
+    const json list = value.is_number() ? json::array({value}) : value;
+    if (!list.is_array() || list.size() > kMostIndices) {
+        reader.bad(key, "must be a list of numbers");
+    }
+    std::vector<std::int64_t> out;
+    for (const json& index : list) {
+        if (!index.is_number_integer() || index < 0 || index > kLargestIndex) {
+            reader.bad(key, "must hold whole numbers that are not negative");
+        }
+        out.push_back(index.get<std::int64_t>());
+    }
+    return out;
+}
+
+/// Of which layers the modules in target_modules are adapted.
+void readLayers(ConfigReader& reader, AdapterConfig& config) {
+    if (const json* layers = reader.find("layers_to_transform"); layers != nullptr) {
+        config.layers = readIndices(reader, "layers_to_transform", *layers);
+    }
+    if (const json* pattern = reader.find("layers_pattern"); pattern != nullptr && !meansNothing(*pattern)) {
+        config.layersPattern = pattern->is_string() ? std::vector<std::string>{pattern->get<std::string>()}
+                                                    : readNames(reader, "layers_pattern", *pattern);
+    }
+    if (!config.layers.empty() && !config.targetRegex.empty()) {
+        reader.bad("layers_to_transform", "needs target_modules as a list of names");
+    }
+}
+
+/// A list belongs to the embedding, an object names modules.
+void readTrainedRows(ConfigReader& reader, AdapterConfig& config) {
+    constexpr const char* kKey = "trainable_token_indices";
+    const json* value = reader.find(kKey);
+    if (value == nullptr || meansNothing(*value)) {
+        return;
+    }
+    if (!value->is_object()) {
+        config.trainedRows["embed_tokens"] = readIndices(reader, kKey, *value);
+        return;
+    }
+    for (const auto& [module, indices] : value->items()) {
+        config.trainedRows[module] = readIndices(reader, kKey, indices);
     }
 }
 
@@ -148,7 +166,8 @@ std::string readInit(ConfigReader& reader) {
 }
 
 void checkTargets(ConfigReader& reader, const AdapterConfig& config) {
-    if (config.targetModules.empty() && config.targetRegex.empty() && config.targetParameters.empty()) {
+    if (config.targetModules.empty() && config.targetRegex.empty() && config.targetParameters.empty() &&
+        config.modulesToSave.empty() && config.trainedRows.empty()) {
         reader.bad("target_modules", "names no module, and target_parameters names no parameter");
     }
 }
@@ -174,7 +193,12 @@ AdapterConfig readAdapterConfig(const json& object, const std::string& file) {
     });
     config.baseModel = reader.text("base_model_name_or_path", "");
     config.initLoraWeights = readInit(reader);
+    config.bias = readBias(reader);
+    config.tiesWeights = reader.boolean("ensure_weight_tying", config.tiesWeights);
+    readLayers(reader, config);
+    readTrainedRows(reader, config);
     checkTargets(reader, config);
+    config.unknownKeys = unknownKeys(object, reader);
     return config;
 }
 
@@ -216,15 +240,24 @@ bool holdsEndOf(const std::set<std::string, std::less<>>& names, std::string_vie
 } // namespace
 
 AdapterConfig AdapterConfig::parse(std::string_view text, const std::string& file) {
-    return readAdapterConfig(base::parseStrictJson(text, file), file);
+    AdapterConfig config = readAdapterConfig(base::parseStrictJson(text, file), file);
+    config.origin = text;
+    return config;
 }
 
 AdapterConfig AdapterConfig::read(const std::string& path) {
-    return readAdapterConfig(base::readStrictJson(path), path);
+    const json object = base::readStrictJson(path);
+    AdapterConfig config = readAdapterConfig(object, path);
+    config.origin = object.dump();
+    return config;
 }
 
 std::string AdapterConfig::text() const {
-    json object = {
+    json object = {{"fan_in_fan_out", false}};
+    if (!origin.empty()) {
+        object = json::parse(origin);
+    }
+    object.update({
         {"peft_type", "LORA"},
         {"task_type", "CAUSAL_LM"},
         {"base_model_name_or_path", nullIfEmpty(baseModel)},
@@ -240,10 +273,9 @@ std::string AdapterConfig::text() const {
         {"rank_pattern", json::object()},
         {"alpha_pattern", json::object()},
         {"bias", bias},
-        {"fan_in_fan_out", false},
         {"inference_mode", true},
         {"init_lora_weights", initLoraWeights},
-    };
+    });
     for (const auto& [name, value] : rankPattern) {
         object["rank_pattern"][name] = value;
     }
@@ -264,8 +296,17 @@ double AdapterConfig::scaling(std::int64_t moduleRank, double moduleAlpha) const
 AdapterNames::AdapterNames(const AdapterConfig& config, const std::string& file)
     : modules_(config.targetModules.begin(), config.targetModules.end()),
       parameters_(config.targetParameters.begin(), config.targetParameters.end()),
-      excluded_(config.excludeModules.begin(), config.excludeModules.end()),
+      excluded_(config.excludeModules.begin(), config.excludeModules.end()), saved_(config.modulesToSave),
       allLinear_(lowerCase(config.targetRegex) == kAllLinear), rank_(config.rank), alpha_(config.alpha) {
+    for (const std::string& pattern : config.layersPattern) {
+        layerPatterns_.emplace_back("\\A(?:.*?\\.)?(?:" + pattern + ")\\.[0-9]+\\.", file + ": layers_pattern");
+    }
+    if (layerPatterns_.empty()) {
+        layerPatterns_.emplace_back("\\A.*?\\.[^.]*\\.[0-9]+\\.", file);
+    }
+    for (const std::int64_t layer : config.layers) {
+        layers_.insert(std::to_string(layer));
+    }
     if (!config.targetRegex.empty() && !allLinear_) {
         moduleRegex_.emplace(wholeName("", config.targetRegex, file + ": target_modules"));
     }
@@ -281,14 +322,40 @@ AdapterNames::AdapterNames(const AdapterConfig& config, const std::string& file)
 }
 
 bool AdapterNames::excludes(const std::string& name) const {
-    return holdsEndOf(excluded_, name) || (excludedRegex_ && matchesWhole(*excludedRegex_, name));
+    return savesPartOf(name) || holdsEndOf(excluded_, name) || (excludedRegex_ && matchesWhole(*excludedRegex_, name));
+}
+
+bool AdapterNames::savesPartOf(const std::string& name) const {
+    const std::string dotted = "." + name + ".";
+    return std::ranges::any_of(
+        saved_, [&](const std::string& each) { return dotted.find("." + each + ".") != std::string::npos; });
+}
+
+bool AdapterNames::saves(const std::string& module) const {
+    return std::ranges::any_of(saved_, [&](const std::string& each) { return module.ends_with(each); });
+}
+
+/// A name that target_modules has whole is not asked for its layer, as in PEFT.
+bool AdapterNames::hasLayerOf(const std::string& name) const {
+    if (layers_.empty() || modules_.contains(name)) {
+        return true;
+    }
+    for (const Regex& pattern : layerPatterns_) {
+        const auto found = pattern.findAll(name);
+        if (!found.empty()) { // up to the full stop after the layer's number
+            const std::string before = name.substr(0, found.front().second - 1);
+            return layers_.contains(before.substr(before.rfind('.') + 1));
+        }
+    }
+    return false;
 }
 
 bool AdapterNames::targetsModule(const std::string& name, bool apart) const {
     if (excludes(name)) {
         return false;
     }
-    return (allLinear_ && !apart) || holdsEndOf(modules_, name) || (moduleRegex_ && matchesWhole(*moduleRegex_, name));
+    return (allLinear_ && !apart) || (holdsEndOf(modules_, name) && hasLayerOf(name)) ||
+           (moduleRegex_ && matchesWhole(*moduleRegex_, name));
 }
 
 bool AdapterNames::targetsParameter(const std::string& name) const {

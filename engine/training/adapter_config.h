@@ -17,8 +17,7 @@
 
 namespace vitrine::engine {
 
-/// The fields that decide what an adapter adds to a model. Other keys of the file are ignored, unless they change the
-/// arithmetic: parse() refuses those.
+/// The fields that decide what an adapter adds to a model. What becomes of other keys stands in adapter_keys.h.
 struct AdapterConfig {
     std::int64_t rank = 8;                  ///< r
     double alpha = 8;                       ///< lora_alpha
@@ -35,8 +34,16 @@ struct AdapterConfig {
     std::vector<std::string> excludeModules;         ///< exclude_modules as a list
     std::string excludeRegex;                        ///< exclude_modules as a text
     std::vector<std::string> modulesToSave;          ///< modules_to_save: they are stored whole
-    std::string bias = "none";
+    std::string bias = "none";        ///< "none", "all" or "lora_only": which biases are trained, and so in the file
+    bool tiesWeights = false;         ///< ensure_weight_tying: what is done to the embedding is done to a tied head too
+    std::vector<std::int64_t> layers; ///< layers_to_transform; empty: all
+    std::vector<std::string> layersPattern; ///< layers_pattern: what holds the layers
+    /// trainable_token_indices: rows of embeddings, by the end of the module's name.
+    std::map<std::string, std::vector<std::int64_t>> trainedRows;
     std::string initLoraWeights = "true"; ///< init_lora_weights: "true", "false" or the name of a method
+
+    std::vector<std::string> unknownKeys; ///< keys of the file that nothing uses
+    std::string origin;                   ///< the JSON that it was read from: text() keeps keys that have no field here
 
     /// `file` begins the messages. Throws BadInput "FILE: FIELD: what", Unsupported for a value that would change the
     /// arithmetic in a way that this program does not know.
@@ -60,6 +67,8 @@ public:
     /// Whether target_modules names this linear module: its whole name, or the end of its name after a full stop.
     /// `apart` says that "all-linear" leaves it out: the output head, and routers that are parameters to PEFT.
     bool targetsModule(const std::string& name, bool apart) const;
+    /// Whether modules_to_save names this module.
+    bool saves(const std::string& module) const;
     /// Whether target_parameters names this parameter, "model.layers.0.mlp.experts.down_proj".
     bool targetsParameter(const std::string& name) const;
     std::int64_t rankOf(const std::string& name) const;
@@ -70,13 +79,18 @@ private:
     using Names = std::set<std::string, std::less<>>;
 
     bool excludes(const std::string& name) const;
+    bool savesPartOf(const std::string& name) const;
+    bool hasLayerOf(const std::string& name) const;
 
     Names modules_;
     Names parameters_;
     Names excluded_;
     std::optional<Regex> moduleRegex_; ///< empty where target_modules is a list, or "all-linear"
     std::optional<Regex> excludedRegex_;
+    std::vector<std::string> saved_;
     bool allLinear_;
+    std::set<std::string> layers_; ///< as they stand in names; empty: all
+    std::vector<Regex> layerPatterns_;
     std::int64_t rank_;
     double alpha_;
     Patterns<std::int64_t> ranks_;

@@ -13,31 +13,21 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/parameters.h"
 #include "engine/training/adapter_config.h"
+#include "engine/training/adapter_tensor_name.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::engine {
 
-/// The name of a tensor in an adapter's file.
-struct AdapterTensorName {
-    enum class Part : std::uint8_t { A, B, EmbeddingA, EmbeddingB, Magnitude };
-
-    std::string module; ///< "model.layers.0.mlp.experts"
-    int inner = 0;      ///< how many wrappers of the same module lie around this one
-    Part part = Part::A;
-
-    /// Nothing for a name that is none of an adapter's.
-    static std::optional<AdapterTensorName> parse(std::string_view name);
-    std::string text() const;
-};
+/// The files of an adapter's folder.
+std::string adapterConfigPath(const std::string& folder);
+std::string adapterTensorsPath(const std::string& folder);
 
 /// What an adapter's file has for one linear of the model, or for the embedding.
 struct AdapterTarget {
@@ -47,24 +37,51 @@ struct AdapterTarget {
     bool embedding = false;
 };
 
+/// A parameter of the model that the adapter's file holds whole.
+struct AdapterWhole {
+    std::string parameter; ///< as the model calls it, "lm_head.weight"
+    std::string text;      ///< the tensor's name as PEFT writes it
+    const TensorEntry* entry = nullptr;
+    /// The module has its own copy (modules_to_save). Otherwise the tensor takes the place of the model's parameter,
+    /// and so of all that are tied to it.
+    bool saved = false;
+    bool copy = false; ///< the tensor's own name says so
+};
+
 /// An adapter on disk. Immutable; safe to use from several threads.
 class AdapterFile {
 public:
     /// Throws BadInput for a folder without an adapter or a broken file, Unsupported for adapters that this program
-    /// cannot apply (DoRA, modules that are stored whole).
+    /// cannot apply.
     static AdapterFile open(const std::string& folder);
 
     const AdapterConfig& config() const { return config_; }
+    const AdapterNames& names() const { return names_; }
+    const std::string& configPath() const { return configPath_; }
+    const std::string& folder() const { return folder_; }
+    const SafetensorsFile& tensors() const { return *file_; }
+    const std::shared_ptr<const SafetensorsFile>& sharedTensors() const { return file_; }
+    /// In the order of the file.
+    const std::vector<AdapterWhole>& wholes() const { return wholes_; }
+    /// The tensor of this name (AdapterTensorName::text()), however the file spells it; null where there is none.
+    const TensorEntry* find(const std::string& text) const;
+    /// The same with all tensors that are no wholes.
+    const std::map<std::string, const TensorEntry*>& parts() const { return parts_; }
+    /// Throws BadInput for a tensor that is not of floats.
+    std::vector<float> readFloats(const TensorEntry& entry) const;
 
-    /// The linears that the adapter changes, in the order of `parameters`, which are all of a model. Throws BadInput
-    /// "FILE: TENSOR: what" when a tensor is missing, has a shape that does not fit the model, or belongs to no linear.
+    /// The linears that the adapter changes beside their weights, in the order of `parameters`, which are all of a
+    /// model. Those of DoRA are not among them: they are in the weights (adapter_weights.h). Throws BadInput "FILE:
+    /// TENSOR: what" when a tensor is missing, has a shape that does not fit the model, or belongs to no linear.
     std::vector<AdapterTarget> targets(std::span<const Parameter> parameters) const;
     /// A (rank, in) or (experts, rank, in), and B (out, rank) or (experts, out, rank) of a target. Of the embedding
     /// (rank, vocab) and (hidden, rank). Throws BadInput.
     void read(const AdapterTarget& target, std::vector<float>& a, std::vector<float>& b) const;
 
 private:
-    AdapterFile(AdapterConfig config, std::string configPath, std::shared_ptr<const SafetensorsFile> file);
+    AdapterFile(std::string folder, AdapterConfig config, std::shared_ptr<const SafetensorsFile> file);
+    void sortTensors();
+    void addTensor(const TensorEntry& entry, std::string& adapter);
     /// The tensors of one target.
     struct Pair {
         const TensorEntry* a = nullptr;
@@ -72,38 +89,18 @@ private:
     };
     Pair findPair(const Parameter& parameter, std::int64_t rank) const;
     const TensorEntry* findTensor(const AdapterTensorName& name, std::int64_t rows, std::int64_t columns) const;
-    AdapterTensorName nameOf(const std::string& parameter) const;
+    AdapterTensorName nameOf(const std::string& parameter, bool embedding, bool first) const;
     void requireUsed(const std::vector<Pair>& used) const;
-    std::vector<float> readFloats(const TensorEntry& entry) const;
+    [[noreturn]] void refuseUnused(const TensorEntry& entry) const;
+    [[noreturn]] void bad(const TensorEntry& entry, const std::string& what) const;
 
-    AdapterConfig config_;
+    std::string folder_;
     std::string configPath_;
+    AdapterConfig config_;
     AdapterNames names_;
     std::shared_ptr<const SafetensorsFile> file_;
+    std::map<std::string, const TensorEntry*> parts_;
+    std::vector<AdapterWhole> wholes_;
 };
-
-/// The values of an adapter's part for one linear.
-struct AdapterPartValues {
-    std::string parameter; ///< Parameter::name
-    kernels::Shape aShape; ///< (rank, in) or (experts, rank, in)
-    kernels::Shape bShape; ///< (out, rank) or (experts, out, rank)
-    std::vector<float> a;
-    std::vector<float> b;
-    bool embedding = false; ///< A is (rank, vocab), B (hidden, rank)
-};
-
-/// Sets the target_modules and target_parameters of `config` so that they name the linears `adapted` (Parameter::name)
-/// and no others of `parameters`, which are all of the model. A name is short, "q_proj", where all linears with it are
-/// adapted; else it is whole.
-void setTargets(AdapterConfig& config, std::span<const Parameter> parameters, const std::vector<std::string>& adapted);
-
-/// Writes the tensors alone, under the names of PEFT's file. Throws BadInput when the file cannot be written.
-void writeAdapterTensors(const std::string& path, const std::vector<AdapterPartValues>& parts,
-                         const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
-
-/// Writes both files, each of which appears when it is complete; makes the folder where there is none. The values are
-/// stored as float32. REQUIRES that `config` names the parts as its targets (see setTargets) and has their ranks.
-/// Throws BadInput when a file cannot be written.
-void writeAdapter(const std::string& folder, const AdapterConfig& config, const std::vector<AdapterPartValues>& parts);
 
 } // namespace vitrine::engine

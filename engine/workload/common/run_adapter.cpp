@@ -14,9 +14,13 @@ std::unique_ptr<Adapter> loadAdapter(const Run& run, Model& model) {
         return nullptr;
     }
     const AdapterFile file = AdapterFile::open(folder);
-    auto adapter = std::make_unique<Adapter>(model, file.targets(model.parameters()));
-    adapter->read(file);
+    const std::vector<AdapterTarget> targets = file.targets(model.parameters());
     run.metrics[result::kAdapter.key] = folder;
+    if (targets.empty()) {
+        return nullptr; // all that it changes is in the weights
+    }
+    auto adapter = std::make_unique<Adapter>(model, targets);
+    adapter->read(file);
     return adapter;
 }
 

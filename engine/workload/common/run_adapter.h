@@ -11,7 +11,8 @@
 
 namespace vitrine::engine {
 
-/// The adapter of the option `adapter`, attached to the model; null without the option. The model outlives it. Throws
+/// The adapter of the option `adapter`, attached to the model, whose source is that of openSource(). Null without the
+/// option, and where all of the adapter is in the weights already. The model outlives it. Throws
 /// BadInput "FILE: TENSOR: what" when it does not fit the model, OutOfMemory.
 std::unique_ptr<Adapter> loadAdapter(const Run& run, Model& model);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/quant/format_options.h"
+#include "engine/training/adapter_weights.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/context/context.h"
@@ -192,7 +193,9 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
 }
 
 ModelSource openSource(const Run& run) {
-    return openModel(run.spec.text("model"), run.spec.pairs("set"));
+    ModelSource source = openModel(run.spec.text("model"), run.spec.pairs("set"));
+    const std::string adapter = run.spec.text("adapter");
+    return adapter.empty() ? source : withAdapterWeights(std::move(source), AdapterFile::open(adapter));
 }
 
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights) {

@@ -58,6 +58,7 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run);
 /// so that a plan that does not fit can find how much it needs.
 std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true);
 
+/// The model of an experiment. Its weights are those that its adapter, if it has one, makes of them.
 ModelSource openSource(const Run& run);
 /// `weights` is a value of the option but "both". Without the option dtype the model computes in float32 on the CPU and
 /// in bfloat16 elsewhere.

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/trace.h"
 #include "engine/checkpoint/output_check.h"
+#include "engine/training/adapter_saving.h"
 #include "engine/training/host_floats.h"
 #include "engine/training/training_checkpoint.h"
 #include "engine/workload/experiment/results.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/context/context.h"
 
@@ -126,10 +127,7 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
         throw base::BadInput("method: qlora: the model has no packed weights; use lora, or a model that has some");
     }
     if (const std::string folder = run.spec.text("adapter"); !folder.empty()) {
-        const AdapterFile file = AdapterFile::open(folder);
-        adapterConfig_ = file.config();
-        adapter_ = std::make_unique<Adapter>(*model_, file.targets(model_->parameters()));
-        adapter_->read(file);
+        continueAdapter(folder);
     } else {
         adapterConfig_.rank = run.spec.integer("rank");
         adapterConfig_.alpha = run.spec.maybeReal("alpha").value_or(2 * static_cast<double>(adapterConfig_.rank));
@@ -151,6 +149,27 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
         merged_ = std::make_unique<MergedWeights>(*model_, *adapter_);
     }
     state_ = std::make_unique<TrainedState>(model_->context(), adapter_->tensors(), optimizerOptions(run));
+}
+
+void FinetuneModel::continueAdapter(const std::string& folder) {
+    adapterBefore_ = std::make_unique<AdapterFile>(AdapterFile::open(folder));
+    adapterConfig_ = adapterBefore_->config();
+    if (adapterConfig_.dora) {
+        throw base::Unsupported(adapterBefore_->configPath() +
+                                ": use_dora: adapters of DoRA can be used, but not trained; give one without it");
+    }
+    const std::vector<AdapterTarget> targets = adapterBefore_->targets(model_->parameters());
+    if (targets.empty()) {
+        throw base::BadInput(adapterBefore_->configPath() +
+                             ": target_modules: names no linear, so nothing can be trained; give an adapter with LoRA");
+    }
+    adapter_ = std::make_unique<Adapter>(*model_, targets);
+    adapter_->read(*adapterBefore_);
+    if (!adapterBefore_->wholes().empty() || !adapterConfig_.trainedRows.empty()) {
+        base::logWarning(fmt::format("{}: what the adapter holds whole (modules_to_save, biases, embeddings, trained "
+                                     "tokens) is kept as it is; only A and B are trained",
+                                     adapterBefore_->tensors().path()));
+    }
 }
 
 void FinetuneModel::refuseMergeOfTiedEmbedding(const Run& run) const {

@@ -42,18 +42,22 @@ public:
     RoundedWeights* rounded() const { return rounded_.get(); } ///< null unless weights are trained merge-aware
     /// What an adapter's files say beside its values.
     const AdapterConfig& adapterConfig() const { return adapterConfig_; }
+    /// The files of the adapter that training began with; null with a new one.
+    const AdapterFile* adapterBefore() const { return adapterBefore_.get(); }
     /// All parameters, those of the adapter included.
     std::int64_t parameters() const;
 
 private:
     void chooseWeights(const Run& run, const ModelSource& source);
     void addAdapter(const Run& run, const ModelSource& source);
+    void continueAdapter(const std::string& folder);
     void refuseDropoutOfExperts() const;
     void refuseMergeOfTiedEmbedding(const Run& run) const;
 
     std::unique_ptr<Model> model_;
     std::unique_ptr<Adapter> adapter_;
     AdapterConfig adapterConfig_;
+    std::unique_ptr<AdapterFile> adapterBefore_;
     std::unique_ptr<MergedWeights> merged_;
     std::unique_ptr<TrainedState> state_;
     std::unique_ptr<RoundedWeights> rounded_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/quant/format_options.h"
+#include "engine/training/adapter_saving.h"
 #include "engine/training/merged_model.h"
 #include "engine/workload/experiment/results.h"
 #include "kernels/context/context.h"
@@ -75,7 +76,7 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
             lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());
         return;
     }
-    writeAdapter(folder, model.adapterConfig(), model.adapter()->values());
+    writeAdapter(folder, model.adapterConfig(), model.adapter()->values(), model.adapterBefore());
     model.adapter()->read(AdapterFile::open(folder));
     if (MergedWeights* merged = model.merged()) {
         merged->attach(false);

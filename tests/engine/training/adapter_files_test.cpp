@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/training/adapter_saving.h"
 #include "engine/training/parameter_choice.h"
 #include "kernels/core/floats.h"
 #include "tests/engine/model/model_test_support.h"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "engine/training/adapter_saving.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
 
