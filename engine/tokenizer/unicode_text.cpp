@@ -155,6 +155,11 @@ bool isCombiningMark(char32_t c) {
     return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
 }
 
+bool isLetter(char32_t c) {
+    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+    return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
 std::string toLowercase(std::string_view text) {
     constexpr char32_t kCapitalIWithDot = 0x130;
     std::string out;
@@ -166,6 +171,21 @@ std::string toLowercase(std::string_view text) {
             out += "i\xCC\x87";
         } else {
             appendUtf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+        }
+    }
+    return out;
+}
+
+std::string toUppercase(std::string_view text) {
+    constexpr char32_t kSharpS = 0xDF;
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size();) {
+        const char32_t c = nextCodePoint(text, i);
+        if (c == kSharpS) {
+            out += "SS";
+        } else {
+            appendUtf8(out, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
         }
     }
     return out;

@@ -49,8 +49,11 @@ bool isWhiteSpace(char32_t codePoint);    ///< property White_Space
 bool isNumeric(char32_t codePoint);       ///< categories Nd, Nl, No
 bool isPunctuation(char32_t codePoint);   ///< ASCII punctuation and the categories P*
 bool isCombiningMark(char32_t codePoint); ///< categories Mn, Mc, Me
+bool isLetter(char32_t codePoint);        ///< categories L*
 
 std::string toLowercase(std::string_view text);
+/// By the simple mappings, and "SS" for the German sharp s.
+std::string toUppercase(std::string_view text);
 /// Takes linear time, except for the sorting of runs of combining marks.
 std::string normalizeText(std::string_view text, NormalizationForm form);
 

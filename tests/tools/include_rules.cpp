@@ -48,7 +48,7 @@ const std::array<InnerOrder, 11>& innerOrders() {
         {"kernels/ops",
          {"common", "rowwise", "linear", "attention", "experts", "sampling", "fused", "loss", "optimizer", "comm", ""}},
         {"engine",
-         {"quant", "checkpoint", "tokenizer", "language", "attention", "cache", "parallel", "model", "generation",
+         {"quant", "checkpoint", "tokenizer", "language", "chat", "attention", "cache", "parallel", "model", "generation",
           "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
         {"engine/workload",

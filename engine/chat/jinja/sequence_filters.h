@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+#include "engine/chat/jinja/interpreter.h"
+
+namespace vitrine::engine::jinja {
+
+/// Filters of lists and dicts: map, select, sort, join and their like. Null where there is no such name.
+BuiltinFunction sequenceFilter(std::string_view name);
+
+} // namespace vitrine::engine::jinja
