@@ -149,7 +149,9 @@ std::vector<AdapterTarget> AdapterFile::targets(std::span<const Parameter> param
         AdapterTarget target{name, names_.rankOf(key), 1, parameter.role == ParameterRole::Embedding};
         target.scale = static_cast<float>(config_.scaling(target.rank, names_.alphaOf(key)));
         used.push_back(findPair(parameter, target.rank));
-        if (!config_.dora) {
+        if (config_.dora) {
+            requireMagnitude(name);
+        } else {
             out.push_back(std::move(target));
         }
     }
@@ -160,6 +162,17 @@ std::vector<AdapterTarget> AdapterFile::targets(std::span<const Parameter> param
 AdapterTensorName AdapterFile::nameOf(const std::string& parameter, bool embedding, bool first) const {
     const std::string outer = outerParameter(parameter);
     return loraName(parameter, !outer.empty() && names_.targetsParameter(outer), embedding, first);
+}
+
+void AdapterFile::requireMagnitude(const std::string& parameter) const {
+    AdapterTensorName name;
+    name.module = moduleOfParameter(parameter);
+    name.part = Part::Magnitude;
+    if (find(name.text()) == nullptr) {
+        throw base::BadInput(fmt::format("{}: {}: missing, though adapter_config.json has use_dora; save the adapter "
+                                         "again",
+                                         file_->path(), name.text()));
+    }
 }
 
 AdapterFile::Pair AdapterFile::findPair(const Parameter& parameter, std::int64_t rank) const {

@@ -87,6 +87,8 @@ private:
         const TensorEntry* a = nullptr;
         const TensorEntry* b = nullptr;
     };
+    /// Without its magnitudes an adapter of DoRA would be passed over.
+    void requireMagnitude(const std::string& parameter) const;
     Pair findPair(const Parameter& parameter, std::int64_t rank) const;
     const TensorEntry* findTensor(const AdapterTensorName& name, std::int64_t rows, std::int64_t columns) const;
     AdapterTensorName nameOf(const std::string& parameter, bool embedding, bool first) const;

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/python_text.h"
+#include "engine/chat/jinja/template_run.h"
 #include "engine/chat/jinja/text_operations.h"
 
 namespace vitrine::engine::jinja {
@@ -26,7 +26,7 @@ template <std::size_t Count> BuiltinFunction entryNamed(const ContainerEntry (&t
 }
 
 enum class DictPart : std::uint8_t { Keys, Values, Items };
-template <DictPart Part> Value dictView(Interpreter& run, Call& call) {
+template <DictPart Part> Value dictView(TemplateRun& run, Call& call) {
     std::vector<Value> out;
     for (const auto& [key, value] : call.self.dict().entries) {
         run.step();
@@ -37,7 +37,7 @@ template <DictPart Part> Value dictView(Interpreter& run, Call& call) {
     return run.heap().list(std::move(out), Kind::View);
 }
 
-Value dictGet(Interpreter& run, Call& call) {
+Value dictGet(TemplateRun& run, Call& call) {
     const Value key = run.need(call, 0, "key");
     const Value standard = call.optional(1, "default").value_or(Value::none());
     run.step(call.self.dict().entries.size() / 8);
@@ -45,25 +45,25 @@ Value dictGet(Interpreter& run, Call& call) {
     return found != nullptr ? *found : standard;
 }
 
-Value dictCopy(Interpreter& run, Call& call) {
+Value dictCopy(TemplateRun& run, Call& call) {
     const Value out = run.heap().dict();
     run.heap().charge(call.self.dict().entries.size() * sizeof(Value) * 2);
     out.dict().entries = call.self.dict().entries;
     return out;
 }
 
-Value listCopy(Interpreter& run, Call& call) {
+Value listCopy(TemplateRun& run, Call& call) {
     return run.heap().list(call.self.sequence().items);
 }
 
-Value listCount(Interpreter& run, Call& call) {
+Value listCount(TemplateRun& run, Call& call) {
     const Value wanted = run.need(call, 0, "value");
     const std::vector<Value>& items = call.self.sequence().items;
     run.step(items.size() / 8);
     return Value::integer(std::ranges::count_if(items, [&](const Value& each) { return equals(each, wanted); }));
 }
 
-Value listIndex(Interpreter& run, Call& call) {
+Value listIndex(TemplateRun& run, Call& call) {
     const Value wanted = run.need(call, 0, "value");
     const std::vector<Value>& items = call.self.sequence().items;
     run.step(items.size() / 8);
@@ -74,11 +74,11 @@ Value listIndex(Interpreter& run, Call& call) {
     return Value::integer(found - items.begin());
 }
 
-Value refuseChange(Interpreter& run, Call& /*call*/) {
+Value refuseChange(TemplateRun& run, Call& /*call*/) {
     run.fail("a template must not change lists and dicts; make a new one, or use a namespace");
 }
 
-Value loopCycle(Interpreter& run, Call& call) {
+Value loopCycle(TemplateRun& run, Call& call) {
     call.taken = call.items.size();
     if (call.items.empty()) {
         run.fail("cycle needs values");
@@ -86,7 +86,7 @@ Value loopCycle(Interpreter& run, Call& call) {
     return call.items[call.self.loop().index % call.items.size()];
 }
 
-Value loopChanged(Interpreter& /*run*/, Call& call) {
+Value loopChanged(TemplateRun& /*run*/, Call& call) {
     call.taken = call.items.size();
     LoopState& loop = call.self.loop();
     const bool same = loop.everChanged && std::ranges::equal(loop.lastChanged, call.items, equals);
@@ -115,13 +115,13 @@ constexpr ContainerEntry kListMethods[] = {
 constexpr ContainerEntry kTupleMethods[] = {{"count", listCount}, {"index", listIndex}};
 constexpr ContainerEntry kLoopMethods[] = {{"cycle", loopCycle}, {"changed", loopChanged}};
 
-Value floatIsInteger(Interpreter& /*run*/, Call& call) {
+Value floatIsInteger(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(std::floor(call.self.number()) == call.self.number());
 }
 constexpr ContainerEntry kFloatMethods[] = {{"is_integer", floatIsInteger}};
 
 // Cyclers and joiners keep their state in the function that they are.
-Value cyclerNext(Interpreter& /*run*/, Call& call) {
+Value cyclerNext(TemplateRun& /*run*/, Call& call) {
     std::vector<Value>& items = call.self.callable().state.sequence().items;
     const Value out = items.front();
     std::ranges::rotate(items, items.begin() + 1);
@@ -129,7 +129,7 @@ Value cyclerNext(Interpreter& /*run*/, Call& call) {
 }
 constexpr ContainerEntry kFunctionMethods[] = {{"next", cyclerNext}};
 
-Value range(Interpreter& run, Call& call) {
+Value range(TemplateRun& run, Call& call) {
     constexpr std::int64_t kMostNumbers = 100'000; // of Jinja's sandbox
     const std::int64_t first = run.needInteger(run.need(call, 0, "start"));
     const std::optional<Value> second = call.optional(1, "stop");
@@ -154,7 +154,7 @@ Value range(Interpreter& run, Call& call) {
 }
 
 /// dict(...) and namespace(...): a dict or pairs, then names.
-Value entriesOf(Interpreter& run, Call& call, Kind kind) {
+Value entriesOf(TemplateRun& run, Call& call, Kind kind) {
     const Value out = kind == Kind::Dict ? run.heap().dict() : Value(kind, run.heap().make<Dict>());
     if (const std::optional<Value> given = call.optional(0, "entries"); given && given->is(Kind::Dict)) {
         out.dict().entries = given->dict().entries;
@@ -178,18 +178,18 @@ Value entriesOf(Interpreter& run, Call& call, Kind kind) {
     return out;
 }
 
-Value makeDict(Interpreter& run, Call& call) {
+Value makeDict(TemplateRun& run, Call& call) {
     return entriesOf(run, call, Kind::Dict);
 }
-Value makeNamespace(Interpreter& run, Call& call) {
+Value makeNamespace(TemplateRun& run, Call& call) {
     return entriesOf(run, call, Kind::Namespace);
 }
 
-Value raiseException(Interpreter& run, Call& call) {
+Value raiseException(TemplateRun& run, Call& call) {
     throw TemplateRefusal(printed(run.need(call, 0, "message")).bytes());
 }
 
-Value strftimeNow(Interpreter& run, Call& call) {
+Value strftimeNow(TemplateRun& run, Call& call) {
     const Value format = run.need(call, 0, "format");
     std::array<char, 256> buffer{};
     const std::string& text = run.needText(format).bytes();
@@ -200,7 +200,7 @@ Value strftimeNow(Interpreter& run, Call& call) {
     return run.heap().string(std::string(buffer.data(), size));
 }
 
-Value joinerCall(Interpreter& run, Call& call) {
+Value joinerCall(TemplateRun& run, Call& call) {
     // self is the text; the first call gives nothing.
     std::vector<Value>& state = call.self.sequence().items;
     const Value out = state.size() > 1 ? state[0] : run.heap().string("");
@@ -208,16 +208,16 @@ Value joinerCall(Interpreter& run, Call& call) {
     return out;
 }
 
-Value makeJoiner(Interpreter& run, Call& call) {
+Value makeJoiner(TemplateRun& run, Call& call) {
     const Value separator = call.optional(0, "sep").value_or(run.heap().string(", "));
     return run.builtin("joiner", joinerCall, run.heap().list({separator}));
 }
 
-Value cyclerCall(Interpreter& run, Call& /*call*/) {
+Value cyclerCall(TemplateRun& run, Call& /*call*/) {
     run.fail("a cycler is no function; call its next()");
 }
 
-Value makeCycler(Interpreter& run, Call& call) {
+Value makeCycler(TemplateRun& run, Call& call) {
     if (call.items.empty()) {
         run.fail("cycler needs values");
     }
@@ -248,7 +248,7 @@ BuiltinFunction containerMethod(Kind kind, std::string_view name) {
     }
 }
 
-void addGlobals(Interpreter& run, Scope& scope) {
+void addGlobals(TemplateRun& run, Scope& scope) {
     constexpr ContainerEntry kGlobals[] = {
         {"range", range},
         {"dict", makeDict},

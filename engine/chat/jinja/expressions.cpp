@@ -3,11 +3,46 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/python_text.h"
+#include "engine/chat/jinja/template_run.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine::jinja {
+
+namespace {
+
+Value loopAttribute(TemplateRun& run, const Value& value, std::string_view name) {
+    const LoopState& loop = value.loop();
+    const auto size = static_cast<std::int64_t>(loop.items->size());
+    const auto index = static_cast<std::int64_t>(loop.index);
+    if (name == "index" || name == "index0") {
+        return Value::integer(index + (name == "index" ? 1 : 0));
+    }
+    if (name == "revindex" || name == "revindex0") {
+        return Value::integer(size - index - (name == "revindex" ? 0 : 1));
+    }
+    if (name == "first" || name == "last") {
+        return Value::boolean(name == "first" ? index == 0 : index + 1 == size);
+    }
+    if (name == "length") {
+        return Value::integer(size);
+    }
+    if (name == "depth" || name == "depth0") {
+        return Value::integer(loop.depth + (name == "depth" ? 1 : 0));
+    }
+    if (name == "previtem" || name == "nextitem") {
+        const std::int64_t at = name == "previtem" ? index - 1 : index + 1;
+        return at >= 0 && at < size
+                   ? (*loop.items)[static_cast<std::size_t>(at)]
+                   : run.heap().undefined(at < 0 ? "there is no previous item, it" : "there is no next item, it");
+    }
+    if (BuiltinFunction method = containerMethod(Kind::Loop, name)) {
+        return run.builtin(std::string(name), method, value);
+    }
+    return run.heap().undefined(fmt::format("loop.{}", name));
+}
+
+} // namespace
 
 std::optional<Value> Call::optional(std::size_t index, std::string_view name) {
     if (index < items.size()) {
@@ -27,7 +62,7 @@ std::optional<Value> Call::keyword(std::string_view name) {
     return out;
 }
 
-Value Interpreter::need(Call& call, std::size_t index, std::string_view name) {
+Value TemplateRun::need(Call& call, std::size_t index, std::string_view name) {
     const std::optional<Value> value = call.optional(index, name);
     if (!value) {
         fail(fmt::format("the argument {} is missing", name));
@@ -35,32 +70,32 @@ Value Interpreter::need(Call& call, std::size_t index, std::string_view name) {
     return *value;
 }
 
-void Interpreter::finish(const Call& call, std::string_view name) {
+void TemplateRun::finish(const Call& call, std::string_view name) {
     if (call.items.size() > call.taken || !call.keywords.empty()) {
         fail(fmt::format("{} takes no argument {}", name,
                          call.keywords.empty() ? std::to_string(call.taken + 1) : call.keywords.front().first));
     }
 }
 
-Text Interpreter::textOf(const Value& value) {
+Text TemplateRun::textOf(const Value& value) {
     return printed(value);
 }
 
-const Text& Interpreter::needText(const Value& value) {
+const Text& TemplateRun::needText(const Value& value) {
     if (!value.is(Kind::String)) {
         fail(fmt::format("needs a string, not a value of type {}", typeName(value)));
     }
     return value.text();
 }
 
-std::int64_t Interpreter::needInteger(const Value& value) {
+std::int64_t TemplateRun::needInteger(const Value& value) {
     if (!value.isWhole()) {
         fail(fmt::format("needs a whole number, not a value of type {}", typeName(value)));
     }
     return value.integer();
 }
 
-Value Interpreter::builtin(std::string name, Value (*function)(Interpreter&, Call&), const Value& self) {
+Value TemplateRun::builtin(std::string name, Value (*function)(TemplateRun&, Call&), const Value& self) {
     auto* out = heap_.make<Callable>();
     out->name = std::move(name);
     out->builtin = function;
@@ -68,7 +103,7 @@ Value Interpreter::builtin(std::string name, Value (*function)(Interpreter&, Cal
     return {Kind::Callable, out};
 }
 
-Value Interpreter::evaluate(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluate(const Expr& expr, Scope& scope) {
     step();
     // One counter for statements, calls and expressions keeps the stack within its size.
     struct Nested {
@@ -128,6 +163,13 @@ Value Interpreter::evaluate(const Expr& expr, Scope& scope) {
         place_ = expr.place;
         return Value::boolean(test(expr.text, made));
     }
+    default:
+        return evaluateOperation(expr, scope);
+    }
+}
+
+Value TemplateRun::evaluateOperation(const Expr& expr, Scope& scope) {
+    switch (expr.kind) {
     case ExprKind::Condition:
         if (isTrue(evaluate(*expr.right, scope))) {
             return evaluate(*expr.left, scope);
@@ -157,16 +199,17 @@ Value Interpreter::evaluate(const Expr& expr, Scope& scope) {
         return evaluateConcat(expr, scope);
     case ExprKind::Compare:
         return evaluateCompare(expr, scope);
+    default:
+        return {};
     }
-    return {};
 }
 
-Value Interpreter::evaluateName(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluateName(const Expr& expr, Scope& scope) {
     const Value* found = scope.find(expr.text);
     return found != nullptr ? *found : heap_.undefined("'" + expr.text + "'");
 }
 
-Value Interpreter::evaluateContainer(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluateContainer(const Expr& expr, Scope& scope) {
     if (expr.kind == ExprKind::Dict) {
         const Value out = heap_.dict();
         for (std::size_t i = 0; i < expr.items.size(); i += 2) {
@@ -183,7 +226,7 @@ Value Interpreter::evaluateContainer(const Expr& expr, Scope& scope) {
     return heap_.list(std::move(items), expr.kind == ExprKind::List ? Kind::List : Kind::Tuple);
 }
 
-Value Interpreter::evaluateSign(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluateSign(const Expr& expr, Scope& scope) {
     const Value value = evaluate(*expr.left, scope);
     if (!value.isNumber()) {
         fail(fmt::format("a sign needs a number, not a value of type {}", typeName(value)));
@@ -194,7 +237,7 @@ Value Interpreter::evaluateSign(const Expr& expr, Scope& scope) {
     return value.is(Kind::Float) ? Value::real(-value.number()) : arithmetic("-", Value::integer(0), value);
 }
 
-Value Interpreter::evaluateConcat(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluateConcat(const Expr& expr, Scope& scope) {
     Text out;
     for (const Expr* item : expr.items) {
         out.append(printed(evaluate(*item, scope)));
@@ -202,7 +245,7 @@ Value Interpreter::evaluateConcat(const Expr& expr, Scope& scope) {
     return heap_.string(std::move(out));
 }
 
-Call Interpreter::arguments(const Expr& expr, Scope& scope) {
+Call TemplateRun::arguments(const Expr& expr, Scope& scope) {
     Call out;
     for (const Expr* item : expr.items) {
         out.items.push_back(evaluate(*item, scope));
@@ -227,7 +270,7 @@ Call Interpreter::arguments(const Expr& expr, Scope& scope) {
     return out;
 }
 
-Value Interpreter::evaluateCompare(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluateCompare(const Expr& expr, Scope& scope) {
     Value left = evaluate(*expr.left, scope);
     for (std::size_t i = 0; i < expr.items.size(); ++i) {
         const Value right = evaluate(*expr.items[i], scope);
@@ -250,7 +293,7 @@ Value Interpreter::evaluateCompare(const Expr& expr, Scope& scope) {
     return Value::boolean(true);
 }
 
-Value Interpreter::evaluateItem(const Expr& expr, Scope& scope) {
+Value TemplateRun::evaluateItem(const Expr& expr, Scope& scope) {
     const Value left = evaluate(*expr.left, scope);
     if (expr.right->kind == ExprKind::Slice) {
         return slice(left, *expr.right, scope);
@@ -260,7 +303,7 @@ Value Interpreter::evaluateItem(const Expr& expr, Scope& scope) {
     return item(left, key);
 }
 
-Value Interpreter::slice(const Value& value, const Expr& expr, Scope& scope) {
+Value TemplateRun::slice(const Value& value, const Expr& expr, Scope& scope) {
     const bool text = value.is(Kind::String);
     if (!text && !value.is(Kind::List) && !value.is(Kind::Tuple)) {
         return heap_.undefined("a part of a value of type " + std::string(typeName(value)));
@@ -311,7 +354,7 @@ Value Interpreter::slice(const Value& value, const Expr& expr, Scope& scope) {
     return text ? heap_.string(std::move(out)) : heap_.list(std::move(items), value.kind());
 }
 
-Value Interpreter::item(const Value& value, const Value& key) {
+Value TemplateRun::item(const Value& value, const Value& key) {
     if (value.is(Kind::Undefined)) {
         fail(fmt::format("{} is undefined", value.undefinedName()));
     }
@@ -341,7 +384,7 @@ Value Interpreter::item(const Value& value, const Value& key) {
     return heap_.undefined(fmt::format("{}[{}]", typeName(value), represented(key).bytes().substr(0, 40)));
 }
 
-Value Interpreter::attribute(const Value& value, std::string_view name) {
+Value TemplateRun::attribute(const Value& value, std::string_view name) {
     const auto missing = [&] {
         return heap_.undefined(fmt::format("'{} object' has no attribute '{}', which", typeName(value), name));
     };
@@ -349,7 +392,7 @@ Value Interpreter::attribute(const Value& value, std::string_view name) {
     case Kind::Undefined:
         fail(fmt::format("{} is undefined", value.undefinedName()));
     case Kind::Loop:
-        return loopAttribute(value, name);
+        return loopAttribute(*this, value, name);
     case Kind::Namespace: {
         const Value* found = name.starts_with('_') ? nullptr : value.dict().find(name);
         return found != nullptr ? *found : missing();
@@ -381,37 +424,6 @@ Value Interpreter::attribute(const Value& value, std::string_view name) {
         }
     }
     return missing();
-}
-
-Value Interpreter::loopAttribute(const Value& value, std::string_view name) {
-    const LoopState& loop = value.loop();
-    const auto size = static_cast<std::int64_t>(loop.items->size());
-    const auto index = static_cast<std::int64_t>(loop.index);
-    if (name == "index" || name == "index0") {
-        return Value::integer(index + (name == "index" ? 1 : 0));
-    }
-    if (name == "revindex" || name == "revindex0") {
-        return Value::integer(size - index - (name == "revindex" ? 0 : 1));
-    }
-    if (name == "first" || name == "last") {
-        return Value::boolean(name == "first" ? index == 0 : index + 1 == size);
-    }
-    if (name == "length") {
-        return Value::integer(size);
-    }
-    if (name == "depth" || name == "depth0") {
-        return Value::integer(loop.depth + (name == "depth" ? 1 : 0));
-    }
-    if (name == "previtem" || name == "nextitem") {
-        const std::int64_t at = name == "previtem" ? index - 1 : index + 1;
-        return at >= 0 && at < size
-                   ? (*loop.items)[static_cast<std::size_t>(at)]
-                   : heap_.undefined(at < 0 ? "there is no previous item, it" : "there is no next item, it");
-    }
-    if (BuiltinFunction method = containerMethod(Kind::Loop, name)) {
-        return builtin(std::string(name), method, value);
-    }
-    return heap_.undefined(fmt::format("loop.{}", name));
 }
 
 } // namespace vitrine::engine::jinja

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/percent_format.h"
 #include "engine/chat/jinja/python_text.h"
 #include "engine/chat/jinja/sequence_filters.h"
+#include "engine/chat/jinja/template_run.h"
 #include "engine/chat/jinja/text_operations.h"
 #include "engine/tokenizer/unicode_text.h"
 
@@ -24,7 +24,7 @@ struct FilterEntry {
     BuiltinFunction call;
 };
 
-Value filterAbs(Interpreter& run, Call& call) {
+Value filterAbs(TemplateRun& run, Call& call) {
     if (!call.self.isNumber()) {
         run.fail("abs needs a number");
     }
@@ -33,7 +33,7 @@ Value filterAbs(Interpreter& run, Call& call) {
                                      : Value::integer(call.self.integer());
 }
 
-Value filterAttr(Interpreter& run, Call& call) {
+Value filterAttr(TemplateRun& run, Call& call) {
     const Value name = run.need(call, 0, "name");
     const Value found = run.attribute(call.self, run.needText(name).bytes());
     // attr takes no items of a dict.
@@ -41,12 +41,12 @@ Value filterAttr(Interpreter& run, Call& call) {
     return item ? run.heap().undefined("'" + name.bytes() + "'") : found;
 }
 
-template <CaseChange Change> Value filterCase(Interpreter& run, Call& call) {
+template <CaseChange Change> Value filterCase(TemplateRun& run, Call& call) {
     return run.heap().string(withCase(run.textOf(call.self), Change));
 }
 
 /// Words begin behind white space and opening brackets and dashes; the rest is in lower case.
-Value filterTitle(Interpreter& run, Call& call) {
+Value filterTitle(TemplateRun& run, Call& call) {
     const Text text = run.textOf(call.self);
     Text out;
     bool first = true;
@@ -60,18 +60,18 @@ Value filterTitle(Interpreter& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-Value filterCenter(Interpreter& run, Call& call) {
+Value filterCenter(TemplateRun& run, Call& call) {
     const std::int64_t width = run.needInteger(call.optional(0, "width").value_or(Value::integer(80)));
     return run.heap().string(padded(run, run.textOf(call.self), width, " ", 2));
 }
 
-Value filterDefault(Interpreter& run, Call& call) {
+Value filterDefault(TemplateRun& run, Call& call) {
     const Value standard = call.optional(0, "default_value").value_or(run.heap().string(""));
     const bool falsy = isTrue(call.optional(1, "boolean").value_or(Value::boolean(false)));
     return call.self.is(Kind::Undefined) || (falsy && !isTrue(call.self)) ? standard : call.self;
 }
 
-Value filterEscape(Interpreter& run, Call& call) {
+Value filterEscape(TemplateRun& run, Call& call) {
     const Text text = run.textOf(call.self);
     Text out;
     constexpr std::string_view kLetters = "&<>'\"";
@@ -98,7 +98,7 @@ std::optional<double> numberOf(const std::string& text) {
     return problem == std::errc() && end == last && first != last ? std::optional(value) : std::nullopt;
 }
 
-Value filterFloat(Interpreter& run, Call& call) {
+Value filterFloat(TemplateRun& run, Call& call) {
     const Value standard = call.optional(0, "default").value_or(Value::real(0));
     if (call.self.isNumber()) {
         return Value::real(call.self.number());
@@ -110,7 +110,7 @@ Value filterFloat(Interpreter& run, Call& call) {
     return value ? Value::real(*value) : standard;
 }
 
-Value filterInt(Interpreter& run, Call& call) {
+Value filterInt(TemplateRun& run, Call& call) {
     const Value standard = call.optional(0, "default").value_or(Value::integer(0));
     const std::int64_t base = run.needInteger(call.optional(1, "base").value_or(Value::integer(10)));
     const auto whole = [&](double value) {
@@ -142,7 +142,7 @@ Value filterInt(Interpreter& run, Call& call) {
     return real ? whole(*real) : standard;
 }
 
-Value filterFormat(Interpreter& run, Call& call) {
+Value filterFormat(TemplateRun& run, Call& call) {
     const Value values = call.keywords.empty() ? run.heap().list(call.items, Kind::Tuple) : run.heap().dict();
     for (const auto& [name, value] : call.keywords) {
         values.dict().set(run.heap().string(name), value);
@@ -152,7 +152,7 @@ Value filterFormat(Interpreter& run, Call& call) {
     return run.heap().string(percentFormat(run, run.textOf(call.self), values));
 }
 
-Value filterIndent(Interpreter& run, Call& call) {
+Value filterIndent(TemplateRun& run, Call& call) {
     const Value width = call.optional(0, "width").value_or(Value::integer(4));
     const bool first = isTrue(call.optional(1, "first").value_or(Value::boolean(false)));
     const bool blank = isTrue(call.optional(2, "blank").value_or(Value::boolean(false)));
@@ -172,7 +172,7 @@ Value filterIndent(Interpreter& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-Value filterLength(Interpreter& run, Call& call) {
+Value filterLength(TemplateRun& run, Call& call) {
     const Value& value = call.self;
     switch (value.kind()) {
     case Kind::Undefined:
@@ -193,7 +193,7 @@ Value filterLength(Interpreter& run, Call& call) {
     }
 }
 
-Value filterReplace(Interpreter& run, Call& call) {
+Value filterReplace(TemplateRun& run, Call& call) {
     const Text from = run.textOf(run.need(call, 0, "old"));
     const Text to = run.textOf(run.need(call, 1, "new"));
     const Value count = call.optional(2, "count").value_or(Value::none());
@@ -201,7 +201,7 @@ Value filterReplace(Interpreter& run, Call& call) {
         replaced(run, run.textOf(call.self), from.bytes(), to, count.is(Kind::None) ? -1 : run.needInteger(count)));
 }
 
-Value filterRound(Interpreter& run, Call& call) {
+Value filterRound(TemplateRun& run, Call& call) {
     const std::int64_t places = run.needInteger(call.optional(0, "precision").value_or(Value::integer(0)));
     const std::string method = run.textOf(call.optional(1, "method").value_or(run.heap().string("common"))).bytes();
     if (!call.self.isNumber()) {
@@ -227,15 +227,15 @@ Value filterRound(Interpreter& run, Call& call) {
     return Value::real(numberOf(fmt::format("{:.{}f}", value, places)).value_or(value));
 }
 
-Value filterString(Interpreter& run, Call& call) {
+Value filterString(TemplateRun& run, Call& call) {
     return run.heap().string(run.textOf(call.self));
 }
 
-Value filterSame(Interpreter& /*run*/, Call& call) {
+Value filterSame(TemplateRun& /*run*/, Call& call) {
     return call.self;
 }
 
-Value filterJson(Interpreter& run, Call& call) {
+Value filterJson(TemplateRun& run, Call& call) {
     JsonStyle style;
     style.ascii = isTrue(call.optional(0, "ensure_ascii").value_or(Value::boolean(false)));
     const Value indent = call.optional(1, "indent").value_or(Value::none());
@@ -258,13 +258,13 @@ Value filterJson(Interpreter& run, Call& call) {
     return run.heap().string(jsonText(call.self, style));
 }
 
-Value filterTrim(Interpreter& run, Call& call) {
+Value filterTrim(TemplateRun& run, Call& call) {
     const Value letters = call.optional(0, "chars").value_or(Value::none());
     return run.heap().string(
         stripped(run.textOf(call.self), letters.is(Kind::None) ? nullptr : &run.needText(letters).bytes(), true, true));
 }
 
-Value filterTruncate(Interpreter& run, Call& call) {
+Value filterTruncate(TemplateRun& run, Call& call) {
     const std::int64_t length = run.needInteger(call.optional(0, "length").value_or(Value::integer(255)));
     const bool killWords = isTrue(call.optional(1, "killwords").value_or(Value::boolean(false)));
     const Text end = run.textOf(call.optional(2, "end").value_or(run.heap().string("...")));
@@ -287,7 +287,7 @@ Value filterTruncate(Interpreter& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-Value filterUrlEncode(Interpreter& run, Call& call) {
+Value filterUrlEncode(TemplateRun& run, Call& call) {
     const Text text = run.textOf(call.self);
     Text out;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -300,7 +300,7 @@ Value filterUrlEncode(Interpreter& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-Value filterWordCount(Interpreter& run, Call& call) {
+Value filterWordCount(TemplateRun& run, Call& call) {
     const Text text = run.textOf(call.self);
     std::int64_t words = 0;
     bool inside = false;
@@ -351,7 +351,7 @@ BuiltinFunction filterNamed(std::string_view name) {
     return found == std::end(kFilters) ? sequenceFilter(name) : found->call;
 }
 
-Value Interpreter::filter(std::string_view name, Call& call) {
+Value TemplateRun::filter(std::string_view name, Call& call) {
     step();
     const BuiltinFunction function = filterNamed(name);
     if (function == nullptr) {

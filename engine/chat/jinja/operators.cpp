@@ -4,9 +4,9 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/percent_format.h"
 #include "engine/chat/jinja/python_text.h"
+#include "engine/chat/jinja/template_run.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine::jinja {
@@ -29,7 +29,7 @@ bool floorDivide(std::int64_t a, std::int64_t b, std::int64_t& quotient, std::in
     return true;
 }
 
-Value wholeArithmetic(Interpreter& run, std::string_view sign, std::int64_t a, std::int64_t b) {
+Value wholeArithmetic(TemplateRun& run, std::string_view sign, std::int64_t a, std::int64_t b) {
     std::int64_t out = 0;
     std::int64_t other = 0;
     bool fits = true;
@@ -62,7 +62,7 @@ Value wholeArithmetic(Interpreter& run, std::string_view sign, std::int64_t a, s
     return Value::integer(out);
 }
 
-Value realArithmetic(Interpreter& run, std::string_view sign, double a, double b) {
+Value realArithmetic(TemplateRun& run, std::string_view sign, double a, double b) {
     if (sign == "+" || sign == "-" || sign == "*") {
         return Value::real(sign == "+" ? a + b : sign == "-" ? a - b : a * b);
     }
@@ -82,7 +82,7 @@ Value realArithmetic(Interpreter& run, std::string_view sign, double a, double b
     return Value::real(sign == "%" ? rest : std::floor((a - rest) / b + 0.5));
 }
 
-Value repeated(Interpreter& run, const Value& value, std::int64_t count) {
+Value repeated(TemplateRun& run, const Value& value, std::int64_t count) {
     count = std::max<std::int64_t>(count, 0);
     const std::size_t size = value.is(Kind::String) ? value.text().size() : value.sequence().items.size();
     if (count > kMostRepeats || size * static_cast<std::size_t>(count) > static_cast<std::size_t>(kMostRepeats)) {
@@ -107,9 +107,60 @@ bool canRepeat(const Value& value) {
     return value.is(Kind::String) || value.is(Kind::List) || value.is(Kind::Tuple);
 }
 
+int orderOf(TemplateRun& run, const Value& a, const Value& b) {
+    run.step();
+    for (const Value* each : {&a, &b}) {
+        if (each->is(Kind::Undefined)) {
+            run.fail(fmt::format("{} is undefined", each->undefinedName()));
+        }
+    }
+    if (a.isNumber() && b.isNumber()) {
+        if (a.isWhole() && b.isWhole()) {
+            return a.integer() < b.integer() ? -1 : a.integer() > b.integer() ? 1 : 0;
+        }
+        return a.number() < b.number() ? -1 : a.number() > b.number() ? 1 : 0;
+    }
+    if (a.is(Kind::String) && b.is(Kind::String)) {
+        const int order = a.bytes().compare(b.bytes()); // the order of bytes is that of code points
+        return order < 0 ? -1 : order > 0 ? 1 : 0;
+    }
+    if (a.kind() == b.kind() && (a.is(Kind::List) || a.is(Kind::Tuple))) {
+        const std::vector<Value>& x = a.sequence().items;
+        const std::vector<Value>& y = b.sequence().items;
+        for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+            if (!equals(x[i], y[i])) {
+                return orderOf(run, x[i], y[i]);
+            }
+        }
+        return x.size() < y.size() ? -1 : x.size() > y.size() ? 1 : 0;
+    }
+    run.fail(fmt::format("values of the types {} and {} have no order", typeName(a), typeName(b)));
+}
+
+bool holds(TemplateRun& run, const Value& container, const Value& value) {
+    switch (container.kind()) {
+    case Kind::Undefined:
+        return false;
+    case Kind::String:
+        run.step(container.text().size() / 64);
+        return container.bytes().find(run.needText(value).bytes()) != std::string::npos;
+    case Kind::Dict:
+        run.step(container.dict().entries.size() / 8);
+        return container.dict().find(value) != nullptr;
+    case Kind::List:
+    case Kind::Tuple:
+    case Kind::View:
+    case Kind::Iterator:
+        run.step(container.sequence().items.size() / 8);
+        return std::ranges::any_of(container.sequence().items, [&](const Value& each) { return equals(each, value); });
+    default:
+        run.fail(fmt::format("a value of type {} holds no others", typeName(container)));
+    }
+}
+
 } // namespace
 
-Value Interpreter::arithmetic(std::string_view sign, const Value& a, const Value& b) {
+Value TemplateRun::arithmetic(std::string_view sign, const Value& a, const Value& b) {
     for (const Value* each : {&a, &b}) {
         if (each->is(Kind::Undefined)) {
             fail(fmt::format("{} is undefined", each->undefinedName()));
@@ -138,58 +189,15 @@ Value Interpreter::arithmetic(std::string_view sign, const Value& a, const Value
     fail(fmt::format("{} does not go with values of the types {} and {}", sign, typeName(a), typeName(b)));
 }
 
-int Interpreter::compare(const Value& a, const Value& b) {
-    step();
-    for (const Value* each : {&a, &b}) {
-        if (each->is(Kind::Undefined)) {
-            fail(fmt::format("{} is undefined", each->undefinedName()));
-        }
-    }
-    if (a.isNumber() && b.isNumber()) {
-        if (a.isWhole() && b.isWhole()) {
-            return a.integer() < b.integer() ? -1 : a.integer() > b.integer() ? 1 : 0;
-        }
-        return a.number() < b.number() ? -1 : a.number() > b.number() ? 1 : 0;
-    }
-    if (a.is(Kind::String) && b.is(Kind::String)) {
-        const int order = a.bytes().compare(b.bytes()); // the order of bytes is that of code points
-        return order < 0 ? -1 : order > 0 ? 1 : 0;
-    }
-    if (a.kind() == b.kind() && (a.is(Kind::List) || a.is(Kind::Tuple))) {
-        const std::vector<Value>& x = a.sequence().items;
-        const std::vector<Value>& y = b.sequence().items;
-        for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-            if (!equals(x[i], y[i])) {
-                return compare(x[i], y[i]);
-            }
-        }
-        return x.size() < y.size() ? -1 : x.size() > y.size() ? 1 : 0;
-    }
-    fail(fmt::format("values of the types {} and {} have no order", typeName(a), typeName(b)));
+int TemplateRun::compare(const Value& a, const Value& b) {
+    return orderOf(*this, a, b);
 }
 
-bool Interpreter::contains(const Value& container, const Value& value) {
-    switch (container.kind()) {
-    case Kind::Undefined:
-        return false;
-    case Kind::String:
-        step(container.text().size() / 64);
-        return container.bytes().find(needText(value).bytes()) != std::string::npos;
-    case Kind::Dict:
-        step(container.dict().entries.size() / 8);
-        return container.dict().find(value) != nullptr;
-    case Kind::List:
-    case Kind::Tuple:
-    case Kind::View:
-    case Kind::Iterator:
-        step(container.sequence().items.size() / 8);
-        return std::ranges::any_of(container.sequence().items, [&](const Value& each) { return equals(each, value); });
-    default:
-        fail(fmt::format("a value of type {} holds no others", typeName(container)));
-    }
+bool TemplateRun::contains(const Value& container, const Value& value) {
+    return holds(*this, container, value);
 }
 
-std::vector<Value> Interpreter::iterate(const Value& value) {
+std::vector<Value> TemplateRun::iterate(const Value& value) {
     std::vector<Value> out;
     switch (value.kind()) {
     case Kind::Undefined:

@@ -27,7 +27,7 @@ struct Conversion {
     char type = 's';
 };
 
-std::int64_t readNumber(Interpreter& run, std::string_view text, std::size_t& at) {
+std::int64_t readNumber(TemplateRun& run, std::string_view text, std::size_t& at) {
     std::int64_t value = 0;
     while (at < text.size() && text[at] >= '0' && text[at] <= '9') {
         value = value * 10 + (text[at++] - '0');
@@ -47,7 +47,7 @@ std::string withThousands(std::string digits) {
     return digits;
 }
 
-std::string numberText(Interpreter& run, const Value& value, const Conversion& how) {
+std::string numberText(TemplateRun& run, const Value& value, const Conversion& how) {
     std::string out;
     const int places = static_cast<int>(how.precision < 0 ? 6 : how.precision);
     switch (how.type) {
@@ -90,7 +90,7 @@ std::string numberText(Interpreter& run, const Value& value, const Conversion& h
     return out;
 }
 
-Text fitted(Interpreter& run, Text text, const Conversion& how, bool number) {
+Text fitted(TemplateRun& run, Text text, const Conversion& how, bool number) {
     if (!number && how.precision >= 0) {
         text = text.part(0, byteOfIndex(text.bytes(), static_cast<std::size_t>(how.precision)));
     }
@@ -108,7 +108,7 @@ bool isNumberType(char type) {
 }
 
 /// A format of str.format: "[[fill]align][sign][#][0][width][,][.precision][type]".
-Conversion readBraceFormat(Interpreter& run, std::string_view text, bool number) {
+Conversion readBraceFormat(TemplateRun& run, std::string_view text, bool number) {
     Conversion how;
     how.left = !number;
     how.type = number ? 'g' : 's';
@@ -147,7 +147,7 @@ Conversion readBraceFormat(Interpreter& run, std::string_view text, bool number)
 }
 
 /// The value of "0.name[key]".
-Value fieldValue(Interpreter& run, std::string_view field, const Call& call, std::size_t& next) {
+Value fieldValue(TemplateRun& run, std::string_view field, const Call& call, std::size_t& next) {
     std::size_t at = std::min(field.find_first_of(".["), field.size());
     const std::string_view first = field.substr(0, at);
     Value value;
@@ -185,7 +185,7 @@ Value fieldValue(Interpreter& run, std::string_view field, const Call& call, std
 
 } // namespace
 
-Text percentFormat(Interpreter& run, const Text& format, const Value& values) {
+Text percentFormat(TemplateRun& run, const Text& format, const Value& values) {
     Text out;
     std::size_t next = 0;
     const std::string& bytes = format.bytes();
@@ -252,7 +252,7 @@ Text percentFormat(Interpreter& run, const Text& format, const Value& values) {
     return out;
 }
 
-Text braceFormat(Interpreter& run, const Text& format, const Call& call) {
+Text braceFormat(TemplateRun& run, const Text& format, const Call& call) {
     Text out;
     std::size_t next = 0;
     const std::string& bytes = format.bytes();

@@ -19,7 +19,7 @@ struct SequenceEntry {
 };
 
 /// The value at "a.b.0" of an item.
-Value memberOf(Interpreter& run, Value value, const Value& path) {
+Value memberOf(TemplateRun& run, Value value, const Value& path) {
     if (path.isWhole()) {
         return run.item(value, path);
     }
@@ -36,7 +36,7 @@ Value memberOf(Interpreter& run, Value value, const Value& path) {
 }
 
 /// What sort, min, max, unique and groupby compare: a member of the item, texts in lower case.
-Value keyOf(Interpreter& run, const Value& item, const std::optional<Value>& path, bool caseSensitive) {
+Value keyOf(TemplateRun& run, const Value& item, const std::optional<Value>& path, bool caseSensitive) {
     const Value value = path && !path->is(Kind::None) ? memberOf(run, item, *path) : item;
     return caseSensitive || !value.is(Kind::String) ? value
                                                     : run.heap().string(withCase(value.text(), CaseChange::Lower));
@@ -63,7 +63,7 @@ template <class Less> void sortItems(std::vector<Value>& items, std::vector<Valu
     keys = std::move(sortedKeys);
 }
 
-Value filterSort(Interpreter& run, Call& call) {
+Value filterSort(TemplateRun& run, Call& call) {
     const bool reverse = flagOf(call, 0, "reverse");
     const bool caseSensitive = flagOf(call, 1, "case_sensitive");
     const std::optional<Value> path = call.optional(2, "attribute");
@@ -85,7 +85,7 @@ Value filterSort(Interpreter& run, Call& call) {
     return run.heap().list(std::move(items));
 }
 
-Value filterDictSort(Interpreter& run, Call& call) {
+Value filterDictSort(TemplateRun& run, Call& call) {
     const bool caseSensitive = flagOf(call, 0, "case_sensitive");
     const std::string by = run.textOf(call.optional(1, "by").value_or(run.heap().string("key"))).bytes();
     const bool reverse = flagOf(call, 2, "reverse");
@@ -102,7 +102,7 @@ Value filterDictSort(Interpreter& run, Call& call) {
     return run.heap().list(std::move(items));
 }
 
-template <bool Least> Value filterExtreme(Interpreter& run, Call& call) {
+template <bool Least> Value filterExtreme(TemplateRun& run, Call& call) {
     const bool caseSensitive = flagOf(call, 0, "case_sensitive");
     const std::optional<Value> path = call.optional(1, "attribute");
     std::optional<Value> best;
@@ -118,7 +118,7 @@ template <bool Least> Value filterExtreme(Interpreter& run, Call& call) {
     return best ? *best : run.heap().undefined("the smallest or largest of nothing");
 }
 
-Value filterUnique(Interpreter& run, Call& call) {
+Value filterUnique(TemplateRun& run, Call& call) {
     const bool caseSensitive = flagOf(call, 0, "case_sensitive");
     const std::optional<Value> path = call.optional(1, "attribute");
     std::vector<Value> seen;
@@ -134,7 +134,7 @@ Value filterUnique(Interpreter& run, Call& call) {
     return run.heap().list(std::move(out), Kind::Iterator);
 }
 
-Value filterGroupBy(Interpreter& run, Call& call) {
+Value filterGroupBy(TemplateRun& run, Call& call) {
     const Value path = run.need(call, 0, "attribute");
     const std::optional<Value> standard = call.optional(1, "default");
     const bool caseSensitive = flagOf(call, 2, "case_sensitive");
@@ -162,7 +162,7 @@ Value filterGroupBy(Interpreter& run, Call& call) {
     return run.heap().list(std::move(groups));
 }
 
-Value filterMap(Interpreter& run, Call& call) {
+Value filterMap(TemplateRun& run, Call& call) {
     std::vector<Value> out;
     const std::optional<Value> path = call.keyword("attribute");
     const std::optional<Value> standard = path ? call.keyword("default") : std::nullopt;
@@ -186,7 +186,7 @@ Value filterMap(Interpreter& run, Call& call) {
 }
 
 /// select, reject, selectattr and rejectattr.
-template <bool Keep, bool OfMember> Value filterSelect(Interpreter& run, Call& call) {
+template <bool Keep, bool OfMember> Value filterSelect(TemplateRun& run, Call& call) {
     constexpr std::size_t kName = OfMember ? 1 : 0;
     const Value path = OfMember ? run.need(call, 0, "attribute") : Value();
     std::vector<Value> out;
@@ -212,7 +212,7 @@ template <bool Keep, bool OfMember> Value filterSelect(Interpreter& run, Call& c
     return run.heap().list(std::move(out), Kind::Iterator);
 }
 
-Value filterJoin(Interpreter& run, Call& call) {
+Value filterJoin(TemplateRun& run, Call& call) {
     const Text separator = run.textOf(call.optional(0, "d").value_or(run.heap().string("")));
     const std::optional<Value> path = call.optional(1, "attribute");
     Text out;
@@ -227,7 +227,7 @@ Value filterJoin(Interpreter& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-template <bool First> Value filterEnd(Interpreter& run, Call& call) {
+template <bool First> Value filterEnd(TemplateRun& run, Call& call) {
     if (call.self.is(Kind::Iterator)) {
         if (!First) {
             run.fail("last needs a list, not what a filter gives one by one; put |list before it");
@@ -244,7 +244,7 @@ template <bool First> Value filterEnd(Interpreter& run, Call& call) {
     return items.empty() ? run.heap().undefined("the first or last of nothing") : First ? items.front() : items.back();
 }
 
-Value filterItems(Interpreter& run, Call& call) {
+Value filterItems(TemplateRun& run, Call& call) {
     if (call.self.is(Kind::Undefined)) {
         return run.heap().list({}, Kind::Iterator);
     }
@@ -258,11 +258,11 @@ Value filterItems(Interpreter& run, Call& call) {
     return run.heap().list(std::move(out), Kind::Iterator);
 }
 
-Value filterList(Interpreter& run, Call& call) {
+Value filterList(TemplateRun& run, Call& call) {
     return run.heap().list(run.iterate(call.self));
 }
 
-Value filterReverse(Interpreter& run, Call& call) {
+Value filterReverse(TemplateRun& run, Call& call) {
     std::vector<Value> items = run.iterate(call.self);
     std::ranges::reverse(items);
     if (!call.self.is(Kind::String)) {
@@ -275,7 +275,7 @@ Value filterReverse(Interpreter& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-Value filterSum(Interpreter& run, Call& call) {
+Value filterSum(TemplateRun& run, Call& call) {
     const std::optional<Value> path = call.optional(0, "attribute");
     Value out = call.optional(1, "start").value_or(Value::integer(0));
     for (const Value& item : run.iterate(call.self)) {
@@ -284,7 +284,7 @@ Value filterSum(Interpreter& run, Call& call) {
     return out;
 }
 
-Value filterBatch(Interpreter& run, Call& call) {
+Value filterBatch(TemplateRun& run, Call& call) {
     const std::int64_t size = run.needInteger(run.need(call, 0, "linecount"));
     const std::optional<Value> fill = call.optional(1, "fill_with");
     constexpr std::int64_t kLargest = 100'000;

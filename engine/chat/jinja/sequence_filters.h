@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "engine/chat/jinja/interpreter.h"
+#include "engine/chat/jinja/template_run.h"
 
 namespace vitrine::engine::jinja {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/lexer.h"
 #include "engine/chat/jinja/python_text.h"
+#include "engine/chat/jinja/template_run.h"
 
 namespace vitrine::engine::jinja {
 
@@ -18,9 +18,9 @@ constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 } // namespace
 
 /// Counts how deep calls and expressions are nested.
-class Interpreter::Depth {
+class TemplateRun::Depth {
 public:
-    explicit Depth(Interpreter& run) : run_(run) {
+    explicit Depth(TemplateRun& run) : run_(run) {
         if (++run.depth_ > kDeepestRun) {
             --run.depth_;
             run.fail("calls are nested too deep");
@@ -31,26 +31,26 @@ public:
     Depth& operator=(const Depth&) = delete;
 
 private:
-    Interpreter& run_;
+    TemplateRun& run_;
 };
 
-Interpreter::Interpreter(const Tree& tree, Heap& heap, const std::tm& now) : tree_(tree), heap_(heap), now_(now) {
+TemplateRun::TemplateRun(const Tree& tree, Heap& heap, const std::tm& now) : tree_(tree), heap_(heap), now_(now) {
     globals_ = heap.make<Scope>();
     addGlobals(*this, *globals_);
 }
 
-void Interpreter::fail(std::string_view what) const {
+void TemplateRun::fail(std::string_view what) const {
     failAt(place_, what);
 }
 
-void Interpreter::step(std::size_t count) {
+void TemplateRun::step(std::size_t count) {
     steps_ += count;
     if (steps_ > kMostSteps) {
         fail("the template runs for too long");
     }
 }
 
-Text Interpreter::render(const std::vector<std::pair<std::string, Value>>& variables) {
+Text TemplateRun::render(const std::vector<std::pair<std::string, Value>>& variables) {
     auto* scope = heap_.make<Scope>();
     scope->parent = globals_;
     for (const auto& [name, value] : variables) {
@@ -71,7 +71,7 @@ Text Interpreter::render(const std::vector<std::pair<std::string, Value>>& varia
     return out;
 }
 
-void Interpreter::append(Text& out, const Text& text) {
+void TemplateRun::append(Text& out, const Text& text) {
     printed_ += text.size();
     if (printed_ > kMostOutput) {
         fail("the template prints too much");
@@ -79,7 +79,7 @@ void Interpreter::append(Text& out, const Text& text) {
     out.append(text);
 }
 
-Interpreter::Flow Interpreter::runBody(const std::vector<Stmt*>& body, Scope& scope, Text& out) {
+TemplateRun::Flow TemplateRun::runBody(const std::vector<Stmt*>& body, Scope& scope, Text& out) {
     for (const Stmt* statement : body) {
         const Flow flow = run(*statement, scope, out);
         if (flow != Flow::Next) {
@@ -90,7 +90,7 @@ Interpreter::Flow Interpreter::runBody(const std::vector<Stmt*>& body, Scope& sc
 }
 
 /// What a body prints, in a scope of its own.
-Text Interpreter::inner(const std::vector<Stmt*>& body, Scope& scope) {
+Text TemplateRun::inner(const std::vector<Stmt*>& body, Scope& scope) {
     auto* own = heap_.make<Scope>();
     own->parent = &scope;
     Text out;
@@ -98,7 +98,7 @@ Text Interpreter::inner(const std::vector<Stmt*>& body, Scope& scope) {
     return out;
 }
 
-Interpreter::Flow Interpreter::run(const Stmt& statement, Scope& scope, Text& out) {
+TemplateRun::Flow TemplateRun::run(const Stmt& statement, Scope& scope, Text& out) {
     const Depth depth(*this);
     place_ = statement.place;
     step();
@@ -158,7 +158,7 @@ Interpreter::Flow Interpreter::run(const Stmt& statement, Scope& scope, Text& ou
     return Flow::Next;
 }
 
-Interpreter::Flow Interpreter::runIf(const Stmt& statement, Scope& scope, Text& out) {
+TemplateRun::Flow TemplateRun::runIf(const Stmt& statement, Scope& scope, Text& out) {
     for (const Branch& branch : statement.branches) {
         if (isTrue(evaluate(*branch.condition, scope))) {
             return runBody(branch.body, scope, out);
@@ -167,7 +167,7 @@ Interpreter::Flow Interpreter::runIf(const Stmt& statement, Scope& scope, Text& 
     return runBody(statement.otherwise, scope, out);
 }
 
-void Interpreter::runFor(const Stmt& statement, Scope& scope, const Value& over, std::int64_t depth, Text& out) {
+void TemplateRun::runFor(const Stmt& statement, Scope& scope, const Value& over, std::int64_t depth, Text& out) {
     std::vector<Value> items = iterate(over);
     if (statement.condition != nullptr) {
         std::vector<Value> kept;
@@ -203,7 +203,7 @@ void Interpreter::runFor(const Stmt& statement, Scope& scope, const Value& over,
     }
 }
 
-Value Interpreter::callLoop(const Value& value, Call& call) {
+Value TemplateRun::callLoop(const Value& value, Call& call) {
     const LoopState& loop = value.loop();
     if (loop.statement == nullptr) {
         fail("loop can be called in a loop with \"recursive\" only");
@@ -213,7 +213,7 @@ Value Interpreter::callLoop(const Value& value, Call& call) {
     return heap_.string(std::move(out));
 }
 
-void Interpreter::runWith(const Stmt& statement, Scope& scope, Text& out) {
+void TemplateRun::runWith(const Stmt& statement, Scope& scope, Text& out) {
     auto* own = heap_.make<Scope>();
     own->parent = &scope;
     for (const auto& [target, value] : statement.bindings) {
@@ -222,7 +222,7 @@ void Interpreter::runWith(const Stmt& statement, Scope& scope, Text& out) {
     runBody(statement.body, *own, out);
 }
 
-void Interpreter::runCallBlock(const Stmt& statement, Scope& scope, Text& out) {
+void TemplateRun::runCallBlock(const Stmt& statement, Scope& scope, Text& out) {
     const Expr& expr = *statement.value;
     const Value callee = evaluate(*expr.left, scope);
     Call made = arguments(expr, scope);
@@ -230,7 +230,7 @@ void Interpreter::runCallBlock(const Stmt& statement, Scope& scope, Text& out) {
     append(out, printed(call(callee, made)));
 }
 
-void Interpreter::assign(const Expr& target, const Value& value, Scope& scope) {
+void TemplateRun::assign(const Expr& target, const Value& value, Scope& scope) {
     if (target.kind == ExprKind::Name) {
         scope.set(target.text, value);
         return;
@@ -255,7 +255,7 @@ void Interpreter::assign(const Expr& target, const Value& value, Scope& scope) {
     }
 }
 
-Value Interpreter::macro(const Stmt& statement, Scope& scope) {
+Value TemplateRun::macro(const Stmt& statement, Scope& scope) {
     auto* out = heap_.make<Callable>();
     out->name = statement.text;
     out->macro = &statement;
@@ -263,7 +263,7 @@ Value Interpreter::macro(const Stmt& statement, Scope& scope) {
     return {Kind::Callable, out};
 }
 
-Value Interpreter::callMacro(const Callable& callee, Call& call) {
+Value TemplateRun::callMacro(const Callable& callee, Call& call) {
     const Stmt& code = *callee.macro;
     auto* scope = heap_.make<Scope>();
     scope->parent = callee.closure;
@@ -301,7 +301,7 @@ Value Interpreter::callMacro(const Callable& callee, Call& call) {
     return heap_.string(std::move(out));
 }
 
-Value Interpreter::call(const Value& callee, Call& call) {
+Value TemplateRun::call(const Value& callee, Call& call) {
     const Depth depth(*this);
     step();
     if (callee.is(Kind::Loop)) {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/percent_format.h"
 #include "engine/chat/jinja/python_text.h"
+#include "engine/chat/jinja/template_run.h"
 #include "engine/chat/jinja/text_operations.h"
 #include "engine/tokenizer/unicode_text.h"
 
@@ -20,23 +20,23 @@ struct MethodEntry {
     BuiltinFunction call;
 };
 
-Value made(Interpreter& run, Text text) {
+Value made(TemplateRun& run, Text text) {
     run.step(text.size() / 64);
     return run.heap().string(std::move(text));
 }
 
-template <CaseChange Change> Value changedCase(Interpreter& run, Call& call) {
+template <CaseChange Change> Value changedCase(TemplateRun& run, Call& call) {
     return made(run, withCase(run.needText(call.self), Change));
 }
 
-template <bool Left, bool Right> Value strip(Interpreter& run, Call& call) {
+template <bool Left, bool Right> Value strip(TemplateRun& run, Call& call) {
     const std::optional<Value> letters = call.optional(0, "chars");
     const Text& text = run.needText(call.self);
     return made(run, stripped(text, !letters || letters->is(Kind::None) ? nullptr : &run.needText(*letters).bytes(),
                               Left, Right));
 }
 
-Value split(Interpreter& run, Call& call, bool fromRight) {
+Value split(TemplateRun& run, Call& call, bool fromRight) {
     const Text& text = run.needText(call.self);
     const Value separator = call.optional(0, "sep").value_or(Value::none());
     const std::int64_t most = run.needInteger(call.optional(1, "maxsplit").value_or(Value::integer(-1)));
@@ -52,14 +52,14 @@ Value split(Interpreter& run, Call& call, bool fromRight) {
     return run.heap().list(std::move(parts));
 }
 
-Value splitLeft(Interpreter& run, Call& call) {
+Value splitLeft(TemplateRun& run, Call& call) {
     return split(run, call, false);
 }
-Value splitRight(Interpreter& run, Call& call) {
+Value splitRight(TemplateRun& run, Call& call) {
     return split(run, call, true);
 }
 
-Value splitLines(Interpreter& run, Call& call) {
+Value splitLines(TemplateRun& run, Call& call) {
     const Text& text = run.needText(call.self);
     const bool keep = isTrue(call.optional(0, "keepends").value_or(Value::boolean(false)));
     std::vector<Value> lines;
@@ -83,7 +83,7 @@ Value splitLines(Interpreter& run, Call& call) {
 }
 
 /// str.startswith and endswith: one text or a tuple of them.
-template <bool Start> Value startsOrEnds(Interpreter& run, Call& call) {
+template <bool Start> Value startsOrEnds(TemplateRun& run, Call& call) {
     const std::string& text = run.needText(call.self).bytes();
     const Value wanted = run.need(call, 0, "prefix");
     const auto fits = [&](const Value& each) {
@@ -93,14 +93,14 @@ template <bool Start> Value startsOrEnds(Interpreter& run, Call& call) {
     return Value::boolean(wanted.is(Kind::Tuple) ? std::ranges::any_of(wanted.sequence().items, fits) : fits(wanted));
 }
 
-Value replace(Interpreter& run, Call& call) {
+Value replace(TemplateRun& run, Call& call) {
     const Value from = run.need(call, 0, "old");
     const Value to = run.need(call, 1, "new");
     const std::int64_t most = run.needInteger(call.optional(2, "count").value_or(Value::integer(-1)));
     return made(run, replaced(run, run.needText(call.self), run.needText(from).bytes(), run.needText(to), most));
 }
 
-template <bool FromRight, bool MustBe> Value find(Interpreter& run, Call& call) {
+template <bool FromRight, bool MustBe> Value find(TemplateRun& run, Call& call) {
     const std::string& text = run.needText(call.self).bytes();
     const Value wanted = run.need(call, 0, "sub");
     const std::string& part = run.needText(wanted).bytes();
@@ -115,7 +115,7 @@ template <bool FromRight, bool MustBe> Value find(Interpreter& run, Call& call) 
     return Value::integer(static_cast<std::int64_t>(countCodePoints(std::string_view(text).substr(0, at))));
 }
 
-Value count(Interpreter& run, Call& call) {
+Value count(TemplateRun& run, Call& call) {
     const std::string& text = run.needText(call.self).bytes();
     const Value wanted = run.need(call, 0, "sub");
     const std::string& part = run.needText(wanted).bytes();
@@ -130,7 +130,7 @@ Value count(Interpreter& run, Call& call) {
     return Value::integer(found);
 }
 
-Value join(Interpreter& run, Call& call) {
+Value join(TemplateRun& run, Call& call) {
     const Text& separator = run.needText(call.self);
     Text out;
     bool first = true;
@@ -144,7 +144,7 @@ Value join(Interpreter& run, Call& call) {
     return made(run, std::move(out));
 }
 
-template <bool FromRight> Value partition(Interpreter& run, Call& call) {
+template <bool FromRight> Value partition(TemplateRun& run, Call& call) {
     const Text& text = run.needText(call.self);
     const Value wanted = run.need(call, 0, "sep");
     const std::string& part = run.needText(wanted).bytes();
@@ -159,7 +159,7 @@ template <bool FromRight> Value partition(Interpreter& run, Call& call) {
         Kind::Tuple);
 }
 
-template <bool Prefix> Value removeEnd(Interpreter& run, Call& call) {
+template <bool Prefix> Value removeEnd(TemplateRun& run, Call& call) {
     const Text& text = run.needText(call.self);
     const Value wanted = run.need(call, 0, "text");
     const std::string& part = run.needText(wanted).bytes();
@@ -168,13 +168,13 @@ template <bool Prefix> Value removeEnd(Interpreter& run, Call& call) {
     return made(run, Prefix ? text.part(cut, text.size()) : text.part(0, text.size() - cut));
 }
 
-template <int Side> Value justify(Interpreter& run, Call& call) {
+template <int Side> Value justify(TemplateRun& run, Call& call) {
     const std::int64_t width = run.needInteger(run.need(call, 0, "width"));
     const Value fill = call.optional(1, "fillchar").value_or(run.heap().string(" "));
     return made(run, padded(run, run.needText(call.self), width, run.needText(fill).bytes(), Side));
 }
 
-Value zeroFill(Interpreter& run, Call& call) {
+Value zeroFill(TemplateRun& run, Call& call) {
     const Text& text = run.needText(call.self);
     const std::int64_t width = run.needInteger(run.need(call, 0, "width"));
     const std::size_t sign = !text.empty() && (text.bytes()[0] == '-' || text.bytes()[0] == '+') ? 1 : 0;
@@ -183,11 +183,11 @@ Value zeroFill(Interpreter& run, Call& call) {
     return made(run, std::move(out));
 }
 
-template <CharacterClass Class> Value isAll(Interpreter& run, Call& call) {
+template <CharacterClass Class> Value isAll(TemplateRun& run, Call& call) {
     return Value::boolean(consistsOf(run.needText(call.self).bytes(), Class));
 }
 
-Value format(Interpreter& run, Call& call) {
+Value format(TemplateRun& run, Call& call) {
     Text out = braceFormat(run, run.needText(call.self), call);
     call.taken = call.items.size();
     call.keywords.clear();

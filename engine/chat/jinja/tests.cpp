@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "engine/chat/jinja/interpreter.h"
 #include "engine/chat/jinja/python_text.h"
+#include "engine/chat/jinja/template_run.h"
 #include "engine/chat/jinja/text_operations.h"
 
 namespace vitrine::engine::jinja {
@@ -19,70 +19,70 @@ struct TestEntry {
     BuiltinFunction call;
 };
 
-template <Kind K> Value isKind(Interpreter& /*run*/, Call& call) {
+template <Kind K> Value isKind(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(call.self.is(K));
 }
-Value isDefined(Interpreter& /*run*/, Call& call) {
+Value isDefined(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(!call.self.is(Kind::Undefined));
 }
-Value isTruth(Interpreter& /*run*/, Call& call) {
+Value isTruth(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(call.self.is(Kind::Bool) && call.self.integer() != 0);
 }
-Value isFalsehood(Interpreter& /*run*/, Call& call) {
+Value isFalsehood(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(call.self.is(Kind::Bool) && call.self.integer() == 0);
 }
-Value isNumber(Interpreter& /*run*/, Call& call) {
+Value isNumber(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(call.self.isNumber());
 }
-Value isIterable(Interpreter& /*run*/, Call& call) {
+Value isIterable(TemplateRun& /*run*/, Call& call) {
     const Value& value = call.self;
     return Value::boolean(value.isSequence() || value.is(Kind::String) || value.is(Kind::Dict) ||
                           value.is(Kind::Undefined) || value.is(Kind::Loop));
 }
 /// Has a length and items: strings and dicts too.
-Value isSequence(Interpreter& /*run*/, Call& call) {
+Value isSequence(TemplateRun& /*run*/, Call& call) {
     const Value& value = call.self;
     return Value::boolean(value.is(Kind::List) || value.is(Kind::Tuple) || value.is(Kind::String) ||
                           value.is(Kind::Dict) || value.is(Kind::Undefined));
 }
-Value isCallable(Interpreter& /*run*/, Call& call) {
+Value isCallable(TemplateRun& /*run*/, Call& call) {
     return Value::boolean(call.self.is(Kind::Callable) || call.self.is(Kind::Loop));
 }
-template <int Rest> Value hasRest(Interpreter& run, Call& call) {
+template <int Rest> Value hasRest(TemplateRun& run, Call& call) {
     return Value::boolean(equals(run.arithmetic("%", call.self, Value::integer(2)), Value::integer(Rest)));
 }
-Value isDivisible(Interpreter& run, Call& call) {
+Value isDivisible(TemplateRun& run, Call& call) {
     return Value::boolean(equals(run.arithmetic("%", call.self, run.need(call, 0, "num")), Value::integer(0)));
 }
-template <bool Equal> Value isEqual(Interpreter& run, Call& call) {
+template <bool Equal> Value isEqual(TemplateRun& run, Call& call) {
     return Value::boolean(equals(call.self, run.need(call, 0, "other")) == Equal);
 }
-template <int Least, int Most> Value isOrdered(Interpreter& run, Call& call) {
+template <int Least, int Most> Value isOrdered(TemplateRun& run, Call& call) {
     const int order = run.compare(call.self, run.need(call, 0, "other"));
     return Value::boolean(order >= Least && order <= Most);
 }
-Value isIn(Interpreter& run, Call& call) {
+Value isIn(TemplateRun& run, Call& call) {
     return Value::boolean(run.contains(run.need(call, 0, "seq"), call.self));
 }
-Value isSame(Interpreter& run, Call& call) {
+Value isSame(TemplateRun& run, Call& call) {
     const Value other = run.need(call, 0, "other");
     const bool plain = call.self.object() == nullptr || call.self.is(Kind::String);
     return Value::boolean(call.self.kind() == other.kind() &&
                           (plain ? equals(call.self, other) : call.self.object() == other.object()));
 }
-template <CharacterClass Class> Value isInCase(Interpreter& run, Call& call) {
+template <CharacterClass Class> Value isInCase(TemplateRun& run, Call& call) {
     return Value::boolean(consistsOf(run.textOf(call.self).bytes(), Class));
 }
-Value isNever(Interpreter& /*run*/, Call& /*call*/) {
+Value isNever(TemplateRun& /*run*/, Call& /*call*/) {
     return Value::boolean(false); // nothing is Markup here
 }
-Value isFilter(Interpreter& run, Call& call) {
+Value isFilter(TemplateRun& run, Call& call) {
     return Value::boolean(filterNamed(run.textOf(call.self).bytes()) != nullptr);
 }
-Value isTest(Interpreter& run, Call& call) {
+Value isTest(TemplateRun& run, Call& call) {
     return Value::boolean(testNamed(run.textOf(call.self).bytes()) != nullptr);
 }
-Value isUndefined(Interpreter& run, Call& call) {
+Value isUndefined(TemplateRun& run, Call& call) {
     return isKind<Kind::Undefined>(run, call);
 }
 
@@ -135,7 +135,7 @@ BuiltinFunction testNamed(std::string_view name) {
     return found == std::end(kTests) ? nullptr : found->call;
 }
 
-bool Interpreter::test(std::string_view name, Call& call) {
+bool TemplateRun::test(std::string_view name, Call& call) {
     step();
     const BuiltinFunction function = testNamed(name);
     if (function == nullptr) {

@@ -167,7 +167,7 @@ std::vector<std::pair<std::size_t, std::size_t>> splitRanges(std::string_view te
     return parts;
 }
 
-Text replaced(Interpreter& run, const Text& text, std::string_view from, const Text& to, std::int64_t most) {
+Text replaced(TemplateRun& run, const Text& text, std::string_view from, const Text& to, std::int64_t most) {
     Text out;
     std::size_t at = 0;
     for (std::int64_t done = 0; most < 0 || done < most; ++done) {
@@ -188,7 +188,7 @@ Text replaced(Interpreter& run, const Text& text, std::string_view from, const T
     return out;
 }
 
-Text padded(Interpreter& run, const Text& text, std::int64_t width, std::string_view fill, int side) {
+Text padded(TemplateRun& run, const Text& text, std::int64_t width, std::string_view fill, int side) {
     const auto size = static_cast<std::int64_t>(countCodePoints(text.bytes()));
     const std::int64_t missing = std::max<std::int64_t>(width - size, 0);
     if (missing > kWidest) {

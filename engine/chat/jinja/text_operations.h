@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/chat/jinja/interpreter.h"
+#include "engine/chat/jinja/template_run.h"
 
 namespace vitrine::engine::jinja {
 
@@ -26,8 +26,8 @@ Text stripped(const Text& text, const std::string* letters, bool left, bool righ
 /// Byte ranges of the parts; `separator` null: runs of white space. `most` splits at most; negative: all.
 std::vector<std::pair<std::size_t, std::size_t>> splitRanges(std::string_view text, const std::string* separator,
                                                              std::int64_t most, bool fromRight);
-Text replaced(Interpreter& run, const Text& text, std::string_view from, const Text& to, std::int64_t most);
+Text replaced(TemplateRun& run, const Text& text, std::string_view from, const Text& to, std::int64_t most);
 /// `side`: 0 the text stands left, 1 right, 2 in the middle. `width` counts characters.
-Text padded(Interpreter& run, const Text& text, std::int64_t width, std::string_view fill, int side);
+Text padded(TemplateRun& run, const Text& text, std::int64_t width, std::string_view fill, int side);
 
 } // namespace vitrine::engine::jinja

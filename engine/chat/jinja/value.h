@@ -97,7 +97,7 @@ struct Dict : Object {
     void set(const Value& key, const Value& value);
 };
 
-class Interpreter;
+class TemplateRun;
 struct Call;
 struct Stmt;
 struct Scope;
@@ -116,7 +116,7 @@ struct LoopState : Object {
 /// A function: built in (perhaps a method of `self`), or a macro.
 struct Callable : Object {
     std::string name;
-    Value (*builtin)(Interpreter& run, Call& call) = nullptr;
+    Value (*builtin)(TemplateRun& run, Call& call) = nullptr;
     Value self;
     const Stmt* macro = nullptr;
     Scope* closure = nullptr;

@@ -115,6 +115,34 @@ TEST(AdapterConfig, ValuesThatMeanNothingAreTaken) {
     parsedConfig(R"("bias": "none", "lora_bias": false, "layers_to_transform": null, "loftq_config": {},
                  "megatron_core": "megatron.core", "alora_invocation_tokens": [], "something_new": 3)");
     EXPECT_EQ(parsedConfig(R"("init_lora_weights": false)").initLoraWeights, "false");
+    EXPECT_EQ(parsedConfig(R"("fan_in_fan_out": true, "something_new": 3)").unknownKeys,
+              std::vector<std::string>{"something_new"});
+}
+
+TEST(AdapterConfig, LayersAreChosenByTheirNumbers) {
+    const AdapterNames names(parsedConfig(R"("layers_to_transform": [1, 12])"), "F");
+    EXPECT_TRUE(names.targetsModule("model.layers.1.self_attn.q_proj", false));
+    EXPECT_TRUE(names.targetsModule("model.layers.12.self_attn.q_proj", false));
+    EXPECT_FALSE(names.targetsModule("model.layers.2.self_attn.q_proj", false));
+    EXPECT_FALSE(names.targetsModule("model.layers.11.self_attn.q_proj", false));
+    const AdapterNames one(parsedConfig(R"("layers_to_transform": 0, "layers_pattern": "layers")"), "F");
+    EXPECT_TRUE(one.targetsModule("model.layers.0.self_attn.q_proj", false));
+    EXPECT_FALSE(one.targetsModule("model.layers.1.self_attn.q_proj", false));
+}
+
+TEST(AdapterConfig, SavedModulesAreNoTargets) {
+    const AdapterNames names(parsedConfig(R"("modules_to_save": ["self_attn"])"), "F");
+    EXPECT_FALSE(names.targetsModule("model.layers.2.self_attn.q_proj", false));
+    EXPECT_TRUE(names.targetsModule("model.layers.2.other.q_proj", false));
+}
+
+TEST(AdapterConfig, WhatIsWrittenAgainKeepsAllKeys) {
+    const AdapterConfig config =
+        parsedConfig(R"("something_new": 3, "another": null, "revision": "main", "layers_to_transform": [1])");
+    const AdapterConfig again = AdapterConfig::parse(config.text(), "F");
+    EXPECT_EQ(again.unknownKeys, std::vector<std::string>{"something_new"});
+    EXPECT_EQ(again.layers, config.layers);
+    EXPECT_NE(again.text().find("\"revision\": \"main\""), std::string::npos);
 }
 
 TEST(AdapterConfig, BadFilesAreNamed) {
@@ -136,10 +164,14 @@ TEST(AdapterConfig, BadFilesAreNamed) {
         {R"({"target_modules": ["q"], "rank_pattern": {"q": null}})", "F: rank_pattern.q: must be a name"},
         {R"({"target_modules": ["q"], "rank_pattern": [1]})", "F: rank_pattern: must be a JSON object"},
         {R"({"target_modules": ["q"], "alpha_pattern": {"q": "x"}})", "F: alpha_pattern.q: must be a number"},
-        {R"({"target_modules": ["q"], "bias": "all"})", "F: bias: trained biases"},
+        {R"({"target_modules": ["q"], "bias": "some"})", "F: bias: "},
         {R"({"target_modules": ["q"], "lora_bias": true})", "F: lora_bias: biases of B are not supported"},
-        {R"({"target_modules": ["q"], "fan_in_fan_out": true})", "F: fan_in_fan_out: "},
-        {R"({"target_modules": ["q"], "layers_to_transform": 0})", "F: layers_to_transform: a choice of layers"},
+        {R"({"target_modules": ["q"], "layers_to_transform": -1})", "F: layers_to_transform: must hold whole numbers"},
+        {R"({"target_modules": "q", "layers_to_transform": 0})", "F: layers_to_transform: needs target_modules"},
+        {R"({"target_modules": ["q"], "trainable_token_indices": ["a"]})", "F: trainable_token_indices: must hold"},
+        {R"({"target_modules": ["q"], "megatron_config": {"a": 1}})", "F: megatron_config: "},
+        {R"({"target_modules": ["q"], "alora_invocation_tokens": [1]})", "F: alora_invocation_tokens: "},
+        {R"({"target_modules": ["q"], "task_type": "SEQ_CLS"})", "F: task_type: "},
         {R"({"target_modules": ["q"], "layer_replication": [[0, 1]]})", "F: layer_replication: "},
         {R"({"target_modules": ["q"], "peft_type": "IA3"})", "F: peft_type: \"IA3\" adapters"},
         {R"({"target_modules": ["q"], "init_lora_weights": "PiSSA_niter_4"})", "F: init_lora_weights: with"},

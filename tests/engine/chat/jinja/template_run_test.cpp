@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/chat/jinja/interpreter.h"
+#include "engine/chat/jinja/template_run.h"
 
 #include <ctime>
 #include <fstream>
@@ -54,7 +54,7 @@ Text rendered(const std::string& source, const Json& variables = Json::object())
     now.tm_year = 126;
     now.tm_mon = 10;
     now.tm_mday = 29;
-    Interpreter run(*tree, heap, now);
+    TemplateRun run(*tree, heap, now);
     std::vector<std::pair<std::string, Value>> values;
     for (const auto& [name, value] : variables.items()) {
         values.emplace_back(name, valueOf(heap, value, kInput));
@@ -72,7 +72,7 @@ std::string problemOf(const std::string& source) {
 }
 
 // The texts are what Jinja 3.1 printed in transformers' environment.
-TEST(JinjaInterpreter, PrintsWhatJinjaPrints) {
+TEST(JinjaTemplateRun, PrintsWhatJinjaPrints) {
     std::ifstream file(test::fixture("chat/templates.json"));
     const Json root = Json::parse(file);
     ASSERT_GT(root["cases"].size(), 10U);
@@ -82,7 +82,7 @@ TEST(JinjaInterpreter, PrintsWhatJinjaPrints) {
     }
 }
 
-TEST(JinjaInterpreter, TextsKeepTheOriginOfTheirLetters) {
+TEST(JinjaTemplateRun, TextsKeepTheOriginOfTheirLetters) {
     const Text text = rendered(
         "<a>{{ x | upper | replace('B', '-') }}{% generation %}{{ 'n' ~ x[:1] }}{% endgeneration %}", {{"x", "abc"}});
     ASSERT_EQ(text.bytes(), "<a>A-Cna");
@@ -90,11 +90,11 @@ TEST(JinjaInterpreter, TextsKeepTheOriginOfTheirLetters) {
     EXPECT_EQ(text.origins(), expected);
 }
 
-TEST(JinjaInterpreter, TellsTheDateOfItsCaller) {
+TEST(JinjaTemplateRun, TellsTheDateOfItsCaller) {
     EXPECT_EQ(rendered("{{ strftime_now('%d %b %Y') }}").bytes(), "29 Nov 2026");
 }
 
-TEST(JinjaInterpreter, ErrorsNameLineAndColumn) {
+TEST(JinjaTemplateRun, ErrorsNameLineAndColumn) {
     EXPECT_EQ(problemOf("a\n{{ x.y }}").substr(0, 17), "line 2, column 5:");
     EXPECT_NE(problemOf("{{ 'a' | nope }}").find("the filter nope is not known"), std::string::npos);
     EXPECT_NE(problemOf("{% if x %}").find("endif is missing"), std::string::npos);
@@ -103,7 +103,7 @@ TEST(JinjaInterpreter, ErrorsNameLineAndColumn) {
     EXPECT_THROW(rendered("{{ raise_exception('no') }}"), TemplateRefusal);
 }
 
-TEST(JinjaInterpreter, WorkIsBounded) {
+TEST(JinjaTemplateRun, WorkIsBounded) {
     EXPECT_NE(problemOf("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"), "");
     EXPECT_NE(problemOf("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "");
     EXPECT_NE(problemOf("{{ 'x' * 99999999999 }}"), "");

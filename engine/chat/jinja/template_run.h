@@ -37,10 +37,10 @@ struct Call {
     std::size_t taken = 0; ///< arguments by position that were asked for
 };
 
-class Interpreter {
+class TemplateRun {
 public:
     /// `now`: what strftime_now tells.
-    Interpreter(const Tree& tree, Heap& heap, const std::tm& now);
+    TemplateRun(const Tree& tree, Heap& heap, const std::tm& now);
 
     /// Renders with these variables. Throws BadInput "line L, column C: what", TemplateRefusal.
     Text render(const std::vector<std::pair<std::string, Value>>& variables);
@@ -72,7 +72,7 @@ public:
     std::int64_t needInteger(const Value& value);
     /// Throws when an argument was given that the function did not ask for.
     void finish(const Call& call, std::string_view name);
-    Value builtin(std::string name, Value (*function)(Interpreter&, Call&), const Value& self);
+    Value builtin(std::string name, Value (*function)(TemplateRun&, Call&), const Value& self);
 
 private:
     enum class Flow : std::uint8_t { Next, Break, Continue };
@@ -92,6 +92,7 @@ private:
     Value callLoop(const Value& loop, Call& call);
 
     Value evaluate(const Expr& expr, Scope& scope);
+    Value evaluateOperation(const Expr& expr, Scope& scope);
     Value evaluateName(const Expr& expr, Scope& scope);
     Value evaluateContainer(const Expr& expr, Scope& scope);
     Value evaluateCompare(const Expr& expr, Scope& scope);
@@ -100,7 +101,6 @@ private:
     Value evaluateSign(const Expr& expr, Scope& scope);
     Call arguments(const Expr& expr, Scope& scope);
     Value slice(const Value& value, const Expr& slice, Scope& scope);
-    Value loopAttribute(const Value& value, std::string_view name);
 
     const Tree& tree_;
     Heap& heap_;
@@ -113,12 +113,12 @@ private:
 };
 
 // Tables of what is built in; null where there is no such name.
-using BuiltinFunction = Value (*)(Interpreter& run, Call& call);
+using BuiltinFunction = Value (*)(TemplateRun& run, Call& call);
 BuiltinFunction filterNamed(std::string_view name);
 BuiltinFunction testNamed(std::string_view name);
 BuiltinFunction stringMethod(std::string_view name);
 BuiltinFunction containerMethod(Kind kind, std::string_view name);
 /// range, dict, namespace, raise_exception, strftime_now, cycler, joiner.
-void addGlobals(Interpreter& run, Scope& scope);
+void addGlobals(TemplateRun& run, Scope& scope);
 
 } // namespace vitrine::engine::jinja
