@@ -11,7 +11,6 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/gguf_file.h"
 #include "engine/tokenizer/added_tokens.h"
-#include "engine/tokenizer/bpe_model.h"
 #include "engine/tokenizer/byte_level.h"
 #include "engine/tokenizer/gguf_tokenizer.h"
 #include "engine/tokenizer/json_field.h"
@@ -19,12 +18,13 @@
 #include "engine/tokenizer/post_processor.h"
 #include "engine/tokenizer/pre_tokenizer.h"
 #include "engine/tokenizer/token_decoder.h"
+#include "engine/tokenizer/token_model.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
 struct Tokenizer::Parts {
-    BpeModel model;
+    TokenModel model;
     Normalizer normalizer;
     PreTokenizer preTokenizer;
     AddedTokens added;
@@ -50,7 +50,7 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
         version->unsupported(fmt::format("the version {} is not known", quotedForMessage(version->asString())));
     }
     auto parts =
-        std::make_unique<Parts>(Parts{BpeModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
+        std::make_unique<Parts>(Parts{TokenModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
                                       PreTokenizer::read(root.find("pre_tokenizer")), AddedTokens{},
                                       TokenDecoder::read(root.find("decoder")), PostProcessor{}});
     if (const auto added = root.find("added_tokens")) {
@@ -70,7 +70,7 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
 
 void Tokenizer::Parts::encodeText(std::string_view text, bool atStart, bool special,
                                   std::vector<std::int32_t>& ids) const {
-    BpeModel::Scratch scratch;
+    TokenModel::Scratch scratch;
     for (const TokenStretch& raw : added.find(text, AddedTokens::Stage::Raw, special)) {
         if (raw.token != nullptr) {
             ids.push_back(raw.token->id);
