@@ -136,6 +136,18 @@ void AddedTokens::readDecoderTable(const JsonField& field, const TokenModel& mod
     }
 }
 
+void AddedTokens::addSpecial(const JsonField& field, std::int32_t id, const TokenModel& model) {
+    AddedToken token;
+    if (field.value().is_object()) {
+        token = readFlags(field);
+    } else {
+        token.content = field.asString();
+    }
+    token.special = true;
+    token.id = id;
+    add(field, std::move(token), model);
+}
+
 void AddedTokens::add(const JsonField& field, AddedToken token, const TokenModel& model) {
     if (token.content.empty()) {
         return; // nothing can ever match it

@@ -43,6 +43,8 @@ public:
     /// Throws BadInput when an id contradicts the model's vocabulary or another token.
     void readList(const JsonField& field, const TokenModel& model);
     void readDecoderTable(const JsonField& field, const TokenModel& model);
+    /// A piece of the model that is a special token from now on: a string, or an object with its text and flags.
+    void addSpecial(const JsonField& field, std::int32_t id, const TokenModel& model);
     /// Builds the search tables. Call once, after the lists.
     void finish(const Normalizer& normalizer);
 

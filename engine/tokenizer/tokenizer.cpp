@@ -19,6 +19,8 @@
 #include "engine/tokenizer/pre_tokenizer.h"
 #include "engine/tokenizer/token_decoder.h"
 #include "engine/tokenizer/token_model.h"
+#include "engine/tokenizer/tokenizer_keys.h"
+#include "engine/tokenizer/tokenizer_settings.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
@@ -30,6 +32,7 @@ struct Tokenizer::Parts {
     AddedTokens added;
     TokenDecoder decoder;
     PostProcessor postProcessor;
+    TokenizerSettings settings;
 
     static std::unique_ptr<const Parts> read(const nlohmann::json& json, const std::string& file,
                                              const nlohmann::json* config, const std::string& configFile);
@@ -49,22 +52,29 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
     if (const auto version = root.find("version"); version && version->asString() != "1.0") {
         version->unsupported(fmt::format("the version {} is not known", quotedForMessage(version->asString())));
     }
-    auto parts =
-        std::make_unique<Parts>(Parts{TokenModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
-                                      PreTokenizer::read(root.find("pre_tokenizer")), AddedTokens{},
-                                      TokenDecoder::read(root.find("decoder")), PostProcessor{}});
+    auto parts = std::make_unique<Parts>(Parts{TokenModel::read(root.at("model")),
+                                               Normalizer::read(root.find("normalizer")),
+                                               PreTokenizer::read(root.find("pre_tokenizer")),
+                                               AddedTokens{},
+                                               TokenDecoder::read(root.find("decoder")),
+                                               PostProcessor{},
+                                               {}});
+    warnOfTokenizerKeys(file, unknownTokenizerKeys(root));
     if (const auto added = root.find("added_tokens")) {
         parts->added.readList(*added, parts->model);
     }
     if (config != nullptr) {
-        const JsonField configRoot(*config, configFile);
-        if (const auto table = configRoot.find("added_tokens_decoder")) {
-            parts->added.readDecoderTable(*table, parts->model);
-        }
+        parts->settings = readTokenizerSettings(JsonField(*config, configFile), root, parts->model, parts->added);
     }
     parts->added.finish(parts->normalizer);
     parts->postProcessor =
         PostProcessor::read(root.find("post_processor"), [&](std::int64_t id) { return parts->isKnown(id); });
+    if (parts->settings.replacesPostProcessor) {
+        const auto idOf = [&](const std::optional<std::string>& text) {
+            return text ? std::optional(parts->added.byContent(*text)->id) : std::nullopt;
+        };
+        parts->postProcessor = PostProcessor::around(idOf(parts->settings.bos), idOf(parts->settings.eos));
+    }
     return parts;
 }
 
@@ -119,10 +129,11 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpeci
     if (addSpecialTokens) {
         ids = parts_->postProcessor.before();
     }
+    const bool special = !parts_->settings.splitsSpecialTokens;
     if (isValidUtf8(text)) {
-        parts_->encodeText(text, true, true, ids);
+        parts_->encodeText(text, true, special, ids);
     } else {
-        parts_->encodeText(replaceInvalidUtf8(text), true, true, ids);
+        parts_->encodeText(replaceInvalidUtf8(text), true, special, ids);
     }
     if (addSpecialTokens) {
         const auto& after = parts_->postProcessor.after();
