@@ -27,17 +27,6 @@ PostProcessor PostProcessor::read(const std::optional<JsonField>& field, const K
     return processor;
 }
 
-PostProcessor PostProcessor::around(std::optional<std::int32_t> before, std::optional<std::int32_t> after) {
-    PostProcessor processor;
-    if (before) {
-        processor.before_.push_back(*before);
-    }
-    if (after) {
-        processor.after_.push_back(*after);
-    }
-    return processor;
-}
-
 void PostProcessor::readInto(const JsonField& field, const KnownId& isKnownId) {
     const JsonField typeField = field.at("type");
     const std::string& type = typeField.asString();

@@ -20,9 +20,6 @@ public:
     static PostProcessor read(const std::optional<JsonField>& field,
                               const std::function<bool(std::int64_t)>& isKnownId);
 
-    /// One that puts these ids around a text.
-    static PostProcessor around(std::optional<std::int32_t> before, std::optional<std::int32_t> after);
-
     const std::vector<std::int32_t>& before() const { return before_; }
     const std::vector<std::int32_t>& after() const { return after_; }
 

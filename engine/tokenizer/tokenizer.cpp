@@ -69,12 +69,6 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
     parts->added.finish(parts->normalizer);
     parts->postProcessor =
         PostProcessor::read(root.find("post_processor"), [&](std::int64_t id) { return parts->isKnown(id); });
-    if (parts->settings.replacesPostProcessor) {
-        const auto idOf = [&](const std::optional<std::string>& text) {
-            return text ? std::optional(parts->added.byContent(*text)->id) : std::nullopt;
-        };
-        parts->postProcessor = PostProcessor::around(idOf(parts->settings.bos), idOf(parts->settings.eos));
-    }
     return parts;
 }
 

@@ -45,10 +45,6 @@ public:
         }
         TokenizerSettings out;
         out.splitsSpecialTokens = config_.flag("split_special_tokens", false);
-        out.replacesPostProcessor =
-            config_.value().contains("add_bos_token") || config_.value().contains("add_eos_token");
-        out.bos = surrounding("add_bos_token", "bos_token");
-        out.eos = surrounding("add_eos_token", "eos_token");
         noteWhatIsNotFollowed();
         warnOfTokenizerKeys(config_.file(), notes_);
         return out;
@@ -80,18 +76,6 @@ private:
         for (std::size_t i = 0; i < field->arraySize(); ++i) {
             addNamed(field->element(i));
         }
-    }
-
-    std::optional<std::string> surrounding(const char* flag, const char* token) {
-        const auto text = textOfToken(config_.find(token));
-        if (!config_.flag(flag, false) || !text) {
-            return std::nullopt;
-        }
-        if (added_.byContent(*text) == nullptr) {
-            config_.at(token).bad(quotedForMessage(*text) + " is no token of tokenizer.json, and " + flag +
-                                  " asks for it");
-        }
-        return text;
     }
 
     /// Whether an object anywhere in tokenizer.json's part has the type, and passes.

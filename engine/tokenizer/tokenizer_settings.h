@@ -4,10 +4,7 @@
 
 // What tokenizer_config.json changes about the tokenizer.json beside it, as transformers 5 loads the two.
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "engine/tokenizer/json_field.h"
 
@@ -17,15 +14,13 @@ class AddedTokens;
 class TokenModel;
 
 struct TokenizerSettings {
-    /// Tokens before and after a text, instead of the post-processor's: add_bos_token or add_eos_token is there.
-    bool replacesPostProcessor = false;
-    std::optional<std::string> bos, eos; ///< texts of tokens
-    bool splitsSpecialTokens = false;    ///< special tokens in a text are plain text
+    bool splitsSpecialTokens = false; ///< special tokens in a text are plain text
 };
 
 /// Adds the tokens that the file names to `added`: those of added_tokens_decoder, and named special tokens that are
-/// plain pieces so far. Warns once of what would change ids or texts and is not followed; `tokenizer` is the root of
-/// tokenizer.json. Throws BadInput.
+/// plain pieces so far. Its add_bos_token and add_eos_token have no bearing: the post-processor of tokenizer.json
+/// counts. Warns once of what would change ids or texts and is not followed; `tokenizer` is the root of tokenizer.json.
+/// Throws BadInput.
 TokenizerSettings readTokenizerSettings(const JsonField& config, const JsonField& tokenizer, const TokenModel& model,
                                         AddedTokens& added);
 
