@@ -348,8 +348,12 @@ private:
         } else if (peek() == '\\') {
             classEscape(operand);
         } else {
-            const bool last = peek(1) == ']' || peek(1) == '[' || in_.substr(at_ + 1).starts_with("&&");
-            const bool literalDash = peek() == '-' && (operand.afterSet || operand.items.empty() || last);
+            const bool first = operand.afterSet || operand.items.empty();
+            if (peek() == '-' && peek(1) == '[' && !first) { // Oniguruma forgets what stands before it
+                unsupported("the regular expression has a range that ends in a class");
+            }
+            const bool last = peek(1) == ']' || in_.substr(at_ + 1).starts_with("&&");
+            const bool literalDash = peek() == '-' && (first || last);
             if (literalDash) {
                 operand.items += '\\';
             }
