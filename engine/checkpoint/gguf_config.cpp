@@ -105,7 +105,7 @@ private:
         out_["num_key_value_heads"] = fewer ? ofAllLayers("attention.head_count_kv") : heads;
         const auto headDim = header_.integer(key("attention.key_length"));
         const auto valueDim = header_.integer(key("attention.value_length"));
-        out_["head_dim"] = headDim ? json(*headDim) : json(nullptr);
+        out_["head_dim"] = headDim.value_or(required("embedding_length") / std::max<std::int64_t>(heads, 1));
         if (headDim.value_or(0) != valueDim.value_or(headDim.value_or(0))) {
             header_.unsupported(key("attention.value_length"), "values of another length than keys are not supported");
         }
@@ -168,13 +168,7 @@ private:
         return types;
     }
 
-    std::int64_t headDim() const {
-        if (out_["head_dim"].is_null()) {
-            const auto heads = out_["num_attention_heads"].get<std::int64_t>();
-            return out_["hidden_size"].get<std::int64_t>() / std::max<std::int64_t>(heads, 1);
-        }
-        return out_["head_dim"].get<std::int64_t>();
-    }
+    std::int64_t headDim() const { return out_["head_dim"].get<std::int64_t>(); }
 
     void rope() {
         const double base = header_.number(key("rope.freq_base")).value_or(10000);

@@ -82,6 +82,10 @@ TEST(GgufConfig, ScalingOfPositionsIsThatOfLlamaCpp) {
     EXPECT_THAT(configRefusal(withNumber("rope.scaling.attn_factor", 2)), HasSubstr("only with yarn"));
 }
 
+TEST(GgufConfig, HeadsDivideTheEmbeddingWhereNoLengthIsGiven) {
+    EXPECT_EQ(configOf(metadataOf("qwen3"))["head_dim"], 8) << "and not the 128 that config.json would mean";
+}
+
 TEST(GgufConfig, AKeyThatWouldChangeTheNumbersIsRefused) {
     for (const char* key : {"logit_scale", "residual_scale", "embedding_scale", "attention.scale",
                             "attn_logit_softcapping", "final_logit_softcapping", "attention.clamp_kqv",
