@@ -23,8 +23,8 @@ public:
     /// `field` is "precompiled_charsmap", the bytes in base64. Throws BadInput.
     static CharacterMap read(const JsonField& field);
 
-    /// The text with all replacements, by grapheme and by code point as Hugging Face's tokenizers do it. Ends early with
-    /// more than `mostBytes` bytes.
+    /// The text with all replacements, by grapheme and by code point as Hugging Face's tokenizers do it. Ends early
+    /// with more than `mostBytes` bytes.
     std::string apply(std::string_view text, std::size_t mostBytes) const;
 
 private:

@@ -3,8 +3,8 @@
 #pragma once
 
 // Text to token ids and back, as Hugging Face's tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3, Qwen,
-// gpt-oss), SentencePiece-style BPE (Llama 2, Mistral, Gemma) and SentencePiece's Unigram. Not used, as in transformers:
-// the members "truncation" and "padding".
+// gpt-oss), SentencePiece-style BPE (Llama 2, Mistral, Gemma) and SentencePiece's Unigram. Not used, as in
+// transformers: the members "truncation" and "padding".
 
 #include <cstdint>
 #include <memory>

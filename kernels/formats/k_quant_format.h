@@ -3,7 +3,8 @@
 #pragma once
 
 // Block formats of GGUF files: Q4_K, Q5_K and Q6_K (ggml's k-quants) with blocks of 256 elements, Q4_1 and Q5_1 with
-// blocks of 32. A row is a list of blocks, which kernels read as they lie in the file; a weight has no tensor of scales.
+// blocks of 32. A row is a list of blocks, which kernels read as they lie in the file; a weight has no tensor of
+// scales.
 //
 //     Q4_K, 144 bytes: d (F16), dmin (F16), 12 bytes with 8 scales s and 8 minima m of 6 bits, 128 bytes of codes
 //         w = d * s * code - dmin * m,        s and m of each 32 elements, codes 0 to 15

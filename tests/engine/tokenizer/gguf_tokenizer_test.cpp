@@ -141,6 +141,10 @@ TEST(GgufSentencePiece, MergesFollowFromScores) {
     GgufBytes bytes = withTokens(tokens, "llama");
     bytes.value("tokenizer.ggml.scores", GgufValueType::Array, ggufList(GgufValueType::F32, tokens.scores));
     const test::TempFolder folder;
+    const auto silent = Tokenizer::load(folder.write("y.gguf", bytes.bytes()));
+    EXPECT_EQ(silent->encode("", true), (std::vector<std::int32_t>{1}))
+        << "llama.cpp's token where the file names none";
+    bytes.value("tokenizer.ggml.add_bos_token", GgufValueType::Bool, std::string(1, '\0'));
     expectSameIds(fixture, *Tokenizer::load(folder.write("x.gguf", bytes.bytes())));
 }
 
