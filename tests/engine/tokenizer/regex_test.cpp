@@ -61,7 +61,7 @@ std::vector<std::pair<std::size_t, std::size_t>> codePointMatches(const std::str
 TEST(TokenizerRegex, classesMatchWhatOnigurumaMatches) {
     std::ifstream in(vitrine::test::fixture("tokenizers/class-expressions.json"));
     const nlohmann::json rows = nlohmann::json::parse(in);
-    ASSERT_GT(rows.size(), 100U);
+    ASSERT_GT(rows.size(), 80U);
     for (const nlohmann::json& row : rows) {
         const auto pattern = row["pattern"].get<std::string>();
         if (row["matches"].is_null()) { // refused by Oniguruma
