@@ -185,7 +185,7 @@ public:
             const auto weight = packable.find(spec.name);
             add(spec, weight == packable.end() ? nullptr : &weight->second);
         }
-        logUnused();
+        checkUnused();
         return std::move(views_);
     }
 
@@ -278,19 +278,23 @@ private:
         return *tensor;
     }
 
-    void logUnused() const {
-        std::size_t unused = 0;
-        std::string_view shown;
+    /// A tensor that nothing uses would have changed the numbers, except the heads of other tasks. The frequencies are
+    /// part of the config.
+    void checkUnused() const {
+        std::string named;
         for (const GgufTensor& tensor : header_.tensors()) {
-            if (!used_.contains(&tensor) && tensor.name != "rope_freqs.weight") {
-                ++unused;
-                shown = tensor.name;
+            if (used_.contains(&tensor) || tensor.name == "rope_freqs.weight") {
+                continue;
             }
+            if (!tensor.name.starts_with("cls.") && !tensor.name.starts_with("dense_")) {
+                header_.unsupported(quotedText(tensor.name),
+                                    "is not used by the model that the metadata describe, so its numbers would differ");
+            }
+            named += (named.empty() ? "" : ", ") + quotedText(tensor.name);
         }
-        if (unused > 0) {
+        if (!named.empty()) {
             base::log(base::LogLevel::Warning,
-                      fmt::format("{}: {} tensors are not used by the model that the metadata describe, such as {}",
-                                  header_.file(), unused, quotedText(shown)));
+                      fmt::format("{}: tensors of another task are not used: {}", header_.file(), named));
         }
     }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/gguf_keys.h"
 #include "engine/checkpoint/model_config.h"
 
 namespace vitrine::engine {
@@ -54,6 +55,9 @@ public:
         }
         rope();
         tokens();
+        GgufKeySizes known{family_, out_["hidden_size"].get<std::int64_t>(), headDim(),
+                           out_["rope_theta"].get<double>()};
+        checkGgufKeys(header_, prefix_, ggufModelKeys(known), true);
         return std::move(out_);
     }
 
@@ -101,7 +105,7 @@ private:
         out_["num_key_value_heads"] = fewer ? ofAllLayers("attention.head_count_kv") : heads;
         const auto headDim = header_.integer(key("attention.key_length"));
         const auto valueDim = header_.integer(key("attention.value_length"));
-        out_["head_dim"] = headDim ? json(*headDim) : json(nullptr);
+        out_["head_dim"] = headDim.value_or(required("embedding_length") / std::max<std::int64_t>(heads, 1));
         if (headDim.value_or(0) != valueDim.value_or(headDim.value_or(0))) {
             header_.unsupported(key("attention.value_length"), "values of another length than keys are not supported");
         }
@@ -142,23 +146,35 @@ private:
         out_["num_experts_per_tok"] = required("expert_used_count");
         out_["intermediate_size"] = required("expert_feed_forward_length");
         out_["sliding_window"] = required("attention.sliding_window");
-        json types = json::array();
-        const std::int64_t layers = std::min<std::int64_t>(required("block_count"), 1 << 16);
-        for (std::int64_t layer = 0; layer < layers; ++layer) {
-            types.push_back(layer % 2 == 0 ? "sliding_attention" : "full_attention");
-        }
-        out_["layer_types"] = std::move(types);
+        out_["layer_types"] = layerTypes();
     }
+
+    /// Layers with a window come in periods of two, of which the last is a full one. A file may say another period, or
+    /// list the layers.
+    json layerTypes() const {
+        const std::string name = key("attention.sliding_window_pattern");
+        const GgufValue* pattern = header_.find(name);
+        const std::int64_t layers = std::min<std::int64_t>(required("block_count"), 1 << 16);
+        const bool listed = pattern != nullptr && pattern->array;
+        if (listed && (pattern->type != GgufValueType::Bool || pattern->count < layers)) {
+            header_.bad(name, "must be a number, or true or false for each layer");
+        }
+        const std::int64_t period = listed ? 0 : header_.integer(name).value_or(2);
+        json types = json::array();
+        for (std::int64_t layer = 0; layer < layers; ++layer) {
+            const bool window = listed ? pattern->data[layer] != 0 : period == 0 || layer % period < period - 1;
+            types.push_back(window ? "sliding_attention" : "full_attention");
+        }
+        return types;
+    }
+
+    std::int64_t headDim() const { return out_["head_dim"].get<std::int64_t>(); }
 
     void rope() {
         const double base = header_.number(key("rope.freq_base")).value_or(10000);
         out_["rope_theta"] = base;
         if (const auto turned = header_.integer(key("rope.dimension_count"))) {
-            const json& headDim = out_["head_dim"];
-            const auto heads = out_["num_attention_heads"].get<std::int64_t>();
-            const std::int64_t whole = headDim.is_null()
-                                           ? out_["hidden_size"].get<std::int64_t>() / std::max<std::int64_t>(heads, 1)
-                                           : headDim.get<std::int64_t>();
+            const std::int64_t whole = headDim();
             if (*turned != whole) {
                 header_.unsupported(
                     key("rope.dimension_count"),
@@ -166,24 +182,9 @@ private:
                                 whole));
             }
         }
-        const std::string_view type = header_.text(key("rope.scaling.type")).value_or("none");
-        json scaling;
-        if (type == "linear" || type == "yarn") {
-            scaling["rope_type"] = type;
-            const auto factor = header_.number(key("rope.scaling.factor"));
-            if (!factor) {
-                header_.bad(key("rope.scaling.factor"), "is missing");
-            }
-            scaling["factor"] = *factor;
-        } else if (type != "none") {
-            header_.unsupported(key("rope.scaling.type"),
-                                fmt::format("{} is not supported; none, linear and yarn are", quotedText(type)));
-        }
-        if (type == "yarn") {
-            yarn(scaling);
-        }
+        json scaling = ropeScaling();
         if (const GgufTensor* factors = header_.tensor("rope_freqs.weight")) {
-            if (type != "none") {
+            if (!scaling.is_null()) {
                 header_.unsupported("rope_freqs.weight", "is not supported beside rope.scaling");
             }
             scaling = llama3Scaling(*factors, base);
@@ -193,12 +194,46 @@ private:
         }
     }
 
-    void yarn(json& scaling) const {
+    /// As llama.cpp takes it: a factor without a type is linear, and a type without a factor is none. Files of 2023
+    /// have the factor under another name.
+    json ropeScaling() const {
+        const std::string_view type = header_.text(key("rope.scaling.type")).value_or("linear");
+        if (type != "none" && type != "linear" && type != "yarn") {
+            header_.unsupported(key("rope.scaling.type"),
+                                fmt::format("{} is not supported; none, linear and yarn are", quotedText(type)));
+        }
+        const char* const name =
+            header_.find(key("rope.scaling.factor")) == nullptr ? "rope.scale_linear" : "rope.scaling.factor";
+        const double given = header_.number(key(name)).value_or(1);
+        const double factor = given == 0 ? 1 : given;
+        const double attention = header_.number(key("rope.scaling.attn_factor")).value_or(1) *
+                                 header_.number(key("rope.scaling.yarn_attn_factor")).value_or(1);
+        if (!(factor > 0)) {
+            header_.bad(key(name), fmt::format("must be larger than 0, not {}", factor));
+        }
+        if (attention != 1 && type != "yarn") {
+            header_.unsupported(key("rope.scaling.attn_factor"),
+                                fmt::format("is {}, which is supported only with yarn", attention));
+        }
+        if (type == "none" || (factor == 1 && attention == 1)) {
+            return nullptr;
+        }
+        json scaling = {{"rope_type", type}, {"factor", factor}};
+        if (type == "yarn") {
+            yarn(scaling, factor, attention);
+        }
+        return scaling;
+    }
+
+    void yarn(json& scaling, double factor, double attention) const {
         if (const auto length = header_.integer(key("rope.scaling.original_context_length"))) {
             scaling["original_max_position_embeddings"] = *length;
         }
         scaling["beta_fast"] = header_.number(key("rope.scaling.yarn_beta_fast")).value_or(32);
         scaling["beta_slow"] = header_.number(key("rope.scaling.yarn_beta_slow")).value_or(1);
+        if (attention != 1) {
+            scaling["attention_factor"] = attention * (factor > 1 ? 0.1 * std::log(factor) + 1 : 1);
+        }
         // The models of this family are trained without it, though llama.cpp rounds for all.
         scaling["truncate"] = family_ != "gpt_oss";
     }
@@ -250,7 +285,8 @@ private:
 
     void tokens() {
         json ends = json::array();
-        for (const char* name : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+        for (const char* name :
+             {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
             const auto id = header_.integer(name);
             if (id && std::ranges::find(ends, json(*id)) == ends.end()) {
                 ends.push_back(*id);

@@ -32,15 +32,15 @@ constexpr std::array<GgufType, 34> kTypes = {{
     {0, "F32", 1, 4, DType::F32},
     {1, "F16", 1, 2, DType::F16},
     {kGgufQ40, "Q4_0", kGgufGroup, 18, DType::None, WeightFormat::Int4},
-    {3, "Q4_1", 32, 20},
+    {3, "Q4_1", kernels::kQ1Elements, kernels::kQ41Bytes, DType::None, WeightFormat::Q41},
     {kGgufQ50, "Q5_0", kGgufGroup, 22, DType::None, WeightFormat::Int8},
-    {7, "Q5_1", 32, 24},
+    {7, "Q5_1", kernels::kQ1Elements, kernels::kQ51Bytes, DType::None, WeightFormat::Q51},
     {kGgufQ80, "Q8_0", kGgufGroup, 34, DType::None, WeightFormat::Int8},
     {9, "Q8_1", 32, 40},
     {10, "Q2_K", 256, 84},
     {11, "Q3_K", 256, 110},
     {12, "Q4_K", kernels::kKQuantElements, kernels::kQ4KBytes, DType::None, WeightFormat::Q4K},
-    {13, "Q5_K", 256, 176},
+    {13, "Q5_K", kernels::kKQuantElements, kernels::kQ5KBytes, DType::None, WeightFormat::Q5K},
     {14, "Q6_K", kernels::kKQuantElements, kernels::kQ6KBytes, DType::None, WeightFormat::Q6K},
     {15, "Q8_K", 256, 292},
     {16, "IQ2_XXS", 256, 66},
@@ -96,7 +96,9 @@ std::int64_t scaleBytes(const GgufType& type) {
 
 /// Whether kernels read the blocks themselves.
 bool keepsBlocks(const GgufType& type) {
-    return type.format == WeightFormat::Q4K || type.format == WeightFormat::Q6K;
+    constexpr std::array kKept = {WeightFormat::Q41, WeightFormat::Q51, WeightFormat::Q4K, WeightFormat::Q5K,
+                                  WeightFormat::Q6K};
+    return std::ranges::find(kKept, type.format) != kKept.end();
 }
 
 bool isNumber(const std::uint8_t* half) {
@@ -244,11 +246,11 @@ void expandGguf(const GgufType& type, std::span<const std::uint8_t> blocks, floa
 
 std::optional<std::int64_t> damagedGgufBlock(const GgufType& type, std::span<const std::uint8_t> blocks) {
     // Where a block has its halves, or its one byte of an exponent.
-    const bool isQ4K = type.format == WeightFormat::Q4K;
+    const bool two = keepsBlocks(type) && type.format != WeightFormat::Q6K; // a scale and a minimum
     const std::int64_t scale = type.format == WeightFormat::Q6K ? type.bytes - 2 : 0;
     const auto bad = [&](const std::uint8_t* block) {
         return type.format == WeightFormat::Mxfp4 ? block[0] == 255
-                                                  : !isNumber(block + scale) || (isQ4K && !isNumber(block + 2));
+                                                  : !isNumber(block + scale) || (two && !isNumber(block + 2));
     };
     if (type.format == WeightFormat::Dense) {
         return std::nullopt;

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/tokenizer/bpe_model.h"
 #include "engine/tokenizer/regex.h"
+#include "engine/tokenizer/token_model.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
@@ -110,7 +110,7 @@ AddedToken AddedTokens::readFlags(const JsonField& field) {
     return token;
 }
 
-void AddedTokens::readList(const JsonField& field, const BpeModel& model) {
+void AddedTokens::readList(const JsonField& field, const TokenModel& model) {
     for (std::size_t i = 0; i < field.arraySize(); ++i) {
         const JsonField entry = field.element(i);
         AddedToken token = readFlags(entry);
@@ -120,7 +120,7 @@ void AddedTokens::readList(const JsonField& field, const BpeModel& model) {
     }
 }
 
-void AddedTokens::readDecoderTable(const JsonField& field, const BpeModel& model) {
+void AddedTokens::readDecoderTable(const JsonField& field, const TokenModel& model) {
     if (!field.value().is_object()) {
         field.bad(fmt::format("must be an object, not {}", field.value().type_name()));
     }
@@ -136,7 +136,19 @@ void AddedTokens::readDecoderTable(const JsonField& field, const BpeModel& model
     }
 }
 
-void AddedTokens::add(const JsonField& field, AddedToken token, const BpeModel& model) {
+void AddedTokens::addSpecial(const JsonField& field, std::int32_t id, const TokenModel& model) {
+    AddedToken token;
+    if (field.value().is_object()) {
+        token = readFlags(field);
+    } else {
+        token.content = field.asString();
+    }
+    token.special = true;
+    token.id = id;
+    add(field, std::move(token), model);
+}
+
+void AddedTokens::add(const JsonField& field, AddedToken token, const TokenModel& model) {
     if (token.content.empty()) {
         return; // nothing can ever match it
     }

@@ -16,7 +16,7 @@
 
 namespace vitrine::engine {
 
-class BpeModel;
+class TokenModel;
 
 struct AddedToken {
     std::int32_t id = -1;
@@ -41,8 +41,10 @@ public:
     /// Reads one list: "added_tokens" of tokenizer.json (an array) or "added_tokens_decoder" of tokenizer_config.json
     /// (an object with the id as key). A later entry for the same content replaces the flags of an earlier one.
     /// Throws BadInput when an id contradicts the model's vocabulary or another token.
-    void readList(const JsonField& field, const BpeModel& model);
-    void readDecoderTable(const JsonField& field, const BpeModel& model);
+    void readList(const JsonField& field, const TokenModel& model);
+    void readDecoderTable(const JsonField& field, const TokenModel& model);
+    /// A piece of the model that is a special token from now on: a string, or an object with its text and flags.
+    void addSpecial(const JsonField& field, std::int32_t id, const TokenModel& model);
     /// Builds the search tables. Call once, after the lists.
     void finish(const Normalizer& normalizer);
 
@@ -68,7 +70,7 @@ private:
         const AddedToken* longestAt(std::string_view text, std::size_t begin, std::size_t& end) const;
     };
 
-    void add(const JsonField& field, AddedToken token, const BpeModel& model);
+    void add(const JsonField& field, AddedToken token, const TokenModel& model);
     static AddedToken readFlags(const JsonField& field);
 
     std::map<std::int32_t, AddedToken> tokens_; // stable addresses: the tries point at the values

@@ -23,10 +23,6 @@ constexpr std::uint64_t pairKey(std::int32_t left, std::int32_t right) {
 } // namespace
 
 BpeModel BpeModel::read(const JsonField& field) {
-    if (const auto type = field.find("type"); type && type->asString() != "BPE") {
-        type->unsupported(
-            fmt::format("the model {} is not supported, only BPE is", quotedForMessage(type->asString())));
-    }
     if (const auto dropout = field.find("dropout")) {
         if (!dropout->value().is_number()) {
             dropout->bad("must be a number or null");

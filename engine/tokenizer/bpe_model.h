@@ -19,7 +19,7 @@ namespace vitrine::engine {
 /// Immutable after reading; safe to use from several threads, each with its own Scratch.
 class BpeModel {
 public:
-    /// `field` is the member "model". Throws BadInput for anything inconsistent, Unsupported for other model types.
+    /// `field` is the member "model". Throws BadInput for anything inconsistent.
     static BpeModel read(const JsonField& field);
 
     /// Working memory of encode(), kept between calls to spare allocations.

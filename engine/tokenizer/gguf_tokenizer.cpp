@@ -6,11 +6,14 @@
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/gguf_keys.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
@@ -49,12 +52,59 @@ constexpr std::string_view kCasesOneDigit =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
     R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-constexpr std::array<WordSplit, 6> kWordSplits = {{{"gpt-2", {}},
-                                                   {"llama-bpe", kThreeDigits, true, false, true},
-                                                   {"qwen2", kOneDigit, false, true},
-                                                   {"deepseek-r1-qwen", kOneDigit, false, true},
-                                                   {"gpt-4o", kCases},
-                                                   {"tekken", kCasesOneDigit, true, false, true}}};
+/// llama.cpp's split of files that name none: four patterns, each within the pieces of those before it.
+constexpr std::array<std::string_view, 4> kDefaultSplits = {
+    R"([\p{P}\$\+<=>\^~\|]+)",
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
+    R"(\p{N}+)",
+    R"([0-9][0-9][0-9])",
+};
+constexpr std::string_view kDefault = "default";
+
+constexpr auto kWordSplits = std::to_array<WordSplit>({{"gpt-2", {}},
+                                                       {"llama-bpe", kThreeDigits, true, false, true},
+                                                       {"llama3", kThreeDigits, true, false, true},
+                                                       {"llama-v3", kThreeDigits, true, false, true},
+                                                       {"qwen2", kOneDigit, false, true},
+                                                       {"deepseek-r1-qwen", kOneDigit, false, true},
+                                                       {"gpt-4o", kCases},
+                                                       {"tekken", kCasesOneDigit, true, false, true},
+                                                       {kDefault, {}}});
+
+/// What llama.cpp's files say of a tokenizer. Ids of tokens for other uses have no bearing on the ids of a text.
+constexpr auto kTokenizerKeys = std::to_array<GgufKey>({
+    usedKey("model"),
+    usedKey("pre"),
+    usedKey("tokens"),
+    usedKey("token_type"),
+    usedKey("token_type_count"),
+    usedKey("scores"),
+    usedKey("merges"),
+    usedKey("add_bos_token"),
+    usedKey("add_eos_token"),
+    usedKey("add_space_prefix"),
+    usedKey("bos_token_id"),
+    usedKey("eos_token_id"),
+    usedKey("eot_token_id"),
+    usedKey("eom_token_id"),
+    usedKey("unknown_token_id"),
+    usedKey("padding_token_id"),
+    usedKey("seperator_token_id"), // the name that files have
+    usedKey("add_sep_token"),      // between two texts
+    usedKey("cls_token_id"),
+    usedKey("mask_token_id"),
+    usedKey("prefix_token_id"),
+    usedKey("suffix_token_id"),
+    usedKey("middle_token_id"),
+    usedKey("fim_pre_token_id"),
+    usedKey("fim_suf_token_id"),
+    usedKey("fim_mid_token_id"),
+    usedKey("fim_pad_token_id"),
+    usedKey("fim_rep_token_id"),
+    usedKey("fim_sep_token_id"),
+    neutralKey("remove_extra_whitespaces", 0),
+    neutralKey("precompiled_charsmap", 0),
+});
 
 class TokenizerMaker {
 public:
@@ -77,6 +127,7 @@ public:
     }
 
     json make() {
+        checkGgufKeys(header_, "tokenizer.ggml.", kTokenizerKeys, false);
         const std::string_view model = header_.text("tokenizer.ggml.model").value_or("");
         out_ = {{"version", "1.0"}, {"added_tokens", addedTokens()}};
         out_["model"] = {{"type", "BPE"}, {"vocab", vocabulary(model == "llama")}};
@@ -122,8 +173,32 @@ private:
         return out;
     }
 
-    void byteLevel() {
-        const std::string_view name = header_.text("tokenizer.ggml.pre").value_or("gpt-2");
+    bool hasControl(std::string_view text) const {
+        const auto found = ids_.find(text);
+        return found != ids_.end() && typeOf(found->second) == kControl;
+    }
+
+    /// The split of a file that names none, as files before May 2024. Tokens that no other tokenizer has tell it.
+    std::string_view guessedSplit() const {
+        const std::string_view architecture = header_.text("general.architecture").value_or("");
+        std::string_view found = kDefault;
+        if (hasControl("<|begin_of_text|>") && hasControl("<|start_header_id|>")) {
+            found = "llama-bpe";
+        } else if (architecture.starts_with("qwen") && hasControl("<|endoftext|>") && hasControl("<|im_start|>")) {
+            found = "qwen2";
+        } else if (hasControl("<|start|>") && hasControl("<|channel|>")) {
+            found = "gpt-4o";
+        }
+        base::logWarning(
+            fmt::format("{}: tokenizer.ggml.pre: is missing, so how words are split is not known; they are "
+                        "split as \"{}\" says, and token ids may differ from those of training",
+                        header_.file(), found));
+        return found;
+    }
+
+    const WordSplit& wordSplit() const {
+        const auto given = header_.text("tokenizer.ggml.pre");
+        const std::string_view name = given ? *given : guessedSplit();
         const auto* const split = std::ranges::find(kWordSplits, name, &WordSplit::name);
         if (split == kWordSplits.end()) {
             std::string known;
@@ -133,6 +208,26 @@ private:
             header_.unsupported("tokenizer.ggml.pre",
                                 fmt::format("{} is not supported; {} are", quotedText(name), known));
         }
+        return *split;
+    }
+
+    /// The steps that cut a text into words; none: what GPT-2's step for bytes does by itself.
+    static json wordSteps(const WordSplit& split) {
+        json out = json::array();
+        const auto add = [&](std::string_view pattern) {
+            out.push_back(
+                {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+        };
+        if (split.name == kDefault) {
+            std::ranges::for_each(kDefaultSplits, add);
+        } else if (!split.pattern.empty()) {
+            add(split.pattern);
+        }
+        return out;
+    }
+
+    void byteLevel() {
+        const WordSplit& split = wordSplit();
         json merges = json::array();
         const std::vector<std::string_view> lines = header_.texts(kMerges);
         for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -142,22 +237,15 @@ private:
             merges.push_back(lines[i]);
         }
         out_["model"]["merges"] = std::move(merges);
-        out_["model"]["ignore_merges"] = split->ignoresMerges;
-        const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", split->pattern.empty()}};
-        if (split->pattern.empty()) {
-            out_["pre_tokenizer"] = bytes;
-        } else {
-            const json words = {{"type", "Split"},
-                                {"pattern", {{"Regex", split->pattern}}},
-                                {"behavior", "Isolated"},
-                                {"invert", false}};
-            out_["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {words, bytes}}};
-        }
-        if (split->composes) {
+        out_["model"]["ignore_merges"] = split.ignoresMerges;
+        json steps = wordSteps(split);
+        steps.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", steps.empty()}});
+        out_["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", steps}};
+        if (split.composes) {
             out_["normalizer"] = {{"type", "NFC"}};
         }
         out_["decoder"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"use_regex", true}};
-        surround(split->begins);
+        surround(split.begins);
     }
 
     void sentencePiece() {
@@ -179,7 +267,9 @@ private:
         normalizers.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kWordStart}});
         out_["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
         out_["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
-        surround(true);
+        const bool usual = tokens_.size() > 2; // where llama.cpp expects them if the file does not say
+        surround(true, usual ? std::optional<std::int64_t>(1) : std::nullopt,
+                 usual ? std::optional<std::int64_t>(2) : std::nullopt);
     }
 
     struct Merge {
@@ -242,15 +332,16 @@ private:
         return std::string(tokens_[static_cast<std::size_t>(id)]);
     }
 
-    /// The tokens that stand before and after a text.
-    void surround(bool begins) {
+    /// The tokens that stand before and after a text; `bos` and `eos` where the file does not say which.
+    void surround(bool begins, std::optional<std::int64_t> bos = {}, std::optional<std::int64_t> eos = {}) {
         json single = json::array();
         json special = json::object();
-        const auto add = [&](const char* flag, bool missing, const char* key) {
+        const auto add = [&](const char* flag, bool missing, const char* key, std::optional<std::int64_t> otherwise) {
             if (!header_.boolean(flag).value_or(missing)) {
                 return;
             }
-            const auto id = header_.integer(key);
+            const auto given = header_.integer(key);
+            const auto id = given ? given : otherwise;
             if (!id) {
                 return;
             }
@@ -258,9 +349,9 @@ private:
             single.push_back({{"SpecialToken", {{"id", text}, {"type_id", 0}}}});
             special[text] = {{"id", text}, {"ids", {*id}}, {"tokens", {text}}};
         };
-        add("tokenizer.ggml.add_bos_token", begins, "tokenizer.ggml.bos_token_id");
+        add("tokenizer.ggml.add_bos_token", begins, "tokenizer.ggml.bos_token_id", bos);
         single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-        add("tokenizer.ggml.add_eos_token", false, "tokenizer.ggml.eos_token_id");
+        add("tokenizer.ggml.add_eos_token", false, "tokenizer.ggml.eos_token_id", eos);
         if (!special.empty()) {
             out_["post_processor"] = {{"type", "TemplateProcessing"}, {"single", single}, {"special_tokens", special}};
         }

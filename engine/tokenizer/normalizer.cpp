@@ -45,6 +45,10 @@ void Normalizer::readInto(const JsonField& field) {
         steps_.emplace_back(Prepend{field.at("prepend").asString()});
     } else if (type == "Replace") {
         steps_.emplace_back(Replace{TextPattern::read(field.at("pattern")), field.at("content").asString()});
+    } else if (type == "Nmt") {
+        steps_.emplace_back(Cleaned{});
+    } else if (type == "Precompiled") {
+        steps_.emplace_back(CharacterMap::read(field.at("precompiled_charsmap")));
     } else {
         typeField.unsupported(fmt::format("the normalizer {} is not supported", quotedForMessage(type)));
     }
@@ -74,19 +78,56 @@ void Normalizer::applyStep(const Lowercase&, TextPiece& piece, std::size_t) {
     piece.text = toLowercase(piece.text);
 }
 
-void Normalizer::applyStep(const StripAccents&, TextPiece& piece, std::size_t) {
-    std::string kept;
-    kept.reserve(piece.text.size());
+namespace {
+
+/// Keeps the code points that `kept` accepts.
+template <class Kept> void filterText(TextPiece& piece, Kept kept) {
+    std::string out;
+    out.reserve(piece.text.size());
     for (std::size_t i = 0; i < piece.text.size();) {
         const std::size_t begin = i;
-        if (!isCombiningMark(nextCodePoint(piece.text, i))) {
-            if (kept.empty() && begin > 0) {
+        if (kept(nextCodePoint(piece.text, i))) {
+            if (out.empty() && begin > 0) {
                 piece.atStart = false;
             }
-            kept.append(piece.text, begin, i - begin);
+            out.append(piece.text, begin, i - begin);
         }
     }
-    piece.text = std::move(kept);
+    piece.text = std::move(out);
+}
+
+/// What SentencePiece's rules for translation drop.
+bool isDroppedControl(char32_t code) {
+    return (code >= 0x01 && code <= 0x08) || code == 0x0B || (code >= 0x0E && code <= 0x1F) || code == 0x7F ||
+           code == 0x8F || code == 0x9F;
+}
+
+/// What they take for a space.
+bool isOddSpace(char32_t code) {
+    return code == 0x09 || code == 0x0A || code == 0x0C || code == 0x0D || code == 0x1680 ||
+           (code >= 0x200B && code <= 0x200F) || code == 0x2028 || code == 0x2029 || code == 0x2581 || code == 0xFEFF ||
+           code == 0xFFFD;
+}
+
+} // namespace
+
+void Normalizer::applyStep(const StripAccents&, TextPiece& piece, std::size_t) {
+    filterText(piece, [](char32_t code) { return !isCombiningMark(code); });
+}
+
+void Normalizer::applyStep(const Cleaned&, TextPiece& piece, std::size_t) {
+    filterText(piece, [](char32_t code) { return !isDroppedControl(code); });
+    std::string out;
+    out.reserve(piece.text.size());
+    for (std::size_t at = 0; at < piece.text.size();) {
+        const char32_t code = nextCodePoint(piece.text, at);
+        appendUtf8(out, isOddSpace(code) ? U' ' : code);
+    }
+    piece.text = std::move(out);
+}
+
+void Normalizer::applyStep(const CharacterMap& step, TextPiece& piece, std::size_t mostBytes) {
+    piece.text = step.apply(piece.text, mostBytes);
 }
 
 void Normalizer::applyStep(const ByteLevel&, TextPiece& piece, std::size_t) {

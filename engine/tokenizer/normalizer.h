@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/tokenizer/character_map.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/tokenizer/text_split.h"
 #include "engine/tokenizer/unicode_text.h"
@@ -50,7 +51,8 @@ private:
         TextPattern pattern;
         std::string content;
     };
-    using Step = std::variant<Form, Lowercase, StripAccents, ByteLevel, Strip, Prepend, Replace>;
+    struct Cleaned {}; // Nmt: control characters vanish, odd spaces become plain ones
+    using Step = std::variant<Form, Lowercase, StripAccents, ByteLevel, Strip, Prepend, Replace, Cleaned, CharacterMap>;
 
     void readInto(const JsonField& field);
     static void applyStep(const Form& step, TextPiece& piece, std::size_t mostBytes);
@@ -60,6 +62,8 @@ private:
     static void applyStep(const Strip& step, TextPiece& piece, std::size_t mostBytes);
     static void applyStep(const Prepend& step, TextPiece& piece, std::size_t mostBytes);
     static void applyStep(const Replace& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const Cleaned& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const CharacterMap& step, TextPiece& piece, std::size_t mostBytes);
 
     std::vector<Step> steps_;
     std::string where_;

@@ -21,7 +21,7 @@ constexpr std::uint32_t kMatchLimit = 20'000'000;
 constexpr std::uint32_t kHeapLimitKib = 64 * 1024;
 constexpr std::size_t kLongestPattern = 64 * 1024;
 constexpr std::size_t kJitStackStart = 64 * 1024;
-constexpr std::size_t kJitStackEnd = 8 * 1024 * 1024;
+constexpr std::size_t kJitStackEnd = 64 * 1024 * 1024;
 
 template <auto Free> struct Freer {
     template <typename T> void operator()(T* pointer) const noexcept { Free(pointer); }

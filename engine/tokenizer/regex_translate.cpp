@@ -255,86 +255,175 @@ private:
     }
 
     void characterClass() {
-        out_ += '[';
-        ++at_;
-        if (peek() == '^') {
-            out_ += '^';
-            ++at_;
-        }
-        if (peek() == ']') {
-            out_ += "\\]";
-            ++at_;
-        }
-        classItems(0);
-        out_ += ']';
+        const ClassSet set = parseClass(0);
+        out_ += set.matcher;
     }
 
-    void classItems(int depth) {
-        while (true) {
+    /// A class: what matches one of its characters, and its items where it is a plain list that another may take up.
+    struct ClassSet {
+        std::string matcher;
+        std::string items;
+        bool plain = false; ///< no intersection, no class inside that is none of items, not negated
+    };
+
+    /// What stands between two "&&": items of a PCRE2 class, and matchers of classes that items cannot say.
+    struct ClassOperand {
+        std::string items;
+        std::vector<std::string> others;
+        bool afterSet = false; ///< the last item is no character, so that "-" cannot begin a range
+
+        void addSet(std::string_view setItems) {
+            items += setItems;
+            afterSet = true;
+        }
+        void addOther(std::string matcher) {
+            others.push_back(std::move(matcher));
+            afterSet = true;
+        }
+        std::string matcher(bool negated) const {
+            if (others.empty()) {
+                return items.empty() ? (negated ? "(?s:.)" : "(?!)") : fmt::format("[{}{}]", negated ? "^" : "", items);
+            }
+            std::string out = items.empty() ? std::string() : fmt::format("[{}]", items);
+            for (const std::string& other : others) {
+                out += (out.empty() ? "" : "|") + other;
+            }
+            return negated ? fmt::format("(?:(?!{})(?s:.))", out) : fmt::format("(?:{})", out);
+        }
+    };
+
+    /// PCRE2 has no intersections and no classes inside of classes: a character must pass look-aheads instead.
+    static ClassSet joinOperands(const std::vector<ClassOperand>& operands, bool negated) {
+        if (operands.size() == 1) {
+            const bool plain = !negated && operands[0].others.empty();
+            return {operands[0].matcher(negated), operands[0].items, plain};
+        }
+        std::string all;
+        for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
+            all += fmt::format("(?={})", operands[i].matcher(false));
+        }
+        all += operands.back().matcher(false);
+        return {negated ? fmt::format("(?:(?!{})(?s:.))", all) : fmt::format("(?:{})", all), {}, false};
+    }
+
+    /// Reads from a "[" to its "]".
+    ClassSet parseClass(int depth) {
+        constexpr int kDeepest = 16;
+        if (depth > kDeepest) {
+            unsupported("the regular expression has too many classes inside of one another");
+        }
+        ++at_;
+        const bool negated = peek() == '^';
+        at_ += negated ? 1 : 0;
+        std::vector<ClassOperand> operands(1);
+        if (peek() == ']') {
+            operands.back().items += "\\]";
+            ++at_;
+        }
+        while (peek() != ']' || at_ >= in_.size()) {
             if (at_ >= in_.size()) {
                 bad("the regular expression has a \"[\" without its \"]\"");
             }
-            if (peek() == ']') {
-                ++at_;
-                return;
-            }
             if (startsWith("&&")) {
-                unsupported("the regular expression uses a class intersection (&&)");
-            }
-            if (startsWith("[:") && in_.find(":]", at_) != std::string_view::npos) {
-                posixClass();
-            } else if (peek() == '[') {
-                if (peek(1) == '^' || depth > 16) {
-                    unsupported("the regular expression uses a negated class inside a class");
-                }
-                ++at_;
-                classItems(depth + 1);
-            } else if (peek() == '\\') {
-                classEscape();
+                at_ += 2;
+                operands.emplace_back();
             } else {
-                copyCodePoint();
+                classItem(operands.back(), depth);
             }
+        }
+        ++at_;
+        return joinOperands(operands, negated);
+    }
+
+    void classItem(ClassOperand& operand, int depth) {
+        if (startsWith("[:") && in_.find(":]", at_) != std::string_view::npos) {
+            posixClass(operand);
+        } else if (peek() == '[') {
+            ClassSet set = parseClass(depth + 1);
+            if (set.plain) {
+                operand.addSet(set.items);
+            } else {
+                operand.addOther(std::move(set.matcher));
+            }
+        } else if (peek() == '\\') {
+            classEscape(operand);
+        } else {
+            const bool first = operand.afterSet || operand.items.empty();
+            if (peek() == '-' && peek(1) == '[' && !first) { // Oniguruma forgets what stands before it
+                unsupported("the regular expression has a range that ends in a class");
+            }
+            const bool last = peek(1) == ']' || in_.substr(at_ + 1).starts_with("&&");
+            const bool literalDash = peek() == '-' && (first || last);
+            if (literalDash) {
+                operand.items += '\\';
+            }
+            moveTo(operand.items, [&] { copyCodePoint(); });
+            operand.afterSet = false;
         }
     }
 
-    void posixClass() {
-        constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kItems = {{
-            {"[:space:]", kSpaceItems},
-            {"[:^space:]", "\\P{White_Space}"},
-            {"[:word:]", kWordItems},
-            {"[:alpha:]", "\\p{Alphabetic}"},
-            {"[:alnum:]", "\\p{Alphabetic}\\p{Nd}"},
-            {"[:upper:]", "\\p{Uppercase}"},
-            {"[:lower:]", "\\p{Lowercase}"},
-            {"[:digit:]", "\\p{Nd}"},
-        }};
-        const std::size_t end = in_.find(":]", at_) + 2;
-        const std::string_view name = in_.substr(at_, end - at_);
-        const auto* found = std::find_if(kItems.begin(), kItems.end(), [&](const auto& i) { return i.first == name; });
-        out_ += found != kItems.end() ? found->second : name;
-        at_ = end;
+    /// What `write` appends to out_ goes to `items`.
+    template <class Write> void moveTo(std::string& items, Write write) {
+        const std::size_t before = out_.size();
+        write();
+        items += out_.substr(before);
+        out_.resize(before);
     }
 
-    void classEscape() {
+    void posixClass(ClassOperand& operand) {
+        constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kItems = {{
+            {"space", kSpaceItems},
+            {"word", kWordItems},
+            {"alpha", "\\p{Alphabetic}"},
+            {"alnum", "\\p{Alphabetic}\\p{Nd}"},
+            {"upper", "\\p{Uppercase}"},
+            {"lower", "\\p{Lowercase}"},
+            {"digit", "\\p{Nd}"},
+            {"xdigit", kHexItems},
+            {"ascii", "\\x00-\\x7f"},
+        }};
+        const std::size_t end = in_.find(":]", at_) + 2;
+        const std::string_view whole = in_.substr(at_, end - at_);
+        std::string_view name = whole.substr(2, whole.size() - 4);
+        const bool negated = name.starts_with('^');
+        name.remove_prefix(negated ? 1 : 0);
+        const auto* found = std::find_if(kItems.begin(), kItems.end(), [&](const auto& i) { return i.first == name; });
+        at_ = end;
+        if (found == kItems.end()) {
+            operand.addSet(whole);
+        } else if (negated) {
+            operand.addOther(fmt::format("[^{}]", found->second));
+        } else {
+            operand.addSet(found->second);
+        }
+    }
+
+    void classEscape(ClassOperand& operand) {
         switch (peek(1)) {
         case 's':
-            out_ += kSpaceItems;
+            operand.addSet(kSpaceItems);
             break;
         case 'S':
-            out_ += "\\P{White_Space}";
+            operand.addSet("\\P{White_Space}");
             break;
         case 'w':
-            out_ += kWordItems;
-            break;
-        case 'h':
-            out_ += kHexItems;
+            operand.addSet(kWordItems);
             break;
         case 'W':
+            operand.addOther(fmt::format("[^{}]", kWordItems));
+            break;
+        case 'h':
+            operand.addSet(kHexItems);
+            break;
         case 'H':
-            unsupported(fmt::format("the regular expression uses \"\\{}\" inside a class", peek(1)));
-        default:
-            sharedEscape();
+            operand.addOther(fmt::format("[^{}]", kHexItems));
+            break;
+        default: {
+            const bool set = std::string_view("pPdD").find(peek(1)) != std::string_view::npos;
+            moveTo(operand.items, [&] { sharedEscape(); });
+            operand.afterSet = set;
             return;
+        }
         }
         at_ += 2;
     }

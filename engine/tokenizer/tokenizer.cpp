@@ -11,7 +11,6 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/gguf_file.h"
 #include "engine/tokenizer/added_tokens.h"
-#include "engine/tokenizer/bpe_model.h"
 #include "engine/tokenizer/byte_level.h"
 #include "engine/tokenizer/gguf_tokenizer.h"
 #include "engine/tokenizer/json_field.h"
@@ -19,17 +18,21 @@
 #include "engine/tokenizer/post_processor.h"
 #include "engine/tokenizer/pre_tokenizer.h"
 #include "engine/tokenizer/token_decoder.h"
+#include "engine/tokenizer/token_model.h"
+#include "engine/tokenizer/tokenizer_keys.h"
+#include "engine/tokenizer/tokenizer_settings.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
 struct Tokenizer::Parts {
-    BpeModel model;
+    TokenModel model;
     Normalizer normalizer;
     PreTokenizer preTokenizer;
     AddedTokens added;
     TokenDecoder decoder;
     PostProcessor postProcessor;
+    TokenizerSettings settings;
 
     static std::unique_ptr<const Parts> read(const nlohmann::json& json, const std::string& file,
                                              const nlohmann::json* config, const std::string& configFile);
@@ -49,18 +52,19 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
     if (const auto version = root.find("version"); version && version->asString() != "1.0") {
         version->unsupported(fmt::format("the version {} is not known", quotedForMessage(version->asString())));
     }
-    auto parts =
-        std::make_unique<Parts>(Parts{BpeModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
-                                      PreTokenizer::read(root.find("pre_tokenizer")), AddedTokens{},
-                                      TokenDecoder::read(root.find("decoder")), PostProcessor{}});
+    auto parts = std::make_unique<Parts>(Parts{TokenModel::read(root.at("model")),
+                                               Normalizer::read(root.find("normalizer")),
+                                               PreTokenizer::read(root.find("pre_tokenizer")),
+                                               AddedTokens{},
+                                               TokenDecoder::read(root.find("decoder")),
+                                               PostProcessor{},
+                                               {}});
+    warnOfTokenizerKeys(file, unknownTokenizerKeys(root));
     if (const auto added = root.find("added_tokens")) {
         parts->added.readList(*added, parts->model);
     }
     if (config != nullptr) {
-        const JsonField configRoot(*config, configFile);
-        if (const auto table = configRoot.find("added_tokens_decoder")) {
-            parts->added.readDecoderTable(*table, parts->model);
-        }
+        parts->settings = readTokenizerSettings(JsonField(*config, configFile), root, parts->model, parts->added);
     }
     parts->added.finish(parts->normalizer);
     parts->postProcessor =
@@ -70,7 +74,7 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
 
 void Tokenizer::Parts::encodeText(std::string_view text, bool atStart, bool special,
                                   std::vector<std::int32_t>& ids) const {
-    BpeModel::Scratch scratch;
+    TokenModel::Scratch scratch;
     for (const TokenStretch& raw : added.find(text, AddedTokens::Stage::Raw, special)) {
         if (raw.token != nullptr) {
             ids.push_back(raw.token->id);
@@ -119,10 +123,11 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpeci
     if (addSpecialTokens) {
         ids = parts_->postProcessor.before();
     }
+    const bool special = !parts_->settings.splitsSpecialTokens;
     if (isValidUtf8(text)) {
-        parts_->encodeText(text, true, true, ids);
+        parts_->encodeText(text, true, special, ids);
     } else {
-        parts_->encodeText(replaceInvalidUtf8(text), true, true, ids);
+        parts_->encodeText(replaceInvalidUtf8(text), true, special, ids);
     }
     if (addSpecialTokens) {
         const auto& after = parts_->postProcessor.after();

@@ -3,8 +3,8 @@
 #pragma once
 
 // Text to token ids and back, as Hugging Face's tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3, Qwen,
-// gpt-oss) and SentencePiece-style BPE (Llama 2, Mistral, Gemma). Not used, as in transformers: the members
-// "truncation" and "padding".
+// gpt-oss), SentencePiece-style BPE (Llama 2, Mistral, Gemma) and SentencePiece's Unigram. Not used, as in
+// transformers: the members "truncation" and "padding".
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +25,7 @@ struct PromptPiece {
 /// Immutable after loading; any number of threads may use one object.
 class Tokenizer {
 public:
-    /// Reads a GGUF file, or tokenizer.json and added_tokens_decoder of a tokenizer_config.json beside it, if there.
+    /// Reads a GGUF file, or tokenizer.json and what a tokenizer_config.json beside it changes about it, if there.
     /// Throws BadInput "FILE: FIELD: what" for a broken file, Unsupported for a kind that cannot be run exactly.
     static std::shared_ptr<const Tokenizer> load(const std::string& path);
     /// The same from text in memory; `name` stands for the file in messages.

@@ -24,14 +24,17 @@ TensorView& WeightView::field(WeightField which) {
 }
 
 std::span<const WeightFormatName> weightFormatNames() {
-    static constexpr std::array<WeightFormatName, 8> kNames = {{{"DENSE", WeightFormat::Dense},
-                                                                {"MXFP4", WeightFormat::Mxfp4},
-                                                                {"NF4", WeightFormat::Nf4},
-                                                                {"INT4", WeightFormat::Int4},
-                                                                {"INT8", WeightFormat::Int8},
-                                                                {"FP8", WeightFormat::Fp8},
-                                                                {"Q4_K", WeightFormat::Q4K},
-                                                                {"Q6_K", WeightFormat::Q6K}}};
+    static constexpr std::array<WeightFormatName, 11> kNames = {{{"DENSE", WeightFormat::Dense},
+                                                                 {"MXFP4", WeightFormat::Mxfp4},
+                                                                 {"NF4", WeightFormat::Nf4},
+                                                                 {"INT4", WeightFormat::Int4},
+                                                                 {"INT8", WeightFormat::Int8},
+                                                                 {"FP8", WeightFormat::Fp8},
+                                                                 {"Q4_K", WeightFormat::Q4K},
+                                                                 {"Q6_K", WeightFormat::Q6K},
+                                                                 {"Q4_1", WeightFormat::Q41},
+                                                                 {"Q5_1", WeightFormat::Q51},
+                                                                 {"Q5_K", WeightFormat::Q5K}}};
     return kNames;
 }
 

@@ -22,6 +22,9 @@ enum class WeightFormat : std::uint8_t {
     Fp8 = 5,   ///< E4M3 floats, see kernels/formats/fp8_format.h
     Q4K = 6,   ///< blocks of GGUF files, see kernels/formats/k_quant_format.h
     Q6K = 7,   ///< the same
+    Q41 = 8,   ///< the same
+    Q51 = 9,   ///< the same
+    Q5K = 10,  ///< the same
 };
 
 /// A format as the expressions of kernel manifests name it.

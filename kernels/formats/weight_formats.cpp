@@ -20,8 +20,8 @@ namespace {
 
 /// Every packed format has a row here.
 std::vector<PackedFormat>& rows() {
-    static std::vector<PackedFormat> kRows = {mxfp4Format(), nf4Format(), int4Format(), int8Format(),
-                                              fp8Format(),   q4kFormat(), q6kFormat()};
+    static std::vector<PackedFormat> kRows = {mxfp4Format(), nf4Format(), int4Format(), int8Format(), fp8Format(),
+                                              q4kFormat(),   q6kFormat(), q41Format(),  q51Format(),  q5kFormat()};
     return kRows;
 }
 

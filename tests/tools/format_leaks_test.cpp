@@ -64,8 +64,8 @@ bool mayKnowFormats(std::string_view path) {
 /// The format that a source names; empty when it names none.
 std::string_view formatIn(std::string text) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    constexpr std::array<std::string_view, 8> kWords = {"mxfp4", "nf4",  "e2m1",        "gptq",
-                                                        "q4_k",  "q6_k", "\"_blocks\"", "\"_scales\""};
+    constexpr std::array<std::string_view, 11> kWords = {"mxfp4", "nf4",  "e2m1", "gptq",        "q4_k",       "q5_k",
+                                                         "q6_k",  "q4_1", "q5_1", "\"_blocks\"", "\"_scales\""};
     const auto* const found =
         std::ranges::find_if(kWords, [&](std::string_view word) { return text.find(word) != std::string::npos; });
     return found == kWords.end() ? std::string_view() : *found;

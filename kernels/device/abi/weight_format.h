@@ -12,3 +12,6 @@
 #define VT_FORMAT_FP8 5
 #define VT_FORMAT_Q4_K 6
 #define VT_FORMAT_Q6_K 7
+#define VT_FORMAT_Q4_1 8
+#define VT_FORMAT_Q5_1 9
+#define VT_FORMAT_Q5_K 10

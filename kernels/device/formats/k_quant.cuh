@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Q4_K and Q6_K as floats, to the last bit as kernels/formats/k_quant_format.cpp makes them: its header draws the
+// Blocks of GGUF files as floats, to the last bit as kernels/formats/k_quant_format.cpp makes them: its header draws the
 // blocks.
 
 #include "device/abi/dtype.h"
@@ -39,6 +39,36 @@ __device__ __forceinline__ float q6kElement(const vitrine::kernels::abi::PackedW
     const int step = static_cast<signed char>(block[192 + column % 256 / 16]);
     return __fmul_rn(__fmul_rn(kQuantHalf(block + 208), static_cast<float>(step)),
                      static_cast<float>((low | high << 4) - 32));
+}
+
+__device__ __forceinline__ float q5kElement(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
+    const u8* const block = weight.data + row * weight.rowBytes + column / 256 * 176;
+    const int stretch = column % 256 / 32;
+    const float scale = __fmul_rn(kQuantHalf(block), static_cast<float>(q4kScale(block + 4, stretch, 0)));
+    const float minimum = __fmul_rn(kQuantHalf(block + 2), static_cast<float>(q4kScale(block + 4, stretch, 1)));
+    const int low = block[48 + stretch / 2 * 32 + column % 32] >> stretch % 2 * 4 & 15;
+    const int fifth = block[16 + column % 32] >> stretch & 1;
+    return __fsub_rn(__fmul_rn(scale, static_cast<float>(low | fifth << 4)), minimum);
+}
+
+/// A block of 32 with a scale and an offset. `FifthBytes` is 4 where 32 bits above the nibbles stand before them, or 0.
+template <int FifthBytes>
+__device__ __forceinline__ float offsetElement(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
+    const u8* const block = weight.data + row * weight.rowBytes + column / 32 * (20 + FifthBytes);
+    const int place = column % 32;
+    int code = block[4 + FifthBytes + place % 16] >> (place < 16 ? 0 : 4) & 15;
+    if constexpr (FifthBytes > 0) {
+        code |= (block[4 + place / 8] >> place % 8 & 1) << 4;
+    }
+    return __fadd_rn(__fmul_rn(kQuantHalf(block), static_cast<float>(code)), kQuantHalf(block + 2));
+}
+
+__device__ __forceinline__ float q41Element(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
+    return offsetElement<0>(weight, row, column);
+}
+
+__device__ __forceinline__ float q51Element(const vitrine::kernels::abi::PackedWeight& weight, i64 row, int column) {
+    return offsetElement<4>(weight, row, column);
 }
 
 } // namespace vt

@@ -17,7 +17,7 @@
 #include "device/formats/integer.cuh"
 #elif VT_W_FORMAT == VT_FORMAT_FP8
 #include "device/formats/fp8.cuh"
-#elif VT_W_FORMAT == VT_FORMAT_Q4_K || VT_W_FORMAT == VT_FORMAT_Q6_K
+#elif VT_W_FORMAT >= VT_FORMAT_Q4_K && VT_W_FORMAT <= VT_FORMAT_Q5_K
 #include "device/formats/k_quant.cuh"
 #endif
 
@@ -39,6 +39,12 @@ __device__ __forceinline__ float packedElement(const vitrine::kernels::abi::Pack
     return q4kElement(weight, row, column);
 #elif VT_W_FORMAT == VT_FORMAT_Q6_K
     return q6kElement(weight, row, column);
+#elif VT_W_FORMAT == VT_FORMAT_Q4_1
+    return q41Element(weight, row, column);
+#elif VT_W_FORMAT == VT_FORMAT_Q5_1
+    return q51Element(weight, row, column);
+#elif VT_W_FORMAT == VT_FORMAT_Q5_K
+    return q5kElement(weight, row, column);
 #else
     return 0;
 #endif

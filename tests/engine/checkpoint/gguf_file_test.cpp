@@ -47,7 +47,7 @@ TEST(GgufFile, ReadsWhatTheGgufPackageWrote) {
     ASSERT_NE(tensor, nullptr);
     EXPECT_EQ(Dims(tensor->shape().begin(), tensor->shape().end()), (Dims{3, 512}));
     EXPECT_EQ(tensor->bytes, 3U * 2 * 210);
-    EXPECT_EQ(header.tensors().size(), 12U);
+    EXPECT_EQ(header.tensors().size(), 18U);
 }
 
 TEST(GgufFile, AValueOfAnotherTypeIsNamed) {

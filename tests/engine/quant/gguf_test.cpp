@@ -76,14 +76,15 @@ TEST_P(GgufBlocks, RowsAreWholeBlocks) {
     EXPECT_THROW(storedTensors(ggufPacking(type()), "m.weight", shape), base::Unsupported);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, GgufBlocks, ::testing::Values("Q4_0", "Q5_0", "Q8_0", "Q4_K", "Q6_K", "MXFP4"));
+INSTANTIATE_TEST_SUITE_P(Types, GgufBlocks,
+                         ::testing::Values("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "MXFP4"));
 
 TEST(GgufTypes, NumbersAndSizesAreThoseOfGgml) {
     EXPECT_EQ(ggufType(12)->name, "Q4_K");
     EXPECT_EQ(ggufType(30)->floats, kernels::DType::BF16);
     EXPECT_EQ(ggufType(4), nullptr) << "removed from ggml";
-    EXPECT_EQ(ggufType(13)->supported(), false);
-    EXPECT_EQ(ggufTypeNames(), "F32, F16, Q4_0, Q5_0, Q8_0, Q4_K, Q6_K, BF16, MXFP4");
+    EXPECT_EQ(ggufType(10)->supported(), false);
+    EXPECT_EQ(ggufTypeNames(), "F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, BF16, MXFP4");
 }
 
 TEST(GgufTypes, AFolderOfSafetensorsDoesNotHaveThem) {

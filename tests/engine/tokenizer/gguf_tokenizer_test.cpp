@@ -14,6 +14,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/checkpoint/gguf_bytes.h"
 #include "tests/engine/tokenizer/tokenizer_fixtures.h"
@@ -140,6 +141,10 @@ TEST(GgufSentencePiece, MergesFollowFromScores) {
     GgufBytes bytes = withTokens(tokens, "llama");
     bytes.value("tokenizer.ggml.scores", GgufValueType::Array, ggufList(GgufValueType::F32, tokens.scores));
     const test::TempFolder folder;
+    const auto silent = Tokenizer::load(folder.write("y.gguf", bytes.bytes()));
+    EXPECT_EQ(silent->encode("", true), (std::vector<std::int32_t>{1}))
+        << "llama.cpp's token where the file names none";
+    bytes.value("tokenizer.ggml.add_bos_token", GgufValueType::Bool, std::string(1, '\0'));
     expectSameIds(fixture, *Tokenizer::load(folder.write("x.gguf", bytes.bytes())));
 }
 
@@ -157,12 +162,54 @@ TEST(GgufTokenizer, TextsBeginAndEndAsTheFileSays) {
     EXPECT_TRUE(tokenizer->isSpecial(1));
 }
 
+GgufBytes withMerges(const GgufTokens& tokens) {
+    return withTokens(tokens, "gpt2")
+        .value("tokenizer.ggml.merges", GgufValueType::Array, ggufList(std::vector<std::string>{}));
+}
+
+/// The pattern of the first step that cuts words, and the warnings.
+std::pair<std::string, std::string> wordSplitOf(const GgufBytes& bytes) {
+    std::string warnings;
+    base::setLogSink([&](base::LogLevel, std::string_view text) { warnings += std::string(text) + "\n"; });
+    const json made = ggufTokenizerJson(*GgufHeader::parse(bytes.bytes(), bytes.bytes().size(), "F"));
+    base::setLogSink({});
+    const json& first = made["pre_tokenizer"]["pretokenizers"][0];
+    return {first["type"] == "Split" ? first["pattern"]["Regex"].get<std::string>() : "", warnings};
+}
+
+TEST(GgufTokenizer, AFileThatNamesNoWordSplitIsWarnedOf) {
+    const auto [unknown, warning] = wordSplitOf(withMerges({{"a", "b"}, {1, 1}, {}}));
+    EXPECT_TRUE(unknown.starts_with(R"([\p{P})")) << "what llama.cpp takes for such files";
+    EXPECT_THAT(warning, HasSubstr("F: tokenizer.ggml.pre: is missing"));
+    const auto [named, silence] = wordSplitOf(withMerges({{"a"}, {1}, {}}).words("tokenizer.ggml.pre", "default"));
+    EXPECT_EQ(named, unknown);
+    EXPECT_EQ(silence, "");
+    const auto [llama3, guess] = wordSplitOf(withMerges({{"<|begin_of_text|>", "<|start_header_id|>"}, {3, 3}, {}}));
+    EXPECT_THAT(llama3, HasSubstr(R"(\p{N}{1,3})"));
+    EXPECT_THAT(guess, HasSubstr("\"llama-bpe\""));
+    const auto [qwen, qwenGuess] =
+        wordSplitOf(withMerges({{"<|endoftext|>", "<|im_start|>"}, {3, 3}, {}}).words("general.architecture", "qwen2"));
+    EXPECT_THAT(qwen, ::testing::Not(HasSubstr("{1,3}")));
+    EXPECT_THAT(qwenGuess, HasSubstr("\"qwen2\""));
+}
+
+TEST(GgufTokenizer, NoKeyIsPassedOver) {
+    const GgufTokens tokens{{"a"}, {1}, {}};
+    const auto warning =
+        wordSplitOf(withMerges(tokens).words("tokenizer.ggml.pre", "gpt-2").integer("tokenizer.ggml.novel", 1)).second;
+    EXPECT_EQ(warning, "F: not known and not followed: \"tokenizer.ggml.novel\"\n");
+}
+
 std::string tokenizerRefusal(const GgufBytes& bytes) {
     return test::failure([&] { ggufTokenizerJson(*GgufHeader::parse(bytes.bytes(), bytes.bytes().size(), "F")); });
 }
 
 TEST(GgufTokenizer, WhatIsWrongIsNamed) {
     const GgufTokens tokens{{"a", "b"}, {1, 1}, {}};
+    EXPECT_THAT(tokenizerRefusal(
+                    withTokens(tokens, "gpt2")
+                        .value("tokenizer.ggml.remove_extra_whitespaces", GgufValueType::Bool, std::string(1, '\1'))),
+                HasSubstr("F: tokenizer.ggml.remove_extra_whitespaces: is 1, which is not supported"));
     EXPECT_THAT(tokenizerRefusal(GgufBytes()), HasSubstr("F: tokenizer.ggml.tokens: is missing"));
     EXPECT_THAT(tokenizerRefusal(withTokens(tokens, "bert")),
                 HasSubstr("F: tokenizer.ggml.model: \"bert\" is not supported"));

@@ -15,19 +15,23 @@ namespace {
 
 using testing::TestTensor;
 
+std::int64_t elementsOf(std::int64_t blockBytes) {
+    return blockBytes < 32 ? kQ1Elements : kKQuantElements;
+}
+
 /// Random blocks with scales of a moderate size. That they are the floats of the gguf package is
 /// tests/engine/quant/gguf_test.cpp's part; here their one row is the reference.
 testing::TestWeight blockWeight(const PackedFormat& format, std::int64_t blockBytes, std::mt19937& random,
                                 std::int64_t out, std::int64_t in) {
     testing::TestWeight weight;
-    weight.blocks = TestTensor(DType::U8, Shape{out, in / kKQuantElements * blockBytes});
+    weight.blocks = TestTensor(DType::U8, Shape{out, in / elementsOf(blockBytes) * blockBytes});
     weight.blocks.fillBytes(random, 0, 255);
     weight.view.format = format.format;
     weight.view.data = weight.blocks;
     weight.view.shape = Shape{out, in};
     auto* bytes = weight.view.data.as<std::uint8_t>();
     const bool atEnd = blockBytes == kQ6KBytes;
-    for (std::int64_t block = 0; block < out * in / kKQuantElements; ++block) {
+    for (std::int64_t block = 0; block < out * in / elementsOf(blockBytes); ++block) {
         std::uint8_t* const scale = bytes + block * blockBytes + (atEnd ? blockBytes - 2 : 0);
         const std::uint16_t half = floatToF16(0.001F);
         for (int i = 0; i < (atEnd ? 2 : 4); ++i) {
@@ -49,6 +53,15 @@ const PackedFormat* q4k() {
 }
 const PackedFormat* q6k() {
     return &q6kFormat();
+}
+const PackedFormat* q5k() {
+    return &q5kFormat();
+}
+const PackedFormat* q41() {
+    return &q41Format();
+}
+const PackedFormat* q51() {
+    return &q51Format();
 }
 
 TEST_P(KQuantFormat, MultipliesOnEveryLevelOfTheCpu) {
@@ -76,16 +89,20 @@ TEST_P(KQuantFormat, IsPricedByItsBytesAndChecked) {
     testing::TestWeight weight = blockWeight(format, GetParam().second, random, 4, 512);
     TestTensor out(DType::F32, Shape{4, 512});
     const Dequantize op{weight.view, out};
-    EXPECT_EQ(cost(op, DeviceTraits{}).bytesRead, static_cast<std::uint64_t>(4 * 2 * GetParam().second));
+    EXPECT_EQ(cost(op, DeviceTraits{}).bytesRead,
+              static_cast<std::uint64_t>(4 * 512 / elementsOf(GetParam().second) * GetParam().second));
     EXPECT_EQ(format.problem(weight.view), "");
     weight.view.shape = Shape{4, 500};
-    EXPECT_EQ(format.problem(weight.view), "rows are not whole blocks of 256");
+    EXPECT_EQ(format.problem(weight.view),
+              "rows are not whole blocks of " + std::to_string(elementsOf(GetParam().second)));
     weight.view.shape = Shape{4, 256};
     EXPECT_EQ(format.problem(weight.view), "the data are not U8 blocks without gaps");
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, KQuantFormat,
-                         ::testing::Values(std::pair{&q4k, kQ4KBytes}, std::pair{&q6k, kQ6KBytes}));
+                         ::testing::Values(std::pair{&q4k, kQ4KBytes}, std::pair{&q5k, kQ5KBytes},
+                                           std::pair{&q6k, kQ6KBytes}, std::pair{&q41, kQ41Bytes},
+                                           std::pair{&q51, kQ51Bytes}));
 
 } // namespace
 } // namespace vitrine::kernels
