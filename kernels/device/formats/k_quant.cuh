@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Blocks of GGUF files as floats, to the last bit as kernels/formats/k_quant_format.cpp makes them: its header draws the
-// blocks.
+// Blocks of GGUF files as floats, to the last bit as kernels/formats/k_quant_format.cpp makes them: its header draws
+// the blocks.
 
 #include "device/abi/dtype.h"
 #include "device/abi/packed_weight.h"
