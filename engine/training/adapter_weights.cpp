@@ -104,6 +104,7 @@ private:
                                        [&](const AdapterWhole& whole) { return whole.parameter == parameter; });
         };
         std::vector<std::string> names;
+        names.reserve(specs_.size() + 1);
         for (const auto& [name, spec] : specs_) {
             names.push_back(name);
         }

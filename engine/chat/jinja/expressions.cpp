@@ -105,17 +105,8 @@ Value TemplateRun::builtin(std::string name, Value (*function)(TemplateRun&, Cal
 
 Value TemplateRun::evaluate(const Expr& expr, Scope& scope) {
     step();
-    // One counter for statements, calls and expressions keeps the stack within its size.
-    struct Nested {
-        explicit Nested(int& counter) : count(counter) { ++count; }
-        ~Nested() { --count; }
-        int& count;
-    } const nested(depth_);
-    constexpr int kDeepestExpression = 900;
+    const Depth depth(*this);
     place_ = expr.place;
-    if (depth_ > kDeepestExpression) {
-        fail("expressions are nested too deep");
-    }
     switch (expr.kind) {
     case ExprKind::Name:
         return evaluateName(expr, scope);
@@ -220,6 +211,7 @@ Value TemplateRun::evaluateContainer(const Expr& expr, Scope& scope) {
         return out;
     }
     std::vector<Value> items;
+    items.reserve(expr.items.size());
     for (const Expr* item : expr.items) {
         items.push_back(evaluate(*item, scope));
     }

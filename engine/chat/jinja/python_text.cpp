@@ -23,9 +23,9 @@ std::optional<char32_t> hexOf(std::string_view digits, std::size_t count) {
     if (digits.size() < count) {
         return std::nullopt;
     }
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + count, value, 16);
-    const bool good = problem == std::errc() && end == digits.data() + count && value <= 0x10FFFF &&
-                      (value < 0xD800 || value > 0xDFFF);
+    const char* const last = digits.data() + count;
+    const auto [end, problem] = std::from_chars(digits.begin(), last, value, 16);
+    const bool good = problem == std::errc() && end == last && value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
     return good ? std::optional<char32_t>(value) : std::nullopt;
 }
 
@@ -361,9 +361,10 @@ std::size_t byteOfIndex(std::string_view text, std::size_t index) {
 std::optional<std::string> unescaped(std::string_view literal) {
     std::string out;
     for (std::size_t at = 0; at < literal.size();) {
-        if (literal[at] != '\\') {
-            out += literal[at++];
-        } else if (++at == literal.size() || !readEscape(literal, at, out)) {
+        const char c = literal[at++];
+        if (c != '\\') {
+            out += c;
+        } else if (at == literal.size() || !readEscape(literal, at, out)) {
             return std::nullopt;
         }
     }
@@ -380,7 +381,7 @@ std::string floatText(double value) {
     std::array<char, 64> buffer{};
     const auto scientific =
         std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
-    const std::string text(buffer.data(), scientific.ptr);
+    std::string text(buffer.data(), scientific.ptr);
     const std::size_t e = text.find('e');
     const int exponent = std::stoi(text.substr(e + 1));
     constexpr int kFirstScientific = 16; // Python's rule

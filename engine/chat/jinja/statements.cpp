@@ -17,22 +17,12 @@ constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 
 } // namespace
 
-/// Counts how deep calls and expressions are nested.
-class TemplateRun::Depth {
-public:
-    explicit Depth(TemplateRun& run) : run_(run) {
-        if (++run.depth_ > kDeepestRun) {
-            --run.depth_;
-            run.fail("calls are nested too deep");
-        }
+TemplateRun::Depth::Depth(TemplateRun& run) : run_(run) {
+    if (++run.depth_ > kDeepestRun) {
+        --run.depth_;
+        run.fail("calls and expressions are nested too deep");
     }
-    ~Depth() { --run_.depth_; }
-    Depth(const Depth&) = delete; // counts once
-    Depth& operator=(const Depth&) = delete;
-
-private:
-    TemplateRun& run_;
-};
+}
 
 TemplateRun::TemplateRun(const Tree& tree, Heap& heap, const std::tm& now) : tree_(tree), heap_(heap), now_(now) {
     globals_ = heap.make<Scope>();

@@ -76,7 +76,17 @@ public:
 
 private:
     enum class Flow : std::uint8_t { Next, Break, Continue };
-    class Depth;
+    /// Counts how deep statements, calls and expressions are nested, which keeps the stack within its size.
+    class Depth {
+    public:
+        explicit Depth(TemplateRun& run);
+        ~Depth() { --run_.depth_; }
+        Depth(const Depth&) = delete; // counts once
+        Depth& operator=(const Depth&) = delete;
+
+    private:
+        TemplateRun& run_;
+    };
 
     Flow runBody(const std::vector<Stmt*>& body, Scope& scope, Text& out);
     Flow run(const Stmt& statement, Scope& scope, Text& out);

@@ -26,11 +26,9 @@ struct WeightsCase {
     const char* base;
     /// Rounding: what DoRA makes gets the type of the base, and PEFT keeps it in float32.
     float tolerance;
-};
 
-void PrintTo(const WeightsCase& value, std::ostream* out) {
-    *out << value.folder;
-}
+    friend std::ostream& operator<<(std::ostream& out, const WeightsCase& value) { return out << value.folder; }
+};
 
 /// The base model with an adapter, attached.
 struct AdaptedModel {
@@ -74,8 +72,8 @@ TEST_P(AdapterWeights, PlansAllocateWhatLoadsDo) {
     const kernels::DeviceTraits traits = test::testTraits();
     test::RecordingSink real;
     test::RecordingSink planned;
-    AdaptedModel(folder(), fixture(GetParam().base), kernels::Backend::Cpu, &real, &traits);
-    AdaptedModel(folder(), fixture(GetParam().base), kernels::Backend::Meta, &planned, &traits);
+    const AdaptedModel loaded(folder(), fixture(GetParam().base), kernels::Backend::Cpu, &real, &traits);
+    const AdaptedModel counted(folder(), fixture(GetParam().base), kernels::Backend::Meta, &planned, &traits);
     EXPECT_FALSE(real.lines().empty());
     EXPECT_EQ(real.lines(), planned.lines());
 }
