@@ -137,19 +137,6 @@ double ConfigReader::number(const char* key, double defaultValue, double low, do
     return optionalNumber(key, low, high).value_or(defaultValue);
 }
 
-std::string unreadText(const std::string& file, std::vector<std::string> keys) {
-    constexpr std::size_t kMostShown = 40;
-    std::ranges::sort(keys);
-    std::string list;
-    for (std::size_t i = 0; i < std::min(keys.size(), kMostShown); ++i) {
-        list += (i == 0 ? "" : ", ") + quotedText(keys[i]);
-    }
-    if (keys.size() > kMostShown) {
-        list += fmt::format(" and {} more", keys.size() - kMostShown);
-    }
-    return fmt::format("{}: not used: {}; where another program uses one of them, its answers may differ", file, list);
-}
-
 bool ConfigReader::boolean(const char* key, bool defaultValue) {
     const json* value = find(key);
     if (value == nullptr) {

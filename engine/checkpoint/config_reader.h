@@ -70,7 +70,4 @@ private:
     std::shared_ptr<Asked> asked_;
 };
 
-/// The warning that names keys that no reader reads: "FILE: not used: ...".
-std::string unreadText(const std::string& file, std::vector<std::string> keys);
-
 } // namespace vitrine::engine

@@ -170,7 +170,7 @@ std::string shapeText(const std::vector<std::int64_t>& shape) {
 
 bool dtypeFits(DType wanted, DType found) {
     if (wanted == DType::BF16) {
-        return found == DType::BF16 || found == DType::F16 || found == DType::F32;
+        return kernels::isFloat(found);
     }
     return wanted == found;
 }

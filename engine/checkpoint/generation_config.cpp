@@ -4,10 +4,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
 #include "engine/checkpoint/config_keys.h"
 #include "engine/checkpoint/model_config.h"
 #include "engine/checkpoint/token_ids.h"
+#include "engine/checkpoint/unused_keys.h"
 
 namespace vitrine::engine {
 namespace {
@@ -72,12 +72,10 @@ GenerationConfig parseGenerationConfig(const json& root, const std::string& name
     std::vector<std::string> unread;
     for (const auto& [key, value] : reader.unread()) {
         if (!isNeutralGenerationKey(key, *value)) {
-            unread.push_back(key);
+            unread.push_back(quotedText(key));
         }
     }
-    if (!unread.empty()) {
-        base::logWarning(unreadText(name, unread));
-    }
+    warnOfUnusedKeys(name, std::move(unread));
     return config;
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/gguf_names.h"
+#include "engine/checkpoint/made_tensor_file.h"
 #include "engine/checkpoint/tensor_table.h"
 #include "kernels/core/floats.h"
 
@@ -51,56 +52,29 @@ struct GgufView {
     }
 };
 
-class GgufTensorFile final : public SafetensorsFile {
+std::vector<TensorEntry> entriesOf(const std::vector<GgufView>& views) {
+    std::vector<TensorEntry> out;
+    out.reserve(views.size());
+    for (const GgufView& view : views) {
+        out.push_back(view.entry);
+    }
+    return out;
+}
+
+/// Codes and scales of a weight need the same blocks.
+class GgufTensorFile final : public MadeTensorFile {
 public:
     GgufTensorFile(std::shared_ptr<const GgufFile> file, std::vector<GgufView> views)
-        : file_(std::move(file)), identity_(file_->identity()), views_(std::move(views)) {
-        entries_.reserve(views_.size());
-        for (const GgufView& view : views_) {
-            entries_.push_back(view.entry);
-        }
-        for (std::size_t i = 0; i < entries_.size(); ++i) {
-            byName_.emplace(entries_[i].name, i);
-        }
-    }
+        : MadeTensorFile(file->path(), file->identity(), entriesOf(views)), file_(std::move(file)),
+          views_(std::move(views)) {}
 
-    const std::string& path() const override { return file_->path(); }
-    const std::string& identity() const override { return identity_; }
-    const std::vector<TensorEntry>& tensors() const override { return entries_; }
-    const std::map<std::string, std::string>& metadata() const override { return metadata_; }
-    const TensorEntry* find(std::string_view name) const override {
-        const auto found = byName_.find(name);
-        return found == byName_.end() ? nullptr : &entries_[found->second];
+protected:
+    Rows rowsOf(std::size_t tensor) const override {
+        const GgufView& view = views_[tensor];
+        return {view.rowBytes, std::max<std::int64_t>(1, kReadTarget / std::max(view.sourceRow, view.rowBytes))};
     }
-    /// Bytes are made from blocks, which are best read through the page cache: codes and scales need the same ones.
-    double cachedShare() const override { return 1; }
-    const std::byte* readDirect(const TensorEntry& entry, std::uint64_t offset, std::byte* buffer,
-                                std::uint64_t bytes) const override {
-        read(entry, offset, buffer, bytes);
-        return buffer;
-    }
-
-    void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const override {
-        if (offset > entry.bytes || bytes > entry.bytes - offset) {
-            throw base::Internal(fmt::format("{}: {}: reading {} bytes at {} of {}", path(), quotedText(entry.name),
-                                             bytes, offset, entry.bytes));
-        }
-        const GgufView& view = views_[byName_.at(entry.name)];
-        const std::int64_t most = std::max<std::int64_t>(1, kReadTarget / std::max(view.sourceRow, view.rowBytes));
-        auto* to = static_cast<std::uint8_t*>(out);
-        auto at = static_cast<std::int64_t>(offset);
-        const auto end = static_cast<std::int64_t>(offset + bytes);
-        std::vector<std::uint8_t> made;
-        while (at < end) {
-            const std::int64_t row = at / view.rowBytes;
-            const std::int64_t rows = std::min(most, (end - 1) / view.rowBytes + 1 - row);
-            made.resize(static_cast<std::size_t>(rows * view.rowBytes));
-            makeRows(view, row, rows, made);
-            const std::int64_t stop = std::min(end, (row + rows) * view.rowBytes);
-            const auto first = made.begin() + (at - row * view.rowBytes);
-            to = std::copy(first, first + (stop - at), to);
-            at = stop;
-        }
+    void makeRows(std::size_t tensor, std::int64_t first, std::int64_t count, std::span<std::byte> out) const override {
+        makeRows(views_[tensor], first, count, {reinterpret_cast<std::uint8_t*>(out.data()), out.size()});
     }
 
 private:
@@ -151,11 +125,7 @@ private:
     }
 
     std::shared_ptr<const GgufFile> file_;
-    std::string identity_;
     std::vector<GgufView> views_;
-    std::vector<TensorEntry> entries_;
-    std::map<std::string, std::string> metadata_;
-    std::unordered_map<std::string_view, std::size_t> byName_; ///< views into entries_
 };
 
 class GgufCheckpoint final : public TensorTable {

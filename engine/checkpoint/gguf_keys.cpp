@@ -6,12 +6,11 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <string>
 #include <vector>
 
-#include "base/log.h"
 #include "base/quoted_text.h"
+#include "engine/checkpoint/unused_keys.h"
 
 namespace vitrine::engine {
 namespace {
@@ -93,17 +92,6 @@ constexpr auto kNeutralKeys = std::to_array<GgufKey>({
     neutralKey("swiglu_clamp_shexp", 0),
 });
 
-void warnOfKeys(const GgufHeader& header, std::vector<std::string> keys) {
-    constexpr std::size_t kMostNamed = 8;
-    if (keys.empty()) {
-        return;
-    }
-    const std::size_t more = keys.size() - std::min(keys.size(), kMostNamed);
-    keys.resize(keys.size() - more);
-    base::logWarning(fmt::format("{}: not known and not followed: {}{}", header.file(), fmt::join(keys, ", "),
-                                 more == 0 ? "" : fmt::format(" and {} more", more)));
-}
-
 /// Element `index` of a value as a number; nothing for texts.
 std::optional<double> numberAt(const GgufValue& value, std::size_t index) {
     const auto read = [&]<class T>(T) { return static_cast<double>(ggufNumber<T>(value.data + index * sizeof(T))); };
@@ -170,7 +158,7 @@ void checkGgufKeys(const GgufHeader& header, std::string_view prefix, std::span<
             checkNeutral(header, value, *found);
         }
     }
-    warnOfKeys(header, std::move(unknown));
+    warnOfUnusedKeys(header.file(), std::move(unknown));
 }
 
 std::vector<GgufKey> ggufModelKeys(const GgufKeySizes& sizes) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "engine/checkpoint/quantization_files.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
+#include "engine/checkpoint/unused_keys.h"
 #include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/ops/attention/attention.h"
@@ -354,15 +356,13 @@ ModelConfig parseModelConfig(const json& root, const std::string& name, const Qu
     std::vector<std::string> unread;
     for (const auto& [key, value] : reader.unread()) {
         if (!isHarmlessKey(key, *value)) {
-            unread.push_back(key);
+            unread.push_back(quotedText(key));
         }
     }
     if (config.quantization) {
-        unread.insert(unread.end(), config.quantization->unread.begin(), config.quantization->unread.end());
+        std::ranges::transform(config.quantization->unread, std::back_inserter(unread), quotedText);
     }
-    if (!unread.empty()) {
-        base::logWarning(unreadText(name, unread));
-    }
+    warnOfUnusedKeys(name, std::move(unread));
     return config;
 }
 

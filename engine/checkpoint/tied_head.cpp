@@ -20,10 +20,6 @@ using Place = Checkpoint::Location;
 
 constexpr std::int64_t kPieceElements = std::int64_t{1} << 20;
 
-bool isFloat(DType dtype) {
-    return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
-}
-
 /// Elements of a tensor, a piece at a time.
 class PieceReader {
 public:
@@ -50,7 +46,7 @@ private:
 };
 
 bool readSameValues(const Place& a, const Place& b) {
-    if (a.entry->shape != b.entry->shape || !isFloat(a.entry->dtype) || !isFloat(b.entry->dtype)) {
+    if (a.entry->shape != b.entry->shape || !kernels::isFloat(a.entry->dtype) || !kernels::isFloat(b.entry->dtype)) {
         return false;
     }
     const bool sameType = a.entry->dtype == b.entry->dtype;

@@ -22,10 +22,6 @@ constexpr Axis kExperts = 0;
 constexpr Axis kVocabulary = 0;
 constexpr Axis kHeads = 0;
 
-bool isFloat(kernels::DType dtype) {
-    return dtype == kernels::DType::F32 || dtype == kernels::DType::BF16 || dtype == kernels::DType::F16;
-}
-
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 
 /// Finds the weights of one layer, or of what is outside of them, and lists each as a parameter.
@@ -75,7 +71,7 @@ public:
 private:
     const kernels::WeightView& weight(const std::string& name, const kernels::WeightView& view, ParameterRole role,
                                       bool isBias, Axis axis) {
-        const bool trainable = !view.quantized() && isFloat(view.data.dtype);
+        const bool trainable = !view.quantized() && kernels::isFloat(view.data.dtype);
         return parameters_.emplace_back(Parameter{name, view, layer_, role, isBias, axis, trainable}).view;
     }
 

@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::size_t kLanes = 4;
+constexpr std::size_t kSums = 4;
 
 } // namespace
 
@@ -42,8 +42,8 @@ std::optional<double> RoundingError::cosine() const {
 RoundingError roundingError(std::span<const float> values, std::span<const float> rounded) {
     RoundingError out;
     out.count = static_cast<std::int64_t>(values.size());
-    // Every kLanes-th value goes into the same sum, so compilers make vectors of neighbours.
-    using Sums = std::array<double, kLanes>;
+    // Every kSums-th value goes into the same sum, so compilers make vectors of neighbours.
+    using Sums = std::array<double, kSums>;
     Sums squaredError{}, squaredValues{}, squaredRounded{}, products{}, largest{};
     const auto take = [&](std::size_t lane, double x, double y) {
         const double error = x - y, size = std::abs(error);
@@ -53,10 +53,10 @@ RoundingError roundingError(std::span<const float> values, std::span<const float
         products[lane] += x * y;
         largest[lane] = size > largest[lane] ? size : largest[lane];
     };
-    const std::size_t whole = values.size() / kLanes * kLanes;
+    const std::size_t whole = values.size() / kSums * kSums;
     const float *const before = values.data(), *const after = rounded.data();
-    for (std::size_t i = 0; i < whole; i += kLanes) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    for (std::size_t i = 0; i < whole; i += kSums) {
+        for (std::size_t lane = 0; lane < kSums; ++lane) {
             take(lane, before[i + lane], after[i + lane]);
         }
     }

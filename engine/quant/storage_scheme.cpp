@@ -163,7 +163,7 @@ void checkStoredBytes(const WeightPacking& packing, WeightField field, DType dty
         checkNumbers(bytes, name, first);
     } else if (field == WeightField::Data && packing.format == WeightFormat::Nf4) {
         return; // every byte is two elements, whatever type the file gives it
-    } else if (dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16) {
+    } else if (kernels::isFloat(dtype)) {
         checkFinite(dtype, bytes, name, first);
     }
 }

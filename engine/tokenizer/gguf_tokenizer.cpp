@@ -102,8 +102,8 @@ constexpr auto kTokenizerKeys = std::to_array<GgufKey>({
     usedKey("fim_pad_token_id"),
     usedKey("fim_rep_token_id"),
     usedKey("fim_sep_token_id"),
-    neutralKey("remove_extra_whitespaces", 0),
-    neutralKey("precompiled_charsmap", 0),
+    usedKey("remove_extra_whitespaces"), // of Unigram tokenizers, as is the next: llama.cpp asks no others
+    usedKey("precompiled_charsmap"),
 });
 
 class TokenizerMaker {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/strict_json.h"
 #include "engine/checkpoint/gguf_file.h"
+#include "engine/checkpoint/unused_keys.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/byte_level.h"
 #include "engine/tokenizer/gguf_tokenizer.h"
@@ -59,7 +60,7 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
                                                TokenDecoder::read(root.find("decoder")),
                                                PostProcessor{},
                                                {}});
-    warnOfTokenizerKeys(file, unknownTokenizerKeys(root));
+    warnOfUnusedKeys(file, unknownTokenizerKeys(root));
     if (const auto added = root.find("added_tokens")) {
         parts->added.readList(*added, parts->model);
     }

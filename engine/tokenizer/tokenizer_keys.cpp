@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
-
-#include "base/log.h"
 
 namespace vitrine::engine {
 
@@ -159,17 +156,6 @@ std::vector<std::string> unknownTokenizerKeys(const JsonField& root) {
         }
     }
     return check.take();
-}
-
-void warnOfTokenizerKeys(const std::string& file, const std::vector<std::string>& keys) {
-    constexpr std::size_t kMostNamed = 8;
-    if (keys.empty()) {
-        return;
-    }
-    const std::size_t named = std::min(keys.size(), kMostNamed);
-    base::logWarning(fmt::format("{}: not known and not followed: {}{}", file,
-                                 fmt::join(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(named), ", "),
-                                 named == keys.size() ? "" : fmt::format(" and {} more", keys.size() - named)));
 }
 
 } // namespace vitrine::engine

@@ -16,7 +16,4 @@ namespace vitrine::engine {
 /// the readers' affair.
 std::vector<std::string> unknownTokenizerKeys(const JsonField& root);
 
-/// One warning that names them; none for an empty list.
-void warnOfTokenizerKeys(const std::string& file, const std::vector<std::string>& keys);
-
 } // namespace vitrine::engine

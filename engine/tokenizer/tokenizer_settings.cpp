@@ -6,9 +6,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/unused_keys.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/token_model.h"
-#include "engine/tokenizer/tokenizer_keys.h"
 
 namespace vitrine::engine {
 
@@ -46,7 +46,7 @@ public:
         TokenizerSettings out;
         out.splitsSpecialTokens = config_.flag("split_special_tokens", false);
         noteWhatIsNotFollowed();
-        warnOfTokenizerKeys(config_.file(), notes_);
+        warnOfUnusedKeys(config_.file(), std::move(notes_));
         return out;
     }
 

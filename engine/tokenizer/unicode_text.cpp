@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utf8proc.h>
 #include <vector>
 
@@ -136,6 +137,10 @@ bool isWhiteSpace(char32_t c) {
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+bool isDecimal(char32_t c) {
+    return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND;
+}
+
 bool isNumeric(char32_t c) {
     const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
     return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
@@ -176,18 +181,59 @@ std::string toLowercase(std::string_view text) {
     return out;
 }
 
-std::string toUppercase(std::string_view text) {
-    constexpr char32_t kSharpS = 0xDF;
+namespace {
+
+/// Small letters whose capitals are several; the second letter on stays small in a title.
+struct SeveralCapitals {
+    char32_t letter;
+    std::string_view upper, title;
+};
+constexpr std::array<SeveralCapitals, 9> kSeveralCapitals = {{{0xDF, "SS", "Ss"},
+                                                              {0x149, "\xCA\xBCN", "\xCA\xBCN"},
+                                                              {0xFB00, "FF", "Ff"},
+                                                              {0xFB01, "FI", "Fi"},
+                                                              {0xFB02, "FL", "Fl"},
+                                                              {0xFB03, "FFI", "Ffi"},
+                                                              {0xFB04, "FFL", "Ffl"},
+                                                              {0xFB05, "ST", "St"},
+                                                              {0xFB06, "ST", "St"}}};
+
+template <class Simple>
+std::string capitals(std::string_view text, std::string_view SeveralCapitals::* several, Simple simple) {
     std::string out;
     out.reserve(text.size());
     for (std::size_t i = 0; i < text.size();) {
         const char32_t c = nextCodePoint(text, i);
-        if (c == kSharpS) {
-            out += "SS";
+        const auto* const found = std::ranges::find(kSeveralCapitals, c, &SeveralCapitals::letter);
+        if (found != kSeveralCapitals.end()) {
+            out += found->*several;
         } else {
-            appendUtf8(out, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
+            appendUtf8(out, static_cast<char32_t>(simple(static_cast<utf8proc_int32_t>(c))));
         }
     }
+    return out;
+}
+
+} // namespace
+
+std::string toUppercase(std::string_view text) {
+    return capitals(text, &SeveralCapitals::upper, utf8proc_toupper);
+}
+
+std::string toTitlecase(std::string_view text) {
+    return capitals(text, &SeveralCapitals::title, utf8proc_totitle);
+}
+
+std::string foldCase(std::string_view text) {
+    utf8proc_uint8_t* folded = nullptr;
+    const utf8proc_ssize_t size =
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                     &folded, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_CASEFOLD));
+    if (size < 0) {
+        return std::string(text);
+    }
+    std::string out(reinterpret_cast<const char*>(folded), static_cast<std::size_t>(size));
+    std::free(folded); // utf8proc takes it from malloc
     return out;
 }
 

@@ -46,14 +46,19 @@ Utf8Step stepUtf8(std::string_view bytes, std::size_t position);
 std::string replaceInvalidUtf8(std::string_view bytes);
 
 bool isWhiteSpace(char32_t codePoint);    ///< property White_Space
+bool isDecimal(char32_t codePoint);       ///< category Nd
 bool isNumeric(char32_t codePoint);       ///< categories Nd, Nl, No
 bool isPunctuation(char32_t codePoint);   ///< ASCII punctuation and the categories P*
 bool isCombiningMark(char32_t codePoint); ///< categories Mn, Mc, Me
 bool isLetter(char32_t codePoint);        ///< categories L*
 
 std::string toLowercase(std::string_view text);
-/// By the simple mappings, and "SS" for the German sharp s.
+/// By the simple mappings, and the usual letters whose capitals are several (the German sharp s, ligatures).
 std::string toUppercase(std::string_view text);
+/// Each letter as it is at the beginning of a word.
+std::string toTitlecase(std::string_view text);
+/// For comparisons: the full case folding of Unicode.
+std::string foldCase(std::string_view text);
 /// Takes linear time, except for the sorting of runs of combining marks.
 std::string normalizeText(std::string_view text, NormalizationForm form);
 

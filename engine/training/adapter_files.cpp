@@ -193,8 +193,7 @@ const TensorEntry* AdapterFile::findTensor(const AdapterTensorName& name, std::i
                                          "give the adapter's own base model",
                                          file_->path(), text));
     }
-    const DType type = entry->dtype;
-    if (type != DType::F32 && type != DType::BF16 && type != DType::F16) {
+    if (!kernels::isFloat(entry->dtype)) {
         bad(*entry, "must be F32, BF16 or F16");
     }
     if (entry->shape != std::vector<std::int64_t>{rows, columns}) {
@@ -241,7 +240,7 @@ void AdapterFile::read(const AdapterTarget& target, std::vector<float>& a, std::
 }
 
 std::vector<float> AdapterFile::readFloats(const TensorEntry& entry) const {
-    if (entry.dtype != DType::F32 && entry.dtype != DType::BF16 && entry.dtype != DType::F16) {
+    if (!kernels::isFloat(entry.dtype)) {
         bad(entry, "must be F32, BF16 or F16");
     }
     std::vector<std::byte> bytes(entry.bytes);

@@ -33,11 +33,11 @@ constexpr std::array<std::pair<const char*, std::string_view>, 12> kForeignKeys 
 /// Keys that say where an adapter comes from, how it began and how it is trained. None changes what it computes:
 /// fan_in_fan_out is about Conv1D, which no family here has, and PEFT passes over it for other linears; velora_config
 /// changes the backward pass alone; the configs of ways to begin count with init_lora_weights, which is read.
-constexpr std::array<const char*, 20> kHarmlessKeys = {
-    "auto_mapping",   "revision",          "inference_mode", "peft_version",    "megatron_core",
-    "fan_in_fan_out", "loftq_config",      "eva_config",     "corda_config",    "lora_ga_config",
-    "velora_config",  "qalora_group_size", "runtime_config", "layers_pattern",  "enable_lora",
-    "merge_weights",  "library_name",      "unsloth_fixed",  "unsloth_version", "adapter_name",
+constexpr std::array<const char*, 19> kHarmlessKeys = {
+    "auto_mapping",   "revision",          "inference_mode",  "peft_version", "megatron_core",
+    "fan_in_fan_out", "loftq_config",      "eva_config",      "corda_config", "lora_ga_config",
+    "velora_config",  "qalora_group_size", "runtime_config",  "enable_lora",  "merge_weights",
+    "library_name",   "unsloth_fixed",     "unsloth_version", "adapter_name",
 };
 
 /// Kinds of models that have their own head, so what they give is not what a causal model gives.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,7 +13,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/quoted_text.h"
 #include "engine/checkpoint/overlay_checkpoint.h"
+#include "engine/checkpoint/unused_keys.h"
 #include "engine/training/dora_rows.h"
 
 namespace vitrine::engine {
@@ -23,10 +26,6 @@ namespace {
 
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
-
-bool isFloatType(DType type) {
-    return type == DType::F32 || type == DType::BF16 || type == DType::F16;
-}
 
 std::string shapeText(const std::vector<std::int64_t>& shape) {
     return fmt::format("({})", fmt::join(shape, ", "));
@@ -140,7 +139,7 @@ private:
             bad(entry, fmt::format("the model has no parameter \"{}\"; give the adapter's own base model", parameter));
         }
         const Checkpoint::Location* location = findModelTensor(*source_.checkpoint, parameter);
-        if (spec->second.packed() || location == nullptr || !isFloatType(location->entry->dtype)) {
+        if (spec->second.packed() || location == nullptr || !kernels::isFloat(location->entry->dtype)) {
             throw base::Unsupported(
                 fmt::format("{}: {}: the base model has {} packed, so the adapter cannot change it; "
                             "give the base model in bf16",
@@ -153,7 +152,7 @@ private:
     /// Puts a tensor of the file in the place of a weight. `resizes`: it may have another number of rows.
     void replace(Overlaid& weight, const AdapterWhole& whole, bool resizes = false) {
         const TensorEntry& entry = *whole.entry;
-        if (!isFloatType(entry.dtype)) {
+        if (!kernels::isFloat(entry.dtype)) {
             bad(entry, "must be F32, BF16 or F16");
         }
         const bool rows = resizes && entry.shape.size() == 2 && entry.shape[1] == weight.shape[1] && entry.shape[0] > 0;
@@ -420,9 +419,9 @@ private:
 } // namespace
 
 ModelSource withAdapterWeights(ModelSource source, const AdapterFile& file) {
-    if (const std::vector<std::string>& keys = file.config().unknownKeys; !keys.empty()) {
-        base::logWarning(fmt::format("{}: {}: not known, and not used", file.configPath(), fmt::join(keys, ", ")));
-    }
+    std::vector<std::string> unused;
+    std::ranges::transform(file.config().unknownKeys, std::back_inserter(unused), base::quotedText);
+    warnOfUnusedKeys(file.configPath(), std::move(unused));
     return WeightsBuilder(std::move(source), file).build();
 }
 

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgressFile = "trainer_state.json";
 constexpr const char* kTensorFile = "trainer_state.safetensors";
-constexpr std::string_view kPrefix = "checkpoint-";
+constexpr std::string_view kFolderPrefix = "checkpoint-";
 constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20; ///< that pass through host memory together
 
 /// Calls `visit` with (offset, bytes) of each part of a tensor.
@@ -60,10 +60,10 @@ std::optional<std::int64_t> stepOf(const fs::path& folder) {
     const std::string name = folder.filename().string();
     std::int64_t step = 0;
     const char* const end = name.data() + name.size();
-    if (!name.starts_with(kPrefix)) {
+    if (!name.starts_with(kFolderPrefix)) {
         return std::nullopt;
     }
-    const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, step);
+    const auto parsed = std::from_chars(name.data() + kFolderPrefix.size(), end, step);
     return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(step) : std::nullopt;
 }
 
@@ -89,7 +89,7 @@ std::map<std::int64_t, fs::path> completeCheckpoints(const fs::path& folder) {
 std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step, kernels::Context& context,
                                     const TrainedState& state, const nlohmann::json& progress,
                                     const std::function<void(const std::string& folder)>& more) {
-    const fs::path folder = fs::path(output) / fmt::format("{}{}", kPrefix, step);
+    const fs::path folder = fs::path(output) / fmt::format("{}{}", kFolderPrefix, step);
     const fs::path partial = folder.string() + ".partial";
     std::error_code error;
     fs::remove_all(partial, error);

@@ -38,6 +38,11 @@ enum class DType : std::uint8_t {
 };
 inline constexpr DType kLastDType = DType::Nf4;
 
+/// F32, BF16 or F16: what files store weights as that are not packed.
+constexpr bool isFloat(DType dtype) {
+    return dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16;
+}
+
 /// Bits of one element: 4 for F4, 6 for the F6 types, 0 for None.
 int bitsOf(DType dtype);
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/chat/jinja/expression_parser.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <memory>
@@ -153,22 +154,26 @@ Expr* ExpressionParser::parseExpression(bool condition) {
     return value;
 }
 
-Expr* ExpressionParser::parseOr() {
-    Expr* left = parseAnd();
-    while (peekName("or")) {
-        const Place place = next().place;
-        left = binary(ExprKind::Or, place, {}, left, parseAnd());
+Expr* ExpressionParser::parseChain(ExprKind kind, std::span<const std::string_view> signs,
+                                   Expr* (ExpressionParser::*operand)()) {
+    Expr* left = (this->*operand)();
+    // "or" and "and" are names to the lexer. No operator is spelled like a name.
+    while ((peek(TokenKind::Operator) || peek(TokenKind::Name)) &&
+           std::ranges::find(signs, current().text) != signs.end()) {
+        const Token sign = next();
+        left = binary(kind, sign.place, sign.text, left, (this->*operand)());
     }
     return left;
 }
 
+Expr* ExpressionParser::parseOr() {
+    constexpr std::array<std::string_view, 1> kSigns = {"or"};
+    return parseChain(ExprKind::Or, kSigns, &ExpressionParser::parseAnd);
+}
+
 Expr* ExpressionParser::parseAnd() {
-    Expr* left = parseNot();
-    while (peekName("and")) {
-        const Place place = next().place;
-        left = binary(ExprKind::And, place, {}, left, parseNot());
-    }
-    return left;
+    constexpr std::array<std::string_view, 1> kSigns = {"and"};
+    return parseChain(ExprKind::And, kSigns, &ExpressionParser::parseNot);
 }
 
 Expr* ExpressionParser::parseNot() {
@@ -210,12 +215,8 @@ Expr* ExpressionParser::parseCompare() {
 }
 
 Expr* ExpressionParser::parseSum() {
-    Expr* left = parseConcat();
-    while (peekOperator("+") || peekOperator("-")) {
-        const Token sign = next();
-        left = binary(ExprKind::Arithmetic, sign.place, sign.text, left, parseConcat());
-    }
-    return left;
+    constexpr std::array<std::string_view, 2> kSigns = {"+", "-"};
+    return parseChain(ExprKind::Arithmetic, kSigns, &ExpressionParser::parseConcat);
 }
 
 Expr* ExpressionParser::parseConcat() {
@@ -232,35 +233,30 @@ Expr* ExpressionParser::parseConcat() {
 }
 
 Expr* ExpressionParser::parseProduct() {
-    Expr* left = parsePower();
-    while (peekOperator("*") || peekOperator("/") || peekOperator("//") || peekOperator("%")) {
-        const Token sign = next();
-        left = binary(ExprKind::Arithmetic, sign.place, sign.text, left, parsePower());
-    }
-    return left;
+    constexpr std::array<std::string_view, 4> kSigns = {"*", "/", "//", "%"};
+    return parseChain(ExprKind::Arithmetic, kSigns, &ExpressionParser::parsePower);
 }
 
 Expr* ExpressionParser::parsePower() {
-    Expr* left = parseUnary(true);
-    while (peekOperator("**")) {
-        const Token sign = next();
-        left = binary(ExprKind::Arithmetic, sign.place, sign.text, left, parseUnary(true));
-    }
-    return left;
+    constexpr std::array<std::string_view, 1> kSigns = {"**"};
+    return parseChain(ExprKind::Arithmetic, kSigns, &ExpressionParser::parseFiltered);
 }
 
-Expr* ExpressionParser::parseUnary(bool filters) {
+Expr* ExpressionParser::parseFiltered() {
+    return parseFiltersAndTests(parseUnary());
+}
+
+Expr* ExpressionParser::parseUnary() {
     const Nesting nesting(*this);
     Expr* value = nullptr;
     if (peekOperator("-") || peekOperator("+")) {
         const Token sign = next();
-        value = binary(sign.text == "-" ? ExprKind::Negative : ExprKind::Positive, sign.place, {}, parseUnary(false),
-                       nullptr);
+        value =
+            binary(sign.text == "-" ? ExprKind::Negative : ExprKind::Positive, sign.place, {}, parseUnary(), nullptr);
     } else {
         value = parsePrimary();
     }
-    value = parsePostfix(value);
-    return filters ? parseFiltersAndTests(value) : value;
+    return parsePostfix(value);
 }
 
 Expr* ExpressionParser::parsePrimary() {

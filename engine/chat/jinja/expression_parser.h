@@ -5,6 +5,7 @@
 // Expressions of templates. Precedence is Jinja's, which differs from Python's: a filter binds more than an operator,
 // a minus less than a power, and powers group from the left.
 
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -56,6 +57,8 @@ protected:
 private:
     Expr* make(ExprKind kind, Place place);
     Expr* binary(ExprKind kind, Place place, std::string text, Expr* left, Expr* right);
+    /// Operands with one of the operators between each two, grouped from the left.
+    Expr* parseChain(ExprKind kind, std::span<const std::string_view> signs, Expr* (ExpressionParser::*operand)());
     Expr* parseOr();
     Expr* parseAnd();
     Expr* parseNot();
@@ -64,7 +67,8 @@ private:
     Expr* parseConcat();
     Expr* parseProduct();
     Expr* parsePower();
-    Expr* parseUnary(bool filters);
+    Expr* parseFiltered();
+    Expr* parseUnary();
     Expr* parsePostfix(Expr* value);
     Expr* parseFiltersAndTests(Expr* value);
     Expr* parseTest(Expr* value);

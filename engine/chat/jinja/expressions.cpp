@@ -77,10 +77,6 @@ void TemplateRun::finish(const Call& call, std::string_view name) {
     }
 }
 
-Text TemplateRun::textOf(const Value& value) {
-    return printed(value);
-}
-
 const Text& TemplateRun::needText(const Value& value) {
     if (!value.is(Kind::String)) {
         fail(fmt::format("needs a string, not a value of type {}", typeName(value)));
@@ -93,6 +89,14 @@ std::int64_t TemplateRun::needInteger(const Value& value) {
         fail(fmt::format("needs a whole number, not a value of type {}", typeName(value)));
     }
     return value.integer();
+}
+
+std::int64_t TemplateRun::wholeOf(double value) const {
+    constexpr double kBound = 9223372036854775808.0;
+    if (!(value > -kBound && value < kBound)) {
+        fail("the result is a whole number of more than 64 bits");
+    }
+    return static_cast<std::int64_t>(value);
 }
 
 Value TemplateRun::builtin(std::string name, Value (*function)(TemplateRun&, Call&), const Value& self) {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "engine/chat/jinja/percent_format.h"
 #include "engine/chat/jinja/python_text.h"
 #include "engine/chat/jinja/sequence_filters.h"
 #include "engine/chat/jinja/template_run.h"
+#include "engine/chat/jinja/text_format.h"
 #include "engine/chat/jinja/text_operations.h"
 #include "engine/tokenizer/unicode_text.h"
 
@@ -42,12 +42,12 @@ Value filterAttr(TemplateRun& run, Call& call) {
 }
 
 template <CaseChange Change> Value filterCase(TemplateRun& run, Call& call) {
-    return run.heap().string(withCase(run.textOf(call.self), Change));
+    return run.heap().string(withCase(printed(call.self), Change));
 }
 
 /// Words begin behind white space and opening brackets and dashes; the rest is in lower case.
 Value filterTitle(TemplateRun& run, Call& call) {
-    const Text text = run.textOf(call.self);
+    const Text text = printed(call.self);
     Text out;
     bool first = true;
     for (std::size_t at = 0; at < text.size();) {
@@ -62,7 +62,7 @@ Value filterTitle(TemplateRun& run, Call& call) {
 
 Value filterCenter(TemplateRun& run, Call& call) {
     const std::int64_t width = run.needInteger(call.optional(0, "width").value_or(Value::integer(80)));
-    return run.heap().string(padded(run, run.textOf(call.self), width, " ", 2));
+    return run.heap().string(padded(run, printed(call.self), width, " ", 2));
 }
 
 Value filterDefault(TemplateRun& run, Call& call) {
@@ -72,7 +72,7 @@ Value filterDefault(TemplateRun& run, Call& call) {
 }
 
 Value filterEscape(TemplateRun& run, Call& call) {
-    const Text text = run.textOf(call.self);
+    const Text text = printed(call.self);
     Text out;
     constexpr std::string_view kLetters = "&<>'\"";
     constexpr std::array<std::string_view, 5> kNames = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
@@ -88,9 +88,7 @@ Value filterEscape(TemplateRun& run, Call& call) {
 }
 
 std::optional<double> numberOf(const std::string& text) {
-    const std::string trimmed =
-        text.substr(trimmedBegin(text, 0, text.size()),
-                    trimmedEnd(text, 0, text.size()) - trimmedBegin(text, 0, trimmedEnd(text, 0, text.size())));
+    const std::string trimmed = stripped(Text(text), nullptr, true, true).bytes();
     const char* first = trimmed.data() + (trimmed.starts_with('+') ? 1 : 0);
     const char* last = trimmed.data() + trimmed.size();
     double value = 0;
@@ -149,7 +147,7 @@ Value filterFormat(TemplateRun& run, Call& call) {
     }
     call.taken = call.items.size();
     call.keywords.clear();
-    return run.heap().string(percentFormat(run, run.textOf(call.self), values));
+    return run.heap().string(percentFormat(run, printed(call.self), values));
 }
 
 Value filterIndent(TemplateRun& run, Call& call) {
@@ -157,7 +155,7 @@ Value filterIndent(TemplateRun& run, Call& call) {
     const bool first = isTrue(call.optional(1, "first").value_or(Value::boolean(false)));
     const bool blank = isTrue(call.optional(2, "blank").value_or(Value::boolean(false)));
     const Text indent = width.is(Kind::String) ? width.text() : padded(run, Text(), run.needInteger(width), " ", 0);
-    Text text = run.textOf(call.self);
+    Text text = printed(call.self);
     text.append("\n"); // so that the last line is one like the others
     Text out;
     for (std::size_t at = 0; at < text.size();) {
@@ -194,16 +192,16 @@ Value filterLength(TemplateRun& run, Call& call) {
 }
 
 Value filterReplace(TemplateRun& run, Call& call) {
-    const Text from = run.textOf(run.need(call, 0, "old"));
-    const Text to = run.textOf(run.need(call, 1, "new"));
+    const Text from = printed(run.need(call, 0, "old"));
+    const Text to = printed(run.need(call, 1, "new"));
     const Value count = call.optional(2, "count").value_or(Value::none());
     return run.heap().string(
-        replaced(run, run.textOf(call.self), from.bytes(), to, count.is(Kind::None) ? -1 : run.needInteger(count)));
+        replaced(run, printed(call.self), from.bytes(), to, count.is(Kind::None) ? -1 : run.needInteger(count)));
 }
 
 Value filterRound(TemplateRun& run, Call& call) {
     const std::int64_t places = run.needInteger(call.optional(0, "precision").value_or(Value::integer(0)));
-    const std::string method = run.textOf(call.optional(1, "method").value_or(run.heap().string("common"))).bytes();
+    const std::string method = printed(call.optional(1, "method").value_or(run.heap().string("common"))).bytes();
     if (!call.self.isNumber()) {
         run.fail("round needs a number");
     }
@@ -217,7 +215,7 @@ Value filterRound(TemplateRun& run, Call& call) {
     }
     if (call.self.isWhole()) {
         return places >= 0 ? Value::integer(call.self.integer())
-                           : Value::integer(static_cast<std::int64_t>(std::nearbyint(value * scale) / scale));
+                           : Value::integer(run.wholeOf(std::nearbyint(value * scale) / scale));
     }
     constexpr std::int64_t kMostRounded = 300;
     if (places < 0 || places > kMostRounded) {
@@ -228,7 +226,7 @@ Value filterRound(TemplateRun& run, Call& call) {
 }
 
 Value filterString(TemplateRun& run, Call& call) {
-    return run.heap().string(run.textOf(call.self));
+    return run.heap().string(printed(call.self));
 }
 
 Value filterSame(TemplateRun& /*run*/, Call& call) {
@@ -261,16 +259,16 @@ Value filterJson(TemplateRun& run, Call& call) {
 Value filterTrim(TemplateRun& run, Call& call) {
     const Value letters = call.optional(0, "chars").value_or(Value::none());
     return run.heap().string(
-        stripped(run.textOf(call.self), letters.is(Kind::None) ? nullptr : &run.needText(letters).bytes(), true, true));
+        stripped(printed(call.self), letters.is(Kind::None) ? nullptr : &run.needText(letters).bytes(), true, true));
 }
 
 Value filterTruncate(TemplateRun& run, Call& call) {
     const std::int64_t length = run.needInteger(call.optional(0, "length").value_or(Value::integer(255)));
     const bool killWords = isTrue(call.optional(1, "killwords").value_or(Value::boolean(false)));
-    const Text end = run.textOf(call.optional(2, "end").value_or(run.heap().string("...")));
+    const Text end = printed(call.optional(2, "end").value_or(run.heap().string("...")));
     const Value leewayValue = call.optional(3, "leeway").value_or(Value::none());
     const std::int64_t leeway = leewayValue.is(Kind::None) ? 5 : run.needInteger(leewayValue);
-    const Text text = run.textOf(call.self);
+    const Text text = printed(call.self);
     const auto endSize = static_cast<std::int64_t>(countCodePoints(end.bytes()));
     if (length < endSize || leeway < 0) {
         run.fail("truncate: the length is shorter than its end");
@@ -288,7 +286,10 @@ Value filterTruncate(TemplateRun& run, Call& call) {
 }
 
 Value filterUrlEncode(TemplateRun& run, Call& call) {
-    const Text text = run.textOf(call.self);
+    if (call.self.isSequence() || call.self.is(Kind::Dict)) {
+        run.fail("urlencode takes a text here; lists and dicts are not supported");
+    }
+    const Text text = printed(call.self);
     Text out;
     for (std::size_t at = 0; at < text.size(); ++at) {
         const auto c = static_cast<unsigned char>(text.bytes()[at]);
@@ -300,8 +301,8 @@ Value filterUrlEncode(TemplateRun& run, Call& call) {
     return run.heap().string(std::move(out));
 }
 
-Value filterWordCount(TemplateRun& run, Call& call) {
-    const Text text = run.textOf(call.self);
+Value filterWordCount(TemplateRun& /*run*/, Call& call) {
+    const Text text = printed(call.self);
     std::int64_t words = 0;
     bool inside = false;
     for (std::size_t at = 0; at < text.size();) {

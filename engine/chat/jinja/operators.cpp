@@ -4,9 +4,9 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "engine/chat/jinja/percent_format.h"
 #include "engine/chat/jinja/python_text.h"
 #include "engine/chat/jinja/template_run.h"
+#include "engine/chat/jinja/text_format.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine::jinja {

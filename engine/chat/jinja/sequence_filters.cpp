@@ -87,7 +87,7 @@ Value filterSort(TemplateRun& run, Call& call) {
 
 Value filterDictSort(TemplateRun& run, Call& call) {
     const bool caseSensitive = flagOf(call, 0, "case_sensitive");
-    const std::string by = run.textOf(call.optional(1, "by").value_or(run.heap().string("key"))).bytes();
+    const std::string by = printed(call.optional(1, "by").value_or(run.heap().string("key"))).bytes();
     const bool reverse = flagOf(call, 2, "reverse");
     if (!call.self.is(Kind::Dict)) {
         run.fail("dictsort needs a dict");
@@ -213,7 +213,7 @@ template <bool Keep, bool OfMember> Value filterSelect(TemplateRun& run, Call& c
 }
 
 Value filterJoin(TemplateRun& run, Call& call) {
-    const Text separator = run.textOf(call.optional(0, "d").value_or(run.heap().string("")));
+    const Text separator = printed(call.optional(0, "d").value_or(run.heap().string("")));
     const std::optional<Value> path = call.optional(1, "attribute");
     Text out;
     bool first = true;
@@ -222,7 +222,7 @@ Value filterJoin(TemplateRun& run, Call& call) {
         if (!std::exchange(first, false)) {
             out.append(separator);
         }
-        out.append(run.textOf(path && !path->is(Kind::None) ? memberOf(run, item, *path) : item));
+        out.append(printed(path && !path->is(Kind::None) ? memberOf(run, item, *path) : item));
     }
     return run.heap().string(std::move(out));
 }

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "engine/chat/jinja/percent_format.h"
 #include "engine/chat/jinja/python_text.h"
 #include "engine/chat/jinja/template_run.h"
+#include "engine/chat/jinja/text_format.h"
 #include "engine/chat/jinja/text_operations.h"
 #include "engine/tokenizer/unicode_text.h"
 
@@ -196,7 +196,7 @@ Value format(TemplateRun& run, Call& call) {
 
 constexpr MethodEntry kMethods[] = {
     {"capitalize", changedCase<CaseChange::Capitalize>},
-    {"casefold", changedCase<CaseChange::Lower>},
+    {"casefold", changedCase<CaseChange::Fold>},
     {"center", justify<2>},
     {"count", count},
     {"endswith", startsOrEnds<false>},
@@ -209,7 +209,7 @@ constexpr MethodEntry kMethods[] = {
     {"isdecimal", isAll<CharacterClass::Digits>},
     {"isdigit", isAll<CharacterClass::Digits>},
     {"islower", isAll<CharacterClass::Lower>},
-    {"isnumeric", isAll<CharacterClass::Digits>},
+    {"isnumeric", isAll<CharacterClass::Numbers>},
     {"isspace", isAll<CharacterClass::Spaces>},
     {"isupper", isAll<CharacterClass::Upper>},
     {"join", join},

@@ -67,9 +67,9 @@ public:
 
     // What builtins ask of their arguments.
     Value need(Call& call, std::size_t index, std::string_view name);
-    Text textOf(const Value& value);          ///< str(value)
     const Text& needText(const Value& value); ///< a string
     std::int64_t needInteger(const Value& value);
+    std::int64_t wholeOf(double value) const; ///< towards 0; a number of at most 63 bits
     /// Throws when an argument was given that the function did not ask for.
     void finish(const Call& call, std::string_view name);
     Value builtin(std::string name, Value (*function)(TemplateRun&, Call&), const Value& self);

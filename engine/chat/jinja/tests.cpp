@@ -70,17 +70,17 @@ Value isSame(TemplateRun& run, Call& call) {
     return Value::boolean(call.self.kind() == other.kind() &&
                           (plain ? equals(call.self, other) : call.self.object() == other.object()));
 }
-template <CharacterClass Class> Value isInCase(TemplateRun& run, Call& call) {
-    return Value::boolean(consistsOf(run.textOf(call.self).bytes(), Class));
+template <CharacterClass Class> Value isInCase(TemplateRun& /*run*/, Call& call) {
+    return Value::boolean(consistsOf(printed(call.self).bytes(), Class));
 }
 Value isNever(TemplateRun& /*run*/, Call& /*call*/) {
     return Value::boolean(false); // nothing is Markup here
 }
-Value isFilter(TemplateRun& run, Call& call) {
-    return Value::boolean(filterNamed(run.textOf(call.self).bytes()) != nullptr);
+Value isFilter(TemplateRun& /*run*/, Call& call) {
+    return Value::boolean(filterNamed(printed(call.self).bytes()) != nullptr);
 }
-Value isTest(TemplateRun& run, Call& call) {
-    return Value::boolean(testNamed(run.textOf(call.self).bytes()) != nullptr);
+Value isTest(TemplateRun& /*run*/, Call& call) {
+    return Value::boolean(testNamed(printed(call.self).bytes()) != nullptr);
 }
 Value isUndefined(TemplateRun& run, Call& call) {
     return isKind<Kind::Undefined>(run, call);

@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::int64_t kWidest = std::int64_t{1} << 20;
 
-/// A character in lower or upper case.
-std::string inCase(std::string_view character, bool upper) {
-    return upper ? toUppercase(character) : toLowercase(character);
-}
-
 bool isCased(std::string_view character) {
     return toLowercase(character) != toUppercase(character);
 }
@@ -32,6 +27,8 @@ bool isInClass(std::string_view character, char32_t c, CharacterClass wanted) {
     case CharacterClass::Ascii:
         return c < 0x80;
     case CharacterClass::Digits:
+        return isDecimal(c);
+    case CharacterClass::Numbers:
         return isNumeric(c);
     case CharacterClass::Lower:
         return !isCased(character) || toLowercase(character) == character;
@@ -51,15 +48,14 @@ Text withCase(const Text& text, CaseChange change) {
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = at + utf8Length(text.bytes()[at]);
         const std::string_view character = std::string_view(text.bytes()).substr(at, end - at);
-        bool upper = change == CaseChange::Upper;
-        if (change == CaseChange::Capitalize) {
-            upper = at == 0;
-        } else if (change == CaseChange::Title) {
-            upper = !wordGoesOn;
-        } else if (change == CaseChange::Swap) {
-            upper = toLowercase(character) == character;
-        }
-        out.append(inCase(character, upper), text.originAt(at));
+        const bool begins = change == CaseChange::Capitalize ? at == 0 : change == CaseChange::Title && !wordGoesOn;
+        const bool upper =
+            change == CaseChange::Upper || (change == CaseChange::Swap && toLowercase(character) == character);
+        out.append(begins                       ? toTitlecase(character)
+                   : upper                      ? toUppercase(character)
+                   : change == CaseChange::Fold ? foldCase(character)
+                                                : toLowercase(character),
+                   text.originAt(at));
         wordGoesOn = isCased(character);
         at = end;
     }
@@ -138,12 +134,9 @@ std::vector<std::pair<std::size_t, std::size_t>> splitRanges(std::string_view te
             while (more() && stop < end && spaceBytesAt(text, stop) == 0) {
                 stop += utf8Length(text[stop]);
             }
-            stop = more() ? stop : trimmedEnd(text, begin, end);
+            stop = more() ? stop : end; // the rest keeps its white space
             parts.emplace_back(begin, stop);
-            begin = more() || stop < end ? stop : end;
-            if (static_cast<std::int64_t>(parts.size()) > limit) {
-                break;
-            }
+            begin = stop;
         }
     } else {
         for (end = trimmedEnd(text, 0, end); end > 0; end = trimmedEnd(text, 0, end)) {
@@ -153,12 +146,9 @@ std::vector<std::pair<std::size_t, std::size_t>> splitRanges(std::string_view te
                     --start;
                 } while ((static_cast<unsigned char>(text[start]) & 0xC0U) == 0x80U);
             }
-            start = more() ? start : trimmedBegin(text, 0, end);
+            start = more() ? start : 0;
             parts.emplace_back(start, end);
             end = start;
-            if (static_cast<std::int64_t>(parts.size()) > limit) {
-                break;
-            }
         }
     }
     if (fromRight) {

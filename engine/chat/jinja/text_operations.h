@@ -14,10 +14,10 @@
 
 namespace vitrine::engine::jinja {
 
-enum class CaseChange : std::uint8_t { Lower, Upper, Capitalize, Title, Swap };
+enum class CaseChange : std::uint8_t { Lower, Upper, Capitalize, Title, Swap, Fold };
 Text withCase(const Text& text, CaseChange change);
 
-enum class CharacterClass : std::uint8_t { Alphanumeric, Letters, Ascii, Digits, Lower, Upper, Spaces };
+enum class CharacterClass : std::uint8_t { Alphanumeric, Letters, Ascii, Digits, Numbers, Lower, Upper, Spaces };
 /// As Python's str.isalpha and its siblings: false for an empty text, but for Ascii.
 bool consistsOf(std::string_view text, CharacterClass wanted);
 

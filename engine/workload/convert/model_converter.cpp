@@ -26,10 +26,6 @@ using kernels::WeightField;
 
 constexpr std::int64_t kCopiedElements = std::int64_t{16} << 20; ///< that are in host memory at a time
 
-bool isFloat(DType dtype) {
-    return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
-}
-
 /// Removes the files of a conversion that did not come to its end, and the folder when nothing else is in it.
 class UnfinishedFolder {
 public:
@@ -129,7 +125,7 @@ private:
 
     DType typeAfter(const std::string& name) const {
         const DType before = reader_.typeOf(name);
-        return plan_.convertsAll && isFloat(before) ? DType::BF16 : before;
+        return plan_.convertsAll && kernels::isFloat(before) ? DType::BF16 : before;
     }
 
     DType scaleType(const WeightPacking& packing, const std::string& weight) const {

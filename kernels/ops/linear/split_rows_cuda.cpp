@@ -13,7 +13,7 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::int64_t kRanks = 4;
-constexpr std::int64_t kBlock = 64; ///< columns of x
+constexpr std::int64_t kColumnBlock = 64; ///< columns of x
 constexpr std::int64_t kSplitRowsStatic =
     2048; ///< shared memory that is not in the expressions: barriers, sums of squares
 
@@ -25,9 +25,9 @@ std::int64_t clustersAtOnce(const CudaContext& context) {
 
 SplitLayout::SplitLayout(std::int64_t dim, std::int64_t rows, std::int64_t ofTile, std::int64_t limit)
     : tokens((rows + 15) / 16 * 16), columns(ofTile) {
-    const std::int64_t blocks = (dim / kBlock + kRanks - 1) / kRanks;
-    const std::int64_t stage = columns * kBlock * 2;
-    const std::int64_t fixed = blocks * tokens * kBlock * 2 + kRanks * 16 * columns * 4;
+    const std::int64_t blocks = (dim / kColumnBlock + kRanks - 1) / kRanks;
+    const std::int64_t stage = columns * kColumnBlock * 2;
+    const std::int64_t fixed = blocks * tokens * kColumnBlock * 2 + kRanks * 16 * columns * 4;
     stages = stage == 0 ? 0 : std::clamp<std::int64_t>((limit - kSplitRowsStatic - fixed) / stage, 0, blocks);
     sharedBytes = stages * stage + fixed;
 }
@@ -42,7 +42,7 @@ abi::TensorMap weightMap(const TensorView& weight, std::int64_t rows) {
     const std::uint64_t extents[] = {static_cast<std::uint64_t>(weight.shape[1]),
                                      static_cast<std::uint64_t>(weight.shape[0])};
     const std::uint64_t strides[] = {static_cast<std::uint64_t>(weight.stride0())};
-    const std::uint32_t box[] = {kBlock, static_cast<std::uint32_t>(rows)};
+    const std::uint32_t box[] = {kColumnBlock, static_cast<std::uint32_t>(rows)};
     abi::TensorMap map{};
     encodeTensorMap({weight.data, weight.dtype, extents, strides, box}, map.bytes);
     return map;

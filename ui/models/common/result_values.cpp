@@ -13,7 +13,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kMostBytes = 9e18, kMostSeconds = 9e9, kMostWhole = 9e15;
+constexpr double kMostAsBytes = 9e18, kMostSeconds = 9e9, kMostWhole = 9e15;
 
 QString bareNumber(double value) {
     return std::abs(value) < kMostWhole && value == std::floor(value) ? countText(static_cast<qint64>(value))
@@ -41,7 +41,7 @@ QString metricText(std::string_view path, std::optional<double> value) {
     case ResultUnit::TeraflopsPerSecond:
         return QString::number(*value, 'g', 4) + QStringLiteral("\u00A0TFLOP/s");
     case ResultUnit::Bytes:
-        return *value >= 0 && *value < kMostBytes ? bytesText(static_cast<std::uint64_t>(*value)) : bareNumber(*value);
+        return *value >= 0 && *value < kMostAsBytes ? bytesText(static_cast<std::uint64_t>(*value)) : bareNumber(*value);
     case ResultUnit::Seconds:
         return std::abs(*value) < kMostSeconds ? durationText(static_cast<base::TimeNs>(std::llround(*value * 1e9)))
                                                : bareNumber(*value);

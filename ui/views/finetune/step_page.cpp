@@ -24,7 +24,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kSentenceHeight = 78, kDetailHead = 24;
+constexpr int kStepSentenceHeight = 78, kDetailHead = 24;
 constexpr int kStepPlot = 144, kLeastStepPlot = 72, kDetailPlot = 165, kLeastDetailPlot = 84;
 // Heights of the two stacks of lanes with all their strips: they share what is left in this proportion.
 constexpr int kOverviewShare = 430, kDetailShare = 245;
@@ -106,7 +106,7 @@ void StepPage::showControls(bool shown) {
 
 void StepPage::buildWords(QWidget* body) {
     words_ = new Surface(Surface::Fill::Panel, Surface::None, body);
-    words_->setMinimumHeight(kSentenceHeight);
+    words_->setMinimumHeight(kStepSentenceHeight);
     auto* column = new QVBoxLayout(words_);
     column->setContentsMargins(12, 5, 12, 6);
     column->setSpacing(2);
@@ -337,7 +337,7 @@ void StepPage::updateNarrow() {
     noBaseline_->setVisible(!both && !narrow_ && stepBaseline(spec_).has_value());
     more_->setVisible(narrow_ && !second_->text().isEmpty());
     second_->setVisible(!second_->text().isEmpty() && (!narrow_ || more_->isChecked()));
-    words_->setMinimumHeight(narrow_ ? 0 : kSentenceHeight);
+    words_->setMinimumHeight(narrow_ ? 0 : kStepSentenceHeight);
 }
 
 QString StepPage::whyText() const {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/chat/jinja/percent_format.h"
+#include "engine/chat/jinja/text_format.h"
 
 #include <algorithm>
 #include <charconv>
@@ -57,7 +57,7 @@ std::string numberText(TemplateRun& run, const Value& value, const Conversion& h
         if (!value.isNumber()) {
             run.fail(fmt::format("%d needs a number, not a value of type {}", typeName(value)));
         }
-        out = fmt::format("{}", value.isWhole() ? value.integer() : static_cast<std::int64_t>(value.number()));
+        out = fmt::format("{}", value.isWhole() ? value.integer() : run.wholeOf(value.number()));
         break;
     case 'x':
     case 'X':
@@ -100,7 +100,11 @@ Text fitted(TemplateRun& run, Text text, const Conversion& how, bool number) {
         out.append(padded(run, text.part(sign, text.size()), how.width - static_cast<std::int64_t>(sign), "0", 1));
         return out;
     }
-    return padded(run, text, how.width, how.fill, how.center ? 2 : how.left ? 0 : 1);
+    if (how.center) { // unlike str.center, the odd one stands on the right
+        const auto size = static_cast<std::int64_t>(countCodePoints(text.bytes()));
+        text = padded(run, text, size + std::max<std::int64_t>(how.width - size, 0) / 2, how.fill, 1);
+    }
+    return padded(run, text, how.width, how.fill, how.center || how.left ? 0 : 1);
 }
 
 bool isNumberType(char type) {

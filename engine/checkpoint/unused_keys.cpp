@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/checkpoint/unused_keys.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/log.h"
+
+namespace vitrine::engine {
+
+void warnOfUnusedKeys(const std::string& file, std::vector<std::string> keys) {
+    constexpr std::size_t kMostShown = 40;
+    if (keys.empty()) {
+        return;
+    }
+    std::ranges::sort(keys);
+    const std::size_t more = keys.size() - std::min(keys.size(), kMostShown);
+    keys.resize(keys.size() - more);
+    base::logWarning(fmt::format("{}: not used: {}{}; where another program uses one of them, its answers may differ",
+                                 file, fmt::join(keys, ", "), more == 0 ? "" : fmt::format(" and {} more", more)));
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace vitrine::engine {
+
+/// The one warning of a file whose reader came upon keys that it does not use: "FILE: not used: A, B and 3 more; ...".
+/// `keys` are texts as they are shown, with quotes and perhaps a reason. Without keys nothing is said.
+void warnOfUnusedKeys(const std::string& file, std::vector<std::string> keys);
+
+} // namespace vitrine::engine
