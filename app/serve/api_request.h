@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/tokenizer/chat_message.h"
+#include "engine/chat/chat_message.h"
 #include "engine/workload/serve/serve.h"
 
 namespace vitrine::app {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/chat/channel_parser.h"
 #include "engine/generation/stop_text.h"
-#include "engine/tokenizer/channel_parser.h"
 
 namespace vitrine::engine {
 

@@ -24,9 +24,9 @@
 
 #include "base/error.h"
 #include "engine/cache/kv_cache.h"
+#include "engine/chat/chat_format.h"
 #include "engine/generation/speculation_counts.h"
 #include "engine/model/model.h"
-#include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/ops/sampling/sample.h"
 

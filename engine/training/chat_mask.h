@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/tokenizer/chat_format.h"
-#include "engine/tokenizer/chat_message.h"
+#include "engine/chat/chat_format.h"
+#include "engine/chat/chat_message.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace vitrine::engine {

@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/strict_json.h"
 #include "base/text_lines.h"
+#include "engine/chat/chat_message.h"
 #include "engine/checkpoint/token_rows.h"
-#include "engine/tokenizer/chat_message.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/training/chat_mask.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/stop.h"
-#include "engine/tokenizer/chat_format.h"
+#include "engine/chat/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace vitrine::engine {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/tokenizer/channel_parser.h"
-#include "engine/tokenizer/chat_format.h"
+#include "engine/chat/channel_parser.h"
+#include "engine/chat/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace base = vitrine::base;

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/philox.h"
+#include "engine/chat/chat_format.h"
 #include "engine/checkpoint/token_rows.h"
-#include "engine/tokenizer/chat_format.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/chat/chat_format.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
-#include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/strict_json.h"
 #include "base/text_lines.h"
+#include "engine/chat/chat_message.h"
 #include "engine/generation/generator.h"
-#include "engine/tokenizer/chat_message.h"
 #include "engine/workload/experiment/workloads.h"
 #include "kernels/context/context.h"
 

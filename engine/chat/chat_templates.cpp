@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "engine/tokenizer/chat_render.h"
+#include "engine/chat/chat_render.h"
 
 namespace vitrine::engine {
 

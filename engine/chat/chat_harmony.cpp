@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "engine/tokenizer/chat_render.h"
+#include "engine/chat/chat_render.h"
 
 namespace vitrine::engine {
 

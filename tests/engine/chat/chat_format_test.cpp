@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/tokenizer/chat_format.h"
+#include "engine/chat/chat_format.h"
 
 #include <filesystem>
 #include <gmock/gmock.h>

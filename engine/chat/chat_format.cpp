@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/tokenizer/chat_format.h"
+#include "engine/chat/chat_format.h"
 
 #include <array>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/tokenizer/chat_render.h"
+#include "engine/chat/chat_render.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/tokenizer/unicode_text.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/tokenizer/chat_message.h"
+#include "engine/chat/chat_message.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace vitrine::engine {

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include "engine/chat/channel_parser.h"
+
 #include <filesystem>
 #include <gtest/gtest.h>
 
-#include "engine/tokenizer/channel_parser.h"
 #include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
 namespace vitrine::engine {

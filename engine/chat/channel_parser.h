@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/tokenizer/chat_format.h"
+#include "engine/chat/chat_format.h"
 
 namespace vitrine::engine {
 

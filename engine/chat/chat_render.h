@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/tokenizer/chat_format.h"
+#include "engine/chat/chat_format.h"
 
 namespace vitrine::engine {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/tokenizer/channel_parser.h"
+#include "engine/chat/channel_parser.h"
 
 #include <utility>
 
