@@ -26,7 +26,7 @@ engine::GenerateRequest fromBytes(const engine::ServedModel& model, const std::s
 std::string plainText(const std::vector<engine::ChatMessage>& messages) {
     std::string text;
     for (const engine::ChatMessage& message : messages) {
-        text += fmt::format("{}: {}\n", message.role, message.content);
+        text += fmt::format("{}: {}\n", message.role(), message.text());
     }
     return text;
 }
@@ -54,14 +54,16 @@ std::vector<engine::GenerateRequest> promptsOf(const engine::ServedModel& model,
                                        model.tokenizer == nullptr ? "token ids" : "a prompt"),
                            "messages");
         }
+        engine::ChatOptions options = model.maker->chatOptions();
+        options.reasoningEffort = request.reasoningEffort.empty() ? options.reasoningEffort : request.reasoningEffort;
         out.push_back(model.textIsBytes ? fromBytes(model, plainText(request.messages))
-                                        : model.maker->fromChat(request.messages, request.reasoningEffort));
+                                        : model.maker->fromChat(request.messages, options));
         return out;
     }
     for (const ApiPrompt& prompt : request.prompts) {
         out.push_back(fromPrompt(model, prompt));
         // Text of a completion has no channels, whatever the model's chat format.
-        out.back().chatFormat = engine::ChatFormatKind::ChatMl;
+        out.back().answerForm = engine::AnswerForm::Plain;
     }
     return out;
 }

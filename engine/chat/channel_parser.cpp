@@ -36,8 +36,8 @@ std::string takeWord(std::string& text) {
 
 } // namespace
 
-ChannelParser::ChannelParser(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer)
-    : tokenizer_(std::move(tokenizer)), decoder_(tokenizer_, true), harmony_(kind == ChatFormatKind::Harmony) {
+ChannelParser::ChannelParser(AnswerForm form, std::shared_ptr<const Tokenizer> tokenizer)
+    : tokenizer_(std::move(tokenizer)), decoder_(tokenizer_, true), harmony_(form == AnswerForm::Harmony) {
     const auto id = [&](std::string_view piece) { return tokenizer_->idOf(piece).value_or(-1); };
     start_ = id("<|start|>");
     channelId_ = id("<|channel|>");
@@ -184,22 +184,6 @@ std::vector<ChannelText> ChannelParser::finish() {
     }
     state_ = State::Between;
     return out;
-}
-
-ChatMessage ChannelParser::asAssistantMessage() const {
-    ChatMessage message;
-    message.role = "assistant";
-    for (const ChannelMessage& part : messages_) {
-        constexpr std::string_view kFunctions = "functions.";
-        if (part.recipient.starts_with(kFunctions)) {
-            message.toolCalls.push_back({part.recipient.substr(kFunctions.size()), part.text, ""});
-        } else if (part.channel == "analysis") {
-            message.thinking += (message.thinking.empty() ? "" : "\n") + part.text;
-        } else if (part.channel == kFinal) {
-            message.content += part.text;
-        }
-    }
-    return message;
 }
 
 } // namespace vitrine::engine

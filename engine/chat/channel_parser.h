@@ -3,14 +3,15 @@
 #pragma once
 
 // Splits what a model writes into messages and channels while it is being generated: harmony's analysis, commentary and
-// final. For the other formats all text belongs to one channel, "final".
+// final. The text of all other models belongs to one channel, "final".
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/chat/chat_format.h"
+#include "engine/chat/answer_form.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace vitrine::engine {
 
@@ -34,15 +35,13 @@ struct ChannelMessage {
 /// Fed with the generated ids that follow the generation prompt, one at a time. One thread at a time.
 class ChannelParser {
 public:
-    ChannelParser(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer);
+    ChannelParser(AnswerForm form, std::shared_ptr<const Tokenizer> tokenizer);
 
     std::vector<ChannelText> push(std::int32_t id);
     /// Returns the text that was held back. Nothing may be pushed afterwards.
     std::vector<ChannelText> finish();
 
     const std::vector<ChannelMessage>& messages() const { return messages_; }
-    /// The answer as a message of the history: final text as content, analysis as thinking, calls as tool calls.
-    ChatMessage asAssistantMessage() const;
 
 private:
     enum class State { Header, Channel, ContentType, Body, Between };

@@ -2,324 +2,185 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/chat/chat_format.h"
 
+#include <algorithm>
 #include <array>
-#include <chrono>
-#include <ctime>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
-#include "engine/chat/chat_render.h"
-#include "engine/tokenizer/json_field.h"
-#include "engine/tokenizer/unicode_text.h"
+#include "base/strict_json.h"
+#include "engine/chat/builtin_templates.h"
+#include "engine/checkpoint/small_files.h"
 
 namespace vitrine::engine {
 
 namespace {
 
-constexpr std::array<std::pair<ChatFormatKind, std::string_view>, 5> kNames = {{
-    {ChatFormatKind::Harmony, "harmony"},
-    {ChatFormatKind::ChatMl, "chatml"},
-    {ChatFormatKind::Llama3, "llama3"},
-    {ChatFormatKind::Mistral, "mistral"},
-    {ChatFormatKind::Gemma, "gemma"},
-}};
+constexpr std::string_view kDefault = "default";
+constexpr std::string_view kMessageEnd = "<|end|>";
 
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
+/// Tokens that end a text. They end an answer whether or not the template prints them.
+constexpr std::array<std::string_view, 7> kTextEnds = {"<|endoftext|>",
+                                                       "<|end_of_text|>",
+                                                       "</s>",
+                                                       "<eos>",
+                                                       "<|return|>",
+                                                       "<|call|>",
+                                                       "<\uFF5Cend\u2581of\u2581sentence\uFF5C>"};
+/// Tokens that end a turn in a format whose template prints them.
+constexpr std::array<std::string_view, 9> kTurnEnds = {
+    "<|im_end|>", "<|eot_id|>",     "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|eot|>", "<|END_OF_TURN_TOKEN|>",
+    "<turn|>",    "<|end_of_role|>"};
 
-/// The literal system message that a ChatML template prints when the conversation has none.
-std::string defaultSystemOf(std::string_view chatTemplate) {
-    constexpr std::string_view kOpen = "<|im_start|>system";
-    for (std::size_t at = chatTemplate.find(kOpen); at != std::string_view::npos;
-         at = chatTemplate.find(kOpen, at + 1)) {
-        std::string_view rest = chatTemplate.substr(at + kOpen.size());
-        if (rest.starts_with("\\n")) {
-            rest.remove_prefix(2);
-        } else if (rest.starts_with("\n")) {
-            rest.remove_prefix(1);
-        } else {
-            continue;
+std::vector<std::int32_t> stopsOf(const Tokenizer& tokenizer, const ChatTemplate& chatTemplate, AnswerForm form,
+                                  const std::map<std::string, std::string>& specialTokens) {
+    std::vector<std::int32_t> stops;
+    const auto add = [&](std::string_view piece) {
+        const auto id = tokenizer.idOf(piece);
+        if (id && std::find(stops.begin(), stops.end(), *id) == stops.end()) {
+            stops.push_back(*id);
         }
-        const std::string_view text = rest.substr(0, rest.find("<|im_end|>"));
-        // A quote or brace means that the message is put together from variables.
-        if (text.size() < rest.size() && !text.empty() && text.find_first_of("'\"{}\\") == std::string_view::npos) {
-            return std::string(text);
-        }
-    }
-    return {};
-}
-
-void readMistralStyle(ChatStyle& style, const Tokenizer& tokenizer, std::string_view chatTemplate) {
-    const bool instIsToken = tokenizer.idOf("[INST]").has_value();
-    const bool byteLevel = tokenizer.idOf("\xC4\xA0").has_value(); // "Ġ": the Tekken tokenizers
-    style.spaceBeforeClose = !instIsToken;
-    style.systemTokens = tokenizer.idOf("[SYSTEM_PROMPT]").has_value();
-    style.systemInLastTurn = instIsToken && !style.systemTokens;
-    style.spaceAfterOpen = style.spaceBeforeAnswer = !byteLevel;
-    if (chatTemplate.empty()) {
-        return;
-    }
-    style.leadingSpace = contains(chatTemplate, "' [INST] '") || contains(chatTemplate, "\" [INST] \"");
-    style.spaceAfterOpen = contains(chatTemplate, "[INST] ");
-    style.spaceBeforeClose = contains(chatTemplate, " [/INST]");
-    style.spaceAfterEnd = contains(chatTemplate, "eos_token + ' '") || contains(chatTemplate, "eos_token + \" \"");
-    constexpr std::array<std::string_view, 8> kSpacedAnswers = {
-        "' ' + message['content']",   "\" \" + message[\"content\"]",
-        "' ' + message.content",      "\" \" + message.content",
-        "\" \" + message['content']", "' ' + message[\"content\"]",
-        "' '  + message['content']",  "\" \" + content",
     };
-    style.spaceBeforeAnswer = false;
-    for (const std::string_view form : kSpacedAnswers) {
-        style.spaceBeforeAnswer = style.spaceBeforeAnswer || contains(chatTemplate, form);
+    for (const std::string_view piece : kTurnEnds) {
+        // Harmony's messages end with a token after which the answer goes on.
+        const bool endsMessage = form == AnswerForm::Harmony && piece == kMessageEnd;
+        if (!endsMessage && chatTemplate.text().find(piece) != std::string::npos) {
+            add(piece);
+        }
     }
-    style.systemInLastTurn = contains(chatTemplate, "loop.last and system_message");
-    style.systemTokens = contains(chatTemplate, "[SYSTEM_PROMPT]");
-    style.trimsAnswer = contains(chatTemplate, "|trim + eos_token") || contains(chatTemplate, "| trim + eos_token");
-    style.refusesSystem = !contains(chatTemplate, "system");
+    for (const std::string_view piece : kTextEnds) {
+        if (const auto id = tokenizer.idOf(piece); id && tokenizer.isSpecial(*id)) {
+            add(piece);
+        }
+    }
+    if (const auto end = specialTokens.find("eos_token"); end != specialTokens.end()) {
+        add(end->second);
+    }
+    return stops;
 }
 
-ChatStyle styleOf(ChatFormatKind kind, const Tokenizer& tokenizer, std::string_view modelType, std::string_view text) {
-    ChatStyle style;
-    switch (kind) {
-    case ChatFormatKind::Harmony:
-        break;
-    case ChatFormatKind::ChatMl:
-        style.thinkTags = text.empty() ? modelType.starts_with("qwen3") : contains(text, "</think>");
-        style.defaultSystem = !text.empty()                    ? defaultSystemOf(text)
-                              : modelType.starts_with("qwen2") ? "You are a helpful assistant."
-                                                               : "";
-        break;
-    case ChatFormatKind::Llama3:
-        style.dates = text.empty() || contains(text, "Today Date");
-        style.datesFromClock = text.empty() || contains(text, "strftime_now");
-        break;
-    case ChatFormatKind::Mistral:
-        readMistralStyle(style, tokenizer, text);
-        break;
-    case ChatFormatKind::Gemma:
-        style.refusesSystem =
-            text.empty() ? modelType == "gemma" || modelType == "gemma2" : contains(text, "System role not supported");
-        break;
-    }
-    return style;
+AnswerForm formOf(const Tokenizer& tokenizer, const ChatTemplate& chatTemplate) {
+    constexpr std::array<std::string_view, 3> kHarmonyTokens = {"<|start|>", "<|channel|>", "<|message|>"};
+    const bool harmony = std::all_of(kHarmonyTokens.begin(), kHarmonyTokens.end(), [&](std::string_view piece) {
+        return tokenizer.idOf(piece) && chatTemplate.text().find(piece) != std::string::npos;
+    });
+    return harmony ? AnswerForm::Harmony : AnswerForm::Plain;
 }
 
-std::vector<std::string_view> stopPieces(ChatFormatKind kind) {
-    switch (kind) {
-    case ChatFormatKind::Harmony:
-        return {"<|return|>", "<|call|>", "<|endoftext|>"};
-    case ChatFormatKind::ChatMl:
-        return {"<|im_end|>", "<|endoftext|>"};
-    case ChatFormatKind::Llama3:
-        return {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"};
-    case ChatFormatKind::Mistral:
-        return {"</s>"};
-    case ChatFormatKind::Gemma:
-        return {"<end_of_turn>", "<eos>"};
-    }
-    return {};
+bool isSystem(const ChatMessage& message) {
+    return message.role() == "system" || message.role() == "developer";
+}
+
+ChatTemplate namedTemplate(const ChatFiles& files, const std::string& name) {
+    return {files.templates.at(name), files.places.at(name)};
 }
 
 } // namespace
 
-std::string_view chatFormatName(ChatFormatKind kind) {
-    for (const auto& [each, name] : kNames) {
-        if (each == kind) {
-            return name;
-        }
-    }
-    return {};
+ChatFormat::ChatFormat(std::shared_ptr<const Tokenizer> tokenizer, ChatTemplate chatTemplate,
+                       std::map<std::string, std::string> specialTokens, std::optional<ChatTemplate> withTools)
+    : tokenizer_(std::move(tokenizer)), template_(std::move(chatTemplate)), withTools_(std::move(withTools)),
+      specialTokens_(std::move(specialTokens)), answerForm_(formOf(*tokenizer_, template_)),
+      stopIds_(stopsOf(*tokenizer_, template_, answerForm_, specialTokens_)) {}
+
+const ChatTemplate& ChatFormat::templateFor(const ChatOptions& options) const {
+    return withTools_ && !options.tools.empty() ? *withTools_ : template_;
 }
 
-std::optional<ChatFormatKind> chatFormatByName(std::string_view name) {
-    for (const auto& [kind, each] : kNames) {
-        if (each == name) {
-            return kind;
-        }
+jinja::Text ChatFormat::prompt(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+    if (messages.empty()) {
+        throw base::BadInput("messages: there is no message");
     }
-    return std::nullopt;
-}
-
-ChatFormat::ChatFormat(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer, std::string_view modelType,
-                       std::string_view chatTemplate)
-    : kind_(kind), tokenizer_(std::move(tokenizer)), style_(styleOf(kind, *tokenizer_, modelType, chatTemplate)) {
-    for (const std::string_view piece : stopPieces(kind)) {
-        if (const auto id = tokenizer_->idOf(piece)) {
-            stopIds_.push_back(*id);
-        }
+    const ChatTemplate& chosen = templateFor(options);
+    if (options.system.empty()) {
+        return chosen.render(messages, specialTokens_, options);
     }
-    // A conversation of one word shows whether every token is there, before a user waits for an answer.
-    const std::array<ChatMessage, 1> probe = {ChatMessage{"user", "a", "", "", {}}};
-    render(probe, {});
+    if (isSystem(messages.front())) {
+        throw base::BadInput("system: the conversation has a system message of its own; give only one");
+    }
+    std::vector<ChatMessage> all = {ChatMessage("system", options.system)};
+    all.insert(all.end(), messages.begin(), messages.end());
+    return chosen.render(all, specialTokens_, options);
 }
 
 RenderedChat ChatFormat::render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
-    ChatInput input{messages, options.system, !options.system.empty(), options, style_};
-    if (!messages.empty() && (messages.front().role == "system" || messages.front().role == "developer")) {
-        if (input.hasSystem) {
-            throw base::BadInput("system: the conversation has a system message of its own; give only one");
-        }
-        input.system = messages.front().content;
-        input.hasSystem = true;
-        input.messages = messages.subspan(1);
-    }
-    for (const ChatMessage& message : input.messages) {
-        if (message.role == "system" || message.role == "developer") {
-            throw base::BadInput("messages: only the first message can be a system message");
-        }
-    }
-    if (input.hasSystem && style_.refusesSystem) {
-        throw base::BadInput("system: this model's chat template takes no system message; put the text into the first "
-                             "user message");
-    }
-    PromptBuilder prompt(*tokenizer_);
-    switch (kind_) {
-    case ChatFormatKind::Harmony:
-        renderHarmony(prompt, input);
-        break;
-    case ChatFormatKind::ChatMl:
-        renderChatMl(prompt, input);
-        break;
-    case ChatFormatKind::Llama3:
-        renderLlama3(prompt, input);
-        break;
-    case ChatFormatKind::Mistral:
-        renderMistral(prompt, input);
-        break;
-    case ChatFormatKind::Gemma:
-        renderGemma(prompt, input);
-        break;
-    }
-    return prompt.finish();
+    const jinja::Text text = prompt(messages, options);
+    RenderedChat out;
+    out.text = text.bytes();
+    out.origins = text.origins();
+    out.origins.resize(out.text.size(), jinja::kTemplate);
+    std::vector<std::uint8_t> written(out.text.size());
+    std::transform(out.origins.begin(), out.origins.end(), written.begin(), [](jinja::Origin origin) {
+        return static_cast<std::uint8_t>((origin & ~jinja::kGenerated) != jinja::kTemplate ? 1 : 0);
+    });
+    out.ids = tokenizer_->encodePrompt(out.text, written);
+    return out;
 }
 
-std::optional<ChatFormatKind> chooseChatFormat(std::string_view modelType, const Tokenizer& tokenizer,
-                                               std::string_view chatTemplate) {
-    const auto has = [&](std::string_view piece) { return tokenizer.idOf(piece).has_value(); };
-    const auto written = [&](std::string_view piece) { return contains(chatTemplate, piece); };
-    if (!chatTemplate.empty()) {
-        if (written("<|start|>") && written("<|channel|>")) {
-            return ChatFormatKind::Harmony;
+std::vector<std::string> ChatFormat::unread(const ChatOptions& options) const {
+    const ChatTemplate& chosen = templateFor(options);
+    std::vector<std::string> out;
+    const auto check = [&](bool given, const std::string& variable, const std::string& shown) {
+        if (given && !chosen.names(variable)) {
+            out.push_back(shown);
         }
-        if (written("<|im_start|>")) {
-            return ChatFormatKind::ChatMl;
+    };
+    check(!options.reasoningEffort.empty(), "reasoning_effort", "reasoning_effort");
+    check(options.thinking.has_value(), "enable_thinking", "enable_thinking");
+    check(!options.tools.empty(), "tools", "tools");
+    if (!options.variables.empty()) {
+        const auto variables = base::parseOrderedJson(options.variables, "chat_template_kwargs");
+        for (const auto& [name, value] : variables.items()) {
+            check(true, name, "chat_template_kwargs." + name);
         }
-        if (written("<|start_header_id|>")) {
-            return ChatFormatKind::Llama3;
-        }
-        if (written("<start_of_turn>")) {
-            return ChatFormatKind::Gemma;
-        }
-        // Llama 2 shares the brackets but puts its system message into <<SYS>> tags.
-        if (written("[INST]") && !written("<<SYS>>")) {
-            return ChatFormatKind::Mistral;
-        }
-        return std::nullopt;
     }
-    if (has("<|start|>") && has("<|channel|>") && has("<|message|>") && has("<|end|>")) {
-        return ChatFormatKind::Harmony;
-    }
-    if (has("<|im_start|>") && has("<|im_end|>")) {
-        return ChatFormatKind::ChatMl;
-    }
-    if (has("<|start_header_id|>") && has("<|end_header_id|>") && has("<|eot_id|>")) {
-        return ChatFormatKind::Llama3;
-    }
-    if (has("<start_of_turn>") && has("<end_of_turn>")) {
-        return ChatFormatKind::Gemma;
-    }
-    if (has("</s>") && (has("[INST]") || modelType == "mistral" || modelType == "mixtral")) {
-        return ChatFormatKind::Mistral;
-    }
-    return std::nullopt;
+    return out;
 }
 
-PromptBuilder& PromptBuilder::text(std::string_view text) {
-    parts_.push_back({-1, std::string(text)});
-    text_ += text;
-    return *this;
-}
-
-PromptBuilder& PromptBuilder::token(std::string_view piece) {
-    const auto id = tokenizer_.idOf(piece);
-    if (!id) {
-        throw base::Unsupported(fmt::format(
-            "tokenizer: the chat format needs the token {}, which this tokenizer does not have; choose another format "
-            "or give raw text",
-            piece));
+std::vector<std::int32_t> ChatFormat::answerEnds() const {
+    std::vector<std::int32_t> ends = stopIds_;
+    if (const auto id = tokenizer_->idOf(kMessageEnd); id && answerForm_ == AnswerForm::Harmony) {
+        ends.push_back(*id);
     }
-    parts_.push_back({*id, {}});
-    text_ += piece;
-    return *this;
+    return ends;
 }
 
-PromptBuilder& PromptBuilder::tokenOrText(std::string_view piece) {
-    return tokenizer_.idOf(piece) ? token(piece) : text(piece);
-}
-
-PromptBuilder& PromptBuilder::optionalToken(std::string_view piece) {
-    return tokenizer_.idOf(piece) ? token(piece) : *this;
-}
-
-RenderedChat PromptBuilder::finish() const {
-    return {tokenizer_.encodeParts(parts_), text_};
-}
-
-CalendarDate chatDate(const ChatOptions& options) {
-    CalendarDate date;
-    if (options.date.empty()) {
-        const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-        std::tm local{};
-        localtime_r(&now, &local);
-        return {local.tm_year + 1900, local.tm_mon + 1, local.tm_mday};
-    }
-    const std::string& text = options.date;
-    bool good = text.size() == 10 && text[4] == '-' && text[7] == '-';
-    for (std::size_t i = 0; good && i < text.size(); ++i) {
-        good = i == 4 || i == 7 || (text[i] >= '0' && text[i] <= '9');
-    }
-    if (good) {
-        date = {std::stoi(text.substr(0, 4)), std::stoi(text.substr(5, 2)), std::stoi(text.substr(8, 2))};
-        good = std::chrono::year_month_day(std::chrono::year(date.year),
-                                           std::chrono::month(static_cast<unsigned>(date.month)),
-                                           std::chrono::day(static_cast<unsigned>(date.day)))
-                   .ok();
-    }
-    if (!good) {
-        throw base::BadInput(fmt::format("date: {} is not a date; write it as YYYY-MM-DD", quotedForMessage(text)));
-    }
-    return date;
-}
-
-std::string_view trimmed(std::string_view text) {
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        const Utf8Step step = stepUtf8(text, begin);
-        std::size_t next = begin;
-        if (step.kind != Utf8Step::Kind::Whole || !isWhiteSpace(nextCodePoint(text, next))) {
-            break;
+std::shared_ptr<const ChatFormat> makeChatFormat(const ChatChoice& choice, const ChatFiles& files,
+                                                 std::string_view modelType,
+                                                 const std::shared_ptr<const Tokenizer>& tokenizer) {
+    if (!choice.templateFile.empty()) {
+        if (!hasFile(choice.templateFile)) {
+            throw base::BadInput(choice.templateFile + ": chat_template: does not exist");
         }
-        begin = next;
+        return std::make_shared<const ChatFormat>(
+            tokenizer, ChatTemplate(readSmallFile(choice.templateFile), choice.templateFile), files.specialTokens);
     }
-    // From the end only ASCII and whole code points are looked at; broken text stays as it is.
-    std::size_t end = text.size();
-    while (end > begin) {
-        std::size_t start = end - 1;
-        while (start > begin && (static_cast<unsigned char>(text[start]) & 0xC0U) == 0x80U) {
-            --start;
+    if (choice.format == "auto" && !files.templates.empty()) {
+        const std::string standard(kDefault);
+        if (!files.templates.contains(standard)) {
+            std::string names;
+            for (const auto& [name, text] : files.templates) {
+                names += (names.empty() ? "" : ", ") + name;
+            }
+            throw base::BadInput(fmt::format("{}: chat_template: none of the templates is called default ({}); give "
+                                             "one as a file with chat_template",
+                                             files.places.begin()->second, names));
         }
-        const Utf8Step step = stepUtf8(text, start);
-        std::size_t next = start;
-        if (step.kind != Utf8Step::Kind::Whole || start + step.bytes != end ||
-            !isWhiteSpace(nextCodePoint(text, next))) {
-            break;
+        std::optional<ChatTemplate> withTools;
+        if (files.templates.contains("tool_use")) {
+            withTools = namedTemplate(files, "tool_use");
         }
-        end = start;
+        return std::make_shared<const ChatFormat>(tokenizer, namedTemplate(files, standard), files.specialTokens,
+                                                  std::move(withTools));
     }
-    return text.substr(begin, end - begin);
+    const std::optional<std::string_view> name =
+        choice.format == "auto" ? chooseBuiltInTemplate(modelType, *tokenizer) : std::string_view(choice.format);
+    if (!name) {
+        return nullptr;
+    }
+    return std::make_shared<const ChatFormat>(tokenizer, builtInTemplate(*name, modelType, *tokenizer),
+                                              files.specialTokens);
 }
 
 } // namespace vitrine::engine

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/stop.h"
+#include "engine/checkpoint/chat_files.h"
 #include "engine/checkpoint/model_config.h"
 #include "engine/quant/storage_scheme.h"
 #include "kernels/core/dtype.h"
@@ -88,7 +89,7 @@ struct ModelSource {
     GenerationConfig generation;
     std::shared_ptr<const Checkpoint> checkpoint; ///< null for synthetic models
     std::string tokenizerFile;                    ///< empty: none
-    std::string chatTemplate;                     ///< text, empty: none
+    ChatFiles chat;
     bool synthetic() const { return checkpoint == nullptr; }
 };
 

@@ -143,33 +143,6 @@ std::string readConfigText(const fs::path& folder) {
     throw base::BadInput(folder.string() + ": config.json: not found; give the folder of a model in Hugging Face form");
 }
 
-std::string readChatTemplate(const fs::path& folder) {
-    if (hasFile(folder / "chat_template.jinja")) {
-        return readSmallFile(folder / "chat_template.jinja");
-    }
-    if (!hasFile(folder / "tokenizer_config.json")) {
-        return {};
-    }
-    // The template is a convenience: a form that is not known must not keep the model from loading.
-    const json root = parseSmallFile(folder / "tokenizer_config.json");
-    const auto found = root.is_object() ? root.find("chat_template") : root.end();
-    if (found == root.end()) {
-        return {};
-    }
-    if (found->is_string()) {
-        return found->get<std::string>();
-    }
-    if (found->is_array()) {
-        for (const json& named : *found) {
-            if (named.is_object() && named.value("name", json()) == "default" &&
-                named.value("template", json()).is_string()) {
-                return named["template"].get<std::string>();
-            }
-        }
-    }
-    return {};
-}
-
 ModelSource openSynthetic(const std::string& model, const std::map<std::string, std::string>& overrides) {
     const std::string name = model.substr(kSynthetic.size());
     const json config = overriddenConfig(syntheticConfigJson(name), overrides, model);
@@ -202,7 +175,7 @@ ModelSource openGguf(const std::string& model) {
     if (file->header().find("tokenizer.ggml.tokens") != nullptr) {
         source.tokenizerFile = model;
     }
-    source.chatTemplate = file->header().text("tokenizer.chat_template").value_or("");
+    source.chat = readChatFiles(file->header());
     return source;
 }
 
@@ -258,7 +231,7 @@ ModelSource openModel(const std::string& model, const std::map<std::string, std:
     if (hasFile(folder / "tokenizer.json")) {
         source.tokenizerFile = (folder / "tokenizer.json").string();
     }
-    source.chatTemplate = readChatTemplate(folder);
+    source.chat = readChatFiles(source.folder);
     return source;
 }
 

@@ -55,11 +55,11 @@ std::string_view finishReasonName(FinishReason reason) {
 }
 
 ActiveRequest::ActiveRequest(GenerateRequest request, std::int32_t number, GenerateResult& result,
-                             std::shared_ptr<const Tokenizer> tokenizer, ChatFormatKind chatFormat)
+                             std::shared_ptr<const Tokenizer> tokenizer, AnswerForm answerForm)
     : request_(std::move(request)), number_(number), result_(&result), history_(request_.prompt) {
     result_->promptTokens = static_cast<std::int64_t>(request_.prompt.size());
     if (tokenizer != nullptr) {
-        answer_.emplace(request_.chatFormat.value_or(chatFormat), std::move(tokenizer), request_.stopTexts);
+        answer_.emplace(request_.answerForm.value_or(answerForm), std::move(tokenizer), request_.stopTexts);
     }
 }
 

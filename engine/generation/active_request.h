@@ -29,9 +29,9 @@ class ActiveRequest {
 public:
     /// `number` identifies the request in results and in the trace; it is also the request number of sampling, unless
     /// the request names another. `result` must outlive this object and is filled in as tokens come. `tokenizer` may be
-    /// null: texts are then empty. `chatFormat` is used when the request names no chat format.
+    /// null: texts are then empty. `answerForm` is used when the request names no chat format.
     ActiveRequest(GenerateRequest request, std::int32_t number, GenerateResult& result,
-                  std::shared_ptr<const Tokenizer> tokenizer, ChatFormatKind chatFormat);
+                  std::shared_ptr<const Tokenizer> tokenizer, AnswerForm answerForm);
     ~ActiveRequest() = default;
     ActiveRequest(const ActiveRequest&) = delete; // sample parameters view its history
     ActiveRequest& operator=(const ActiveRequest&) = delete;

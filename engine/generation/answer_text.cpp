@@ -6,9 +6,9 @@
 
 namespace vitrine::engine {
 
-AnswerText::AnswerText(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer,
+AnswerText::AnswerText(AnswerForm form, std::shared_ptr<const Tokenizer> tokenizer,
                        const std::vector<std::string>& stops)
-    : parser_(kind, std::move(tokenizer)), stop_(stops) {}
+    : parser_(form, std::move(tokenizer)), stop_(stops) {}
 
 void AnswerText::show(AnswerPiece& piece, const std::string& text) {
     if (!text.empty()) {

@@ -25,8 +25,8 @@ struct AnswerPiece {
 class AnswerText {
 public:
     /// `kind` says how the text is divided into channels. Raw text and formats without channels use
-    /// ChatFormatKind::ChatMl, which puts all text into the channel "final".
-    AnswerText(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer, const std::vector<std::string>& stops);
+    /// AnswerForm::Plain, which puts all text into the channel "final".
+    AnswerText(AnswerForm form, std::shared_ptr<const Tokenizer> tokenizer, const std::vector<std::string>& stops);
 
     AnswerPiece push(std::int32_t id);
     /// Called when the request ends without a stop string. Returns the text that was held back because a stop string

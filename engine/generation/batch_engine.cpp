@@ -130,14 +130,14 @@ std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
         addRefused(number, scheduler_->reason(number), arrival).result.promptTokens = promptTokens;
         return number;
     }
-    auto row = std::make_unique<Row>(std::move(request), number, tokenizer_, options_.chatFormat);
+    auto row = std::make_unique<Row>(std::move(request), number, tokenizer_, options_.answerForm);
     row->out.arrival = arrival;
     rows_.emplace(number, std::move(row));
     return number;
 }
 
 BatchResult& BatchEngine::addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival) {
-    auto row = std::make_unique<Row>(GenerateRequest{}, number, nullptr, options_.chatFormat);
+    auto row = std::make_unique<Row>(GenerateRequest{}, number, nullptr, options_.answerForm);
     row->out.arrival = arrival;
     row->out.refusal = reason;
     trace_->request(number, base::RequestChange::Refused, now(), -1, -1, 0, reason);

@@ -57,7 +57,7 @@ struct BatchOptions {
     Speculation speculation; ///< only in mode Continuous; not for models with dynamic rotary frequencies
     /// The engine sets the kind to Paged. Where poolPages or poolSequences is 0, fitBatch() chooses it.
     KvCacheOptions cache;
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
+    AnswerForm answerForm = AnswerForm::Plain;
     base::ProgressSink* progress = nullptr; ///< receives the progress of compiling kernels
     /// Whether the engine goes on after a step that does not fit into memory; only in mode Continuous.
     bool survivesOutOfMemory = false;

@@ -11,9 +11,8 @@ namespace vitrine::engine {
 
 /// One request of a batch.
 struct BatchEngine::Row {
-    Row(GenerateRequest asked, std::int32_t number, std::shared_ptr<const Tokenizer> tokenizer,
-        ChatFormatKind chatFormat)
-        : request(std::move(asked), number, out.result, std::move(tokenizer), chatFormat) {}
+    Row(GenerateRequest asked, std::int32_t number, std::shared_ptr<const Tokenizer> tokenizer, AnswerForm answerForm)
+        : request(std::move(asked), number, out.result, std::move(tokenizer), answerForm) {}
 
     BatchResult out;
     ActiveRequest request;

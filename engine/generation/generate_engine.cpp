@@ -33,7 +33,7 @@ GenerateEngine::GenerateEngine(Model& model, const std::shared_ptr<const Tokeniz
         }
         const std::size_t number = rows_.size();
         rows_.push_back(std::make_unique<Row>(std::move(request), static_cast<std::int32_t>(number),
-                                              report_.results[number], tokenizer, options.chatFormat));
+                                              report_.results[number], tokenizer, options.answerForm));
     }
 }
 

@@ -24,7 +24,7 @@
 
 #include "base/error.h"
 #include "engine/cache/kv_cache.h"
-#include "engine/chat/chat_format.h"
+#include "engine/chat/answer_form.h"
 #include "engine/generation/speculation_counts.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -72,7 +72,7 @@ struct GenerateRequest {
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
     std::int32_t topLogprobs = 0;         ///< of BatchEngine: how many of the best tokens to report beside each token
     /// The chat format by which the answer is divided into channels; unset: that of the engine's options.
-    std::optional<ChatFormatKind> chatFormat;
+    std::optional<AnswerForm> answerForm;
     /// The request number of sampling. With a fixed number a seed gives the same answer whenever the request arrives:
     /// 0 for a request that names its own seed. Unset: the request's own number, so that requests differ.
     std::optional<std::uint32_t> samplingNumber;
@@ -134,7 +134,7 @@ struct GenerateOptions {
     std::int32_t topLogprobs = 0;
     /// Receives the progress of compiling kernels, and of a prefill of several steps.
     base::ProgressSink* progress = nullptr;
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< the format by which answers are divided into channels
+    AnswerForm answerForm = AnswerForm::Plain; ///< the format by which answers are divided into channels
     /// For plans on Meta: skips decode steps that would repeat the allocations of the step before, and advances the
     /// clock by their time. The ids of the skipped tokens are 0.
     bool jumpEqualSteps = false;

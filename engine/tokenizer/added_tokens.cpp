@@ -189,7 +189,7 @@ void AddedTokens::finish(const Normalizer& normalizer) {
     }
 }
 
-std::vector<TokenStretch> AddedTokens::find(std::string_view text, Stage stage, bool specialToo) const {
+std::vector<TokenStretch> AddedTokens::find(std::string_view text, Stage stage, const SpecialRule& special) const {
     const Trie& trie = stage == Stage::Raw ? raw_ : normalized_;
     std::vector<TokenStretch> out;
     std::size_t done = 0;
@@ -202,7 +202,7 @@ std::vector<TokenStretch> AddedTokens::find(std::string_view text, Stage stage, 
         }
         std::size_t begin = at;
         at = end; // also when the token is refused: its text is not searched again
-        if ((token->special && !specialToo) || (token->singleWord && !standsAlone(text, begin, end))) {
+        if ((token->special && !special(*token, begin, end)) || (token->singleWord && !standsAlone(text, begin, end))) {
             continue;
         }
         if (token->lstrip) {

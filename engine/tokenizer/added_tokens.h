@@ -5,6 +5,7 @@
 // Added tokens: pieces that are cut out of the text before the model sees it.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -49,8 +50,10 @@ public:
     void finish(const Normalizer& normalizer);
 
     enum class Stage { Raw, Normalized };
+    /// Whether a special token may be read from these bytes of the text.
+    using SpecialRule = std::function<bool(const AddedToken& token, std::size_t begin, std::size_t end)>;
     /// The text cut at the tokens of one stage, leftmost first, longest first; covers the text.
-    std::vector<TokenStretch> find(std::string_view text, Stage stage, bool specialToo) const;
+    std::vector<TokenStretch> find(std::string_view text, Stage stage, const SpecialRule& special) const;
 
     const AddedToken* byId(std::int32_t id) const;
     const AddedToken* byContent(std::string_view content) const;

@@ -23,6 +23,7 @@
 #include "engine/tokenizer/tokenizer_keys.h"
 #include "engine/tokenizer/tokenizer_settings.h"
 #include "engine/tokenizer/unicode_text.h"
+#include "engine/tokenizer/written_text.h"
 
 namespace vitrine::engine {
 
@@ -42,8 +43,8 @@ struct Tokenizer::Parts {
                (!model.pieceOf(static_cast<std::int32_t>(id)).empty() ||
                 added.byId(static_cast<std::int32_t>(id)) != nullptr);
     }
-    /// `text` is valid UTF-8; `atStart`: nothing stands before it.
-    void encodeText(std::string_view text, bool atStart, bool special, std::vector<std::int32_t>& ids) const;
+    /// `text` is valid UTF-8. `written` says which of its bytes are a user's; empty: none.
+    std::vector<std::int32_t> encodeText(std::string_view text, std::span<const std::uint8_t> written) const;
 };
 
 std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::json& json, const std::string& file,
@@ -73,17 +74,27 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::j
     return parts;
 }
 
-void Tokenizer::Parts::encodeText(std::string_view text, bool atStart, bool special,
-                                  std::vector<std::int32_t>& ids) const {
+std::vector<std::int32_t> Tokenizer::Parts::encodeText(std::string_view text,
+                                                       std::span<const std::uint8_t> written) const {
+    std::vector<std::int32_t> ids;
     TokenModel::Scratch scratch;
-    for (const TokenStretch& raw : added.find(text, AddedTokens::Stage::Raw, special)) {
+    const WrittenText user(text, written);
+    const bool splits = settings.splitsSpecialTokens;
+    const auto inRaw = [&](const AddedToken&, std::size_t begin, std::size_t end) {
+        return !splits && !user.touches(begin, end);
+    };
+    for (const TokenStretch& raw : added.find(text, AddedTokens::Stage::Raw, inRaw)) {
         if (raw.token != nullptr) {
             ids.push_back(raw.token->id);
             continue;
         }
-        TextPiece piece{std::string(text.substr(raw.begin, raw.end - raw.begin)), atStart && raw.begin == 0};
+        WrittenText::Occurrences occurrences(user, raw.begin, raw.end);
+        const auto inNormalized = [&](const AddedToken& token, std::size_t, std::size_t) {
+            return !splits && !occurrences.nextIsWritten(token.content);
+        };
+        TextPiece piece{std::string(text.substr(raw.begin, raw.end - raw.begin)), raw.begin == 0};
         normalizer.apply(piece);
-        for (const TokenStretch& s : added.find(piece.text, AddedTokens::Stage::Normalized, special)) {
+        for (const TokenStretch& s : added.find(piece.text, AddedTokens::Stage::Normalized, inNormalized)) {
             if (s.token != nullptr) {
                 ids.push_back(s.token->id);
                 continue;
@@ -94,6 +105,7 @@ void Tokenizer::Parts::encodeText(std::string_view text, bool atStart, bool spec
             }
         }
     }
+    return ids;
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -124,12 +136,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpeci
     if (addSpecialTokens) {
         ids = parts_->postProcessor.before();
     }
-    const bool special = !parts_->settings.splitsSpecialTokens;
-    if (isValidUtf8(text)) {
-        parts_->encodeText(text, true, special, ids);
-    } else {
-        parts_->encodeText(replaceInvalidUtf8(text), true, special, ids);
-    }
+    const std::vector<std::int32_t> own =
+        isValidUtf8(text) ? parts_->encodeText(text, {}) : parts_->encodeText(replaceInvalidUtf8(text), {});
+    ids.insert(ids.end(), own.begin(), own.end());
     if (addSpecialTokens) {
         const auto& after = parts_->postProcessor.after();
         ids.insert(ids.end(), after.begin(), after.end());
@@ -137,49 +146,8 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpeci
     return ids;
 }
 
-std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPiece> parts) const {
-    std::vector<std::int32_t> ids;
-    std::string text;
-    bool atStart = true;
-    const AddedToken* before = nullptr;
-    // Tokens with lstrip or rstrip take the white space beside them, as they do when they are found in a text.
-    const auto endText = [&](const AddedToken* after) {
-        const std::string valid = replaceInvalidUtf8(text);
-        std::size_t begin = 0;
-        std::size_t end = valid.size();
-        while (before != nullptr && before->rstrip && begin < end) {
-            std::size_t next = begin;
-            if (!isWhiteSpace(nextCodePoint(valid, next))) {
-                break;
-            }
-            begin = next;
-        }
-        while (after != nullptr && after->lstrip && end > begin && isWhiteSpace(codePointBefore(valid, end))) {
-            do {
-                --end;
-            } while ((static_cast<unsigned char>(valid[end]) & 0xC0U) == 0x80U);
-        }
-        if (end > begin) {
-            parts_->encodeText(std::string_view(valid).substr(begin, end - begin), atStart && begin == 0, false, ids);
-        }
-        text.clear();
-    };
-    for (const PromptPiece& part : parts) {
-        if (part.id < 0) {
-            text += part.text;
-            continue;
-        }
-        if (!isKnown(part.id)) {
-            throw base::BadInput(fmt::format("prompt: no token of the tokenizer has the id {}", part.id));
-        }
-        const AddedToken* token = parts_->added.byId(part.id);
-        endText(token);
-        ids.push_back(part.id);
-        before = token;
-        atStart = false;
-    }
-    endText(nullptr);
-    return ids;
+std::vector<std::int32_t> Tokenizer::encodePrompt(std::string_view text, std::span<const std::uint8_t> written) const {
+    return parts_->encodeText(text, written);
 }
 
 std::string_view Tokenizer::decodedPiece(std::int32_t id) const {

@@ -16,12 +16,6 @@
 
 namespace vitrine::engine {
 
-/// A part of a prompt: one token by its id, or text in which no special token is looked for.
-struct PromptPiece {
-    std::int32_t id = -1; ///< -1: `text` counts
-    std::string text;     ///< UTF-8
-};
-
 /// Immutable after loading; any number of threads may use one object.
 class Tokenizer {
 public:
@@ -39,10 +33,10 @@ public:
     /// post-processor asks for (a BOS, for example) around it. Invalid UTF-8 is read as U+FFFD.
     std::vector<std::int32_t> encode(std::string_view text, bool addSpecialTokens) const;
 
-    /// A prompt made of tokens and texts. Special tokens come only from parts with an id; in texts they are plain
-    /// characters. Neighbouring texts are joined first, so that the ids do not depend on how a text was cut. Throws
-    /// BadInput for an id that no token has.
-    std::vector<std::int32_t> encodeParts(std::span<const PromptPiece> parts) const;
+    /// The ids of a prompt that a program and its user wrote together. `written` has a number for each byte, not 0
+    /// where the byte is the user's: no special token is read there. Empty: all is the program's. Nothing is put around
+    /// the text. REQUIRES valid UTF-8.
+    std::vector<std::int32_t> encodePrompt(std::string_view text, std::span<const std::uint8_t> written) const;
 
     /// Ids that no token has are left out. No clean-up of spaces. Linear in the text.
     std::string decode(std::span<const std::int32_t> ids, bool skipSpecialTokens = false) const;

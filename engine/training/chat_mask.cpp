@@ -5,227 +5,219 @@
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "engine/tokenizer/token_offsets.h"
 
 namespace vitrine::engine {
 
 namespace {
 
-/// Beginnings are rendered for conversations up to here: the work grows with the square of the number of messages.
-constexpr std::size_t kMostCheckedMessages = 64;
+/// Prompts of beginnings are rendered for conversations up to here: the work grows with the square of their number.
+constexpr std::size_t kMostRenderedMessages = 64;
 
-using Ids = std::vector<std::int32_t>;
-
-/// How an answer looks in a format: a token that opens a turn, the text of the header, and tokens that end the turn.
-struct TurnForm {
-    std::string_view open;
-    std::string_view header;
-    std::vector<std::string_view> ends;
-    bool joins = false; ///< answers that follow each other directly are one turn: thought, call and answer
-};
-
-TurnForm formOf(ChatFormatKind kind) {
-    switch (kind) {
-    case ChatFormatKind::Harmony:
-        return {"<|start|>", "assistant", {"<|end|>", "<|call|>", "<|return|>"}, true};
-    case ChatFormatKind::ChatMl:
-        return {"<|im_start|>", "assistant\n", {"<|im_end|>"}};
-    case ChatFormatKind::Llama3:
-        return {"<|start_header_id|>", "assistant<|end_header_id|>\n\n", {"<|eot_id|>"}};
-    case ChatFormatKind::Mistral:
-        return {"[/INST]", "", {"</s>"}};
-    case ChatFormatKind::Gemma:
-        return {"<start_of_turn>", "model\n", {"<end_of_turn>"}};
-    }
-    throw base::Internal("a chat format without turns");
-}
-
-/// Tokens [begin, end) of an answer with the token that ends its turn.
+/// Bytes [begin, end) of a prompt that the assistant says.
 struct Answer {
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    std::size_t begin = 0, end = 0;
+    std::size_t message = 0;
 };
 
+/// Finds answers in the prompt of a template that does not mark them.
 class AnswerFinder {
 public:
-    AnswerFinder(const ChatFormat& format, const Tokenizer& tokenizer, const Ids& ids)
-        : form_(formOf(format.kind())), tokenizer_(tokenizer), ids_(ids) {
-        ends_ = answerEnds(format.kind(), tokenizer);
-        if (const auto id = tokenizer.idOf(form_.open)) {
-            open_ = *id;
+    AnswerFinder(const ChatFormat& format, std::span<const ChatMessage> messages, const ChatOptions& options,
+                 const RenderedChat& chat, std::span<const std::size_t> offsets, std::vector<std::int32_t> ends)
+        : format_(format), messages_(messages), options_(options), chat_(chat), offsets_(offsets),
+          ends_(std::move(ends)), letters_(messages.size()) {
+        options_.addGenerationPrompt = true;
+        for (std::size_t at = 0; at < chat.origins.size(); ++at) {
+            const std::int64_t message = messageOf(chat.origins[at]);
+            if (message < 0 || std::cmp_greater_equal(message, messages.size())) {
+                continue;
+            }
+            Letters& letters = letters_[static_cast<std::size_t>(message)];
+            letters.begin = letters.any ? letters.begin : at;
+            letters.end = at + 1;
+            letters.any = true;
         }
     }
 
-    /// Whether turns begin with a token. Old tokenizers of Mistral have letters for it.
-    bool hasOpener() const { return open_ >= 0; }
-
-    std::vector<Answer> findAll() const {
+    std::vector<Answer> findAll() {
         std::vector<Answer> answers;
-        for (std::size_t i = 0; i < ids_.size(); ++i) {
-            if (ids_[i] != open_) {
-                continue;
+        std::size_t done = 0; // all before it belongs to earlier messages
+        for (std::size_t i = 0; i < messages_.size(); ++i) {
+            const bool follows =
+                i > 0 && messages_[i - 1].isAnswer() && !answers.empty() && answers.back().message == i - 1;
+            if (messages_[i].isAnswer()) {
+                // In harmony the model goes on after the end of a message: thought, call and answer are one turn.
+                const bool joins = follows && format_.answerForm() == AnswerForm::Harmony;
+                const std::optional<std::size_t> begin = joins ? done : beginOf(i, done);
+                if (begin) {
+                    answers.push_back({*begin, endOf(i, *begin), i});
+                    done = answers.back().end;
+                }
             }
-            const std::size_t begin = afterHeader(i + 1);
-            if (begin == 0) {
-                continue;
-            }
-            const std::size_t end = endAfter(begin);
-            if (end == 0) {
-                break; // a question without an answer
-            }
-            if (form_.joins && !answers.empty() && answers.back().end == i) {
-                answers.back().end = end;
-            } else {
-                answers.push_back({begin, end});
-            }
-            i = end - 1;
+            done = letters_[i].any ? std::max(done, letters_[i].end) : done;
         }
         return answers;
     }
 
-    /// Behind the first token at `begin` or later that ends a turn; 0: there is none.
-    std::size_t endAfter(std::size_t begin) const {
-        for (std::size_t i = begin; i < ids_.size(); ++i) {
-            if (std::find(ends_.begin(), ends_.end(), ids_[i]) != ends_.end()) {
-                return i + 1;
-            }
-        }
-        return 0;
-    }
-
 private:
-    /// Where the answer begins if the header of an answer stands at `at`, else 0.
-    std::size_t afterHeader(std::size_t at) const {
-        if (form_.header.empty()) {
-            return at;
-        }
-        for (std::size_t count = 1; count <= form_.header.size() && at + count <= ids_.size(); ++count) {
-            const std::string text = tokenizer_.decode(std::span(ids_).subspan(at, count));
-            if (text.size() >= form_.header.size()) {
-                const bool shared = text.size() > form_.header.size();
-                return text.starts_with(form_.header) ? at + count - (shared ? 1 : 0) : 0;
+    /// From the first to the last letter of a message.
+    struct Letters {
+        bool any = false;
+        std::size_t begin = 0, end = 0;
+    };
+
+    std::optional<std::size_t> beginOf(std::size_t i, std::size_t done) {
+        const Letters& letters = letters_[i];
+        const std::size_t latest = letters.any ? letters.begin : chat_.text.size();
+        if (messages_.size() <= kMostRenderedMessages) {
+            const std::optional<std::string> prompt = promptOf(i, true);
+            if (prompt && prompt->size() >= done && prompt->size() <= latest && chat_.text.starts_with(*prompt)) {
+                return prompt->size();
             }
         }
-        return 0;
+        if (!letters.any) {
+            if (!messages_[i].text().empty()) {
+                throw base::BadInput(fmt::format("messages[{}]: the chat template does not print this answer; take it "
+                                                 "out, or give the row as tokens",
+                                                 i));
+            }
+            return std::nullopt;
+        }
+        const std::string& header = answerHeader();
+        const std::size_t at = std::string_view(chat_.text).substr(0, latest).find(header, done);
+        return header.empty() || at == std::string_view::npos ? letters.begin : at + header.size();
     }
 
-    TurnForm form_;
-    const Tokenizer& tokenizer_;
-    const Ids& ids_;
-    Ids ends_;
-    std::int32_t open_ = -1;
+    std::size_t endOf(std::size_t i, std::size_t begin) const {
+        const std::size_t from = letters_[i].any ? std::max(begin, letters_[i].end) : begin;
+        std::size_t limit = chat_.text.size();
+        for (std::size_t k = i + 1; k < letters_.size() && limit == chat_.text.size(); ++k) {
+            limit = letters_[k].any ? letters_[k].begin : limit;
+        }
+        auto token =
+            static_cast<std::size_t>(std::lower_bound(offsets_.begin(), offsets_.end(), from) - offsets_.begin());
+        for (; token < chat_.ids.size() && offsets_[token] < limit; ++token) {
+            if (std::find(ends_.begin(), ends_.end(), chat_.ids[token]) != ends_.end()) {
+                return offsets_[token + 1];
+            }
+        }
+        return from;
+    }
+
+    /// Nothing where the template refuses so short a conversation.
+    std::optional<std::string> promptOf(std::size_t count, bool generation) const {
+        ChatOptions options = options_;
+        options.addGenerationPrompt = generation;
+        try {
+            return format_.prompt(messages_.first(count), options).bytes();
+        } catch (const base::BadInput&) {
+            return std::nullopt;
+        }
+    }
+
+    /// What the template prints where an answer is asked for; empty: nothing, or it cannot be told.
+    const std::string& answerHeader() {
+        if (header_) {
+            return *header_;
+        }
+        const auto answer = std::find_if(messages_.begin(), messages_.end(),
+                                         [](const ChatMessage& message) { return message.isAnswer(); });
+        const auto count = static_cast<std::size_t>(answer - messages_.begin());
+        const std::optional<std::string> with = promptOf(count, true), without = promptOf(count, false);
+        const bool known = with && without && with->starts_with(*without);
+        header_ = known ? with->substr(without->size()) : std::string();
+        return *header_;
+    }
+
+    const ChatFormat& format_;
+    std::span<const ChatMessage> messages_;
+    ChatOptions options_;
+    const RenderedChat& chat_;
+    std::span<const std::size_t> offsets_;
+    std::vector<std::int32_t> ends_;
+    std::vector<Letters> letters_;
+    std::optional<std::string> header_;
 };
 
-bool isPrefix(const Ids& prefix, const Ids& ids) {
-    return prefix.size() <= ids.size() && std::equal(prefix.begin(), prefix.end(), ids.begin());
-}
-
-bool isAnswer(const ChatMessage& message) {
-    return message.role == "assistant";
-}
-
-/// An answer that does not follow another one begins where a prompt made of all before it ends.
-bool beginsTurn(std::span<const ChatMessage> messages, std::size_t i) {
-    return isAnswer(messages[i]) && (i == 0 || !isAnswer(messages[i - 1]));
-}
-
-Ids promptBefore(const ChatFormat& format, std::span<const ChatMessage> messages, std::size_t count,
-                 ChatOptions options) {
-    options.addGenerationPrompt = true;
-    options.enableThinking = true; // else an empty thought would belong to the prompt
-    return format.render(messages.first(count), options).ids;
-}
-
-/// Compares answers that the tokens show with prompts. A prompt whose last token the answer changes shows nothing.
-void checkAnswers(const ChatFormat& format, std::span<const ChatMessage> messages, const ChatOptions& options,
-                  const Ids& ids, const std::vector<Answer>& answers) {
-    const std::ptrdiff_t asked = std::count_if(messages.begin(), messages.end(), isAnswer);
-    const bool joins = formOf(format.kind()).joins;
-    bool good = joins ? answers.empty() == (asked == 0) : std::cmp_equal(answers.size(), asked);
-    for (std::size_t i = 0; good && messages.size() <= kMostCheckedMessages && i < messages.size(); ++i) {
-        if (!beginsTurn(messages, i)) {
-            continue;
-        }
-        const Ids prompt = promptBefore(format, messages, i, options);
-        good = !isPrefix(prompt, ids) || std::any_of(answers.begin(), answers.end(), [&](const Answer& answer) {
-            return answer.begin == prompt.size();
-        });
-    }
-    if (!good) {
-        throw base::BadInput("messages: the answers of the assistant cannot be told apart in this chat format; give "
-                             "the row as tokens");
-    }
-}
-
-/// For formats whose turns begin with letters: each answer begins where the prompt before it ends.
-std::vector<Answer> answersByPrompts(const ChatFormat& format, std::span<const ChatMessage> messages,
-                                     const ChatOptions& options, const Ids& ids, const AnswerFinder& finder) {
-    if (messages.size() > kMostCheckedMessages) {
-        throw base::BadInput(fmt::format("messages: {} are more than the {} that this chat format takes; split the "
-                                         "conversation",
-                                         messages.size(), kMostCheckedMessages));
-    }
+/// Of a template that marks answers: each stretch of marked letters.
+std::vector<Answer> markedAnswers(const RenderedChat& chat, std::span<const ChatMessage> messages) {
     std::vector<Answer> answers;
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        if (!isAnswer(messages[i])) {
+    std::size_t next = 0; // the first message that an answer without letters can be
+    for (std::size_t at = 0; at < chat.origins.size();) {
+        if ((chat.origins[at] & jinja::kGenerated) == 0) {
+            ++at;
             continue;
         }
-        const Ids prompt = promptBefore(format, messages, i, options);
-        const std::size_t end = isPrefix(prompt, ids) ? finder.endAfter(prompt.size()) : 0;
-        if (end == 0) {
-            throw base::BadInput(fmt::format("messages[{}]: the tokens before this answer depend on what follows, so "
-                                             "the answer has no certain beginning; give the row as tokens",
-                                             i));
+        Answer answer{at, at, messages.size()};
+        for (; at < chat.origins.size() && (chat.origins[at] & jinja::kGenerated) != 0; ++at) {
+            const std::int64_t message = messageOf(chat.origins[at]);
+            answer.message = message >= 0 ? static_cast<std::size_t>(message) : answer.message;
         }
-        answers.push_back({prompt.size(), end});
+        answer.end = at;
+        while (answer.message == messages.size() && next < messages.size() && !messages[next].isAnswer()) {
+            ++next;
+        }
+        answer.message = std::min(answer.message, std::min(next, messages.size() - 1));
+        next = answer.message + 1;
+        answers.push_back(answer);
     }
     return answers;
 }
 
 } // namespace
 
-MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
-                      const ChatOptions& options) {
+MaskedChat maskedChat(const ChatFormat& format, std::span<const ChatMessage> messages, const ChatOptions& options,
+                      std::span<const std::int32_t> ends) {
     ChatOptions whole = options;
     whole.addGenerationPrompt = false;
-    MaskedChat out;
-    out.tokens = format.render(messages, whole).ids;
-    out.trained.assign(out.tokens.size(), 0);
-    const AnswerFinder finder(format, tokenizer, out.tokens);
+    RenderedChat chat = format.render(messages, whole);
+    const std::vector<std::size_t> offsets = tokenOffsets(format.tokenizer(), chat.text, chat.ids);
     std::vector<Answer> answers;
-    if (finder.hasOpener()) {
-        answers = finder.findAll();
-        checkAnswers(format, messages, options, out.tokens, answers);
+    if (format.templateFor(options).marksAnswers()) {
+        answers = markedAnswers(chat, messages);
     } else {
-        answers = answersByPrompts(format, messages, options, out.tokens, finder);
+        std::vector<std::int32_t> all = format.answerEnds();
+        all.insert(all.end(), ends.begin(), ends.end());
+        answers = AnswerFinder(format, messages, options, chat, offsets, std::move(all)).findAll();
     }
+    MaskedChat out;
+    out.tokens = std::move(chat.ids);
+    out.trained.assign(out.tokens.size(), 0);
+    out.message.assign(out.tokens.size(), -1);
+    std::size_t token = 0;
     for (const Answer& answer : answers) {
-        std::fill(out.trained.begin() + static_cast<std::ptrdiff_t>(answer.begin),
-                  out.trained.begin() + static_cast<std::ptrdiff_t>(answer.end), std::uint8_t{1});
+        while (token < out.tokens.size() && std::max(offsets[token + 1], offsets[token] + 1) <= answer.begin) {
+            ++token;
+        }
+        for (; token < out.tokens.size() && offsets[token] < answer.end; ++token) {
+            out.trained[token] = 1;
+            out.message[token] = static_cast<std::int32_t>(answer.message);
+        }
     }
     return out;
 }
 
-std::vector<std::int32_t> answerEnds(ChatFormatKind format, const Tokenizer& tokenizer) {
-    std::vector<std::int32_t> ends;
-    for (const std::string_view piece : formOf(format).ends) {
-        if (const auto id = tokenizer.idOf(piece)) {
-            ends.push_back(*id);
-        }
-    }
-    return ends;
-}
-
-std::vector<ChatTurn> chatTurns(ChatFormatKind format, const Tokenizer& tokenizer,
-                                std::span<const std::int32_t> tokens) {
+std::vector<ChatTurn> chatTurns(const ChatFormat& format, std::span<const std::int32_t> tokens) {
+    const Tokenizer& tokenizer = format.tokenizer();
+    const auto idOf = [&](std::string_view piece) {
+        const bool printed = format.templateFor({}).text().find(piece) != std::string::npos;
+        return printed ? tokenizer.idOf(piece) : std::nullopt;
+    };
     // Mistral has a token before a question and one before an answer; the others have one token and a name after it.
-    const bool named = format != ChatFormatKind::Mistral;
-    const auto open = tokenizer.idOf(named ? formOf(format).open : "[INST]");
-    const auto answer = tokenizer.idOf(named ? formOf(format).open : "[/INST]");
+    std::optional<std::int32_t> open, answer;
+    for (const char* const piece : {"<|start|>", "<|im_start|>", "<|start_header_id|>", "<start_of_turn>",
+                                    "<|start_of_role|>", "<|header_start|>", "<|turn>"}) {
+        open = open ? open : idOf(piece);
+    }
+    const bool named = open.has_value();
+    open = named ? open : idOf("[INST]");
+    answer = named ? open : idOf("[/INST]");
     constexpr std::size_t kMostNameTokens = 8;
     std::vector<ChatTurn> turns;
     for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -12,7 +12,6 @@
 
 #include "engine/chat/chat_format.h"
 #include "engine/chat/chat_message.h"
-#include "engine/tokenizer/tokenizer.h"
 
 namespace vitrine::engine {
 
@@ -21,14 +20,18 @@ struct MaskedChat {
     /// For each token 1 where it belongs to an answer of the assistant or ends its turn. Where the format's header and
     /// the answer share a token, it counts as part of the answer.
     std::vector<std::uint8_t> trained;
+    /// For each trained token the index of its message; -1 where it is not trained.
+    std::vector<std::int32_t> message;
 };
 
-/// Renders without a generation prompt, whatever `options` says. Texts of messages never become special tokens, so the
-/// special tokens of the format show where turns begin and end. What they show is compared with the prompts that the
-/// format makes of the beginnings of the conversation. Throws BadInput "messages: what" where the turns cannot be told
-/// apart for certain, and what ChatFormat::render throws.
-MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
-                      const ChatOptions& options);
+/// Renders without a generation prompt, whatever `options` says. The answers are what the template marks with blocks
+/// {% generation %}. A template without such blocks shows them otherwise: an answer begins where a prompt of all
+/// messages before it ends, and ends with the token that ends its turn; `ends` are such tokens beside those of the
+/// format. Where prompts of a beginning are no beginning of the whole, an answer is the text that its message has.
+/// Throws BadInput "messages[I]: what" for an answer that the template does not print, and what ChatFormat::render
+/// throws.
+MaskedChat maskedChat(const ChatFormat& format, std::span<const ChatMessage> messages, const ChatOptions& options,
+                      std::span<const std::int32_t> ends = {});
 
 /// A turn of a conversation that was rendered: its tokens reach to the next turn or to the end.
 struct ChatTurn {
@@ -36,9 +39,6 @@ struct ChatTurn {
     std::int64_t begin = 0, end = 0;
 };
 /// The turns that the special tokens of a format show; empty where its turns begin with letters.
-std::vector<ChatTurn> chatTurns(ChatFormatKind format, const Tokenizer& tokenizer,
-                                std::span<const std::int32_t> tokens);
-/// Tokens that end an answer in a conversation of this format.
-std::vector<std::int32_t> answerEnds(ChatFormatKind format, const Tokenizer& tokenizer);
+std::vector<ChatTurn> chatTurns(const ChatFormat& format, std::span<const std::int32_t> tokens);
 
 } // namespace vitrine::engine

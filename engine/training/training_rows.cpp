@@ -116,9 +116,8 @@ private:
 
     std::int64_t addedByTemplate(const std::vector<ChatMessage>& messages, std::int64_t all) const {
         for (const ChatMessage& message : messages) {
-            for (const std::string* text : {&message.content, &message.thinking}) {
-                all -= static_cast<std::int64_t>(options_.tokenizer->encode(*text, false).size());
-            }
+            all -= static_cast<std::int64_t>(options_.tokenizer->encode(message.text(), false).size());
+            all -= static_cast<std::int64_t>(options_.tokenizer->encode(message.thoughts(), false).size());
         }
         return std::max<std::int64_t>(all, 0);
     }
@@ -126,7 +125,7 @@ private:
     /// Messages of formats do not know the line.
     MaskedChat render(const std::vector<ChatMessage>& messages) const {
         try {
-            return maskedChat(*options_.format, *options_.tokenizer, messages, options_.chat);
+            return maskedChat(*options_.format, messages, options_.chat, options_.eosTokens);
         } catch (const base::BadInput& error) {
             throw base::BadInput(place_ + ": " + error.message());
         } catch (const base::Unsupported& error) {

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/chat/builtin_templates.h"
 #include "engine/chat/channel_parser.h"
 #include "engine/chat/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/training/chat_mask.h"
 
 namespace base = vitrine::base;
 namespace engine = vitrine::engine;
@@ -65,9 +67,9 @@ std::shared_ptr<const engine::Tokenizer> byteTokenizer() {
     return engine::Tokenizer::fromJsonText(root.dump(), "byte tokenizer");
 }
 
-void readBack(engine::ChatFormatKind kind, const std::shared_ptr<const engine::Tokenizer>& tokenizer,
+void readBack(engine::AnswerForm form, const std::shared_ptr<const engine::Tokenizer>& tokenizer,
               const std::vector<std::int32_t>& ids) {
-    engine::ChannelParser parser(kind, tokenizer);
+    engine::ChannelParser parser(form, tokenizer);
     std::size_t streamed = 0;
     const auto count = [&streamed](const std::vector<engine::ChannelText>& chunks) {
         for (const engine::ChannelText& chunk : chunks) {
@@ -85,7 +87,16 @@ void readBack(engine::ChatFormatKind kind, const std::shared_ptr<const engine::T
     if (kept != streamed) {
         std::abort();
     }
-    parser.asAssistantMessage();
+}
+
+/// Any template, or for the last numbers a built-in one.
+engine::ChatFormat formatOf(std::uint8_t number, const std::shared_ptr<const engine::Tokenizer>& tokenizer,
+                            const std::string& chatTemplate) {
+    const std::size_t builtIn = number % 8;
+    return builtIn < engine::kBuiltInTemplates.size()
+               ? engine::ChatFormat(tokenizer,
+                                    engine::builtInTemplate(engine::kBuiltInTemplates.at(builtIn), "qwen3", *tokenizer))
+               : engine::ChatFormat(tokenizer, engine::ChatTemplate(chatTemplate, "fuzz"));
 }
 
 } // namespace
@@ -95,17 +106,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size < 2) {
         return 0;
     }
-    const auto kind = static_cast<engine::ChatFormatKind>(data[0] % 5);
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
     const std::size_t templateSize = bytes.size() * data[1] / 512;
     engine::ChatOptions options;
     options.date = "2025-06-28";
     options.addGenerationPrompt = (data[0] & 0x80U) != 0;
-    options.enableThinking = (data[0] & 0x40U) != 0;
+    options.thinking = (data[0] & 0x40U) != 0;
+    options.continueFinalMessage = (data[0] & 0x20U) != 0;
     try {
         const std::vector<engine::ChatMessage> messages = engine::parseChatMessages(bytes.substr(templateSize), "fuzz");
-        const engine::ChatFormat format(kind, kTokenizer, "qwen3", bytes.substr(0, templateSize));
-        readBack(kind, kTokenizer, format.render(messages, options).ids);
+        const engine::ChatFormat format = formatOf(data[0], kTokenizer, std::string(bytes.substr(0, templateSize)));
+        readBack(format.answerForm(), kTokenizer, format.render(messages, options).ids);
+        const engine::MaskedChat masked = engine::maskedChat(format, messages, options);
+        if (masked.tokens.size() != masked.trained.size()) {
+            std::abort();
+        }
     } catch (const base::BadInput&) {
         return 0;
     } catch (const base::Unsupported&) {

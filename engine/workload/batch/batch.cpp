@@ -166,7 +166,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
     }
     work.tokenizer = maker.tokenizer();
     work.mostForbidden = maker.mostForbidden();
-    work.chatFormat = maker.chatFormat();
+    work.answerForm = maker.answerForm();
     return work;
 }
 
@@ -190,7 +190,7 @@ BatchOptions batchOptions(const Run& run, const ModelOptions& model, const Batch
     scheduler.tokenBudget = run.spec.integer("token_budget");
     scheduler.gatherSteps = static_cast<std::int32_t>(run.spec.integer("gather_steps"));
     scheduler.swapPages = swapPagesIn(run.spec.bytes("swap_space"), config, options.cache);
-    options.chatFormat = work.chatFormat;
+    options.answerForm = work.answerForm;
     options.longestPrompt = work.longestPrompt;
     options.longestSequence = work.longestSequence;
     options.mostForbidden = work.mostForbidden;

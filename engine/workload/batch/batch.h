@@ -24,7 +24,7 @@ std::vector<TraceRow> traceOf(const Run& run);
 struct BatchWork {
     std::vector<ArrivingRequest> requests;
     std::shared_ptr<const Tokenizer> tokenizer; ///< null when every prompt is given as token ids
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
+    AnswerForm answerForm = AnswerForm::Plain;
     std::int64_t longestPrompt = 1, longestSequence = 1;
     std::int64_t mostForbidden = 0;
 };

@@ -12,6 +12,7 @@
 #include "base/philox.h"
 #include "engine/chat/chat_format.h"
 #include "engine/checkpoint/token_rows.h"
+#include "engine/workload/common/chat_choice.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/option_value.h"
 
@@ -21,19 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kMostTokensOfARun = std::int64_t{1} << 26; ///< of all prompts of a run together
-
-ChatFormatKind formatKind(const Run& run, const ModelSource& source, const Tokenizer& tokenizer) {
-    const std::string name = run.spec.text("chat_format");
-    if (name != "auto") {
-        return chatFormatByName(name).value();
-    }
-    const auto chosen = chooseChatFormat(familyName(source.config.family), tokenizer, source.chatTemplate);
-    if (!chosen) {
-        throw base::Unsupported(
-            fmt::format("{}: chat_format: none fits this model; name one, or give the text with raw", source.name));
-    }
-    return *chosen;
-}
 
 /// Ids without a token (padding rows of the head, reserved numbers): they have no text and must not be chosen.
 std::vector<std::int32_t> unknownIds(const Tokenizer& tokenizer, std::int64_t vocab) {
@@ -130,13 +118,20 @@ void RequestMaker::prepareText() {
     tokenizer_ = Tokenizer::load(source_.tokenizerFile);
     unknown_ = unknownIds(*tokenizer_, source_.config.vocab);
     if (!run_.spec.flag("raw")) {
-        format_ = std::make_unique<ChatFormat>(formatKind(run_, source_, *tokenizer_), tokenizer_,
-                                               familyName(source_.config.family), source_.chatTemplate);
+        format_ = chosenChatFormat(run_, source_, tokenizer_);
+        if (format_ == nullptr) {
+            throw base::Unsupported(
+                fmt::format("{}: chat_format: the model has no chat template and none that is built "
+                            "in fits it; give one with chat_template, or the text with raw",
+                            source_.name));
+        }
+        options_ = chosenChatOptions(run_);
+        warnOfUnreadOptions(*format_, options_);
     }
 }
 
-ChatFormatKind RequestMaker::chatFormat() const {
-    return format_ != nullptr ? format_->kind() : ChatFormatKind::ChatMl;
+AnswerForm RequestMaker::answerForm() const {
+    return format_ != nullptr ? format_->answerForm() : AnswerForm::Plain;
 }
 
 std::int64_t RequestMaker::mostForbidden() const {
@@ -152,15 +147,12 @@ GenerateRequest RequestMaker::fromTokens(std::vector<std::int32_t> tokens) const
 }
 
 GenerateRequest RequestMaker::fromText(const std::string& prompt) {
-    ChatMessage message;
-    message.role = "user";
-    message.content = prompt;
-    return fromMessages({message});
+    return fromMessages({ChatMessage("user", prompt)});
 }
 
 GenerateRequest RequestMaker::fromMessages(const std::vector<ChatMessage>& messages) {
     prepareText();
-    return format_ != nullptr ? fromChat(messages, {}) : fromRawText(messages.front().content);
+    return format_ != nullptr ? fromChat(messages, options_) : fromRawText(messages.front().text());
 }
 
 GenerateRequest RequestMaker::fromRawText(const std::string& text) const {
@@ -171,14 +163,9 @@ GenerateRequest RequestMaker::fromRawText(const std::string& text) const {
     return request;
 }
 
-GenerateRequest RequestMaker::fromChat(const std::vector<ChatMessage>& messages,
-                                       const std::string& reasoningEffort) const {
+GenerateRequest RequestMaker::fromChat(const std::vector<ChatMessage>& messages, const ChatOptions& options) const {
     GenerateRequest request = common_;
     request.forbidden = unknown_;
-    ChatOptions options;
-    options.reasoningEffort = reasoningEffort.empty() ? run_.spec.text("reasoning_effort") : reasoningEffort;
-    options.date = run_.spec.text("date");
-    options.system = run_.spec.text("system");
     request.prompt = format_->render(messages, options).ids;
     for (const std::int32_t id : format_->stopIds()) {
         if (std::find(request.stopTokens.begin(), request.stopTokens.end(), id) == request.stopTokens.end()) {
@@ -260,7 +247,7 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
         rows.push_back(maker.fromTokens(std::move(row)));
     }
     prompts.tokenizer = maker.tokenizer();
-    prompts.chatFormat = maker.chatFormat();
+    prompts.answerForm = maker.answerForm();
     if (!run.spec.texts("stop").empty() && prompts.tokenizer == nullptr) {
         throw base::BadInput("stop: needs a prompt given as text; with tokens there is no text to search");
     }

@@ -69,7 +69,7 @@ GenerateOptions generateOptions(const Run& run, const ModelOptions& model);
 struct Prompts {
     std::vector<GenerateRequest> requests;
     std::shared_ptr<const Tokenizer> tokenizer;
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< raw text has a format without channels
+    AnswerForm answerForm = AnswerForm::Plain; ///< raw text has a format without channels
 };
 /// Whether the experiment has a prompt: as text, chat, tokens, a file of tokens or a length.
 bool hasInput(const Experiment& experiment);
@@ -99,11 +99,14 @@ public:
     bool hasChat() const { return format_ != nullptr; }
     /// A request with the text as it is. Ids without a token are never chosen. REQUIRES a tokenizer.
     GenerateRequest fromRawText(const std::string& text) const;
-    /// A request with the messages of a chat. An empty `reasoningEffort` means that of the experiment. REQUIRES
-    /// hasChat().
-    GenerateRequest fromChat(const std::vector<ChatMessage>& messages, const std::string& reasoningEffort) const;
+    /// A request with the messages of a chat. REQUIRES hasChat().
+    GenerateRequest fromChat(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;
+    /// What the experiment says about chats, once the text is prepared.
+    const ChatOptions& chatOptions() const { return options_; }
+    /// Null where hasChat() is false.
+    const ChatFormat* chatFormat() const { return format_.get(); }
     const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; } ///< null before the first text
-    ChatFormatKind chatFormat() const;
+    AnswerForm answerForm() const;
     /// The largest number of ids that one of its requests forbids, those of ignore_eos included. It counts ids without
     /// a token once the tokenizer is loaded.
     std::int64_t mostForbidden() const;
@@ -117,7 +120,8 @@ private:
     GenerateRequest common_;
     std::vector<std::int32_t> unknown_; ///< ids without a token, which are never chosen
     std::shared_ptr<const Tokenizer> tokenizer_;
-    std::unique_ptr<ChatFormat> format_;
+    std::shared_ptr<const ChatFormat> format_;
+    ChatOptions options_;
 };
 
 /// Tokens of a prompt whose text does not matter. Different streams give different tokens.

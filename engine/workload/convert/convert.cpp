@@ -29,7 +29,8 @@ using Json = nlohmann::json;
 
 constexpr std::array<ResultSet, 4> kConvertResults = {result::kRunSet, result::kRateSet, result::kFileSet,
                                                       result::kConversionSet};
-constexpr std::array<std::string_view, 4> kConvertSharedKeys = {"ignore", "output", "chat_format", "date"};
+constexpr std::array<std::string_view, 6> kConvertSharedKeys = {"ignore", "output",        "chat_format",
+                                                                "date",   "chat_template", "chat_template_kwargs"};
 constexpr std::array<WorkloadOutput, 1> kConvertOutputs{{{"output"}}};
 
 constexpr std::array kConvertOptions = {

@@ -29,8 +29,9 @@ constexpr std::array<ResultSet, 7> kFinetuneResults = {result::kRunSet,     resu
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 7> kFinetuneSharedKeys = {"tokens_file", "prompt_length", "batch", "output",
-                                                                 "adapter",     "chat_format",   "date"};
+constexpr std::array<std::string_view, 9> kFinetuneSharedKeys = {
+    "tokens_file",   "prompt_length",       "batch", "output", "adapter", "chat_format", "date",
+    "chat_template", "chat_template_kwargs"};
 constexpr std::array<std::string_view, 3> kFinetuneViews = {"run", "fine-tune", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kFinetuneOutputs{

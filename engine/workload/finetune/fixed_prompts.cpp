@@ -25,19 +25,13 @@ constexpr std::size_t kMostPrompts = 256;
 constexpr std::int64_t kMostAnswers = 20'000; ///< of a run: its result lists them all
 
 FixedPrompt textPrompt(const std::string& text) {
-    ChatMessage message;
-    message.role = "user";
-    message.content = text;
-    return {text, {std::move(message)}};
+    return {text, {ChatMessage("user", text)}};
 }
 
-FixedPrompt promptOfLine(const Json& row, const std::string& place) {
+FixedPrompt promptOfLine(const nlohmann::ordered_json& row, const std::string& place) {
     if (row.is_object() && row.contains("messages")) {
         FixedPrompt prompt{{}, readChatMessages(row["messages"], place + ": messages")};
-        if (prompt.messages.empty()) {
-            throw base::BadInput(place + ": messages: has none; give at least one");
-        }
-        prompt.text = prompt.messages.back().content;
+        prompt.text = prompt.messages.back().text();
         return prompt;
     }
     if (!row.is_object() || !row.contains("prompt") || !row["prompt"].is_string()) {
@@ -68,7 +62,7 @@ std::string answerText(const GenerateResult& result) {
 struct AskedPrompts {
     std::vector<GenerateRequest> requests;
     std::shared_ptr<const Tokenizer> tokenizer;
-    ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
+    AnswerForm answerForm = AnswerForm::Plain;
 };
 
 AskedPrompts makeRequests(const Run& asked, const ModelSource& source, const std::vector<FixedPrompt>& prompts,
@@ -83,10 +77,11 @@ AskedPrompts makeRequests(const Run& asked, const ModelSource& source, const std
     }
     AskedPrompts out;
     for (const FixedPrompt& prompt : prompts) {
-        out.requests.push_back(maker.hasChat() ? maker.fromChat(prompt.messages, {}) : maker.fromRawText(prompt.text));
+        out.requests.push_back(maker.hasChat() ? maker.fromChat(prompt.messages, maker.chatOptions())
+                                               : maker.fromRawText(prompt.text));
     }
     out.tokenizer = maker.tokenizer();
-    out.chatFormat = maker.chatFormat();
+    out.answerForm = maker.answerForm();
     return out;
 }
 
@@ -97,12 +92,12 @@ AskedPrompts plannedRequests(const Run& asked, const ModelSource& source, const 
     static std::string lastKey;
     static AskedPrompts last;
     std::string key = source.tokenizerFile;
-    for (const char* option : {"chat_format", "date", "max_new_tokens"}) {
+    for (const char* option : {"chat_format", "chat_template", "chat_template_kwargs", "date", "max_new_tokens"}) {
         key += '\n' + asked.spec.valueText(option);
     }
     for (const FixedPrompt& prompt : prompts) {
         for (const ChatMessage& message : prompt.messages) {
-            key += '\n' + message.role + '\n' + message.content;
+            key += '\n' + message.members().dump();
         }
     }
     const std::lock_guard lock(mutex);
@@ -123,7 +118,7 @@ std::vector<FixedPrompt> readFixedPrompts(const std::vector<std::string>& items)
             continue;
         }
         base::forTextLines(item, [&](std::string_view line, std::int64_t number) {
-            prompts.push_back(promptOfLine(base::parseStrictJson(line, item, base::JsonLimits{.firstLine = number}),
+            prompts.push_back(promptOfLine(base::parseOrderedJson(line, item, base::JsonLimits{.firstLine = number}),
                                            fmt::format("{}: line {}", item, number)));
         });
     }
@@ -166,7 +161,7 @@ FixedPrompts::FixedPrompts(const Run& run, const ModelSource& source, Model& mod
     }
     requests_ = std::move(made.requests);
     tokenizer_ = std::move(made.tokenizer);
-    chatFormat_ = made.chatFormat;
+    answerForm_ = made.answerForm;
 }
 
 bool FixedPrompts::due(std::int64_t step) const {
@@ -204,7 +199,7 @@ GenerateReport FixedPrompts::generate() {
     Json ignored;
     const Run asked{spec_, run_.sinks, run_.stop, ignored};
     GenerateOptions options = generateOptions(asked, model_.options());
-    options.chatFormat = chatFormat_;
+    options.answerForm = answerForm_;
     options.jumpEqualSteps = !model_.context().can().computesValues;
     GenerateReport report;
     Generator(model_, tokenizer_, options).run(requests_, report, {});

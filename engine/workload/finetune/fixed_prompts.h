@@ -64,7 +64,7 @@ private:
     std::vector<FixedPrompt> prompts_;
     std::vector<GenerateRequest> requests_;
     std::shared_ptr<const Tokenizer> tokenizer_;
-    ChatFormatKind chatFormat_ = ChatFormatKind::ChatMl;
+    AnswerForm answerForm_ = AnswerForm::Plain;
     std::vector<FixedAnswer> answers_;
 };
 

@@ -80,8 +80,7 @@ template <class Rows> Rows takeRows(Rows& rows, const std::vector<std::int64_t>&
 
 /// Tokens after which the model stops.
 std::vector<std::int32_t> endsOf(const TrainingRowOptions& options) {
-    std::vector<std::int32_t> ends =
-        options.format != nullptr ? answerEnds(options.format->kind(), *options.tokenizer) : options.eosTokens;
+    std::vector<std::int32_t> ends = options.format != nullptr ? options.format->answerEnds() : options.eosTokens;
     ends.insert(ends.end(), options.eosTokens.begin(), options.eosTokens.end());
     return ends;
 }

@@ -149,7 +149,7 @@ void runGenerate(const Run& run) {
         addLoadMetrics(metrics, model.loadReport());
         const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
         GenerateOptions generate = generateOptions(run, options);
-        generate.chatFormat = prompts.chatFormat;
+        generate.answerForm = prompts.answerForm;
         reportKvMetrics(run, model.config(), generate.cache);
         generate.progress = run.sinks.progress;
         const RunSpeculation speculation(run, source, *context, generate.cache, std::nullopt);

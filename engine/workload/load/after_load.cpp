@@ -73,7 +73,7 @@ Answer answer(const Run& run, const ModelSource& source, const Prompts& prompts,
     const ModelOptions options = modelOptions(run, *context, weights);
     Model model(*context, source, options, run.sinks.progress);
     GenerateOptions generate = generateOptions(run, options);
-    generate.chatFormat = prompts.chatFormat;
+    generate.answerForm = prompts.answerForm;
     generate.progress = run.sinks.progress;
     generate.jumpEqualSteps = !context->can().computesValues;
     Answer result;

@@ -228,7 +228,7 @@ ServedModel servedModel(const Run& run, const ModelSource& source, const Request
     served.name = run.spec.text("model");
     served.maker = &maker;
     served.tokenizer = maker.tokenizer();
-    served.harmony = maker.hasChat() && maker.chatFormat() == ChatFormatKind::Harmony;
+    served.harmony = maker.hasChat() && maker.answerForm() == AnswerForm::Harmony;
     served.textIsBytes = served.tokenizer == nullptr && source.synthetic();
     served.vocab = source.config.vocab;
     served.slots = engine.scheduler().options().slots;
@@ -272,7 +272,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
     BatchWork work;
     work.tokenizer = maker.tokenizer();
-    work.chatFormat = maker.chatFormat();
+    work.answerForm = maker.answerForm();
     work.longestPrompt = work.longestSequence = 0;
     work.mostForbidden = maker.mostForbidden() + 2 * kMostBiasedTokens; // lists of ids, and of ids with a bias
     BatchOptions batch = batchOptions(run, options, work, source.config);

@@ -39,7 +39,7 @@ TEST(DemoModel, OpensAndIsSmall) {
     EXPECT_EQ(source.config.layers[0].window, 64);
     EXPECT_EQ(source.config.layers[1].window, 0);
     EXPECT_FALSE(source.tokenizerFile.empty());
-    EXPECT_NE(source.chatTemplate.find("<|start|>assistant"), std::string::npos);
+    EXPECT_NE(source.chat.templates.at("default").find("<|start|>assistant"), std::string::npos);
     EXPECT_EQ(source.generation.eosTokens.size(), 4U) << "it has no thoughts, so <|end|> ends an answer too";
     std::uintmax_t bytes = 0;
     for (const fs::directory_entry& entry : fs::directory_iterator(demoFolder())) {

@@ -209,12 +209,21 @@ TEST(OpenModel, ReadsTheFilesBesideTheWeights) {
     folder.write("tokenizer.json", "{}");
     folder.write("tokenizer_config.json",
                  R"({"chat_template": [{"name": "tool_use", "template": "T"}, {"name": "default", "template": "D"}]})");
-    EXPECT_EQ(openModel(folder.path()).chatTemplate, "D");
+    EXPECT_EQ(openModel(folder.path()).chat.templates["default"], "D");
     EXPECT_EQ(openModel(folder.path()).tokenizerFile, folder.file("tokenizer.json"));
-    folder.write("tokenizer_config.json", R"({"chat_template": "inline"})");
-    EXPECT_EQ(openModel(folder.path()).chatTemplate, "inline");
+    folder.write("tokenizer_config.json",
+                 R"({"chat_template": "inline", "bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false},
+                     "add_bos_token": true, "tokenizer_class": "GPT2Tokenizer", "unk_token": null})");
+    folder.write("special_tokens_map.json", R"({"bos_token": "other", "cls_token": "<cls>"})");
+    const std::map<std::string, std::string> tokens = {
+        {"bos_token", "<s>"}, {"cls_token", "<cls>"}, {"eos_token", "</s>"}};
+    EXPECT_EQ(openModel(folder.path()).chat.specialTokens, tokens);
+    EXPECT_EQ(openModel(folder.path()).chat.templates["default"], "inline");
     folder.write("chat_template.jinja", "own file");
-    EXPECT_EQ(openModel(folder.path()).chatTemplate, "own file");
+    fs::create_directories(folder.path() / fs::path("additional_chat_templates"));
+    folder.write("additional_chat_templates/tool_use.jinja", "tools");
+    EXPECT_EQ(openModel(folder.path()).chat.templates["tool_use"], "tools");
+    EXPECT_EQ(openModel(folder.path()).chat.templates["default"], "own file");
     folder.write("generation_config.json", R"({"eos_token_id": "two"})");
     EXPECT_THAT(openFailure(folder.path()), HasSubstr("generation_config.json: eos_token_id: must be an integer"));
 }

@@ -18,7 +18,7 @@ TEST(NgramDrafter, GivesARequestItsDraft) {
     GenerateRequest asked;
     asked.prompt = {1, 2, 3, 1, 2};
     GenerateResult result;
-    ActiveRequest request(asked, 0, result, nullptr, ChatFormatKind::ChatMl);
+    ActiveRequest request(asked, 0, result, nullptr, AnswerForm::Plain);
     NgramDrafter drafter({2, 4});
     const DraftJob job{&request, 2};
     drafter.draft({&job, 1});
@@ -42,7 +42,7 @@ TEST(NgramDrafter, RequestsHaveTextsOfTheirOwn) {
     const auto draftOf = [&](std::int32_t number, const Ids& prompt) {
         GenerateRequest asked;
         asked.prompt = prompt;
-        ActiveRequest request(asked, number, result, nullptr, ChatFormatKind::ChatMl);
+        ActiveRequest request(asked, number, result, nullptr, AnswerForm::Plain);
         const DraftJob job{&request, 1};
         drafter.draft({&job, 1});
         return idsOf(request.draft());

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/chat/chat_fixtures.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
@@ -21,7 +22,7 @@ using Marks = std::vector<std::uint8_t>;
 TrainingRowOptions rowOptions() {
     TrainingRowOptions options;
     options.tokenizer = test::tokenizerFixture("llama3-small");
-    options.format = std::make_shared<ChatFormat>(ChatFormatKind::Llama3, options.tokenizer, "llama", "");
+    options.format = std::make_shared<ChatFormat>(test::builtInFormat("llama3", "llama3-small", "llama"));
     options.chat.date = "2025-06-28";
     options.vocab = options.tokenizer->vocabSize();
     options.eosTokens = {*options.tokenizer->idOf("<|end_of_text|>"), *options.tokenizer->idOf("<|eot_id|>")};

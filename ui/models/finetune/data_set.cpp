@@ -122,7 +122,7 @@ void addTurns(const engine::PreparedData& data, const engine::TrainingRow& row, 
     if (data.format == nullptr) {
         return;
     }
-    for (const engine::ChatTurn& turn : engine::chatTurns(data.format->kind(), *data.tokenizer, row.tokens)) {
+    for (const engine::ChatTurn& turn : engine::chatTurns(*data.format, row.tokens)) {
         out.cells[static_cast<std::size_t>(turn.begin)].startsMessage = true;
         const auto begin = out.kinds.begin() + turn.begin, end = out.kinds.begin() + turn.end;
         const auto trained = std::count(begin, end, TokenKind::Trained);

@@ -110,19 +110,22 @@ QString ExperimentForm::defaultText(const QString& key) {
 }
 
 QString ExperimentForm::label(const QString& key) {
-    static const std::map<QString, QString> kSpecial = {{QStringLiteral("kv_dtype"), tr("KV dtype")},
-                                                        {QStringLiteral("kv_pages"), tr("KV pages")},
-                                                        {QStringLiteral("simd"), tr("SIMD")},
-                                                        {QStringLiteral("top_k"), tr("Top-k")},
-                                                        {QStringLiteral("top_p"), tr("Top-p")},
-                                                        {QStringLiteral("min_p"), tr("Min-p")},
-                                                        {QStringLiteral("vram_budget"), tr("VRAM budget")},
-                                                        {QStringLiteral("set"), tr("Config fields")},
-                                                        {QStringLiteral("ignore_eos"), tr("Ignore EOS")},
-                                                        {QStringLiteral("plan"), tr("Plan only")},
-                                                        {QStringLiteral("max_new_tokens"), tr("New tokens")},
-                                                        {QStringLiteral("repetition_penalty"), tr("Repetition")},
-                                                        {QStringLiteral("reasoning_effort"), tr("Reasoning")}};
+    static const std::map<QString, QString> kSpecial = {
+        {QStringLiteral("kv_dtype"), tr("KV dtype")},
+        {QStringLiteral("kv_pages"), tr("KV pages")},
+        {QStringLiteral("simd"), tr("SIMD")},
+        {QStringLiteral("top_k"), tr("Top-k")},
+        {QStringLiteral("top_p"), tr("Top-p")},
+        {QStringLiteral("min_p"), tr("Min-p")},
+        {QStringLiteral("vram_budget"), tr("VRAM budget")},
+        {QStringLiteral("set"), tr("Config fields")},
+        {QStringLiteral("ignore_eos"), tr("Ignore EOS")},
+        {QStringLiteral("plan"), tr("Plan only")},
+        {QStringLiteral("max_new_tokens"), tr("New tokens")},
+        {QStringLiteral("repetition_penalty"), tr("Repetition")},
+        {QStringLiteral("reasoning_effort"), tr("Reasoning")},
+        {QStringLiteral("enable_thinking"), tr("Thinking")},
+        {QStringLiteral("chat_template_kwargs"), tr("Template kwargs")}};
     const auto found = kSpecial.find(key);
     if (found != kSpecial.end()) {
         return found->second;
