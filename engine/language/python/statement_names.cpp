@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/language/python/exposed_names.h"
+
 namespace vitrine::engine {
 
 namespace {
@@ -21,8 +23,9 @@ public:
             names.reads.insert(expr->name);
         } else if (expr->kind == PyExprKind::Walrus) {
             names.binds.insert(expr->name);
-        } else if (expr->kind == PyExprKind::Call && expr->items[0]->kind == PyExprKind::Name) {
-            names.calls.insert(expr->items[0]->name);
+            alias({expr->name}, *expr->items[0]);
+        } else if (expr->kind == PyExprKind::Call) {
+            call(*expr);
         }
         for (const PyExprPtr& item : expr->items) {
             expression(item.get());
@@ -33,6 +36,7 @@ public:
         for (const PyClause& clause : expr->extra->clauses) {
             expression(clause.iterable.get());
             expression(clause.target.get());
+            aliasTarget(*clause.target, *clause.iterable);
             for (const PyExprPtr& condition : clause.conditions) {
                 expression(condition.get());
             }
@@ -58,6 +62,12 @@ public:
         std::set<std::string_view> own = std::move(inner.names.binds);
         for (const PyParameter& parameter : code.parameters) {
             own.insert(parameter.name);
+        }
+        if (inner.names.binds.count(kAnyName) != 0) {
+            names.effects.insert(kAnyName);
+        }
+        followAliases(inner.names);
+        for (const PyParameter& parameter : code.parameters) {
             names.changesArguments = names.changesArguments || inner.names.changes.count(parameter.name) != 0;
         }
         names.changesArguments = names.changesArguments || inner.names.changesArguments;
@@ -80,22 +90,27 @@ public:
         case PyStmtKind::Assign:
             for (std::size_t i = 0; i + 1 < statement.exprs.size(); ++i) {
                 target(*statement.exprs[i]);
+                aliasTarget(*statement.exprs[i], *statement.exprs.back());
             }
             expression(statement.exprs.back().get());
             break;
         case PyStmtKind::AugmentedAssign:
             target(*statement.exprs[0]);
+            aliasTarget(*statement.exprs[0], *statement.exprs[1]);
+            change(*statement.exprs[0]); // a list or a tensor has other names that see it
             expression(statement.exprs[0].get());
             expression(statement.exprs[1].get());
             break;
         case PyStmtKind::AnnotatedAssign:
             if (statement.exprs[2]) {
                 target(*statement.exprs[0]);
+                aliasTarget(*statement.exprs[0], *statement.exprs[2]);
                 expression(statement.exprs[2].get());
             }
             break;
         case PyStmtKind::For:
             target(*statement.exprs[0]);
+            aliasTarget(*statement.exprs[0], *statement.exprs[1]);
             expression(statement.exprs[1].get());
             break;
         case PyStmtKind::With:
@@ -103,6 +118,7 @@ public:
                 expression(statement.exprs[i].get());
                 if (statement.exprs[i + 1]) {
                     target(*statement.exprs[i + 1]);
+                    aliasTarget(*statement.exprs[i + 1], *statement.exprs[i]);
                 }
             }
             break;
@@ -114,11 +130,12 @@ public:
             names.binds.insert(statement.name);
             expressions(statement.exprs);
             decorators(statement.decorators);
-            Collector inner;
-            inner.block(statement.blocks[0]);
-            names.reads.merge(inner.names.reads);
+            classBody(statement.blocks[0]);
             return;
         }
+        case PyStmtKind::Delete:
+            target(*statement.exprs[0]);
+            break;
         case PyStmtKind::Import:
             for (const PyAlias& alias : statement.aliases) {
                 names.binds.insert(alias.asName.empty() ? alias.name.substr(0, alias.name.find('.')) : alias.asName);
@@ -199,9 +216,109 @@ private:
         }
     }
 
+    /// What changes an object by one of its names changes it for the others.
+    static void followAliases(StatementNames& names) {
+        constexpr int kLongestChain = 16;
+        bool more = true;
+        for (int round = 0; more && round < kLongestChain; ++round) {
+            more = false;
+            for (const AliasNames& alias : names.aliases) {
+                const bool changed = std::any_of(alias.targets.begin(), alias.targets.end(),
+                                                 [&](std::string_view name) { return names.changes.count(name) != 0; });
+                if (changed) {
+                    const std::size_t before = names.changes.size();
+                    names.changes.insert(alias.sources.begin(), alias.sources.end());
+                    more = more || names.changes.size() != before;
+                }
+            }
+        }
+    }
+
+    /// The body of a class is executed with it, its methods are called later.
+    void classBody(const PyBlock& body) {
+        Collector inner;
+        inner.block(body);
+        followAliases(inner.names);
+        names.reads.merge(inner.names.reads);
+        names.calls.merge(inner.names.calls);
+        names.handed.merge(inner.names.handed);
+        names.given.merge(inner.names.given);
+        names.effects.merge(inner.names.effects);
+        names.innerCalls.merge(inner.names.innerCalls);
+        names.changesArguments = names.changesArguments || inner.names.changesArguments;
+        for (const std::string_view name : inner.names.changes) {
+            if (inner.names.binds.count(name) == 0) {
+                names.changes.insert(name);
+            }
+        }
+        names.binds.insert(inner.globals_.begin(), inner.globals_.end());
+        names.methods.merge(inner.names.binds);
+    }
+
+    void call(const PyExpr& expr) {
+        const PyExpr& callee = *expr.items[0];
+        if (callee.kind == PyExprKind::Name || callee.kind == PyExprKind::Attribute) {
+            names.calls.insert(callee.name);
+        }
+        if (onlyShows(expr)) {
+            return;
+        }
+        if (callee.kind == PyExprKind::Name && callee.name == "exec") {
+            names.binds.insert(kAnyName);
+        }
+        if (callee.kind == PyExprKind::Name && (callee.name == "setattr" || callee.name == "delattr") &&
+            expr.items.size() > 1) {
+            base(*expr.items[1]);
+        }
+        std::set<std::string_view> arguments;
+        for (std::size_t i = 1; i < expr.items.size(); ++i) {
+            exposedNames(*expr.items[i], arguments);
+        }
+        if (callee.kind == PyExprKind::Attribute) {
+            if (isMutator(callee.name)) {
+                base(*callee.items[0]);
+            }
+            const std::string_view root = rootName(*callee.items[0]);
+            if (!root.empty()) {
+                names.handed.insert(root);
+            }
+            if (!root.empty() && !arguments.empty()) {
+                names.aliases.push_back({{root}, arguments}); // a list keeps what it is given
+            }
+            if (callee.name.back() == '_') {
+                names.changes.insert(arguments.begin(), arguments.end()); // nn.init.normal_(table)
+            }
+        }
+        names.handed.merge(arguments);
+    }
+
+    void alias(std::set<std::string_view> targets, const PyExpr& source) {
+        AliasNames made{std::move(targets), {}};
+        exposedNames(source, made.sources);
+        if (!made.sources.empty()) {
+            names.aliases.push_back(std::move(made));
+        }
+    }
+
+    void aliasTarget(const PyExpr& target, const PyExpr& source) {
+        std::set<std::string_view> targets;
+        exposedNames(target, targets);
+        alias(std::move(targets), source);
+    }
+
+    void change(const PyExpr& target) {
+        if (target.kind == PyExprKind::Name) {
+            names.changes.insert(target.name);
+        }
+    }
+
     /// What "x[i] = ...", "x.append(...)" and "x.diagonal().zero_()" change.
     void base(const PyExpr& expr) {
-        if (expr.kind == PyExprKind::Name) {
+        if (expr.kind == PyExprKind::Call && reachesEverything(expr) && expr.items.size() == 1) {
+            names.binds.insert(kAnyName); // globals()["x"] = ...
+        } else if (expr.kind == PyExprKind::Attribute && expr.name == "modules" && rootName(expr) == "sys") {
+            names.binds.insert(kAnyName); // sys.modules[__name__].x = ...
+        } else if (expr.kind == PyExprKind::Name) {
             names.changes.insert(expr.name);
         } else if (expr.kind == PyExprKind::Attribute || expr.kind == PyExprKind::Subscript ||
                    expr.kind == PyExprKind::Call) {
@@ -213,16 +330,16 @@ private:
         if (expr.kind != PyExprKind::Call) {
             return;
         }
+        if (onlyShows(expr)) {
+            return;
+        }
         if (expr.items[0]->kind == PyExprKind::Attribute) {
             base(*expr.items[0]->items[0]);
-        } else if (expr.items[0]->kind == PyExprKind::Name && expr.items[0]->name == "setattr" &&
-                   expr.items.size() > 1) {
-            base(*expr.items[1]);
         }
-        for (std::size_t i = 1; i < expr.items.size(); ++i) {
-            if (expr.items[i]->kind == PyExprKind::Name) {
-                names.handed.insert(expr.items[i]->name);
-            }
+        // Functions of torch change their arguments only where their names end with "_".
+        const std::string_view root = rootName(*expr.items[0]);
+        for (std::size_t i = 1; i < expr.items.size() && root != "torch" && root != "F"; ++i) {
+            exposedNames(*expr.items[i], names.given);
         }
     }
 
@@ -251,19 +368,18 @@ public:
     Reach(const std::vector<const PyStmt*>& body, const std::set<std::string_view>& wanted)
         : taken_(body.size(), false), seen_(wanted), open_(wanted.begin(), wanted.end()) {
         for (const PyStmt* const statement : body) {
+            if (statement->kind == PyStmtKind::Def || statement->kind == PyStmtKind::Class) {
+                defined_.insert(statement->kind == PyStmtKind::Def ? statement->function->name : statement->name);
+            }
             add(statementNames(*statement));
         }
+        open_.push_back(kAnyName);
         while (!open_.empty()) {
             const std::string_view name = open_.back();
             open_.pop_back();
             takeAll(binders_, name);
             forEach(affecting_, name, [this](std::string_view function) { takeCallsOf(function); });
-            forEach(handing_, name, [this](std::size_t at) {
-                if (std::any_of(names_[at].calls.begin(), names_[at].calls.end(),
-                                [this](std::string_view function) { return changers_.count(function) != 0; })) {
-                    take(at);
-                }
-            });
+            takeChangesOf(name);
         }
     }
 
@@ -281,9 +397,18 @@ private:
 
     void add(StatementNames names) {
         const std::size_t at = names_.size();
-        for (const std::set<std::string_view>* const part : {&names.binds, &names.changes}) {
-            for (const std::string_view name : *part) {
-                binders_.emplace(name, at);
+        for (const std::string_view name : names.binds) {
+            binders_.emplace(name, at);
+        }
+        for (const std::string_view name : names.changes) {
+            changing_.emplace(name, at);
+        }
+        for (const std::string_view name : names.given) {
+            giving_.emplace(name, at);
+        }
+        for (std::size_t i = 0; i < names.aliases.size(); ++i) {
+            for (const std::string_view source : names.aliases[i].sources) {
+                aliasing_.emplace(source, std::pair(at, i));
             }
         }
         for (const std::string_view name : names.calls) {
@@ -292,7 +417,9 @@ private:
         for (const std::string_view name : names.handed) {
             handing_.emplace(name, at);
         }
-        for (const std::string_view function : names.binds) {
+        std::set<std::string_view> functions = names.binds;
+        functions.insert(names.methods.begin(), names.methods.end());
+        for (const std::string_view function : functions) {
             for (const std::string_view name : names.effects) {
                 affecting_.emplace(name, function);
             }
@@ -318,6 +445,40 @@ private:
         }
     }
 
+    /// Of the object that a wanted name has, by any of its names.
+    void takeChangesOf(std::string_view wanted) {
+        std::vector<std::string_view> open = {wanted};
+        while (!open.empty()) {
+            const std::string_view name = open.back();
+            open.pop_back();
+            if (!followed_.insert(name).second) {
+                continue;
+            }
+            takeAll(changing_, name);
+            forEach(handing_, name, [this](std::size_t at) {
+                if (callsAny(at, changers_)) {
+                    take(at);
+                }
+            });
+            forEach(giving_, name, [this](std::size_t at) {
+                if (!callsAny(at, defined_)) {
+                    take(at);
+                }
+            });
+            forEach(aliasing_, name, [&](std::pair<std::size_t, std::size_t> at) {
+                for (const std::string_view target : names_[at.first].aliases[at.second].targets) {
+                    open.push_back(target);
+                }
+                names_[at.first].aliases[at.second].targets.clear(); // followed once
+            });
+        }
+    }
+
+    bool callsAny(std::size_t at, const std::set<std::string_view>& functions) const {
+        return std::any_of(names_[at].calls.begin(), names_[at].calls.end(),
+                           [&](std::string_view function) { return functions.count(function) != 0; });
+    }
+
     void takeAll(const Table<std::size_t>& table, std::string_view name) {
         forEach(table, name, [this](std::size_t at) { take(at); });
     }
@@ -340,11 +501,14 @@ private:
     std::vector<bool> taken_;
     std::set<std::string_view> seen_;
     std::vector<std::string_view> open_;
-    Table<std::size_t> binders_, callers_, handing_; ///< statements by name
-    Table<std::string_view> affecting_;              ///< functions by what calling them changes
-    Table<std::string_view> outer_;                  ///< functions by what they call
-    std::set<std::string_view> changers_;            ///< functions that change what they are given
-    std::set<std::string_view> called_;              ///< whose calls are taken
+    Table<std::size_t> binders_, changing_, callers_, handing_, giving_; ///< statements by name
+    Table<std::pair<std::size_t, std::size_t>> aliasing_;                ///< statement and place among its aliases
+    std::set<std::string_view> defined_;                                 ///< functions and classes
+    std::set<std::string_view> followed_;                                ///< whose changes are taken
+    Table<std::string_view> affecting_;                                  ///< functions by what calling them changes
+    Table<std::string_view> outer_;                                      ///< functions by what they call
+    std::set<std::string_view> changers_;                                ///< functions that change what they are given
+    std::set<std::string_view> called_;                                  ///< whose calls are taken
 };
 
 } // namespace
