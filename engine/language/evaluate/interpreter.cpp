@@ -70,7 +70,11 @@ void Interpreter::runModule(const PyText& text, std::span<const PyStmt* const> s
             if (evaluation_.anyName) {
                 throw;
             }
-            skips_.poisonModule(*statement, error, scope);
+            try {
+                skips_.poisonModule(*statement, error, scope);
+            } catch (const base::BadInput& bound) {
+                throw evaluation_.located(bound, statement->range);
+            }
         }
     }
 }

@@ -129,6 +129,7 @@ void PySkips::collectObjects(PyValue value, std::set<const void*>& objects) {
         }
         services_.evaluation.step();
         if (sequence != nullptr) {
+            services_.evaluation.steps(static_cast<std::int64_t>(sequence->items.size() / 16));
             open.insert(open.end(), sequence->items.begin(), sequence->items.end());
         } else if (const auto* const tensor = next.as<PyTensor>()) {
             objects.insert(tensor->storage.get());
@@ -144,6 +145,45 @@ void PySkips::collectObjects(PyValue value, std::set<const void*>& objects) {
             open.insert(open.end(), partial->arguments.begin(), partial->arguments.end());
         }
     }
+}
+
+std::set<std::string_view> PySkips::effectsOf(const StatementNames& names, const PyNamespace& scope) {
+    std::set<std::string_view> made;
+    std::set<std::string_view> seen;
+    std::vector<std::string_view> open(names.calls.begin(), names.calls.end());
+    const auto addCalls = [&](const PyFunction& function) {
+        const StatementNames inside = functionNames(*function.code);
+        services_.evaluation.steps(20);
+        made.insert(inside.effects.begin(), inside.effects.end());
+        open.insert(open.end(), inside.innerCalls.begin(), inside.innerCalls.end());
+        if (inside.changesArguments) {
+            made.insert(names.handed.begin(), names.handed.end());
+        }
+    };
+    const auto addMembers = [&](const PyClass& type, std::string_view called) {
+        for (const auto& [name, member] : type.scope->names) {
+            const auto* const method = member.as<PyFunction>();
+            if (method != nullptr && (name == called || type.name == called)) {
+                addCalls(*method);
+            }
+        }
+    };
+    while (!open.empty()) {
+        const std::string_view called = open.back();
+        open.pop_back();
+        if (!seen.insert(called).second) {
+            continue;
+        }
+        for (const auto& [name, value] : scope.names) {
+            services_.evaluation.step();
+            if (const auto* const function = value.as<PyFunction>(); function != nullptr && name == called) {
+                addCalls(*function);
+            } else if (const auto* const type = value.as<PyClass>()) {
+                addMembers(*type, called);
+            }
+        }
+    }
+    return made;
 }
 
 void PySkips::poisonModule(const PyStmt& statement, const PyError& error, PyNamespace& scope) {
@@ -162,6 +202,8 @@ void PySkips::poisonModule(const PyStmt& statement, const PyError& error, PyName
             changed.insert(alias.sources.begin(), alias.sources.end());
         }
     }
+    const std::set<std::string_view> called = effectsOf(names, scope);
+    changed.insert(called.begin(), called.end());
     std::set<const void*> objects;
     for (const std::string_view name : changed) {
         const auto found = scope.names.find(name);
@@ -171,6 +213,12 @@ void PySkips::poisonModule(const PyStmt& statement, const PyError& error, PyName
     }
     for (const std::string_view name : names.binds) {
         scope.names[name] = poisoned;
+    }
+    for (const std::string_view name : called) {
+        const auto found = scope.names.find(name);
+        if (found != scope.names.end() && names.handed.count(name) == 0) {
+            found->second = poisoned;
+        }
     }
     if (objects.empty()) {
         return;

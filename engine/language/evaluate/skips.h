@@ -32,6 +32,8 @@ private:
     bool isHarmlessCallee(const PyExpr& callee, const PyNamespace* scope, int depth);
     /// Poisons the attributes that an assignment would have bound. False: it has other targets than these.
     bool poisonAttributes(const StatementEffects& effects, PyPoison* poisoned, bool apply);
+    /// Names of the scope that functions of the text change when they are called by these names.
+    std::set<std::string_view> effectsOf(const StatementNames& names, const PyNamespace& scope);
     void collectObjects(PyValue value, std::set<const void*>& objects);
 
     PyServices& services_;

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which names a statement binds (or changes in place) and which it reads, those of nested functions included: what a
-// chosen expression reaches is found by them, and only that is evaluated.
+// Which names a statement binds (or changes in place) and which it reads, those of nested functions included.
 
 #include <set>
 #include <string_view>
@@ -35,10 +34,8 @@ struct StatementNames {
     bool changesArguments = false;         ///< those change what they are given
 };
 StatementNames statementNames(const PyStmt& statement);
+/// `effects`, `innerCalls` and `changesArguments` of calls of the function.
+StatementNames functionNames(const PyFunctionCode& code);
 std::set<std::string_view> expressionNames(const PyExpr& expr);
-
-/// The statements of `body` that `wanted` needs, in their order.
-std::vector<const PyStmt*> reachedStatements(const std::vector<const PyStmt*>& body,
-                                             const std::set<std::string_view>& wanted);
 
 } // namespace vitrine::engine

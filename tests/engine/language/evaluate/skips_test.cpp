@@ -241,6 +241,11 @@ TEST(LanguageSkips, WhatTheMaskNeedsStaysAnError) {
          1},
         {"t = torch.zeros(24)\nalias = t\nalias[unknown(3)] = 1\ndef m(b, h, q, k): return t[q] == t[k]\n", "m",
          "'unknown'", 3},
+        {"W = 3\ndef set_w(n):\n    global W\n    W = n\nset_w(unknown())\ndef m(b, h, q, k): return q - k < W\n", "m",
+         "'unknown'", 5},
+        {"W = 3\nclass S:\n    def set(self, n):\n        global W\n        W = n\nS().set(unknown())\n"
+         "def m(b, h, q, k): return q - k < W\n",
+         "m", "'unknown'", 6},
         {kStatic + "V.mask = lib_patched\n", "V.mask", "'lib_patched'", 4},
         {kStatic + "setattr(V, 'mask', lib_patched)\n", "V.mask", "'lib_patched'", 4},
         {"W = 3\ndel W\ndef m(b, h, q, k): return q - k < W\n", "m", "'W' is not defined", 3},
