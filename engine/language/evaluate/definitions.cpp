@@ -93,7 +93,13 @@ PyValue PyDefinitions::decorate(PyValue value, const PyExpr& decorator) {
     if (wrapper.as<PyIgnored>() != nullptr) {
         return value;
     }
-    return services_.caller.call(wrapper, {value});
+    try {
+        return services_.caller.call(wrapper, {value});
+    } catch (const PyError&) {
+        throw;
+    } catch (const base::BadInput& error) {
+        throw services_.evaluation.located(error, decorator.range);
+    }
 }
 
 void PyDefinitions::define(const PyStmt& statement) {
