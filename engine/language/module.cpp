@@ -11,6 +11,7 @@
 #include "engine/language/offers.h"
 #include "engine/language/python/lexer.h"
 #include "engine/language/python/parser.h"
+#include "engine/language/python/reached_statements.h"
 #include "engine/language/python/statement_names.h"
 
 namespace vitrine::engine {

@@ -183,9 +183,9 @@ PyValue eye(E& e, C& c) {
 }
 
 PyValue random(E&, C&) {
-    fail("random numbers are not supported: they cannot equal PyTorch's; bind the tensor by its name from a "
-         "safetensors file "
-         "(--tensors FILE)");
+    failNotKnown("random numbers are not supported: they cannot equal PyTorch's; bind the tensor by its name from a "
+                 "safetensors file "
+                 "(--tensors FILE)");
 }
 
 PyValue scalar(E& e, C& c) {

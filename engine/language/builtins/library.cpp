@@ -244,6 +244,7 @@ constexpr std::array kLibrary = std::to_array<BuiltinEntry>({
     {"reduce", reduce},
     {"functools.lru_cache", transparent},
     {"functools.cache", transparent},
+    {"functools.cached_property", transparent},
     {"functools.wraps", [](E& e, C&) { return e.heap.ignored("a decorator"); }},
     {"torch.finfo", limits},
     {"torch.iinfo", limits},

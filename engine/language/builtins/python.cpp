@@ -366,6 +366,12 @@ constexpr std::array kPython = std::to_array<BuiltinEntry>({
     {"getattr", getAttribute},
     {"setattr",
      [](E& e, C& c) -> PyValue {
+         if (auto* const type = c.required(0, "object").as<PyClass>()) {
+             const std::string name = e.convert.text(c.required(1, "name"), "an attribute's name");
+             type->scope->names[e.heap.string(name)->text] = c.required(2, "value");
+             c.finish();
+             return {};
+         }
          auto* const instance = c.required(0, "object").as<PyInstance>();
          if (instance == nullptr) {
              fail("setattr() changes objects of the text's classes");

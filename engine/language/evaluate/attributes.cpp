@@ -102,6 +102,9 @@ std::optional<PyValue> PyAttributes::memberOfInstance(PyValue object, std::strin
     auto* const instance = object.as<PyInstance>();
     const auto own = instance->attributes.find(name);
     if (own != instance->attributes.end()) {
+        if (const auto* const poisoned = own->second.as<PyPoison>()) {
+            throwPoison(*poisoned);
+        }
         return own->second;
     }
     if (instance->type == nullptr) {
@@ -169,8 +172,8 @@ PyValue PyAttributes::attribute(PyValue object, std::string_view name) {
         return modules_.unknownMember(*module, name);
     }
     const bool tensor = isTensorLike(object);
-    fail(fmt::format("{} has no attribute '{}' here{}", pyTypeName(object), name,
-                     tensor ? builtins_.suggestion("torch.", name) : std::string()));
+    failNotKnown(fmt::format("{} has no attribute '{}' here{}", pyTypeName(object), name,
+                             tensor ? builtins_.suggestion("torch.", name) : std::string()));
 }
 
 } // namespace vitrine::engine

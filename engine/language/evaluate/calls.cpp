@@ -61,10 +61,13 @@ PyValue PyCalls::call(PyValue callee, PyCall& call) {
     }
     if (const auto* const module = callee.as<PyModuleValue>();
         module != nullptr && module->path.rfind("torch.ops.", 0) == 0) {
-        fail(
+        failNotKnown(
             fmt::format("the custom operator {} is not known; an operator that is called as a function of torch stands "
                         "for it (torch.ops.approx.tanh for torch.tanh), for others write the formula",
                         module->path));
+    }
+    if (const auto* const module = callee.as<PyModuleValue>()) {
+        failNotKnown(fmt::format("'{}' is not known here; give the file that defines it too", module->path));
     }
     fail(fmt::format("{} cannot be called", pyTypeName(callee)));
 }

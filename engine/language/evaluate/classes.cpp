@@ -99,7 +99,15 @@ std::vector<std::string_view> PyClasses::fieldsOf(const PyClass& type, int depth
     return made;
 }
 
-std::optional<PyValue> PyClasses::find(const PyClass& type, std::string_view name, int depth) {
+std::optional<PyValue> PyClasses::find(const PyClass& type, std::string_view name) {
+    const auto found = declared(type, name);
+    if (const auto* const poisoned = found ? found->as<PyPoison>() : nullptr) {
+        throwPoison(*poisoned);
+    }
+    return found;
+}
+
+std::optional<PyValue> PyClasses::declared(const PyClass& type, std::string_view name, int depth) {
     evaluation_.step();
     const auto found = type.scope->names.find(name);
     if (found != type.scope->names.end()) {
@@ -107,7 +115,7 @@ std::optional<PyValue> PyClasses::find(const PyClass& type, std::string_view nam
     }
     for (const PyValue base : type.bases) {
         if (const auto* const parent = base.as<PyClass>(); parent != nullptr && depth < kMaxNesting) {
-            if (const auto inherited = find(*parent, name, depth + 1)) {
+            if (const auto inherited = declared(*parent, name, depth + 1)) {
                 return inherited;
             }
         }

@@ -22,7 +22,9 @@ public:
     bool isCallable(PyValue value);
     bool isSubclass(const PyClass& type, const PyClass& of, int depth = 0);
     /// A member of the class or of its parents.
-    std::optional<PyValue> find(const PyClass& type, std::string_view name, int depth = 0);
+    std::optional<PyValue> find(const PyClass& type, std::string_view name);
+    /// The same, where a member that could not be evaluated throws nothing yet.
+    std::optional<PyValue> declared(const PyClass& type, std::string_view name, int depth = 0);
     /// Arguments of a dataclass or NamedTuple.
     std::vector<std::string_view> fieldsOf(const PyClass& type, int depth = 0);
     /// A method bound to `self`, a property's value, or the member itself.

@@ -62,6 +62,10 @@ bool PyConversions::truth(PyValue value) {
         }
         return elementAt(*tensor, offsetsOf(*tensor)[0]).number() != 0;
     }
+    if (const auto* const ignored = value.as<PyIgnored>()) {
+        evaluation_.note(fmt::format("'{}' is not known here and counts as true", ignored->what));
+        return true;
+    }
     if (value.as<PyArray>() != nullptr || value.as<PyRow>() != nullptr) {
         fail("Python cannot branch on values that are known only for each element; use torch.where(condition, a, b)");
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <limits>
 
 #include "engine/language/evaluate/statements.h"
@@ -25,9 +26,27 @@ PyFunction* PyDefinitions::makeFunction(const PyFunctionCode& code) {
     made->text = services_.evaluation.text;
     made->closure = services_.evaluation.scope;
     for (const PyParameter& parameter : code.parameters) {
-        made->defaults.push_back(parameter.value ? expressions_.evaluate(*parameter.value) : PyValue());
+        made->defaults.push_back(parameter.value ? expressions_.evaluateUnneeded(*parameter.value) : PyValue());
     }
     return made;
+}
+
+// Whether a decorator's name begins with what Python, PyTorch or a test library defines, not with a text's own name.
+bool PyDefinitions::isOfKnownModule(std::string_view root) {
+    static constexpr std::array<std::string_view, 9> kKnown = {
+        "torch", "functools", "typing", "typing_extensions", "abc", "dataclasses", "triton", "pytest", "warnings"};
+    for (const PyNamespace* scope = services_.evaluation.scope; scope != nullptr; scope = scope->parent) {
+        const auto found = scope->names.find(root);
+        if (found == scope->names.end()) {
+            continue;
+        }
+        if (const auto* const module = found->second.as<PyModuleValue>()) {
+            const std::string_view path = std::string_view(module->path).substr(0, module->path.find('.'));
+            return std::find(kKnown.begin(), kKnown.end(), path) != kKnown.end();
+        }
+        return found->second.as<PyIgnored>() != nullptr || found->second.as<PyBuiltin>() != nullptr;
+    }
+    return true;
 }
 
 // Compilers, caches and wrappers do not change what a function means.
@@ -44,13 +63,27 @@ PyValue PyDefinitions::decorate(PyValue value, const PyExpr& decorator) {
         (written == "property" ? function->isProperty : function->isClassMethod) = true;
         return value;
     }
+    const std::string_view root = written.substr(0, written.find('.'));
+    if (function != nullptr && written == fmt::format("{}.setter", root)) {
+        const auto property = services_.evaluation.scope->names.find(root);
+        auto* const getter =
+            property == services_.evaluation.scope->names.end() ? nullptr : property->second.as<PyFunction>();
+        if (getter != nullptr && getter->isProperty) {
+            getter->setter = function;
+            return getter;
+        }
+    }
     const std::string_view last =
         written.substr(written.rfind('.') == std::string_view::npos ? 0 : written.rfind('.') + 1);
     static constexpr std::array<std::string_view, 18> kTransparent = {
         "lru_cache", "cache",       "wraps",          "compile",  "no_grad", "inference_mode",
         "disable",   "custom_op",   "allow_in_graph", "script",   "jit",     "register_fake",
         "skipif",    "parametrize", "overload",       "override", "final",   "dataclass"};
-    if (std::find(kTransparent.begin(), kTransparent.end(), last) != kTransparent.end()) {
+    if (isOfKnownModule(root) && function != nullptr && last == "cached_property") {
+        function->isProperty = true;
+        return value;
+    }
+    if (isOfKnownModule(root) && std::find(kTransparent.begin(), kTransparent.end(), last) != kTransparent.end()) {
         if (auto* const type = value.as<PyClass>()) {
             type->isData = type->isData || last == "dataclass";
         }
@@ -60,7 +93,13 @@ PyValue PyDefinitions::decorate(PyValue value, const PyExpr& decorator) {
     if (wrapper.as<PyIgnored>() != nullptr) {
         return value;
     }
-    return services_.caller.call(wrapper, {value});
+    try {
+        return services_.caller.call(wrapper, {value});
+    } catch (const PyError&) {
+        throw;
+    } catch (const base::BadInput& error) {
+        throw services_.evaluation.located(error, decorator.range);
+    }
 }
 
 void PyDefinitions::define(const PyStmt& statement) {

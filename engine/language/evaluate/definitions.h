@@ -22,6 +22,7 @@ public:
 private:
     PyClass* classHead(const PyStmt& statement);
     PyValue decorate(PyValue value, const PyExpr& decorator);
+    bool isOfKnownModule(std::string_view root);
     void numberMembers(const PyBlock& block);
 
     PyServices& services_;

@@ -25,7 +25,8 @@ void Evaluation::note(const std::string& what) {
 }
 
 PyError Evaluation::located(const base::BadInput& error, PyRange where) const {
-    return errorAt(text->file, where.begin, where.end, error.message());
+    const PyError made = errorAt(text->file, where.begin, where.end, error.message());
+    return {made.place(), made.description(), made.excerpt(), dynamic_cast<const NotKnownHere*>(&error) != nullptr};
 }
 
 PyPoison* Evaluation::poison(const PyError& error) {
@@ -33,6 +34,7 @@ PyPoison* Evaluation::poison(const PyError& error) {
     made->place = error.place();
     made->what = error.description();
     made->excerpt = error.excerpt();
+    made->notKnownHere = error.notKnownHere();
     return made;
 }
 
@@ -66,7 +68,7 @@ PlaceGuard::~PlaceGuard() {
 }
 
 void throwPoison(const PyPoison& poison) {
-    throw PyError(poison.place, poison.what, poison.excerpt);
+    throw PyError(poison.place, poison.what, poison.excerpt, poison.notKnownHere);
 }
 
 } // namespace vitrine::engine

@@ -34,6 +34,7 @@ public:
     const PyFunction* running = nullptr; ///< the function of the text that is being called
     bool inProgram = false;              ///< the chosen function is being called with symbols
     int noGradient = 0;                  ///< how many "with torch.no_grad()" are open
+    bool anyName = false;                ///< exec or globals() was reached: any name may have another value
     int tries = 0;                       ///< how many "try" with a handler are open
 
     void step() { steps(1); }       ///< throws past kMaxSteps

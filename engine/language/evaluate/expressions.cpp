@@ -25,6 +25,17 @@ PyValue PyExpressions::evaluate(const PyExpr& expr) {
     }
 }
 
+PyValue PyExpressions::evaluateUnneeded(const PyExpr& expr) {
+    try {
+        return evaluate(expr);
+    } catch (const PyError& error) {
+        if (PyPoison* const poisoned = skips_.unneeded(expr, error)) {
+            return poisoned;
+        }
+        throw;
+    }
+}
+
 PyValue PyExpressions::evaluatePlaced(const PyExpr& expr) {
     switch (expr.kind) {
     case PyExprKind::FString:
@@ -205,7 +216,8 @@ PyValue PyExpressions::evaluateCall(const PyExpr& expr) {
         if (onlyMask && keyword != "mask_mod" && (i > 1 || !keyword.empty())) {
             continue; // sizes, which a program does not need
         }
-        const PyValue value = evaluate(*expr.items[i]);
+        const bool device = builtin != nullptr && keyword == "device"; // which changes nothing
+        const PyValue value = device ? evaluateUnneeded(*expr.items[i]) : evaluate(*expr.items[i]);
         if (keyword.empty()) {
             made.arguments.push_back(value);
         } else if (keyword == "*") {

@@ -8,6 +8,7 @@
 
 #include "engine/language/evaluate/names.h"
 #include "engine/language/evaluate/services.h"
+#include "engine/language/evaluate/skips.h"
 
 namespace vitrine::engine {
 
@@ -16,11 +17,13 @@ class PyTargets;
 
 class PyExpressions {
 public:
-    PyExpressions(PyServices& services, PyNames& names, PyTargets& targets, PyDefinitions& definitions)
-        : services_(services), names_(names), targets_(targets), definitions_(definitions) {}
+    PyExpressions(PyServices& services, PyNames& names, PyTargets& targets, PyDefinitions& definitions, PySkips& skips)
+        : services_(services), names_(names), targets_(targets), definitions_(definitions), skips_(skips) {}
 
     /// Throws PyError with the expression's place.
     PyValue evaluate(const PyExpr& expr);
+    /// A value that may not be needed: where it is not known, reading it throws.
+    PyValue evaluateUnneeded(const PyExpr& expr);
 
 private:
     PyValue evaluatePlaced(const PyExpr& expr);
@@ -40,6 +43,7 @@ private:
     PyNames& names_;
     PyTargets& targets_;
     PyDefinitions& definitions_;
+    PySkips& skips_;
 };
 
 } // namespace vitrine::engine

@@ -5,19 +5,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "engine/language/python/statement_names.h"
-
 namespace vitrine::engine {
 
 using kernels::ProgramOp;
 using kernels::ProgramType;
 
 namespace {
-
-bool isMutable(PyValue value) {
-    return value.as<PyTensor>() != nullptr || value.as<PySequence>() != nullptr || value.as<PyDict>() != nullptr ||
-           value.as<PyInstance>() != nullptr;
-}
 
 std::string_view modKind(bool isMask) {
     return isMask ? "mask_mod" : "score_mod";
@@ -63,9 +56,9 @@ Interpreter::Interpreter(const ProgramOptions& options, const BuiltinTable& buil
       classes_(evaluation_, calls_), operators_(evaluation_, convert_, elements_, containers_, classes_, calls_),
       containers_(evaluation_, convert_, symbols_, indexing_, operators_, classes_, attributes_),
       modules_(evaluation_, builtins, outer_), attributes_(evaluation_, symbols_, classes_, modules_, calls_, builtins),
-      names_(evaluation_, symbols_, builtins, outer_), expressions_(services_, names_, targets_, definitions_),
+      names_(evaluation_, symbols_, builtins, outer_), expressions_(services_, names_, targets_, definitions_, skips_),
       targets_(services_, names_, expressions_), definitions_(services_, names_, expressions_, statements_),
-      statements_(services_, names_, modules_, expressions_, targets_, definitions_),
+      skips_(services_, names_), statements_(services_, names_, modules_, expressions_, targets_, definitions_, skips_),
       calls_(services_, names_, expressions_, statements_) {}
 
 void Interpreter::runModule(const PyText& text, std::span<const PyStmt* const> statements, PyNamespace& scope) {
@@ -74,17 +67,13 @@ void Interpreter::runModule(const PyText& text, std::span<const PyStmt* const> s
         try {
             statements_.execute(*statement);
         } catch (const PyError& error) {
-            // The error is thrown where one of these names is read, which may be nowhere.
-            PyPoison* const poisoned = evaluation_.poison(error);
-            const StatementNames names = statementNames(*statement);
-            for (const std::string_view name : names.binds) {
-                scope.names[name] = poisoned;
+            if (evaluation_.anyName) {
+                throw;
             }
-            for (const std::string_view name : names.changes) {
-                const auto found = scope.names.find(name);
-                if (found != scope.names.end() && isMutable(found->second)) {
-                    found->second = poisoned;
-                }
+            try {
+                skips_.poisonModule(*statement, error, scope);
+            } catch (const base::BadInput& bound) {
+                throw evaluation_.located(bound, statement->range);
             }
         }
     }

@@ -58,6 +58,7 @@ private:
     PyExpressions expressions_;
     PyTargets targets_;
     PyDefinitions definitions_;
+    PySkips skips_;
     PyStatements statements_;
     PyCalls calls_;
 };

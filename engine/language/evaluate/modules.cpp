@@ -56,7 +56,7 @@ constexpr std::array<std::string_view, 12> kIgnoredModules = {
     "warnings", "logging",           "__future__",  "types",       "inspect", "contextlib"};
 
 /// Members of torch that mean nothing to programs.
-constexpr std::array<std::string_view, 38> kIgnoredMembers = {"Tensor",
+constexpr std::array<std::string_view, 46> kIgnoredMembers = {"Tensor",
                                                               "BoolTensor",
                                                               "IntTensor",
                                                               "LongTensor",
@@ -93,7 +93,15 @@ constexpr std::array<std::string_view, 38> kIgnoredMembers = {"Tensor",
                                                               "_score_mod_signature",
                                                               "AuxOutput",
                                                               "flex_attention_hop",
-                                                              "_DEFAULT_SPARSE_BLOCK_SIZE"};
+                                                              "_DEFAULT_SPARSE_BLOCK_SIZE",
+                                                              "disable",
+                                                              "allow_in_graph",
+                                                              "ignore",
+                                                              "unused",
+                                                              "custom_op",
+                                                              "register_fake",
+                                                              "autocast",
+                                                              "profiler"};
 
 bool startsWith(std::string_view text, std::string_view prefix) {
     return text.substr(0, prefix.size()) == prefix;
@@ -186,14 +194,15 @@ PyValue PyModules::unknownMember(const PyModuleValue& module, std::string_view n
         auto* const inner = evaluation_.heap.make<PyModuleValue>();
         inner->path = module.path + "." + std::string(name);
         if (module.path == "random" || module.path.find("numpy") == 0) {
-            fail(fmt::format(
+            failNotKnown(fmt::format(
                 "{} is not supported: numbers of {} are not computed here; write them into the text, or bind "
                 "the tensor by a safetensors file (--tensors FILE)",
                 inner->path, module.path));
         }
         return inner;
     }
-    fail(fmt::format("{}.{} is not supported{}", module.path, name, builtins_.suggestion(module.path + ".", name)));
+    failNotKnown(
+        fmt::format("{}.{} is not supported{}", module.path, name, builtins_.suggestion(module.path + ".", name)));
 }
 
 void PyModules::importModules(const PyStmt& statement) {
@@ -242,7 +251,7 @@ PyValue PyModules::imported(std::string_view module, std::string_view name) {
             return *found;
         }
     }
-    fail(fmt::format(
+    failNotKnown(fmt::format(
         "'{}' of module '{}' is not known{}; give the file that defines it too, or bind a tensor of that name", name,
         module, suggestion(name, outer_.known ? outer_.known() : std::vector<std::string_view>{})));
 }

@@ -85,6 +85,11 @@ PyValue PyNames::lookUp(std::string_view name) {
 }
 
 void PyNames::unknownName(std::string_view name) {
+    if (name == "exec" || name == "globals" || name == "locals") {
+        evaluation_.anyName = true;
+        fail(fmt::format("'{}' can change any name of the file and is not supported; assign the names themselves",
+                         name));
+    }
     std::vector<std::string_view> known;
     for (const PyNamespace* scope = evaluation_.scope; scope != nullptr; scope = scope->parent) {
         for (const auto& [other, value] : scope->names) {
@@ -99,10 +104,10 @@ void PyNames::unknownName(std::string_view name) {
         known.insert(known.end(), more.begin(), more.end());
     }
     const std::string similar = suggestion(name, known);
-    fail(fmt::format("'{}' is not defined{}{}", name, similar,
-                     similar.empty()
-                         ? "; define it, or give it as a tensor of that name in a safetensors file (--tensors FILE)"
-                         : " Else give it as a tensor of that name in a safetensors file (--tensors FILE)"));
+    failNotKnown(fmt::format(
+        "'{}' is not defined{}{}", name, similar,
+        similar.empty() ? "; define it, or give it as a tensor of that name in a safetensors file (--tensors FILE)"
+                        : " Else give it as a tensor of that name in a safetensors file (--tensors FILE)"));
 }
 
 PyValue PyNames::slid(std::string_view name, PyValue value) {

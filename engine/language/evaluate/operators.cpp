@@ -154,7 +154,11 @@ PyValue PyOperators::operateObjects(PyOperator op, PyValue a, PyValue b) {
     if (const auto own = overloaded(op, a, b)) {
         return *own;
     }
+    const auto* const ignored = a.as<PyIgnored>() != nullptr ? a.as<PyIgnored>() : b.as<PyIgnored>();
     if (op == PyOperator::Eq || op == PyOperator::Ne) {
+        if (ignored != nullptr && (a.as<PyIgnored>() == nullptr || b.as<PyIgnored>() == nullptr)) {
+            evaluation_.note(fmt::format("'{}' is not known here and counts as equal to nothing", ignored->what));
+        }
         return PyValue::boolean(equal(a, b) == (op == PyOperator::Eq));
     }
     const auto* const left = a.as<PySequence>();
@@ -186,6 +190,9 @@ PyValue PyOperators::operateObjects(PyOperator op, PyValue a, PyValue b) {
     }
     if (const auto made = ordered(op, a, b)) {
         return *made;
+    }
+    if (ignored != nullptr) {
+        failNotKnown(fmt::format("'{}' is not known here, so this operator has no result", ignored->what));
     }
     fail(fmt::format("this operator does not take {} and {}", pyTypeName(a), pyTypeName(b)));
 }

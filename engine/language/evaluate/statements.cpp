@@ -8,9 +8,15 @@ namespace vitrine::engine {
 
 Flow PyStatements::execute(const PyBlock& block) {
     for (const std::unique_ptr<PyStmt>& statement : block) {
-        const Flow flow = execute(*statement);
-        if (flow != Flow::Next) {
-            return flow;
+        try {
+            const Flow flow = execute(*statement);
+            if (flow != Flow::Next) {
+                return flow;
+            }
+        } catch (const PyError& error) {
+            if (!skips_.skip(*statement, error)) {
+                throw;
+            }
         }
     }
     return Flow::Next;
@@ -94,9 +100,7 @@ Flow PyStatements::executePlaced(const PyStmt& statement) {
         asserted(statement);
         return Flow::Next;
     case PyStmtKind::Delete:
-        if (statement.exprs[0]->kind == PyExprKind::Name) {
-            services_.evaluation.scope->names.erase(statement.exprs[0]->name);
-        }
+        deleteTarget(*statement.exprs[0]);
         return Flow::Next;
     case PyStmtKind::Global:
     case PyStmtKind::Nonlocal:
@@ -203,22 +207,71 @@ Flow PyStatements::executeTry(const PyStmt& statement) {
 
 Flow PyStatements::executeWith(const PyStmt& statement) {
     int withoutGradient = 0;
+    std::vector<PyValue> contexts;
     for (std::size_t i = 0; i < statement.exprs.size(); i += 2) {
-        const PyValue context = expressions_.evaluate(*statement.exprs[i]);
+        const PyValue context = enter(*statement.exprs[i]);
         const auto* const ignored = context.as<PyIgnored>();
         withoutGradient += ignored != nullptr && ignored->what == "torch.no_grad" ? 1 : 0;
+        contexts.push_back(context);
+        const PyValue entered = services_.classes.special(context, "__enter__", {}).value_or(context);
         if (statement.exprs[i + 1]) {
-            targets_.assign(*statement.exprs[i + 1], context);
+            targets_.assign(*statement.exprs[i + 1], entered);
         }
     }
     services_.evaluation.noGradient += withoutGradient;
     try {
         const Flow flow = execute(statement.blocks[0]);
         services_.evaluation.noGradient -= withoutGradient;
+        leave(contexts);
         return flow;
     } catch (...) {
         services_.evaluation.noGradient -= withoutGradient;
         throw;
+    }
+}
+
+PyValue PyStatements::enter(const PyExpr& context) {
+    const PyValue made = expressions_.evaluateUnneeded(context);
+    if (const auto* const poisoned = made.as<PyPoison>()) {
+        services_.evaluation.note(fmt::format("this context is ignored: {}", poisoned->what));
+    }
+    return made;
+}
+
+void PyStatements::leave(const std::vector<PyValue>& contexts) {
+    for (std::size_t i = contexts.size(); i-- > 0;) {
+        services_.classes.special(contexts[i], "__exit__", {PyValue(), PyValue(), PyValue()});
+    }
+}
+
+void PyStatements::deleteTarget(const PyExpr& target) {
+    switch (target.kind) {
+    case PyExprKind::Name: {
+        PyNamespace& scope = *services_.evaluation.scope;
+        const auto elsewhere = scope.elsewhere.find(target.name);
+        (elsewhere == scope.elsewhere.end() ? scope : *elsewhere->second).names.erase(target.name);
+        return;
+    }
+    case PyExprKind::Tuple:
+    case PyExprKind::List:
+        for (const PyExprPtr& item : target.items) {
+            deleteTarget(*item);
+        }
+        return;
+    case PyExprKind::Attribute: {
+        const PyValue object = expressions_.evaluate(*target.items[0]);
+        if (auto* const instance = object.as<PyInstance>()) {
+            instance->attributes.erase(std::string(target.name));
+            return;
+        }
+        if (auto* const type = object.as<PyClass>()) {
+            type->scope->names.erase(target.name);
+            return;
+        }
+        fail(fmt::format("del of an attribute of {} is not supported", pyTypeName(object)));
+    }
+    default:
+        fail("del of an element is not supported; write x.pop(key), or make the container without it");
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/language/evaluate/definitions.h"
 #include "engine/language/evaluate/patterns.h"
+#include "engine/language/evaluate/skips.h"
 #include "engine/language/evaluate/targets.h"
 
 namespace vitrine::engine {
@@ -19,9 +20,9 @@ enum class Flow : std::uint8_t { Next, Break, Continue, Return };
 class PyStatements {
 public:
     PyStatements(PyServices& services, PyNames& names, PyModules& modules, PyExpressions& expressions,
-                 PyTargets& targets, PyDefinitions& definitions)
+                 PyTargets& targets, PyDefinitions& definitions, PySkips& skips)
         : services_(services), names_(names), modules_(modules), expressions_(expressions), targets_(targets),
-          definitions_(definitions), patterns_(services, expressions) {}
+          definitions_(definitions), skips_(skips), patterns_(services, expressions) {}
 
     Flow execute(const PyBlock& block);
     /// Throws PyError with the statement's place.
@@ -38,6 +39,10 @@ private:
     Flow executeWhile(const PyStmt& statement);
     Flow executeTry(const PyStmt& statement);
     Flow executeWith(const PyStmt& statement);
+    /// The context of a "with"; one of another module, of which nothing comes, is ignored.
+    PyValue enter(const PyExpr& context);
+    void leave(const std::vector<PyValue>& contexts);
+    void deleteTarget(const PyExpr& target);
     Flow executeMatch(const PyStmt& statement);
     void executeElsewhere(const PyStmt& statement);
     [[noreturn]] void raised(const PyStmt& statement);
@@ -49,6 +54,7 @@ private:
     PyExpressions& expressions_;
     PyTargets& targets_;
     PyDefinitions& definitions_;
+    PySkips& skips_;
     PyPatterns patterns_;
     PyValue returned_;
 };

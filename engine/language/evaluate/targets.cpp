@@ -51,6 +51,13 @@ void PyTargets::assign(const PyExpr& target, PyValue value) {
     case PyExprKind::Attribute: {
         const PyValue object = expressions_.evaluate(*target.items[0]);
         if (auto* const instance = object.as<PyInstance>()) {
+            const auto member =
+                instance->type != nullptr ? services_.classes.declared(*instance->type, target.name) : std::nullopt;
+            if (const auto* const property = member ? member->as<PyFunction>() : nullptr;
+                property != nullptr && property->setter != nullptr) {
+                services_.caller.call(services_.classes.boundMember(property->setter, object), {value});
+                return;
+            }
             if (auto* const tensor = value.as<PyTensor>(); tensor != nullptr && tensor->name.empty()) {
                 tensor->name = std::string(target.name);
             }

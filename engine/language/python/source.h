@@ -25,16 +25,24 @@ struct PyPlace {
     std::size_t begin = 0, end = 0; ///< bytes of the text
 };
 
+/// Something that a text uses is not known here, as what other modules define: it may exist where Python runs.
+class NotKnownHere : public base::BadInput {
+public:
+    using BadInput::BadInput;
+};
+
 class PyError : public base::BadInput {
 public:
-    PyError(PyPlace place, std::string what, std::string excerpt);
+    PyError(PyPlace place, std::string what, std::string excerpt, bool notKnownHere = false);
     const PyPlace& place() const noexcept { return place_; }
     const std::string& description() const noexcept { return what_; } ///< without file, place and caret
     const std::string& excerpt() const noexcept { return excerpt_; }  ///< the source line, and a caret under it
+    bool notKnownHere() const noexcept { return notKnownHere_; }      ///< see NotKnownHere
 
 private:
     PyPlace place_;
     std::string what_, excerpt_;
+    bool notKnownHere_;
 };
 
 /// A text with its name: a file, or the editor's ("mask A").

@@ -3,7 +3,8 @@
 #include "engine/language/python/statement_names.h"
 
 #include <algorithm>
-#include <unordered_map>
+
+#include "engine/language/python/exposed_names.h"
 
 namespace vitrine::engine {
 
@@ -21,8 +22,9 @@ public:
             names.reads.insert(expr->name);
         } else if (expr->kind == PyExprKind::Walrus) {
             names.binds.insert(expr->name);
-        } else if (expr->kind == PyExprKind::Call && expr->items[0]->kind == PyExprKind::Name) {
-            names.calls.insert(expr->items[0]->name);
+            alias({expr->name}, *expr->items[0]);
+        } else if (expr->kind == PyExprKind::Call) {
+            call(*expr);
         }
         for (const PyExprPtr& item : expr->items) {
             expression(item.get());
@@ -33,6 +35,7 @@ public:
         for (const PyClause& clause : expr->extra->clauses) {
             expression(clause.iterable.get());
             expression(clause.target.get());
+            aliasTarget(*clause.target, *clause.iterable);
             for (const PyExprPtr& condition : clause.conditions) {
                 expression(condition.get());
             }
@@ -58,6 +61,12 @@ public:
         std::set<std::string_view> own = std::move(inner.names.binds);
         for (const PyParameter& parameter : code.parameters) {
             own.insert(parameter.name);
+        }
+        if (inner.names.binds.count(kAnyName) != 0) {
+            names.effects.insert(kAnyName);
+        }
+        followAliases(inner.names);
+        for (const PyParameter& parameter : code.parameters) {
             names.changesArguments = names.changesArguments || inner.names.changes.count(parameter.name) != 0;
         }
         names.changesArguments = names.changesArguments || inner.names.changesArguments;
@@ -80,22 +89,27 @@ public:
         case PyStmtKind::Assign:
             for (std::size_t i = 0; i + 1 < statement.exprs.size(); ++i) {
                 target(*statement.exprs[i]);
+                aliasTarget(*statement.exprs[i], *statement.exprs.back());
             }
             expression(statement.exprs.back().get());
             break;
         case PyStmtKind::AugmentedAssign:
             target(*statement.exprs[0]);
+            aliasTarget(*statement.exprs[0], *statement.exprs[1]);
+            change(*statement.exprs[0]); // a list or a tensor has other names that see it
             expression(statement.exprs[0].get());
             expression(statement.exprs[1].get());
             break;
         case PyStmtKind::AnnotatedAssign:
             if (statement.exprs[2]) {
                 target(*statement.exprs[0]);
+                aliasTarget(*statement.exprs[0], *statement.exprs[2]);
                 expression(statement.exprs[2].get());
             }
             break;
         case PyStmtKind::For:
             target(*statement.exprs[0]);
+            aliasTarget(*statement.exprs[0], *statement.exprs[1]);
             expression(statement.exprs[1].get());
             break;
         case PyStmtKind::With:
@@ -103,6 +117,7 @@ public:
                 expression(statement.exprs[i].get());
                 if (statement.exprs[i + 1]) {
                     target(*statement.exprs[i + 1]);
+                    aliasTarget(*statement.exprs[i + 1], *statement.exprs[i]);
                 }
             }
             break;
@@ -114,11 +129,12 @@ public:
             names.binds.insert(statement.name);
             expressions(statement.exprs);
             decorators(statement.decorators);
-            Collector inner;
-            inner.block(statement.blocks[0]);
-            names.reads.merge(inner.names.reads);
+            classBody(statement.blocks[0]);
             return;
         }
+        case PyStmtKind::Delete:
+            target(*statement.exprs[0]);
+            break;
         case PyStmtKind::Import:
             for (const PyAlias& alias : statement.aliases) {
                 names.binds.insert(alias.asName.empty() ? alias.name.substr(0, alias.name.find('.')) : alias.asName);
@@ -199,9 +215,109 @@ private:
         }
     }
 
+    /// What changes an object by one of its names changes it for the others.
+    static void followAliases(StatementNames& names) {
+        constexpr int kLongestChain = 16;
+        bool more = true;
+        for (int round = 0; more && round < kLongestChain; ++round) {
+            more = false;
+            for (const AliasNames& alias : names.aliases) {
+                const bool changed = std::any_of(alias.targets.begin(), alias.targets.end(),
+                                                 [&](std::string_view name) { return names.changes.count(name) != 0; });
+                if (changed) {
+                    const std::size_t before = names.changes.size();
+                    names.changes.insert(alias.sources.begin(), alias.sources.end());
+                    more = more || names.changes.size() != before;
+                }
+            }
+        }
+    }
+
+    /// The body of a class is executed with it, its methods are called later.
+    void classBody(const PyBlock& body) {
+        Collector inner;
+        inner.block(body);
+        followAliases(inner.names);
+        names.reads.merge(inner.names.reads);
+        names.calls.merge(inner.names.calls);
+        names.handed.merge(inner.names.handed);
+        names.given.merge(inner.names.given);
+        names.effects.merge(inner.names.effects);
+        names.innerCalls.merge(inner.names.innerCalls);
+        names.changesArguments = names.changesArguments || inner.names.changesArguments;
+        for (const std::string_view name : inner.names.changes) {
+            if (inner.names.binds.count(name) == 0) {
+                names.changes.insert(name);
+            }
+        }
+        names.binds.insert(inner.globals_.begin(), inner.globals_.end());
+        names.methods.merge(inner.names.binds);
+    }
+
+    void call(const PyExpr& expr) {
+        const PyExpr& callee = *expr.items[0];
+        if (callee.kind == PyExprKind::Name || callee.kind == PyExprKind::Attribute) {
+            names.calls.insert(callee.name);
+        }
+        if (onlyShows(expr)) {
+            return;
+        }
+        if (callee.kind == PyExprKind::Name && callee.name == "exec") {
+            names.binds.insert(kAnyName);
+        }
+        if (callee.kind == PyExprKind::Name && (callee.name == "setattr" || callee.name == "delattr") &&
+            expr.items.size() > 1) {
+            base(*expr.items[1]);
+        }
+        std::set<std::string_view> arguments;
+        for (std::size_t i = 1; i < expr.items.size(); ++i) {
+            exposedNames(*expr.items[i], arguments);
+        }
+        if (callee.kind == PyExprKind::Attribute) {
+            if (isMutator(callee.name)) {
+                base(*callee.items[0]);
+            }
+            const std::string_view root = rootName(*callee.items[0]);
+            if (!root.empty()) {
+                names.handed.insert(root);
+            }
+            if (!root.empty() && !arguments.empty()) {
+                names.aliases.push_back({{root}, arguments}); // a list keeps what it is given
+            }
+            if (callee.name.back() == '_') {
+                names.changes.insert(arguments.begin(), arguments.end()); // nn.init.normal_(table)
+            }
+        }
+        names.handed.merge(arguments);
+    }
+
+    void alias(std::set<std::string_view> targets, const PyExpr& source) {
+        AliasNames made{std::move(targets), {}};
+        exposedNames(source, made.sources);
+        if (!made.sources.empty()) {
+            names.aliases.push_back(std::move(made));
+        }
+    }
+
+    void aliasTarget(const PyExpr& target, const PyExpr& source) {
+        std::set<std::string_view> targets;
+        exposedNames(target, targets);
+        alias(std::move(targets), source);
+    }
+
+    void change(const PyExpr& target) {
+        if (target.kind == PyExprKind::Name) {
+            names.changes.insert(target.name);
+        }
+    }
+
     /// What "x[i] = ...", "x.append(...)" and "x.diagonal().zero_()" change.
     void base(const PyExpr& expr) {
-        if (expr.kind == PyExprKind::Name) {
+        if (expr.kind == PyExprKind::Call && reachesEverything(expr) && expr.items.size() == 1) {
+            names.binds.insert(kAnyName); // globals()["x"] = ...
+        } else if (expr.kind == PyExprKind::Attribute && expr.name == "modules" && rootName(expr) == "sys") {
+            names.binds.insert(kAnyName); // sys.modules[__name__].x = ...
+        } else if (expr.kind == PyExprKind::Name) {
             names.changes.insert(expr.name);
         } else if (expr.kind == PyExprKind::Attribute || expr.kind == PyExprKind::Subscript ||
                    expr.kind == PyExprKind::Call) {
@@ -213,16 +329,16 @@ private:
         if (expr.kind != PyExprKind::Call) {
             return;
         }
+        if (onlyShows(expr)) {
+            return;
+        }
         if (expr.items[0]->kind == PyExprKind::Attribute) {
             base(*expr.items[0]->items[0]);
-        } else if (expr.items[0]->kind == PyExprKind::Name && expr.items[0]->name == "setattr" &&
-                   expr.items.size() > 1) {
-            base(*expr.items[1]);
         }
-        for (std::size_t i = 1; i < expr.items.size(); ++i) {
-            if (expr.items[i]->kind == PyExprKind::Name) {
-                names.handed.insert(expr.items[i]->name);
-            }
+        // Functions of torch change their arguments only where their names end with "_".
+        const std::string_view root = rootName(*expr.items[0]);
+        for (std::size_t i = 1; i < expr.items.size() && root != "torch" && root != "F"; ++i) {
+            exposedNames(*expr.items[i], names.given);
         }
     }
 
@@ -237,128 +353,16 @@ StatementNames statementNames(const PyStmt& statement) {
     return std::move(collector.names);
 }
 
+StatementNames functionNames(const PyFunctionCode& code) {
+    Collector collector;
+    collector.function(code);
+    return std::move(collector.names);
+}
+
 std::set<std::string_view> expressionNames(const PyExpr& expr) {
     Collector collector;
     collector.expression(&expr);
     return std::move(collector.names.reads);
-}
-
-namespace {
-
-/// Which statements `wanted` needs: those that bind or change its names, in calls of functions too.
-class Reach {
-public:
-    Reach(const std::vector<const PyStmt*>& body, const std::set<std::string_view>& wanted)
-        : taken_(body.size(), false), seen_(wanted), open_(wanted.begin(), wanted.end()) {
-        for (const PyStmt* const statement : body) {
-            add(statementNames(*statement));
-        }
-        while (!open_.empty()) {
-            const std::string_view name = open_.back();
-            open_.pop_back();
-            takeAll(binders_, name);
-            forEach(affecting_, name, [this](std::string_view function) { takeCallsOf(function); });
-            forEach(handing_, name, [this](std::size_t at) {
-                if (std::any_of(names_[at].calls.begin(), names_[at].calls.end(),
-                                [this](std::string_view function) { return changers_.count(function) != 0; })) {
-                    take(at);
-                }
-            });
-        }
-    }
-
-    bool taken(std::size_t statement) const { return taken_[statement]; }
-
-private:
-    template <class T> using Table = std::unordered_multimap<std::string_view, T>;
-
-    template <class T, class Visit>
-    static void forEach(const Table<T>& table, std::string_view name, const Visit& visit) {
-        for (auto [at, end] = table.equal_range(name); at != end; ++at) {
-            visit(at->second);
-        }
-    }
-
-    void add(StatementNames names) {
-        const std::size_t at = names_.size();
-        for (const std::set<std::string_view>* const part : {&names.binds, &names.changes}) {
-            for (const std::string_view name : *part) {
-                binders_.emplace(name, at);
-            }
-        }
-        for (const std::string_view name : names.calls) {
-            callers_.emplace(name, at);
-        }
-        for (const std::string_view name : names.handed) {
-            handing_.emplace(name, at);
-        }
-        for (const std::string_view function : names.binds) {
-            for (const std::string_view name : names.effects) {
-                affecting_.emplace(name, function);
-            }
-            for (const std::string_view callee : names.innerCalls) {
-                outer_.emplace(callee, function);
-            }
-            if (names.changesArguments) {
-                changers_.insert(function);
-            }
-        }
-        names_.push_back(std::move(names));
-    }
-
-    void take(std::size_t at) {
-        if (taken_[at]) {
-            return;
-        }
-        taken_[at] = true;
-        for (const std::string_view read : names_[at].reads) {
-            if (seen_.insert(read).second) {
-                open_.push_back(read);
-            }
-        }
-    }
-
-    void takeAll(const Table<std::size_t>& table, std::string_view name) {
-        forEach(table, name, [this](std::size_t at) { take(at); });
-    }
-
-    /// Calls from other functions too: what calls those does the same.
-    void takeCallsOf(std::string_view function) {
-        std::vector<std::string_view> functions = {function};
-        while (!functions.empty()) {
-            const std::string_view name = functions.back();
-            functions.pop_back();
-            if (!called_.insert(name).second) {
-                continue;
-            }
-            takeAll(callers_, name);
-            forEach(outer_, name, [&](std::string_view caller) { functions.push_back(caller); });
-        }
-    }
-
-    std::vector<StatementNames> names_;
-    std::vector<bool> taken_;
-    std::set<std::string_view> seen_;
-    std::vector<std::string_view> open_;
-    Table<std::size_t> binders_, callers_, handing_; ///< statements by name
-    Table<std::string_view> affecting_;              ///< functions by what calling them changes
-    Table<std::string_view> outer_;                  ///< functions by what they call
-    std::set<std::string_view> changers_;            ///< functions that change what they are given
-    std::set<std::string_view> called_;              ///< whose calls are taken
-};
-
-} // namespace
-
-std::vector<const PyStmt*> reachedStatements(const std::vector<const PyStmt*>& body,
-                                             const std::set<std::string_view>& wanted) {
-    const Reach reach(body, wanted);
-    std::vector<const PyStmt*> reached;
-    for (std::size_t i = 0; i < body.size(); ++i) {
-        if (reach.taken(i)) {
-            reached.push_back(body[i]);
-        }
-    }
-    return reached;
 }
 
 } // namespace vitrine::engine

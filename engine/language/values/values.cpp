@@ -71,6 +71,10 @@ void fail(const std::string& what) {
     throw base::BadInput(what);
 }
 
+void failNotKnown(const std::string& what) {
+    throw NotKnownHere(what);
+}
+
 std::string pyTypeName(const PyValue& value) {
     switch (value.kind()) {
     case PyValue::Kind::None:

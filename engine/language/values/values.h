@@ -134,6 +134,7 @@ struct PyFunction : PyObjectOf<PyKind::Function> {
     std::vector<PyValue> defaults; ///< in the order of parameters; None where there is none (PyParameter knows)
     PyValue self;                  ///< of a bound method, else None
     PyClass* owner = nullptr;      ///< of a method
+    PyFunction* setter = nullptr;  ///< of a property
     bool isStatic = false, isClassMethod = false, isProperty = false;
 };
 
@@ -218,6 +219,7 @@ struct PySuper : PyObjectOf<PyKind::Super> {
 struct PyPoison : PyObjectOf<PyKind::Poison> {
     PyPlace place;
     std::string what, excerpt;
+    bool notKnownHere = false;
 };
 /// A value that programs do not need: devices, generators, compiled kernels.
 struct PyIgnored : PyObjectOf<PyKind::Ignored> {
@@ -249,6 +251,8 @@ private:
 
 /// Throws BadInput. The statement or expression that is being evaluated adds its place.
 [[noreturn]] void fail(const std::string& what);
+/// Throws NotKnownHere: what does not need the value goes on without it.
+[[noreturn]] void failNotKnown(const std::string& what);
 
 /// "int", "list", "a tensor of shape (4,)", "a value that depends on q_idx, kv_idx or captured tensors": for messages.
 std::string pyTypeName(const PyValue& value);
