@@ -113,6 +113,9 @@ void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool lo
                                    kChatPath, kCompletionsPath, kModelsPath, kHealthPath, kMetricsPath),
                        {}, "unknown_url");
     }
+    if (headers.preflight) {
+        return;
+    }
     if (!apiKey.empty() && headers.url != kHealthPath) {
         checkKey(headers.authorization, apiKey);
     }
