@@ -11,12 +11,6 @@
 namespace vitrine::app {
 namespace {
 
-std::string inLowerCase(std::string_view text) {
-    std::string out(text);
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-    return out;
-}
-
 bool isOrigin(std::string_view text) {
     const std::size_t scheme = text.find("://");
     if (scheme == 0 || scheme == std::string_view::npos || scheme + 3 == text.size()) {
@@ -31,7 +25,7 @@ bool isOrigin(std::string_view text) {
 /// The names of a list that clients of OpenAI's library send, beside those that every client does.
 std::string statisticsHeaders(std::string_view asked) {
     constexpr std::string_view kPrefix = "x-stainless-";
-    const std::string names = inLowerCase(asked);
+    const std::string names = lowerCase(asked);
     std::string out;
     for (std::size_t begin = 0; begin < names.size();) {
         const std::size_t end = std::min(names.find(',', begin), names.size());
@@ -53,7 +47,7 @@ AllowedOrigins::AllowedOrigins(const std::vector<std::string>& origins) {
         if (origin == "*") {
             all_ = true;
         } else if (isOrigin(origin)) {
-            origins_.push_back(inLowerCase(origin));
+            origins_.push_back(lowerCase(origin));
         } else {
             throw base::BadInput(fmt::format("allow_origin: \"{}\" is not an origin; give SCHEME://HOST or "
                                              "SCHEME://HOST:PORT without a path, or * for all",
@@ -63,7 +57,7 @@ AllowedOrigins::AllowedOrigins(const std::vector<std::string>& origins) {
 }
 
 bool AllowedOrigins::allows(std::string_view origin) const {
-    return !origin.empty() && (all_ || std::ranges::find(origins_, inLowerCase(origin)) != origins_.end());
+    return !origin.empty() && (all_ || std::ranges::find(origins_, lowerCase(origin)) != origins_.end());
 }
 
 bool AllowedOrigins::isPreflight(const HttpRequest& request) const {

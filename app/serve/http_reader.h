@@ -15,6 +15,9 @@
 
 namespace vitrine::app {
 
+/// With ASCII letters in lower case.
+std::string lowerCase(std::string_view text);
+
 using HttpHeaderList = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
