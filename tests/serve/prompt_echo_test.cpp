@@ -81,18 +81,26 @@ TEST(PromptEcho, TheAnswerBeginsWithThePromptAndItsLogprobs) {
     }
 }
 
-TEST(PromptEcho, ATokenScoresThePrefixOfALongerPrompt) {
-    // Pieces of four tokens, and beginnings that are known by then.
-    const ServerRig rig(demo({{"token_budget", 4}, {"share_prefixes", true}, {"page_tokens", 4}}));
+TEST(PromptEcho, ScoresAreTheSameInPiecesAndBesideKnownPrefixes) {
+    // Several pages, read in pieces, and known when they are read again.
+    std::string prompt;
+    for (int i = 0; i < 30; ++i) {
+        prompt += kSentence;
+    }
+    const ServerRig rig(demo({{"token_budget", 24}, {"share_prefixes", true}}));
     const ServerRig simple(demo());
-    const json first = answerOf(simple, echoBody(simple, kSentence, 1, {{"logprobs", 1}})).at("choices").at(0);
+    const json first = answerOf(simple, echoBody(simple, prompt, 1, {{"logprobs", 1}})).at("choices").at(0);
     for (int i = 0; i < 2; ++i) {
-        const json again = answerOf(rig, echoBody(rig, kSentence, 1, {{"logprobs", 1}}));
+        const json again = answerOf(rig, echoBody(rig, prompt, 1, {{"logprobs", 1}}));
         EXPECT_EQ(again.at("choices").at(0), first) << "to the last bit";
+        EXPECT_GT(again.at("usage").at("prompt_tokens").get<int>(), 128);
         EXPECT_EQ(again.at("usage").at("prompt_tokens_details").at("cached_tokens"), 0);
     }
+    EXPECT_GT(answerOf(rig, rig.body(prompt, 1)).at("usage").at("prompt_tokens_details").at("cached_tokens").get<int>(),
+              0)
+        << "what was scored is known to others";
     // Greedy answers score as greedy, and as their own log-probabilities.
-    const json answer = answerOf(rig, echoBody(rig, kSentence, 3, {{"logprobs", 1}})).at("choices").at(0);
+    const json answer = answerOf(rig, echoBody(rig, prompt, 3, {{"logprobs", 1}})).at("choices").at(0);
     const json& own = answer.at("logprobs").at("token_logprobs");
     const std::size_t context = own.size() - 3;
     const json longer = answerOf(rig, echoBody(rig, answer.at("text"), 1, {{"logprobs", 1}})).at("choices").at(0);
