@@ -60,9 +60,11 @@ json logprobsJson(const ReplyHead& head, const std::vector<TokenLogprob>& tokens
                 {"text_offset", json::array()}};
     for (const TokenLogprob& token : tokens) {
         out["tokens"].push_back(token.text);
-        out["token_logprobs"].push_back(token.logprob);
+        out["token_logprobs"].push_back(token.known ? json(token.logprob) : json());
         out["text_offset"].push_back(token.offset);
-        if (head.topLogprobs > 0) {
+        if (head.topLogprobs > 0 && !token.known) {
+            out["top_logprobs"].push_back(json());
+        } else if (head.topLogprobs > 0) {
             json best = json::object();
             for (const auto& [text, logprob] : token.best) {
                 best.emplace(text, logprob); // of tokens with the same text the likelier
@@ -132,6 +134,15 @@ std::string firstChunk(const ReplyHead& head, std::size_t choice) {
         return {};
     }
     return chunk(head, chunkChoice(head, choice, {{"role", "assistant"}, {"content", ""}}, json()));
+}
+
+std::string echoChunk(const ReplyHead& head, std::size_t choice, const std::string& text,
+                      const std::vector<std::int32_t>& ids) {
+    json out = chunkChoice(head, choice, text, json());
+    if (head.tokenIds) {
+        out["token_ids"] = ids;
+    }
+    return chunk(head, std::move(out));
 }
 
 std::string tokenChunk(const ReplyHead& head, std::size_t choice, const ReplyPiece& piece) {

@@ -28,6 +28,7 @@ struct ReplyHead {
     bool logprobs = false;
     std::int32_t topLogprobs = 0; ///< of the best tokens, beside the chosen one's
     bool tokenIds = false;        ///< the model has no tokenizer
+    bool onlyPrompt = false;      ///< the answer is the prompt; what the model adds is dropped
 };
 
 struct Usage {
@@ -39,7 +40,8 @@ struct Usage {
 struct TokenLogprob {
     std::string text; ///< of this token alone
     float logprob = 0;
-    std::int64_t offset = 0;                         ///< of its text in the answer, bytes
+    bool known = true;       ///< false: the first token of a prompt, which follows nothing, has no log-probability
+    std::int64_t offset = 0; ///< of its text in the answer, bytes
     std::vector<std::pair<std::string, float>> best; ///< texts and logprobs of the best tokens, the best first
 };
 
@@ -67,6 +69,9 @@ nlohmann::json replyObject(const ReplyHead& head, const std::vector<ReplyChoice>
 
 /// "data: ...\n\n" of the chunk before the first token (chat: the role); empty for completions.
 std::string firstChunk(const ReplyHead& head, std::size_t choice);
+/// Of a completion that begins with its prompt.
+std::string echoChunk(const ReplyHead& head, std::size_t choice, const std::string& text,
+                      const std::vector<std::int32_t>& ids);
 /// Empty where the token adds nothing that can be shown.
 std::string tokenChunk(const ReplyHead& head, std::size_t choice, const ReplyPiece& piece);
 std::string lastChunk(const ReplyHead& head, std::size_t choice, engine::FinishReason finish);

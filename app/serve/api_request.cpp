@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/serve/request_fields.h"
 #include "base/error.h"
 #include "base/strict_json.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::int64_t kMostTokens = 16'777'216;     ///< that a field may ask for
 constexpr double kLargestExact = 9007199254740991.0; ///< up to here a double holds every whole number
 
 [[noreturn]] void refuse(const std::string& field, const std::string& what) {
@@ -76,13 +78,13 @@ std::string text(const json& body, const char* field) {
     return value != nullptr ? value->get<std::string>() : std::string();
 }
 
-std::vector<std::int32_t> tokenIds(const json& list) {
+std::vector<std::int32_t> tokenIds(const json& list, const char* field) {
     std::vector<std::int32_t> ids;
     ids.reserve(list.size());
     for (const json& id : list) {
         if (!id.is_number_integer() || id.get<double>() < 0 ||
             id.get<double>() > double{std::numeric_limits<std::int32_t>::max()}) {
-            refuse("prompt", "an array of token ids holds whole numbers from 0 only");
+            refuse(field, "an array of token ids holds whole numbers from 0 only");
         }
         ids.push_back(id.get<std::int32_t>());
     }
@@ -95,7 +97,7 @@ ApiPrompt onePrompt(const json& value) {
         prompt.text = value.get<std::string>();
     } else if (value.is_array()) {
         prompt.isText = false;
-        prompt.tokens = tokenIds(value);
+        prompt.tokens = tokenIds(value, "prompt");
         if (prompt.tokens.empty()) {
             refuse("prompt", "an array of token ids is empty");
         }
@@ -154,6 +156,39 @@ void readStops(const json& body, ApiRequest& request) {
     }
 }
 
+void readStopTokens(const json& body, ApiRequest& request) {
+    const json* list = member(body, "stop_token_ids");
+    if (list == nullptr) {
+        return;
+    }
+    if (!list->is_array()) {
+        refuse("stop_token_ids", "must be an array of token ids");
+    }
+    if (list->size() > kMostStopTokens) {
+        refuse("stop_token_ids",
+               fmt::format("{} tokens are more than the {} of one request", list->size(), kMostStopTokens));
+    }
+    request.stopTokens = tokenIds(*list, "stop_token_ids");
+}
+
+/// Of a completion, whose fields of log-probabilities and streams were read.
+void readEcho(const json& body, ApiRequest& request) {
+    request.echo = request.endpoint == Endpoint::Completions && flag(body, "echo");
+    if (request.echo && request.logprobs && request.stream) {
+        refuse("echo", "not in a stream with logprobs; leave out stream or logprobs");
+    }
+    if (request.maxTokens == 0 && !request.echo) {
+        refuse("max_tokens", "must be 1 or more; 0 is only for requests with \"echo\": true");
+    }
+}
+
+void readMinTokens(const json& body, ApiRequest& request) {
+    request.minTokens = whole(body, "min_tokens", 0, kMostTokens).value_or(0);
+    if (request.minTokens > 0 && !request.stop.empty()) {
+        refuse("min_tokens", "not together with stop; use stop_token_ids");
+    }
+}
+
 /// Fields that may only have the value that changes nothing.
 void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
     const auto isEmpty = [](const json& value) {
@@ -166,8 +201,6 @@ void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
         }
     };
     if (endpoint == Endpoint::Completions) {
-        onlyEmpty("suffix", "not supported; the model completes at the end only");
-        onlyEmpty("echo", "not supported; the answer does not repeat the prompt");
         if (const auto best = whole(body, "best_of", 1, 1'000'000);
             best && *best != whole(body, "n", 1, 1'000'000).value_or(1)) {
             refuse("best_of", "only the value of n is supported");
@@ -177,6 +210,9 @@ void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
     for (const char* field : {"tools", "functions", "function_call", "tool_choice", "audio"}) {
         onlyEmpty(field, "not supported; this server answers with text");
     }
+}
+
+void readResponseFormat(const json& body) {
     if (const json* format = member(body, "response_format");
         format != nullptr && !(format->is_object() && format->value("type", json()) == "text")) {
         refuse("response_format", "only {\"type\": \"text\"} is supported");
@@ -229,8 +265,7 @@ void readLogitBias(const json& body, ApiRequest& request) {
 }
 
 void readSampling(const json& body, ApiRequest& request) {
-    constexpr std::int64_t kMostTokens = 16'777'216;
-    request.maxTokens = whole(body, "max_tokens", 1, kMostTokens);
+    request.maxTokens = whole(body, "max_tokens", 0, kMostTokens);
     if (request.endpoint == Endpoint::Chat) {
         const std::optional<std::int64_t> newer = whole(body, "max_completion_tokens", 1, kMostTokens);
         request.maxTokens = newer ? newer : request.maxTokens;
@@ -328,6 +363,7 @@ ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint) {
     if (request.model.empty()) {
         refuse("model", "missing; GET /v1/models gives its name");
     }
+    checkRequestFields(value, endpoint);
     if (endpoint == Endpoint::Chat) {
         readMessages(value, request);
         readReasoning(value, request);
@@ -336,9 +372,13 @@ ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint) {
     }
     readSampling(value, request);
     readStops(value, request);
+    readStopTokens(value, request);
+    readMinTokens(value, request);
     readStreaming(value, request);
     readLogprobs(value, request);
+    readEcho(value, request);
     readLogitBias(value, request);
+    readResponseFormat(value);
     refuseWhatIsNotDone(value, endpoint);
     if (request.choices() > kMostChoices) {
         refuse("n", fmt::format("{} answers are more than the {} of one request", request.choices(), kMostChoices));

@@ -3,8 +3,8 @@
 #pragma once
 
 // What clients ask for in the body of POST /v1/chat/completions and /v1/completions, read without a model: fields,
-// types, ranges. Unknown fields are ignored, as OpenAI's servers do. A known field that asks for something that this
-// server cannot do is refused with a reason.
+// types, ranges. request_fields.h says which fields there are. A field that is unknown, or that asks for something that
+// this server cannot do, is refused with a reason.
 
 #include <cstdint>
 #include <exception>
@@ -21,7 +21,7 @@
 namespace vitrine::app {
 
 /// Statuses of HTTP that answers of this server have.
-inline constexpr int kBadRequest = 400, kServerError = 500, kUnavailable = 503;
+inline constexpr int kNoContent = 204, kBadRequest = 400, kServerError = 500, kUnavailable = 503;
 
 /// An answer that is an error: {"error": {"message", "type", "param", "code"}}.
 struct ApiError final : std::exception {
@@ -46,6 +46,7 @@ inline constexpr std::size_t kMostBodyValues = std::size_t{1} << 20;
 /// The most answers that one request may ask for: prompts times n.
 inline constexpr std::size_t kMostChoices = 128;
 inline constexpr std::size_t kMostStops = 4;
+inline constexpr std::size_t kMostStopTokens = static_cast<std::size_t>(engine::kMostStopTokensOfClient);
 inline constexpr std::size_t kMostBiases = static_cast<std::size_t>(engine::kMostBiasedTokens);
 inline constexpr int kMostTopLogprobs = 20;
 
@@ -61,11 +62,14 @@ struct ApiRequest {
     std::vector<ApiPrompt> prompts;            ///< completions
     std::vector<engine::ChatMessage> messages; ///< chat
     std::int32_t n = 1;                        ///< answers to each prompt
-    std::optional<std::int64_t> maxTokens;
+    std::optional<std::int64_t> maxTokens;     ///< 0: only the prompt, which is echoed
+    std::int64_t minTokens = 0;
     std::optional<float> temperature, topP, minP, repetitionPenalty, frequencyPenalty, presencePenalty;
     std::optional<std::int32_t> topK;
     std::optional<std::uint64_t> seed;
     std::vector<std::string> stop;
+    std::vector<std::int32_t> stopTokens; ///< beside those of the model
+    bool echo = false;                    ///< the answer begins with the prompt
     bool stream = false;
     bool includeUsage = false;
     bool logprobs = false;                                 ///< of the chosen tokens

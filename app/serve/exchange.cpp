@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
+#include <iterator>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -34,11 +34,6 @@ std::optional<ApiError> errorOf(const engine::BatchResult& result) {
         return result.failure.empty() ? ApiError(kServerError, "the server failed and stops", {}, "server_failed")
                                       : ApiError(kServerError, result.failure, {}, "not_finite");
     }
-}
-
-/// A token's text where there is no tokenizer.
-std::string numberText(std::int32_t index, std::int32_t id) {
-    return fmt::format("{}{}", index > 0 ? " " : "", id);
 }
 
 } // namespace
@@ -76,6 +71,21 @@ std::vector<std::shared_ptr<engine::RequestListener>> Exchange::listeners() {
         out.push_back(choice);
     }
     return out;
+}
+
+void Exchange::setEchoes(std::vector<std::shared_ptr<const PromptEcho>> echoes) {
+    echoes_ = std::move(echoes);
+    for (std::size_t i = 0; i < echoes_.size(); ++i) {
+        const PromptEcho& echo = *echoes_[i];
+        offsets_[i] = static_cast<std::int64_t>(echo.text.size());
+        if (stream_) {
+            unsent_ += echoChunk(head_, i, echo.text, echo.ids);
+        } else {
+            choices_[i].text = echo.text;
+            choices_[i].ids = head_.tokenIds ? echo.ids : std::vector<std::int32_t>();
+        }
+    }
+    mostUnsent_ += unsent_.size();
 }
 
 // --- the HTTP side
@@ -145,27 +155,45 @@ void Exchange::detach() {
 
 // --- the run's side
 
-ReplyPiece Exchange::pieceOf(const engine::GeneratedToken& token, std::int64_t offset) const {
+ReplyPiece Exchange::pieceOf(std::size_t choice, const engine::GeneratedToken& token) const {
+    const auto index = token.index + (echoes_.empty() ? 0 : std::ssize(echoes_[choice]->ids));
     ReplyPiece piece;
     piece.id = token.id;
     if (tokenizer_ == nullptr) {
-        piece.text = numberText(token.index, token.id);
+        piece.text = tokenText(nullptr, index, token.id);
     } else {
         piece.text = token.text;
         piece.channel = token.channel;
     }
     if (head_.logprobs) {
-        const auto textOf = [&](std::int32_t id) {
-            return tokenizer_ == nullptr ? numberText(token.index, id) : tokenizer_->decode({&id, 1});
-        };
-        piece.logprob.text = textOf(token.id);
+        piece.logprob.text = tokenText(tokenizer_.get(), index, token.id);
         piece.logprob.logprob = token.logprob;
-        piece.logprob.offset = offset;
+        piece.logprob.offset = offsets_[choice];
         for (const auto& [id, logprob] : token.top) {
-            piece.logprob.best.emplace_back(textOf(id), logprob);
+            piece.logprob.best.emplace_back(tokenText(tokenizer_.get(), index, id), logprob);
         }
     }
     return piece;
+}
+
+void Exchange::addToken(std::size_t choice, const engine::GeneratedToken& token) {
+    if (head_.onlyPrompt) {
+        return;
+    }
+    const ReplyPiece piece = pieceOf(choice, token);
+    offsets_[choice] += static_cast<std::int64_t>(piece.text.size());
+    if (stream_) {
+        send(tokenChunk(head_, choice, piece));
+        return;
+    }
+    ReplyChoice& into = choices_[choice];
+    (piece.channel == "analysis" ? into.reasoning : into.text) += piece.text;
+    if (head_.logprobs) {
+        into.logprobs.push_back(piece.logprob);
+    }
+    if (head_.tokenIds) {
+        into.ids.push_back(piece.id);
+    }
 }
 
 void Exchange::token(std::size_t choice, const engine::GeneratedToken& token) {
@@ -176,24 +204,11 @@ void Exchange::token(std::size_t choice, const engine::GeneratedToken& token) {
             return;
         }
         try {
-            const ReplyPiece piece = pieceOf(token, offsets_[choice]);
-            offsets_[choice] += static_cast<std::int64_t>(piece.text.size());
-            if (stream_) {
-                send(tokenChunk(head_, choice, piece));
-            } else {
-                ReplyChoice& into = choices_[choice];
-                (piece.channel == "analysis" ? into.reasoning : into.text) += piece.text;
-                if (head_.logprobs) {
-                    into.logprobs.push_back(piece.logprob);
-                }
-                if (head_.tokenIds) {
-                    into.ids.push_back(piece.id);
-                }
-            }
+            addToken(choice, token);
         } catch (const std::bad_alloc&) {
             gone_ = true;
         }
-        if (unsent_.size() - sent_ > kMostUnsent) {
+        if (unsent_.size() - sent_ > mostUnsent_) {
             gone_ = true; // it reads too slowly
         }
         if (gone_) {
@@ -207,13 +222,23 @@ void Exchange::token(std::size_t choice, const engine::GeneratedToken& token) {
     inbox_.leave(lost);
 }
 
+/// Their tokens stand before those of the answer.
+void Exchange::addPromptLogprobs(std::size_t choice, const engine::GenerateResult& result) {
+    if (!echoes_.empty() && head_.logprobs) {
+        std::vector<TokenLogprob> all = promptLogprobs(*echoes_[choice], tokenizer_.get(), result.promptScores);
+        std::vector<TokenLogprob>& answer = choices_[choice].logprobs;
+        all.insert(all.end(), std::make_move_iterator(answer.begin()), std::make_move_iterator(answer.end()));
+        answer = std::move(all);
+    }
+}
+
 void Exchange::ended(std::size_t choice, const engine::BatchResult& result) {
     std::vector<std::shared_ptr<const engine::RequestListener>> others;
     {
         const std::lock_guard lock(mutex_);
         listeners_[choice].reset();
         --open_;
-        usage_.completion += static_cast<std::int64_t>(result.result.ids.size());
+        usage_.completion += head_.onlyPrompt ? 0 : static_cast<std::int64_t>(result.result.ids.size());
         usage_.cached += result.sharedTokens;
         if (over_) {
             return;
@@ -222,9 +247,11 @@ void Exchange::ended(std::size_t choice, const engine::BatchResult& result) {
             others = openChoices();
             fail(*error);
         } else {
-            choices_[choice].finish = result.result.finish;
+            const engine::FinishReason finish = head_.onlyPrompt ? engine::FinishReason::Length : result.result.finish;
+            choices_[choice].finish = finish;
+            addPromptLogprobs(choice, result.result);
             if (stream_) {
-                send(lastChunk(head_, choice, result.result.finish));
+                send(lastChunk(head_, choice, finish));
             }
             if (open_ == 0) {
                 over_ = true;

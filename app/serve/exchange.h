@@ -15,6 +15,7 @@
 
 #include "app/serve/api_reply.h"
 #include "app/serve/inbox.h"
+#include "app/serve/prompt_echo.h"
 
 namespace vitrine::app {
 
@@ -39,6 +40,8 @@ public:
     /// One listener for each choice. Each keeps the exchange alive. Call it before the requests are submitted.
     std::vector<std::shared_ptr<engine::RequestListener>> listeners();
     void setPromptTokens(std::int64_t tokens) { usage_.prompt = tokens; }
+    /// The prompts that the choices begin with, one for each choice or none. Call it before the requests are submitted.
+    void setEchoes(std::vector<std::shared_ptr<const PromptEcho>> echoes);
 
     struct Reply {
         int status = 200;
@@ -65,7 +68,9 @@ private:
     void fail(const ApiError& error);
     std::vector<std::shared_ptr<const engine::RequestListener>> openChoices() const;
     void wake();
-    ReplyPiece pieceOf(const engine::GeneratedToken& token, std::int64_t offset) const;
+    void addToken(std::size_t choice, const engine::GeneratedToken& token);
+    ReplyPiece pieceOf(std::size_t choice, const engine::GeneratedToken& token) const;
+    void addPromptLogprobs(std::size_t choice, const engine::GenerateResult& result);
 
     const ReplyHead head_;
     const bool stream_;
@@ -76,7 +81,9 @@ private:
     std::vector<std::weak_ptr<Choice>> listeners_;
     std::vector<ReplyChoice> choices_;
     std::vector<std::int64_t> offsets_; ///< bytes of each choice's text
-    std::size_t open_;                  ///< choices that have not ended
+    std::vector<std::shared_ptr<const PromptEcho>> echoes_;
+    std::size_t mostUnsent_ = kMostUnsent; ///< and the prompts that a stream begins with
+    std::size_t open_;                     ///< choices that have not ended
     Usage usage_;
     std::string unsent_;
     std::size_t sent_ = 0; ///< of unsent_

@@ -29,6 +29,8 @@ const char* reasonOf(int status) {
     switch (status) {
     case 200:
         return "OK";
+    case 204:
+        return "No Content";
     case 400:
         return "Bad Request";
     case 401:
@@ -78,6 +80,14 @@ std::string dateText() {
 
 std::string statusLine(int status) {
     return fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n", status, reasonOf(status), dateText());
+}
+
+std::string headerLines(const HttpHeaderList& headers) {
+    std::string out;
+    for (const auto& [name, value] : headers) {
+        out += fmt::format("{}: {}\r\n", name, value);
+    }
+    return out;
 }
 
 } // namespace
@@ -277,7 +287,8 @@ void HttpConnection::begin() {
     }
     chunks_ = !reader_.request().old;
     out_ = statusLine(200) + "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n" +
-           (chunks_ ? "Transfer-Encoding: chunked\r\n" : "") + (ends_ ? "Connection: close\r\n\r\n" : "\r\n");
+           headerLines(site_.headersOf(reader_.request())) + (chunks_ ? "Transfer-Encoding: chunked\r\n" : "") +
+           (ends_ ? "Connection: close\r\n\r\n" : "\r\n");
     site_.answered(200);
     state_ = State::Streaming;
 }
@@ -333,11 +344,11 @@ bool HttpConnection::endAnswer() {
 }
 
 void HttpConnection::respond(const HttpReply& reply) {
-    out_ = statusLine(reply.status) +
-           fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", reply.type, reply.body.size());
-    for (const auto& [name, value] : reply.headers) {
-        out_ += fmt::format("{}: {}\r\n", name, value);
+    out_ = statusLine(reply.status);
+    if (reply.status != kNoContent) {
+        out_ += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", reply.type, reply.body.size());
     }
+    out_ += headerLines(reply.headers) + headerLines(site_.headersOf(reader_.request()));
     out_ += ends_ ? "Connection: close\r\n\r\n" : "\r\n";
     if (reader_.request().method != "HEAD") {
         out_ += reply.body;

@@ -24,10 +24,10 @@
 namespace vitrine::app {
 
 struct HttpReply {
-    int status = 200;
+    int status = 200; ///< 204: without a body
     std::string body;
     std::string type = "application/json";
-    std::vector<std::pair<std::string, std::string>> headers;
+    HttpHeaderList headers;
 };
 
 /// What is known at once, or what comes.
@@ -43,6 +43,8 @@ public:
     virtual HttpAnswer answer(const HttpRequest& request) = 0;
     /// `request`: as far as it was read.
     virtual HttpReply errorReply(const ApiError& error, const HttpRequest& request) const = 0;
+    /// Headers that every answer to the request has, errors included.
+    virtual HttpHeaderList headersOf(const HttpRequest& request) const = 0;
     /// An answer with this status begins.
     virtual void answered(int status) = 0;
     /// Counts bytes of bodies, negative when they are freed; false where all together are too many.

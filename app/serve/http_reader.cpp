@@ -30,12 +30,6 @@ bool isToken(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, isTokenCharacter);
 }
 
-std::string lowerCase(std::string_view text) {
-    std::string out(text);
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out;
-}
-
 std::string_view trimmed(std::string_view text) {
     const std::size_t begin = text.find_first_not_of(" \t");
     return begin == std::string_view::npos ? std::string_view()
@@ -87,6 +81,12 @@ std::string pathOf(std::string_view target) {
 }
 
 } // namespace
+
+std::string lowerCase(std::string_view text) {
+    std::string out(text);
+    std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out;
+}
 
 std::string_view HttpRequest::header(std::string_view name) const {
     const auto found = std::ranges::find(headers, name, &std::pair<std::string, std::string>::first);

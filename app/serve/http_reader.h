@@ -15,10 +15,15 @@
 
 namespace vitrine::app {
 
+/// With ASCII letters in lower case.
+std::string lowerCase(std::string_view text);
+
+using HttpHeaderList = std::vector<std::pair<std::string, std::string>>;
+
 struct HttpRequest {
     std::string method;
-    std::string path;                                         ///< percent-decoded, without a query
-    std::vector<std::pair<std::string, std::string>> headers; ///< names in lower case
+    std::string path;       ///< percent-decoded, without a query
+    HttpHeaderList headers; ///< names in lower case
     std::string body;
     bool old = false;            ///< HTTP/1.0
     bool keepsConnection = true; ///< the client wants to send more on it

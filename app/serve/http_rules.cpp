@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <fmt/format.h>
 #include <netinet/in.h>
+
+#include "app/serve/http_reader.h"
 
 namespace vitrine::app {
 namespace {
@@ -22,18 +23,12 @@ bool isPostPath(std::string_view url) {
     return url == kChatPath || url == kCompletionsPath;
 }
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-    return out;
-}
-
 /// "localhost" of "LocalHost:8000", "::1" of "[::1]:8000".
 std::string hostName(std::string_view host) {
     if (host.starts_with('[')) {
-        return lower(host.substr(1, host.find(']') - 1));
+        return lowerCase(host.substr(1, host.find(']') - 1));
     }
-    return lower(host.substr(0, host.find(':')));
+    return lowerCase(host.substr(0, host.find(':')));
 }
 
 /// A numeric address always means the same machine; a name can be pointed at another one.
@@ -47,7 +42,7 @@ bool isOfThisMachine(const std::string& name) {
 void checkKey(const std::string& authorization, const std::string& apiKey) {
     constexpr std::string_view kScheme = "bearer ";
     std::string_view given = authorization;
-    if (lower(given.substr(0, kScheme.size())) != kScheme) {
+    if (lowerCase(given.substr(0, kScheme.size())) != kScheme) {
         throw ApiError(401, "an API key is needed: Authorization: Bearer KEY", {}, "missing_api_key");
     }
     given.remove_prefix(kScheme.size());
@@ -60,7 +55,7 @@ void checkKey(const std::string& authorization, const std::string& apiKey) {
 void checkBodyHeaders(const HttpHeaders& headers) {
     // A web page of another site can send other content types, or none, without asking the server first. Browsers then
     // name the page in the header Origin.
-    const std::string type = lower(headers.contentType.substr(0, headers.contentType.find(';')));
+    const std::string type = lowerCase(headers.contentType.substr(0, headers.contentType.find(';')));
     const std::string_view bare = std::string_view(type).substr(0, type.find_last_not_of(" \t") + 1);
     if (bare != "application/json" && !(bare.empty() && headers.origin.empty())) {
         throw ApiError(415, bare.empty() ? "Content-Type: missing; it must be application/json"
@@ -112,6 +107,9 @@ void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool lo
                        fmt::format("{}: unknown; there are POST {}, POST {}, GET {}, GET {} and GET {}", headers.url,
                                    kChatPath, kCompletionsPath, kModelsPath, kHealthPath, kMetricsPath),
                        {}, "unknown_url");
+    }
+    if (headers.preflight) {
+        return;
     }
     if (!apiKey.empty() && headers.url != kHealthPath) {
         checkKey(headers.authorization, apiKey);

@@ -16,6 +16,7 @@ namespace vitrine::app {
 /// Headers that are missing are empty.
 struct HttpHeaders {
     std::string method, url, host, contentType, contentLength, transferEncoding, authorization, origin;
+    bool preflight = false; ///< asked by a web page of an allowed origin: it may use OPTIONS, and shows no key
 };
 
 inline constexpr std::string_view kHealthPath = "/health";

@@ -68,6 +68,7 @@ void HttpServer::checkHead(const HttpRequest& request) const {
     headers.transferEncoding = request.header("transfer-encoding");
     headers.origin = request.header("origin");
     headers.authorization = request.header("authorization");
+    headers.preflight = options_.origins.isPreflight(request);
     checkHeaders(headers, options_.apiKey, options_.loopback);
 }
 
@@ -83,6 +84,10 @@ HttpReply HttpServer::errorReply(const ApiError& error, const HttpRequest& reque
         reply.headers.emplace_back("Retry-After", "1");
     }
     return reply;
+}
+
+HttpHeaderList HttpServer::headersOf(const HttpRequest& request) const {
+    return options_.origins.headersFor(request.header("origin"));
 }
 
 bool HttpServer::isKnown(const std::string& name) const {
@@ -144,6 +149,12 @@ HttpReply HttpServer::metricsReply() const {
 }
 
 HttpAnswer HttpServer::answer(const HttpRequest& request) {
+    if (request.method == "OPTIONS") {
+        HttpReply reply;
+        reply.status = kNoContent;
+        reply.headers = AllowedOrigins::preflightHeaders(request, allowedMethods(request.path));
+        return reply;
+    }
     if (request.path == kHealthPath) {
         return healthReply();
     }
@@ -175,9 +186,11 @@ std::shared_ptr<Exchange> HttpServer::submit(const HttpRequest& call) {
         head.logprobs = request.logprobs;
         head.topLogprobs = request.topLogprobs;
         head.tokenIds = model.tokenizer == nullptr;
+        head.onlyPrompt = request.maxTokens == 0;
         exchange =
             std::make_shared<Exchange>(std::move(head), request.stream, made.requests.size(), model.tokenizer, inbox_);
         exchange->setPromptTokens(made.promptTokens);
+        exchange->setEchoes(std::move(made.echoes));
         const auto listeners = exchange->listeners();
         for (std::size_t i = 0; i < listeners.size(); ++i) {
             fed.push_back({std::move(made.requests[i]), listeners[i], std::chrono::steady_clock::now()});

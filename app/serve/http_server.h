@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/serve/allowed_origins.h"
 #include "app/serve/http_loop.h"
 #include "app/serve/inbox.h"
 
@@ -21,6 +22,7 @@ struct HttpOptions {
     std::string apiKey; ///< empty: none is asked for
     /// Names by which clients may call the model. /v1/models lists the first one.
     std::vector<std::string> modelNames;
+    AllowedOrigins origins; ///< of web pages
     std::int64_t maxConnections = 4096;
     bool loopback = true;              ///< only names of this machine are taken as Host
     std::chrono::seconds patience{60}; ///< for a whole request, and for an answer that the client does not read
@@ -41,6 +43,7 @@ private:
     void checkHead(const HttpRequest& request) const override;
     HttpAnswer answer(const HttpRequest& request) override;
     HttpReply errorReply(const ApiError& error, const HttpRequest& request) const override;
+    HttpHeaderList headersOf(const HttpRequest& request) const override;
     void answered(int status) override;
     bool hold(std::int64_t bytes) override;
 

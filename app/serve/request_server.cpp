@@ -128,6 +128,7 @@ public:
     explicit HttpRequestServer(const RequestServerOptions& options) : inbox_(options.maxQueue, options.drain) {
         HttpOptions http;
         http.apiKey = options.apiKey;
+        http.origins = AllowedOrigins(options.allowedOrigins);
         http.modelNames = namesOf(options);
         modelName_ = http.modelNames.front();
         http.maxConnections = allowConnections(options.maxConnections);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/workload/serve/serve.h"
 
@@ -18,9 +19,11 @@ struct RequestServerOptions {
     std::string host = "127.0.0.1"; ///< an address or a name
     int port = 0;                   ///< 0: any that is free
     std::string apiKey;             ///< empty: none is asked for
-    std::string model;              ///< as the experiment names it
-    std::string servedName;         ///< what clients call it; empty: the model's name, or the last part of its folder's
-    std::int64_t maxQueue = 4096;   ///< requests that wait for a slot at most
+    /// Web pages of these origins ("http://localhost:3000") may read answers; "*": all pages.
+    std::vector<std::string> allowedOrigins;
+    std::string model;            ///< as the experiment names it
+    std::string servedName;       ///< what clients call it; empty: the model's name, or the last part of its folder's
+    std::int64_t maxQueue = 4096; ///< requests that wait for a slot at most
     std::int64_t maxConnections = 4096;
     std::chrono::seconds drain{5}; ///< what requests under way get when the server is to stop
 };
@@ -44,8 +47,8 @@ public:
     /// Once the run has ended: writes what clients have not read yet, for a moment, and closes all connections.
     virtual void close() = 0;
 
-    /// Opens the port. Throws BadInput for an address that cannot be had, Unsupported when the system allows too few
-    /// open files.
+    /// Opens the port. Throws BadInput for an address that cannot be had and for what is no origin, Unsupported when
+    /// the system allows too few open files.
     static std::unique_ptr<RequestServer> make(const RequestServerOptions& options);
 };
 

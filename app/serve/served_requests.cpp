@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iterator>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -83,6 +85,34 @@ void limit(const engine::ServedModel& model, const std::string& field, engine::G
     request.maxNewTokens = std::min(request.maxNewTokens, model.longest - prompt);
 }
 
+void applyStops(const engine::ServedModel& model, const ApiRequest& request, engine::GenerateRequest& out) {
+    const auto refuse = [](const char* field, const std::string& what) {
+        throw ApiError(kBadRequest, fmt::format("{}: {}", field, what), field);
+    };
+    out.stopTexts.insert(out.stopTexts.end(), request.stop.begin(), request.stop.end());
+    if (request.ignoreEos) {
+        // A token that the request names itself goes on ending it.
+        std::ranges::copy_if(out.stopTokens, std::back_inserter(out.forbidden), [&](std::int32_t id) {
+            return std::ranges::find(request.stopTokens, id) == request.stopTokens.end();
+        });
+        out.stopTokens.clear();
+    }
+    for (const std::int32_t id : request.stopTokens) {
+        if (id >= model.vocab) {
+            refuse("stop_token_ids", fmt::format("{} is not a token of the model, which has {}", id, model.vocab));
+        }
+        out.stopTokens.push_back(id);
+    }
+    out.minNewTokens = request.minTokens;
+    if (out.minNewTokens > out.maxNewTokens) {
+        refuse("min_tokens",
+               fmt::format("{} are more than the {} that the answer may have", out.minNewTokens, out.maxNewTokens));
+    }
+    if (out.minNewTokens > 0 && !out.stopTexts.empty()) {
+        refuse("min_tokens", "not supported here: the server was started with texts that end every answer (--stop)");
+    }
+}
+
 void apply(const engine::ServedModel& model, const ApiRequest& request, engine::GenerateRequest& out) {
     engine::Sampling& sampling = out.sampling;
     sampling.temperature = request.temperature.value_or(sampling.temperature);
@@ -102,12 +132,10 @@ void apply(const engine::ServedModel& model, const ApiRequest& request, engine::
     }
     out.topLogprobs = request.topLogprobs;
     sampling.seed = request.seed.value_or(sampling.seed);
-    out.maxNewTokens = request.maxTokens.value_or(out.maxNewTokens);
-    out.stopTexts.insert(out.stopTexts.end(), request.stop.begin(), request.stop.end());
-    if (request.ignoreEos) {
-        out.forbidden.insert(out.forbidden.end(), out.stopTokens.begin(), out.stopTokens.end());
-        out.stopTokens.clear();
-    }
+    // The engine makes a token at least; Exchange drops that of a request for none.
+    out.maxNewTokens = std::max<std::int64_t>(request.maxTokens.value_or(out.maxNewTokens), 1);
+    out.scoresPrompt = request.echo && request.logprobs;
+    applyStops(model, request, out);
 }
 
 } // namespace
@@ -123,8 +151,17 @@ ServedRequests servedRequests(const engine::ServedModel& model, const ApiRequest
             apply(model, request, prompt);
             limit(model, field, prompt);
             out.promptTokens += static_cast<std::int64_t>(prompt.prompt.size());
+            std::shared_ptr<const PromptEcho> echo;
+            if (request.echo) {
+                const ApiPrompt& asked = request.prompts[out.requests.size() / static_cast<std::size_t>(request.n)];
+                echo = std::make_shared<PromptEcho>(
+                    promptEcho(asked.isText ? &asked.text : nullptr, prompt.prompt, model.tokenizer));
+            }
             for (std::int32_t i = 0; i < request.n; ++i) {
                 engine::GenerateRequest& choice = out.requests.emplace_back(prompt);
+                if (echo != nullptr) {
+                    out.echoes.push_back(echo);
+                }
                 if (request.seed) {
                     choice.samplingNumber = static_cast<std::uint32_t>(i);
                 }

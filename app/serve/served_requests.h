@@ -5,10 +5,12 @@
 // Turns what clients ask for into requests of the engine: texts become tokens, and the command line gives the values
 // that a request does not name.
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "app/serve/api_request.h"
+#include "app/serve/prompt_echo.h"
 #include "engine/workload/serve/serve.h"
 
 namespace vitrine::app {
@@ -16,7 +18,8 @@ namespace vitrine::app {
 /// Requests by choice: those of the first prompt, then those of the next one.
 struct ServedRequests {
     std::vector<engine::GenerateRequest> requests;
-    std::int64_t promptTokens = 0; ///< of all prompts, each counted once
+    std::int64_t promptTokens = 0;                         ///< of all prompts, each counted once
+    std::vector<std::shared_ptr<const PromptEcho>> echoes; ///< by choice; empty: none was asked for
 };
 
 /// Throws ApiError.

@@ -5,6 +5,11 @@
 #include <algorithm>
 
 namespace vitrine::engine {
+namespace {
+
+constexpr float kForce = 1e30F; ///< above every finite logit that a model gives
+
+} // namespace
 
 Sampling fromGenerationConfig(const GenerationConfig& config) {
     Sampling out;
@@ -58,6 +63,13 @@ ActiveRequest::ActiveRequest(GenerateRequest request, std::int32_t number, Gener
                              std::shared_ptr<const Tokenizer> tokenizer, AnswerForm answerForm)
     : request_(std::move(request)), number_(number), result_(&result), history_(request_.prompt) {
     result_->promptTokens = static_cast<std::int64_t>(request_.prompt.size());
+    forbidden_ = request_.forbidden;
+    if (request_.minNewTokens > 0) {
+        forbidden_.insert(forbidden_.end(), request_.stopTokens.begin(), request_.stopTokens.end());
+    }
+    for (std::size_t i = 1; request_.scoresPrompt && i < request_.prompt.size(); ++i) {
+        forcing_.push_back({request_.prompt[i], kForce});
+    }
     if (tokenizer != nullptr) {
         answer_.emplace(request_.answerForm.value_or(answerForm), std::move(tokenizer), request_.stopTexts);
     }
@@ -99,9 +111,27 @@ kernels::SampleParameters ActiveRequest::sampling(std::int64_t ahead) const {
     p.position = known + ahead;
     p.history = history_.data();
     p.historyLength = known + std::min(ahead, static_cast<std::int64_t>(drafted_));
-    p.forbidden = request_.forbidden.data();
-    p.forbiddenCount = static_cast<std::int64_t>(request_.forbidden.size());
+    const bool early = static_cast<std::int64_t>(result_->ids.size()) + ahead < request_.minNewTokens;
+    p.forbidden = forbidden_.data();
+    p.forbiddenCount = static_cast<std::int64_t>(early ? forbidden_.size() : request_.forbidden.size());
     return p;
+}
+
+bool ActiveRequest::lacksScore(std::int64_t position) const {
+    return position >= std::ssize(result_->promptScores) && position < std::ssize(forcing_);
+}
+
+kernels::SampleParameters ActiveRequest::scoring(std::int64_t position) const {
+    kernels::SampleParameters p;
+    p.bias = std::span(forcing_).subspan(static_cast<std::size_t>(position), 1);
+    return p;
+}
+
+/// A preempted request may read tokens again whose scores came meanwhile.
+void ActiveRequest::takeScore(std::int64_t position, PromptScore score) {
+    if (position == std::ssize(result_->promptScores)) {
+        result_->promptScores.push_back(std::move(score));
+    }
 }
 
 TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float logprob,

@@ -61,6 +61,13 @@ public:
     /// How the token after `ahead` more tokens is chosen. These are the first tokens of the draft, or tokens that a
     /// pending step samples. The result views the request, its history and its draft.
     kernels::SampleParameters sampling(std::int64_t ahead = 0) const;
+    /// Whether the result still lacks the log-probability of the token after this position of the prompt.
+    bool lacksScore(std::int64_t position) const;
+    /// For the logits at that position: the sample is the prompt's next token, whatever its logit, so that its
+    /// log-probability is reported. The result views this object.
+    kernels::SampleParameters scoring(std::int64_t position) const;
+    /// Adds the score of the token after this position, unless the result has it.
+    void takeScore(std::int64_t position, PromptScore score);
     /// Adds a sampled token to the result and the history and reports it to the trace. Drops the draft. Does not end
     /// the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,
@@ -77,9 +84,11 @@ private:
     GenerateRequest request_;
     std::int32_t number_;
     GenerateResult* result_;
-    std::vector<std::int32_t> history_; ///< and the draft
-    std::size_t drafted_ = 0;           ///< tokens at the end of it that are the draft
-    std::size_t fillers_ = 0;           ///< the last of these, which nobody guessed
+    std::vector<std::int32_t> history_;       ///< and the draft
+    std::size_t drafted_ = 0;                 ///< tokens at the end of it that are the draft
+    std::size_t fillers_ = 0;                 ///< the last of these, which nobody guessed
+    std::vector<std::int32_t> forbidden_;     ///< never chosen ids, then those that must not come early
+    std::vector<kernels::LogitBias> forcing_; ///< by position of a prompt that is scored: its next token
     DraftPace pace_;
     std::optional<AnswerText> answer_;
 };

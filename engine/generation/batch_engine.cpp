@@ -20,6 +20,14 @@ std::uint64_t bytesOf(const PageMove& move, const KvCache& cache) {
     return bytes;
 }
 
+/// The most tokens of a step whose logits scored prompts want. The memory of steps has room for a row of logits of each
+/// slot; where memory is short, there are no more.
+std::int64_t scoreBudget(std::int64_t vocab, std::int64_t most) {
+    constexpr std::int64_t kBytes = std::int64_t{256} << 20;
+    const std::int64_t rows = std::max<std::int64_t>(kBytes / static_cast<std::int64_t>(sizeof(float)) / vocab, 1);
+    return most > 0 ? std::min(rows, most) : rows;
+}
+
 void checkSpeculation(const BatchOptions& options, const ModelConfig& config) {
     if (options.scheduler.mode == BatchMode::Static) {
         throw base::Unsupported("speculate: a static batch gives every request one token a step; use mode continuous");
@@ -50,6 +58,7 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
     if (tight) {
         mapWholePool();
     }
+    scheduler.scoreBudget = scoreBudget(model_.config().vocab, tight ? scheduler.slots : 0);
     scheduler_ = std::make_unique<Scheduler>(scheduler, *cache_->book());
     if (swaps(scheduler)) {
         swap_ = std::make_unique<KvSwap>(context, *cache_, scheduler.swapPages,
@@ -123,7 +132,7 @@ BatchResult BatchEngine::takeResult(std::int32_t request) {
 }
 
 std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
-    const std::int32_t number = scheduler_->add(request.prompt, request.maxNewTokens);
+    const std::int32_t number = scheduler_->add(request.prompt, request.maxNewTokens, request.scoresPrompt);
     const auto promptTokens = static_cast<std::int64_t>(request.prompt.size());
     trace_->request(number, base::RequestChange::Arrived, arrival, -1, -1, promptTokens);
     if (scheduler_->state(number) == RequestState::Refused) {
@@ -173,7 +182,8 @@ void BatchEngine::abandon(FinishReason reason) {
 // --- steps
 
 bool BatchEngine::launch(const PendingStep& pending) {
-    if (pending.drafts) { // the next ones follow from what it keeps
+    // The next drafts follow from what it keeps, and the ids of scored rows have no place on the device.
+    if (pending.drafts || !pending.scored.empty()) {
         return false;
     }
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.

@@ -132,6 +132,9 @@ std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
         const ActiveRequest* const request = unended(number);
         most = std::max(most, request == nullptr ? 0 : request->request().topLogprobs);
     }
+    for (const PendingStep::ScoredRow& scored : pending.scored) {
+        most = std::max(most, unended(scored.request)->request().topLogprobs);
+    }
     const std::int32_t rounded = most == 0 ? 0 : most <= kFew ? kFew : std::max(most, kMany);
     return static_cast<std::int32_t>(std::min<std::int64_t>(rounded, model_.config().vocab));
 }
@@ -149,7 +152,8 @@ void BatchEngine::complete(PendingStep& pending) {
     }
     batch.topLogprobs = mostTopLogprobs(pending);
     pending.carried = carriedBy(pending, underWay());
-    if (model_.context().can().runsAhead && !pending.drafts) { // else the next step waits for the ids
+    if (model_.context().can().runsAhead && !pending.drafts &&
+        pending.scored.empty()) { // else the next step waits for the ids
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         pending.ids = batch.idsOut;
     }

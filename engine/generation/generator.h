@@ -70,7 +70,11 @@ struct GenerateRequest {
     std::vector<std::int32_t> stopTokens; ///< ids that end the request; the stop token is the last id of the answer
     std::vector<std::string> stopTexts;   ///< end the request; they need a tokenizer
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
+    std::int64_t minNewTokens = 0;        ///< before so many new tokens no stop token is chosen
     std::int32_t topLogprobs = 0;         ///< of BatchEngine: how many of the best tokens to report beside each token
+    /// Of BatchEngine: the result has the log-probability of each token of the prompt. Tokens that are found in known
+    /// pages have no logits, so such a request reads its whole prompt.
+    bool scoresPrompt = false;
     /// The chat format by which the answer is divided into channels; unset: that of the engine's options.
     std::optional<AnswerForm> answerForm;
     /// The request number of sampling. With a fixed number a seed gives the same answer whenever the request arrives:
@@ -102,9 +106,16 @@ struct GeneratedToken {
     base::TimeNs time = 0; ///< on the context's clock
 };
 
+/// How likely one token of a prompt is after those before it.
+struct PromptScore {
+    float logprob = 0;
+    std::vector<std::pair<std::int32_t, float>> top; ///< ids and logprobs of the best in its place
+};
+
 struct GenerateResult {
     std::int64_t promptTokens = 0;
-    std::vector<std::int32_t> ids; ///< new tokens, the stop token included
+    std::vector<PromptScore> promptScores; ///< of the prompt's tokens from the second on, where they were asked for
+    std::vector<std::int32_t> ids;         ///< new tokens, the stop token included
     std::vector<float> logprobs;
     std::vector<std::vector<std::pair<std::int32_t, float>>> top;
     /// Texts by channel, without the stop text; the answer is in the channel "final".

@@ -40,7 +40,7 @@ std::string Scheduler::whyNever(std::int64_t prompt, std::int64_t maxNew) const 
     return {};
 }
 
-std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens) {
+std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens, bool scored) {
     const std::int32_t number = requests();
     const auto length = static_cast<std::int64_t>(prompt.size());
     std::string never = whyNever(length, maxNewTokens);
@@ -50,7 +50,8 @@ std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t m
     Entry& entry = entries_.emplace_back();
     entry.prompt = length;
     entry.maxNew = maxNewTokens;
-    if (book_->sharesPrefixes()) {
+    entry.scored = scored;
+    if (book_->sharesPrefixes() && !scored) {
         entry.tokens.assign(prompt.begin(), prompt.end());
     }
     queue_.push_back(number);
@@ -250,6 +251,7 @@ StepSchedule Scheduler::next() {
     StepSchedule schedule;
     schedule.index = steps_;
     budget_ = options_.tokenBudget;
+    scoreBudget_ = std::max<std::int64_t>(options_.scoreBudget, 1);
     lost_.clear();
     if (options_.mode == BatchMode::Static) {
         scheduleStatic(schedule);

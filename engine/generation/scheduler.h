@@ -59,6 +59,8 @@ struct SchedulerOptions {
     BatchOrder order = BatchOrder::Fifo;
     Preemption preemption = Preemption::Recompute;
     std::int64_t tokenBudget = 8192; ///< the most tokens of one step
+    /// Of them, the most that belong to prompts that are scored; BatchEngine chooses it.
+    std::int64_t scoreBudget = 512;
     /// The most pages that host memory holds; a preempted request that finds no room there is computed again.
     std::int64_t swapPages = 0;
     std::int32_t fairSteps = 16;
@@ -137,7 +139,8 @@ public:
 
     /// Adds a request and returns its number; numbers count from 0. The ids of `prompt` matter only where prefixes are
     /// shared, its size always. The request may be refused: state() and reason() say so.
-    std::int32_t add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens);
+    /// `scored`: the logits of all tokens of the prompt are wanted, so it takes no shared prefix.
+    std::int32_t add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens, bool scored = false);
     /// Adds a request that the caller refuses for `reason`, and returns its number.
     std::int32_t refuse(const std::string& reason);
     /// Says that no more requests will come.
@@ -225,6 +228,7 @@ private:
         std::int32_t overtaken = 0; ///< requests that arrived later and were admitted before it
         bool ending = false;        ///< its last token is scheduled
         bool ran = false;
+        bool scored = false;
         bool forgotten = false;
         std::int64_t swapped = 0;         ///< tokens whose pages are on the host
         std::vector<std::int64_t> keepAt; ///< lengths of the sequence at which its rings are saved, ascending
@@ -278,6 +282,7 @@ private:
     std::int64_t steps_ = 0;
     std::int32_t gathered_ = 0;
     std::int64_t budget_ = 0;        ///< of the step that is being scheduled
+    std::int64_t scoreBudget_ = 0;   ///< of the same
     std::vector<std::int32_t> lost_; ///< requests preempted in the step that is being scheduled
     std::int64_t swapUsed_ = 0;
     std::int64_t staticNewTokens_ = 0; ///< new tokens of the longest answer of a static batch

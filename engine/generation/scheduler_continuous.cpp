@@ -141,8 +141,13 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, StepSche
     if (border != entry.keepAt.end()) {
         tokens = std::min(tokens, *border - entry.computed);
     }
+    const bool scores = entry.scored && entry.generated == 0;
+    if (scores) {
+        tokens = std::min(tokens, scoreBudget_);
+    }
     if (tokens > 0 && makeRoom(request, tokens, claims, schedule)) {
         budget_ -= tokens;
+        scoreBudget_ -= scores ? tokens : 0;
         claims.push_back({request, tokens});
     }
 }

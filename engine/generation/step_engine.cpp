@@ -16,6 +16,11 @@ bool isPrefill(const ScheduledRow& scheduled) {
     return scheduled.kind == RowKind::Prefill || scheduled.request < 0;
 }
 
+/// Whether the logits at this position score a token of the prompt. `request` may be null.
+bool lacksScore(const ActiveRequest* request, const ScheduledRow& scheduled, std::int64_t position) {
+    return request != nullptr && scheduled.kind == RowKind::Prefill && request->lacksScore(position);
+}
+
 } // namespace
 
 StepEngine::StepEngine(Model& model, const Speculation& speculation) : model_(model), speculation_(speculation) {
@@ -84,6 +89,7 @@ void StepEngine::fill(PendingStep& pending) {
     pending.decodes = !anyPrefill;
     pending.known = true;
     pending.sampled.clear();
+    pending.scored.clear();
     pending.sampling.clear();
     StepBatch& batch = pending.batch;
     batch = {};
@@ -122,11 +128,38 @@ void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {
         const std::int64_t prompt = request->result().promptTokens;
         sequence.promptTokens = scheduled.begin < prompt ? prompt : 0;
     }
+    const std::int64_t end = scheduled.begin + scheduled.tokens;
+    std::int64_t scored = scheduled.begin;
+    while (scored < end && !lacksScore(request, scheduled, scored)) {
+        ++scored;
+    }
+    if (scored < end) {
+        sequence.wantsLogits = true;
+        sequence.logitTokens = end - scored;
+    }
     pending.batch.sequences.push_back(sequence);
-    for (std::int64_t row = 0; sequence.wantsLogits && row < sequence.logitTokens; ++row) {
-        const bool counts = scheduled.samples && request != nullptr;
+    if (sequence.wantsLogits) {
+        addLogits(pending, scheduled, request, known);
+    }
+}
+
+/// What becomes of the rows of logits of the sequence that was added last.
+void StepEngine::addLogits(PendingStep& pending, const ScheduledRow& scheduled, const ActiveRequest* request,
+                           bool known) {
+    const std::int64_t rows = pending.batch.sequences.back().logitTokens;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t position = scheduled.begin + scheduled.tokens - rows + row;
+        if (lacksScore(request, scheduled, position)) {
+            pending.scored.push_back({pending.sampled.size(), scheduled.request, position});
+            pending.sampled.push_back(-1);
+            pending.sampling.push_back(request->scoring(position));
+            continue;
+        }
+        const bool reads = scheduled.kind == RowKind::Prefill; // only its last token is followed by a new one
+        const bool counts = scheduled.samples && request != nullptr && (!reads || row == rows - 1);
+        const std::int64_t ahead = !known ? 1 : reads ? 0 : row;
         pending.sampled.push_back(counts ? scheduled.request : -1);
-        pending.sampling.push_back(counts ? request->sampling(known ? row : 1) : kernels::SampleParameters{});
+        pending.sampling.push_back(counts ? request->sampling(ahead) : kernels::SampleParameters{});
     }
 }
 
@@ -231,8 +264,10 @@ void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
         tokens += 1 + rows.kept;
     }
     landed(pending, begin, tokens);
+    const std::vector<std::int32_t> failed = giveScores(out, pending);
     std::erase_if(requests, [&](RequestRows& rows) {
-        const bool goesOn = unended(rows.request) != nullptr; // a callback may have cancelled it
+        // A callback may have cancelled it.
+        const bool goesOn = unended(rows.request) != nullptr && std::ranges::find(failed, rows.request) == failed.end();
         if (goesOn) {
             give(out, pending, rows);
         }
@@ -241,6 +276,38 @@ void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     if (speculation_.on()) {
         noteDrafts(pending, requests, static_cast<double>(landedAt_ - begin) * 1e-9);
     }
+}
+
+/// Gives requests the scores of their prompts. Returns those of which a logit was not finite.
+std::vector<std::int32_t> StepEngine::giveScores(const StepOutput& out, const PendingStep& pending) {
+    std::vector<std::int32_t> failed;
+    for (const PendingStep::ScoredRow& scored : pending.scored) {
+        ActiveRequest* const request = unended(scored.request);
+        if (request == nullptr || (!failed.empty() && failed.back() == scored.request)) {
+            continue;
+        }
+        const float logprob = out.logprobs.empty() ? 0 : out.logprobs[scored.row];
+        if (!std::isfinite(logprob)) {
+            broken(*request, pending);
+            failed.push_back(scored.request);
+            continue;
+        }
+        request->takeScore(scored.position, {logprob, bestOf(out, pending, scored.row, topLogprobsOf(*request))});
+    }
+    return failed;
+}
+
+/// The best tokens of one row of logits.
+std::vector<std::pair<std::int32_t, float>> StepEngine::bestOf(const StepOutput& out, const PendingStep& pending,
+                                                               std::size_t row, std::int32_t wanted) {
+    const auto best = static_cast<std::size_t>(pending.batch.topLogprobs);
+    const std::size_t count = std::min(best, static_cast<std::size_t>(wanted));
+    std::vector<std::pair<std::int32_t, float>> top;
+    top.reserve(count);
+    for (std::size_t i = row * best; i < row * best + count; ++i) {
+        top.emplace_back(out.topIds[i], out.topLogprobs[i]);
+    }
+    return top;
 }
 
 /// Where the request ends inside its draft, what stands behind its end is taken out of `rows`.
@@ -270,14 +337,8 @@ bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::si
         broken(request, pending);
         return false;
     }
-    const auto best = static_cast<std::size_t>(pending.batch.topLogprobs);
-    std::vector<std::pair<std::int32_t, float>> top;
-    const std::size_t wanted = std::min(best, static_cast<std::size_t>(topLogprobsOf(request)));
-    top.reserve(wanted);
-    for (std::size_t i = row * best; i < row * best + wanted; ++i) {
-        top.emplace_back(out.topIds[i], out.topLogprobs[i]);
-    }
-    accept(request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row], std::move(top));
+    accept(request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row],
+           bestOf(out, pending, row, topLogprobsOf(request)));
     return true;
 }
 

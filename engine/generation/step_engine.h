@@ -48,7 +48,14 @@ struct PendingStep {
     std::vector<std::int32_t> padding;
     /// Request of each row of logits; -1: padding. A row with a draft has several rows of logits, one after the other.
     std::vector<std::int32_t> sampled;
-    std::int32_t fill = 0; ///< rows that belong to no request and fill the step up to a bucket
+    /// A row of logits that scores a token of a prompt: the one after this position.
+    struct ScoredRow {
+        std::size_t row = 0;
+        std::int32_t request = 0;
+        std::int64_t position = 0;
+    };
+    std::vector<ScoredRow> scored; ///< `sampled` has -1 in their places
+    std::int32_t fill = 0;         ///< rows that belong to no request and fill the step up to a bucket
     /// Device memory that keeps the sampled ids for the next step; null: there is none.
     const std::int32_t* ids = nullptr;
     BatchMoment moment; ///< the numbers of requests and pages when the step was scheduled
@@ -123,12 +130,17 @@ private:
     bool run(PendingStep& pending, bool& launched, StepOutput& out);
     void fill(PendingStep& pending);
     void addRow(PendingStep& pending, const ScheduledRow& scheduled);
+    static void addLogits(PendingStep& pending, const ScheduledRow& scheduled, const ActiveRequest* request,
+                          bool known);
     void land(const StepOutput& out, const PendingStep& pending);
+    std::vector<std::int32_t> giveScores(const StepOutput& out, const PendingStep& pending);
     struct RequestRows;
     std::vector<RequestRows> requestRows(const StepOutput& out, const PendingStep& pending) const;
     std::int64_t keep(const StepOutput& out, const PendingStep& pending, const RequestRows& rows) const;
     void give(const StepOutput& out, const PendingStep& pending, RequestRows& rows);
     bool take(const StepOutput& out, const PendingStep& pending, std::size_t row);
+    static std::vector<std::pair<std::int32_t, float>> bestOf(const StepOutput& out, const PendingStep& pending,
+                                                              std::size_t row, std::int32_t wanted);
     void noteDrafts(const PendingStep& pending, std::span<const RequestRows> requests, double seconds);
     bool wantsPlainStep() const;
     void fillDrafts(std::span<ActiveRequest* const> requests) const;

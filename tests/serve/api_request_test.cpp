@@ -83,8 +83,7 @@ TEST(ApiRequest, ReadsWhatSamplingAndStreamsTake) {
                                           {"frequency_penalty", 1.5},
                                           {"tools", json::array()},
                                           {"response_format", {{"type", "text"}}},
-                                          {"user", "somebody"},
-                                          {"a field of tomorrow", {{"x", 1}}}}));
+                                          {"user", "somebody"}}));
     EXPECT_EQ(request.maxTokens, 7) << "the newer name counts";
     EXPECT_FLOAT_EQ(request.temperature.value_or(0), 0.5F);
     EXPECT_FLOAT_EQ(request.topP.value_or(0), 0.9F);
@@ -101,6 +100,16 @@ TEST(ApiRequest, ReadsWhatSamplingAndStreamsTake) {
     EXPECT_FALSE(read(completion({{"seed", nullptr}, {"stop", nullptr}, {"max_tokens", nullptr}})).seed.has_value());
     EXPECT_TRUE(read(completion({{"logprobs", 0}})).logprobs);
     EXPECT_EQ(read(completion({{"logprobs", 5}})).topLogprobs, 5);
+}
+
+TEST(ApiRequest, ReadsWhatEndsAnAnswerAndWhetherItBeginsWithThePrompt) {
+    const ApiRequest request = read(completion(
+        {{"stop_token_ids", {7, 9}}, {"min_tokens", 3}, {"echo", true}, {"logprobs", 1}, {"max_tokens", 0}}));
+    EXPECT_THAT(request.stopTokens, testing::ElementsAre(7, 9));
+    EXPECT_EQ(request.minTokens, 3);
+    EXPECT_TRUE(request.echo);
+    EXPECT_EQ(request.maxTokens, 0);
+    EXPECT_TRUE(read(completion({{"echo", true}, {"stream", true}})).echo) << "the text alone can be streamed";
 }
 
 TEST(ApiRequest, RefusesAWrongField) {
@@ -140,7 +149,15 @@ TEST(ApiRequest, RefusesAWrongField) {
         {completion({{"logit_bias", {{"-5", 1}}}}), "logit_bias"},
         {completion({{"logit_bias", {{"5", "much"}}}}), "logit_bias"},
         {completion({{"logit_bias", {1, 2}}}), "logit_bias"},
-        {completion({{"echo", true}}), "echo"},
+        {completion({{"echo", true}, {"logprobs", 1}, {"stream", true}}), "echo"},
+        {completion({{"echo", "yes"}}), "echo"},
+        {completion({{"min_tokens", 2}, {"stop", "x"}}), "min_tokens"},
+        {completion({{"min_tokens", -1}}), "min_tokens"},
+        {completion({{"stop_token_ids", 1}}), "stop_token_ids"},
+        {completion({{"stop_token_ids", {1, -1}}}), "stop_token_ids"},
+        {completion({{"stop_token_ids", json(std::vector<int>(129, 1))}}), "stop_token_ids"},
+        {completion({{"response_format", {{"type", "json_object"}}}}), "response_format"},
+        {chat({{"max_tokens", 0}}), "max_tokens"},
         {completion({{"suffix", "x"}}), "suffix"},
         {completion({{"best_of", 3}}), "best_of"},
         {completion({{"logprobs", 21}}), "logprobs"},

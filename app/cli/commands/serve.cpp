@@ -39,6 +39,14 @@ void addFlags(CLI::App& command, ServeFlags& flags) {
     add("--port", server.port, "N", "Port; 0: any that is free (default 8000)")->check(CLI::Range(0, 65535));
     add("--api-key", server.apiKey, "KEY",
         "Clients must send it as Authorization: Bearer KEY; also taken from the environment, VITRINE_API_KEY");
+    command
+        .add_option("--allow-origin", server.allowedOrigins,
+                    "Web pages of this origin (http://localhost:3000) may call the server; * for all; repeatable")
+        ->type_name("ORIGIN")
+        ->group("Server")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     add("--served-name", server.servedName, "NAME", "What clients call the model; unset: its own name");
     add("--max-queue", server.maxQueue, "N", "Requests that wait for a slot at most; more get 429 (default 4096)")
         ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24));

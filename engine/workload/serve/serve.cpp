@@ -274,7 +274,8 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.tokenizer = maker.tokenizer();
     work.answerForm = maker.answerForm();
     work.longestPrompt = work.longestSequence = 0;
-    work.mostForbidden = maker.mostForbidden() + 2 * kMostBiasedTokens; // lists of ids, and of ids with a bias
+    // Lists of ids, among them those that must not end an answer early, and of ids with a bias.
+    work.mostForbidden = 2 * maker.mostForbidden() + kMostStopTokensOfClient + 2 * kMostBiasedTokens;
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.survivesOutOfMemory = true;
     batch.survivesBrokenNumbers = true;

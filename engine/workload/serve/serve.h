@@ -19,6 +19,8 @@ namespace vitrine::engine {
 
 /// The most tokens whose logits one client may bias: memory is set aside for them.
 inline constexpr std::int64_t kMostBiasedTokens = 300;
+/// The most tokens by which one client may stop its answer, for the same reason.
+inline constexpr std::int64_t kMostStopTokensOfClient = 128;
 
 /// What a server needs to turn the messages of clients into requests. It does not change while the run serves. Any
 /// thread may use it.
