@@ -186,6 +186,17 @@ std::vector<Answer> answersByPrompts(const ChatFormat& format, std::span<const C
     return answers;
 }
 
+/// For each answer the index of its message, or of the first one that it joins; all -1 where the counts differ.
+std::vector<std::int32_t> messagesOf(std::size_t answers, std::span<const ChatMessage> messages, bool joins) {
+    std::vector<std::int32_t> out;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (joins ? beginsTurn(messages, i) : isAnswer(messages[i])) {
+            out.push_back(static_cast<std::int32_t>(i));
+        }
+    }
+    return out.size() == answers ? out : std::vector<std::int32_t>(answers, -1);
+}
+
 } // namespace
 
 MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
@@ -203,9 +214,13 @@ MaskedChat maskedChat(const ChatFormat& format, const Tokenizer& tokenizer, std:
     } else {
         answers = answersByPrompts(format, messages, options, out.tokens, finder);
     }
-    for (const Answer& answer : answers) {
-        std::fill(out.trained.begin() + static_cast<std::ptrdiff_t>(answer.begin),
-                  out.trained.begin() + static_cast<std::ptrdiff_t>(answer.end), std::uint8_t{1});
+    const std::vector<std::int32_t> spoken = messagesOf(answers.size(), messages, formOf(format.kind()).joins);
+    out.message.assign(out.tokens.size(), -1);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const auto begin = static_cast<std::ptrdiff_t>(answers[i].begin),
+                   end = static_cast<std::ptrdiff_t>(answers[i].end);
+        std::fill(out.trained.begin() + begin, out.trained.begin() + end, std::uint8_t{1});
+        std::fill(out.message.begin() + begin, out.message.begin() + end, spoken[i]);
     }
     return out;
 }

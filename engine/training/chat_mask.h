@@ -21,6 +21,9 @@ struct MaskedChat {
     /// For each token 1 where it belongs to an answer of the assistant or ends its turn. Where the format's header and
     /// the answer share a token, it counts as part of the answer.
     std::vector<std::uint8_t> trained;
+    /// For each trained token the index of its message; -1 where it is not trained or the message is not known. Answers
+    /// that a format joins to one turn have the index of the first.
+    std::vector<std::int32_t> message;
 };
 
 /// Renders without a generation prompt, whatever `options` says. Texts of messages never become special tokens, so the

@@ -1,0 +1,472 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/row_layouts.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/strict_json.h"
+#include "engine/checkpoint/unused_keys.h"
+#include "engine/tokenizer/json_field.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Row = nlohmann::ordered_json;
+using KeyList = std::span<const std::string_view>;
+
+/// Keys of rows with which other trainers choose or weigh what is trained.
+constexpr std::array<std::string_view, 21> kLossKeys = {
+    "weight",       "weights",     "sample_weight",   "loss_weight",     "loss_scale",     "train",     "trainable",
+    "training",     "mask",        "train_on_input",  "train_on_inputs", "train_detail",   "loss_mask", "mask_prompt",
+    "mask_history", "prompt_mask", "completion_mask", "assistant_masks", "step_loss_mask", "kto_tag",   "labels"};
+/// Keys of conversations that change what is shown to the model.
+constexpr std::array<std::string_view, 13> kTemplateKeys = {"chat_template",
+                                                            "chat_template_kwargs",
+                                                            "documents",
+                                                            "functions",
+                                                            "function_call",
+                                                            "reasoning_effort",
+                                                            "enable_thinking",
+                                                            "images",
+                                                            "image",
+                                                            "videos",
+                                                            "video",
+                                                            "audios",
+                                                            "audio"};
+/// Both kinds of keys of a message.
+constexpr std::array<std::string_view, 23> kMessageLossKeys = {
+    "loss",    "loss_weight",    "loss_scale", "loss_mask",    "mask",    "masked", "trainable", "training",
+    "channel", "recipient",      "prefix",     "train_detail", "refusal", "tools",  "documents", "function_call",
+    "images",  "step_loss_mask", "image",      "image_url",    "videos",  "audios", "audio"};
+constexpr std::array<std::string_view, 7> kMessageKeys = {"role", "content",    "thinking",    "reasoning_content",
+                                                          "name", "tool_calls", "tool_call_id"};
+
+bool isAmong(KeyList keys, std::string_view key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+[[noreturn]] void badRow(const std::string& place, std::string_view what) {
+    throw base::BadInput(fmt::format("{}: {}", place, what));
+}
+
+/// A member that is there and not null.
+const Row* memberOf(const Row& object, std::string_view key) {
+    const auto found = object.find(std::string(key));
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool isEmpty(const Row& value) {
+    return value.is_null() || ((value.is_array() || value.is_object()) && value.empty()) ||
+           (value.is_string() && value.get_ref<const std::string&>().empty());
+}
+
+const std::string& stringOf(const Row& value, const std::string& where) {
+    if (!value.is_string()) {
+        badRow(where, fmt::format("must be text, not {}", value.type_name()));
+    }
+    return value.get_ref<const std::string&>();
+}
+
+const Row& listOf(const Row& value, const std::string& where) {
+    if (!value.is_array()) {
+        badRow(where, fmt::format("must be a list, not {}", value.type_name()));
+    }
+    return value;
+}
+
+std::string_view roleOfSpeaker(std::string_view from) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kRoles = {
+        {{"human", "user"},
+         {"user", "user"},
+         {"gpt", "assistant"},
+         {"assistant", "assistant"},
+         {"chatgpt", "assistant"},
+         {"bing", "assistant"},
+         {"bard", "assistant"},
+         {"model", "assistant"},
+         {"function_call", "assistant"},
+         {"tool_call", "assistant"},
+         {"system", "system"},
+         {"developer", "developer"},
+         {"tool", "tool"},
+         {"tool_response", "tool"},
+         {"observation", "tool"},
+         {"function_response", "tool"}}};
+    const auto* const found =
+        std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& r) { return r.first == from; });
+    return found == kRoles.end() ? std::string_view{} : found->second;
+}
+
+/// What "weight" and "train" of a message say.
+std::optional<bool> flagOf(const Row& message, const std::string& where) {
+    const Row* const weight = memberOf(message, "weight");
+    const Row* const train = memberOf(message, "train");
+    if (weight != nullptr && (!weight->is_number() || (*weight != 0 && *weight != 1))) {
+        badRow(where + ".weight", "must be 0 or 1; answers are trained or not, without weights between");
+    }
+    if (train != nullptr && !train->is_boolean()) {
+        badRow(where + ".train", "must be true or false");
+    }
+    if (weight != nullptr && train != nullptr && (*weight == 1) != train->get<bool>()) {
+        badRow(where + ".train", "says otherwise than \"weight\"; keep one of them");
+    }
+    return train != nullptr    ? std::optional(train->get<bool>())
+           : weight != nullptr ? std::optional(*weight == 1)
+                               : std::nullopt;
+}
+
+/// ShareGPT's call: {"name": ..., "arguments": ...} as text, or a list of them.
+Row callsOf(const std::string& text, const std::string& where) {
+    Row calls = base::parseOrderedJson(text, where);
+    if (!calls.is_array()) {
+        calls = Row::array({std::move(calls)});
+    }
+    Row out = Row::array();
+    for (Row& call : calls) {
+        if (!call.is_object() || memberOf(call, "name") == nullptr || memberOf(call, "arguments") == nullptr) {
+            badRow(where, "must be a call {\"name\": ..., \"arguments\": ...}, or a list of calls");
+        }
+        out.push_back({{"type", "function"}, {"function", std::move(call)}});
+    }
+    return out;
+}
+
+/// Makes the form of one row.
+class LayoutReader {
+public:
+    LayoutReader(Row& row, const std::string& place, RowNotes& notes) : row_(row), place_(place), notes_(notes) {}
+
+    RowForm read() {
+        const std::string_view layout = chooseLayout();
+        if (layout == "text") {
+            form_.text = stringOf(row_["text"], at("text"));
+            noteOthers({"text"}, false);
+        } else if (layout == "tokens" || layout == "input_ids") {
+            readTokens(std::string(layout));
+        } else if (layout == "prompt") {
+            readCompletion();
+        } else if (layout == "instruction") {
+            readInstruction();
+        } else {
+            readConversation(std::string(layout));
+        }
+        return std::move(form_);
+    }
+
+private:
+    std::string at(std::string_view field) const { return fmt::format("{}: {}", place_, field); }
+
+    std::string_view chooseLayout() const {
+        if (!row_.is_object()) {
+            badRow(place_,
+                   fmt::format("must be an object with \"messages\", \"text\" or another layout of rows, not {}",
+                               row_.type_name()));
+        }
+        std::vector<std::string_view> found;
+        for (const std::string_view key : {"messages", "conversations", "text", "tokens", "input_ids"}) {
+            if (memberOf(row_, key) != nullptr) {
+                found.push_back(key);
+            }
+        }
+        if (memberOf(row_, "prompt") != nullptr && row_.contains("completion")) {
+            found.push_back("prompt");
+        }
+        if (memberOf(row_, "instruction") != nullptr && row_.contains("output")) {
+            found.push_back("instruction");
+        }
+        if (found.size() > 1) {
+            badRow(place_, fmt::format("must have one of \"{}\" and \"{}\", which are two layouts of rows; remove one",
+                                       found[0], found[1]));
+        }
+        if (found.empty() && memberOf(row_, "chosen") != nullptr) {
+            badRow(at("chosen"), "rows of preferences cannot be trained; write the chosen answer as \"messages\"");
+        }
+        if (found.empty()) {
+            badRow(place_, "must have one of \"messages\", \"conversations\", \"text\", \"tokens\", \"input_ids\", "
+                           "\"prompt\" with \"completion\", and \"instruction\" with \"output\"");
+        }
+        return found.front();
+    }
+
+    /// Notes the keys that the layout does not use, and refuses those that say what is trained.
+    void noteOthers(std::initializer_list<std::string_view> used, bool chat) {
+        for (const auto& [key, value] : row_.items()) {
+            if (value.is_null() || isAmong(used, key)) {
+                continue;
+            }
+            if (isAmong(kLossKeys, key)) {
+                badRow(at(key), "would change what is trained, which this layout of rows does not support; remove it");
+            }
+            if (chat && isAmong(kTemplateKeys, key) && !isEmpty(value)) {
+                badRow(at(key), "would change what the model is shown, which is not supported; remove it");
+            }
+            notes_.unused(quotedForMessage(key));
+        }
+    }
+
+    void readTokens(const std::string& ids) {
+        form_.kind = RowKind::Tokens;
+        form_.tokens = take(ids);
+        for (const char* key : {"trained", "completion_mask", "assistant_masks", "loss_mask"}) {
+            if (memberOf(row_, key) == nullptr) {
+                continue;
+            }
+            if (!form_.marks.value.is_null()) {
+                badRow(at(key), fmt::format("stands together with \"{}\"; give one of them", form_.marks.key));
+            }
+            form_.marks = take(key);
+        }
+        form_.labels = take("labels");
+        checkAttention(form_.tokens.value.size());
+        noteOthers({ids, "attention_mask", "position_ids", "token_type_ids"}, false);
+    }
+
+    RowList take(const std::string& key) {
+        RowList list{key, {}};
+        if (const auto found = row_.find(key); found != row_.end()) {
+            list.value = nlohmann::json(*found);
+            *found = nullptr;
+        }
+        return list;
+    }
+
+    /// Rows without padding that are one document each have these members, and they say nothing new.
+    void checkAttention(std::size_t tokens) const {
+        for (const std::string_view key : {"attention_mask", "position_ids"}) {
+            const Row* const list = memberOf(row_, key);
+            if (list == nullptr) {
+                continue;
+            }
+            bool plain = list->is_array() && list->size() == tokens;
+            for (std::size_t i = 0; plain && i < tokens; ++i) {
+                plain = (*list)[i].is_number_integer() && (*list)[i] == (key == "attention_mask" ? 1 : i);
+            }
+            if (!plain) {
+                badRow(at(key), key == "attention_mask"
+                                    ? "must be 1 for each token; remove padding from the row"
+                                    : "must count the tokens from 0; give each document a row of its own");
+            }
+        }
+    }
+
+    void readCompletion() {
+        const Row& prompt = row_["prompt"];
+        const Row& completion = row_["completion"];
+        if (memberOf(row_, "label") != nullptr && row_["label"].is_boolean()) {
+            badRow(at("label"), "says whether the answer is wanted, which cannot be trained; keep the wanted rows and "
+                                "remove it");
+        }
+        if (prompt.is_string() && completion.is_string()) {
+            form_.kind = RowKind::Completion;
+            form_.prompt = stringOf(prompt, at("prompt"));
+            form_.text = stringOf(completion, at("completion"));
+            for (const char* key : {"tools", "system"}) {
+                if (const Row* const value = memberOf(row_, key); value != nullptr && !isEmpty(*value)) {
+                    badRow(at(key), "a completion of text has none; write the row as \"messages\"");
+                }
+            }
+            noteOthers({"prompt", "completion"}, true);
+            return;
+        }
+        if (!prompt.is_array() || !completion.is_array()) {
+            badRow(at("completion"), "must be text where \"prompt\" is text, and a list of messages where it is one");
+        }
+        beginChat();
+        addMessages(prompt, "prompt");
+        for (std::optional<bool>& flag : form_.trained) {
+            if (flag == true) {
+                badRow(at("prompt"), "has a message with \"train\" or \"weight\", but only completions are trained; "
+                                     "remove it from there");
+            }
+            flag = false;
+        }
+        addMessages(completion, "completion");
+        noteOthers({"prompt", "completion", "tools", "system"}, true);
+    }
+
+    void readInstruction() {
+        beginChat();
+        if (const Row* const history = memberOf(row_, "history")) {
+            for (std::size_t i = 0; i < listOf(*history, at("history")).size(); ++i) {
+                const std::string where = at(fmt::format("history[{}]", i));
+                const Row& pair = listOf((*history)[i], where);
+                if (pair.size() != 2) {
+                    badRow(where, "must be a question and its answer");
+                }
+                add({{"role", "user"}, {"content", stringOf(pair[0], where)}}, {}, where);
+                add({{"role", "assistant"}, {"content", stringOf(pair[1], where)}}, {}, where);
+            }
+        }
+        std::string question = stringOf(row_["instruction"], at("instruction"));
+        const Row* const input = memberOf(row_, "input");
+        if (input != nullptr && !isEmpty(*input)) {
+            question += (question.empty() ? "" : "\n") + stringOf(*input, at("input"));
+        }
+        if (question.empty()) {
+            badRow(at("instruction"), "is empty; remove the row");
+        }
+        add({{"role", "user"}, {"content", question}}, {}, place_);
+        Row answer = {{"role", "assistant"}};
+        if (const Row* const output = memberOf(row_, "output")) {
+            answer["content"] = stringOf(*output, at("output"));
+        }
+        add(std::move(answer), {}, at("output"));
+        noteOthers({"instruction", "input", "output", "history", "system", "tools"}, true);
+    }
+
+    void readConversation(const std::string& key) {
+        beginChat();
+        addMessages(row_[key], key);
+        noteOthers({key, "tools", "system"}, true);
+    }
+
+    /// Tools and the system message that stand beside the messages.
+    void beginChat() {
+        form_.kind = RowKind::Chat;
+        form_.messages = Row::array();
+        if (const Row* const tools = memberOf(row_, "tools"); tools != nullptr && !isEmpty(*tools)) {
+            // Tables of data have one type for a column, so that many write the list as text.
+            form_.tools =
+                tools->is_string() ? base::parseOrderedJson(tools->get_ref<const std::string&>(), at("tools")) : *tools;
+            listOf(form_.tools, at("tools"));
+            if (form_.tools.empty()) {
+                form_.tools = nullptr;
+            }
+        }
+        if (const Row* const system = memberOf(row_, "system"); system != nullptr && !isEmpty(*system)) {
+            add({{"role", "system"}, {"content", stringOf(*system, at("system"))}}, {}, at("system"));
+        }
+    }
+
+    void addMessages(const Row& list, const std::string& key) {
+        const bool hasSystem = !form_.messages.empty() && key != "completion";
+        for (std::size_t i = 0; i < listOf(list, at(key)).size(); ++i) {
+            const std::string where = at(fmt::format("{}[{}]", key, i));
+            const Row& entry = list[i];
+            if (!entry.is_object()) {
+                badRow(where, fmt::format("must be an object, not {}", entry.type_name()));
+            }
+            const bool shareGpt = memberOf(entry, "from") != nullptr;
+            Row message = shareGpt ? fromShareGpt(entry, where) : Row::object();
+            addKnownKeys(entry, where, key, shareGpt, message);
+            if (hasSystem && message.value("role", Row()) == "system") {
+                badRow(where, "is a system message beside the member \"system\"; keep one of them");
+            }
+            add(std::move(message), flagOf(entry, where), where);
+        }
+        if (list.empty()) {
+            badRow(at(key), "there is no message");
+        }
+    }
+
+    Row fromShareGpt(const Row& entry, const std::string& where) const {
+        const std::string& from = stringOf(entry["from"], where + ".from");
+        const std::string_view role = roleOfSpeaker(from);
+        if (role.empty()) {
+            badRow(where + ".from",
+                   fmt::format("{} is no speaker; use system, human, gpt, function_call or observation",
+                               quotedForMessage(from)));
+        }
+        if (memberOf(entry, "role") != nullptr || memberOf(entry, "content") != nullptr) {
+            badRow(where, "has \"from\" and \"role\" or \"content\"; keep \"from\" and \"value\"");
+        }
+        Row message = {{"role", role}};
+        if (const Row* const value = memberOf(entry, "value")) {
+            if (from == "function_call" || from == "tool_call") {
+                message["tool_calls"] = callsOf(stringOf(*value, where + ".value"), where + ".value");
+            } else {
+                message["content"] = *value;
+            }
+        }
+        return message;
+    }
+
+    void addKnownKeys(const Row& entry, const std::string& where, const std::string& list, bool shareGpt,
+                      Row& message) const {
+        for (const auto& [key, value] : entry.items()) {
+            if (value.is_null() || key == "weight" || key == "train" ||
+                (shareGpt && (key == "from" || key == "value"))) {
+                continue;
+            }
+            if (isAmong(kMessageLossKeys, key)) {
+                if (!isEmpty(value)) {
+                    badRow(fmt::format("{}.{}", where, key), "would change what is trained, which is not supported; "
+                                                             "remove it");
+                }
+            } else if (key == "reasoning" && memberOf(entry, "reasoning_content") == nullptr &&
+                       memberOf(entry, "thinking") == nullptr) {
+                message["reasoning_content"] = value;
+            } else if (isAmong(kMessageKeys, key)) {
+                message[key] = value;
+            } else {
+                notes_.unused(fmt::format("{} of {}", quotedForMessage(key), list));
+            }
+        }
+    }
+
+    void add(Row message, std::optional<bool> trained, const std::string& where) {
+        const auto has = [&](const char* key) {
+            const Row* const value = memberOf(message, key);
+            return value != nullptr && !(value->is_array() && value->empty());
+        };
+        const Row role = message.value("role", Row());
+        if (role != "assistant" && trained == true) {
+            badRow(where,
+                   "only answers of the assistant can be trained; remove \"train\" or \"weight\" from this message");
+        }
+        if (role == "assistant" && !has("content") && !has("tool_calls") && !has("thinking") &&
+            !has("reasoning_content")) {
+            notes_.withoutContent(place_);
+            trained = false;
+        }
+        if ((role == "user" || role == "system" || role == "developer") && memberOf(message, "content") == nullptr) {
+            badRow(where, "has no content; write its text as \"content\", or remove it");
+        }
+        form_.messages.push_back(std::move(message));
+        form_.trained.push_back(trained);
+    }
+
+    Row& row_;
+    const std::string& place_;
+    RowNotes& notes_;
+    RowForm form_;
+};
+
+} // namespace
+
+void RowNotes::unused(std::string key) {
+    constexpr std::size_t kMostKeys = 1000;
+    if (unused_.size() < kMostKeys) {
+        unused_.insert(std::move(key));
+    }
+}
+
+void RowNotes::withoutContent(const std::string& place) {
+    if (empty_++ == 0) {
+        firstEmpty_ = place;
+    }
+}
+
+void RowNotes::say(const std::string& file) const {
+    warnOfUnusedKeys(file, {unused_.begin(), unused_.end()}, "rows are trained without them");
+    if (empty_ > 0) {
+        base::logWarning(
+            fmt::format("{}: an answer of the assistant has no content and no calls; the {} such answers of "
+                        "the file are not trained",
+                        firstEmpty_, empty_));
+    }
+}
+
+RowForm readRowLayout(nlohmann::ordered_json row, const std::string& place, RowNotes& notes) {
+    return LayoutReader(row, place, notes).read();
+}
+
+} // namespace vitrine::engine
