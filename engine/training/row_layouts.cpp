@@ -2,25 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/row_layouts.h"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <initializer_list>
-#include <span>
+#include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/log.h"
 #include "base/strict_json.h"
-#include "engine/checkpoint/unused_keys.h"
 #include "engine/tokenizer/json_field.h"
+#include "engine/training/row_messages.h"
 
 namespace vitrine::engine {
 
 namespace {
-
-using Row = nlohmann::ordered_json;
-using KeyList = std::span<const std::string_view>;
 
 /// Keys of rows with which other trainers choose or weigh what is trained.
 constexpr std::array<std::string_view, 21> kLossKeys = {
@@ -41,108 +35,11 @@ constexpr std::array<std::string_view, 13> kTemplateKeys = {"chat_template",
                                                             "video",
                                                             "audios",
                                                             "audio"};
-/// Both kinds of keys of a message.
-constexpr std::array<std::string_view, 23> kMessageLossKeys = {
-    "loss",    "loss_weight",    "loss_scale", "loss_mask",    "mask",    "masked", "trainable", "training",
-    "channel", "recipient",      "prefix",     "train_detail", "refusal", "tools",  "documents", "function_call",
-    "images",  "step_loss_mask", "image",      "image_url",    "videos",  "audios", "audio"};
-constexpr std::array<std::string_view, 7> kMessageKeys = {"role", "content",    "thinking",    "reasoning_content",
-                                                          "name", "tool_calls", "tool_call_id"};
-
-bool isAmong(KeyList keys, std::string_view key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-[[noreturn]] void badRow(const std::string& place, std::string_view what) {
-    throw base::BadInput(fmt::format("{}: {}", place, what));
-}
-
-/// A member that is there and not null.
-const Row* memberOf(const Row& object, std::string_view key) {
-    const auto found = object.find(std::string(key));
-    return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-bool isEmpty(const Row& value) {
-    return value.is_null() || ((value.is_array() || value.is_object()) && value.empty()) ||
-           (value.is_string() && value.get_ref<const std::string&>().empty());
-}
-
-const std::string& stringOf(const Row& value, const std::string& where) {
-    if (!value.is_string()) {
-        badRow(where, fmt::format("must be text, not {}", value.type_name()));
-    }
-    return value.get_ref<const std::string&>();
-}
-
-const Row& listOf(const Row& value, const std::string& where) {
-    if (!value.is_array()) {
-        badRow(where, fmt::format("must be a list, not {}", value.type_name()));
-    }
-    return value;
-}
-
-std::string_view roleOfSpeaker(std::string_view from) {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kRoles = {
-        {{"human", "user"},
-         {"user", "user"},
-         {"gpt", "assistant"},
-         {"assistant", "assistant"},
-         {"chatgpt", "assistant"},
-         {"bing", "assistant"},
-         {"bard", "assistant"},
-         {"model", "assistant"},
-         {"function_call", "assistant"},
-         {"tool_call", "assistant"},
-         {"system", "system"},
-         {"developer", "developer"},
-         {"tool", "tool"},
-         {"tool_response", "tool"},
-         {"observation", "tool"},
-         {"function_response", "tool"}}};
-    const auto* const found =
-        std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& r) { return r.first == from; });
-    return found == kRoles.end() ? std::string_view{} : found->second;
-}
-
-/// What "weight" and "train" of a message say.
-std::optional<bool> flagOf(const Row& message, const std::string& where) {
-    const Row* const weight = memberOf(message, "weight");
-    const Row* const train = memberOf(message, "train");
-    if (weight != nullptr && (!weight->is_number() || (*weight != 0 && *weight != 1))) {
-        badRow(where + ".weight", "must be 0 or 1; answers are trained or not, without weights between");
-    }
-    if (train != nullptr && !train->is_boolean()) {
-        badRow(where + ".train", "must be true or false");
-    }
-    if (weight != nullptr && train != nullptr && (*weight == 1) != train->get<bool>()) {
-        badRow(where + ".train", "says otherwise than \"weight\"; keep one of them");
-    }
-    return train != nullptr    ? std::optional(train->get<bool>())
-           : weight != nullptr ? std::optional(*weight == 1)
-                               : std::nullopt;
-}
-
-/// ShareGPT's call: {"name": ..., "arguments": ...} as text, or a list of them.
-Row callsOf(const std::string& text, const std::string& where) {
-    Row calls = base::parseOrderedJson(text, where);
-    if (!calls.is_array()) {
-        calls = Row::array({std::move(calls)});
-    }
-    Row out = Row::array();
-    for (Row& call : calls) {
-        if (!call.is_object() || memberOf(call, "name") == nullptr || memberOf(call, "arguments") == nullptr) {
-            badRow(where, "must be a call {\"name\": ..., \"arguments\": ...}, or a list of calls");
-        }
-        out.push_back({{"type", "function"}, {"function", std::move(call)}});
-    }
-    return out;
-}
 
 /// Makes the form of one row.
 class LayoutReader {
 public:
-    LayoutReader(Row& row, const std::string& place, RowNotes& notes) : row_(row), place_(place), notes_(notes) {}
+    LayoutReader(RowJson& row, const std::string& place, RowNotes& notes) : row_(row), place_(place), notes_(notes) {}
 
     RowForm read() {
         const std::string_view layout = chooseLayout();
@@ -199,13 +96,13 @@ private:
     /// Notes the keys that the layout does not use, and refuses those that say what is trained.
     void noteOthers(std::initializer_list<std::string_view> used, bool chat) {
         for (const auto& [key, value] : row_.items()) {
-            if (value.is_null() || isAmong(used, key)) {
+            if (value.is_null() || isAmong({used.begin(), used.size()}, key)) {
                 continue;
             }
             if (isAmong(kLossKeys, key)) {
                 badRow(at(key), "would change what is trained, which this layout of rows does not support; remove it");
             }
-            if (chat && isAmong(kTemplateKeys, key) && !isEmpty(value)) {
+            if (chat && isAmong(kTemplateKeys, key) && !saysNothing(value)) {
                 badRow(at(key), "would change what the model is shown, which is not supported; remove it");
             }
             notes_.unused(quotedForMessage(key));
@@ -241,7 +138,7 @@ private:
     /// Rows without padding that are one document each have these members, and they say nothing new.
     void checkAttention(std::size_t tokens) const {
         for (const std::string_view key : {"attention_mask", "position_ids"}) {
-            const Row* const list = memberOf(row_, key);
+            const RowJson* const list = memberOf(row_, key);
             if (list == nullptr) {
                 continue;
             }
@@ -258,8 +155,8 @@ private:
     }
 
     void readCompletion() {
-        const Row& prompt = row_["prompt"];
-        const Row& completion = row_["completion"];
+        const RowJson& prompt = row_["prompt"];
+        const RowJson& completion = row_["completion"];
         if (memberOf(row_, "label") != nullptr && row_["label"].is_boolean()) {
             badRow(at("label"), "says whether the answer is wanted, which cannot be trained; keep the wanted rows and "
                                 "remove it");
@@ -269,7 +166,7 @@ private:
             form_.prompt = stringOf(prompt, at("prompt"));
             form_.text = stringOf(completion, at("completion"));
             for (const char* key : {"tools", "system"}) {
-                if (const Row* const value = memberOf(row_, key); value != nullptr && !isEmpty(*value)) {
+                if (const RowJson* const value = memberOf(row_, key); value != nullptr && !saysNothing(*value)) {
                     badRow(at(key), "a completion of text has none; write the row as \"messages\"");
                 }
             }
@@ -294,10 +191,10 @@ private:
 
     void readInstruction() {
         beginChat();
-        if (const Row* const history = memberOf(row_, "history")) {
+        if (const RowJson* const history = memberOf(row_, "history")) {
             for (std::size_t i = 0; i < listOf(*history, at("history")).size(); ++i) {
                 const std::string where = at(fmt::format("history[{}]", i));
-                const Row& pair = listOf((*history)[i], where);
+                const RowJson& pair = listOf((*history)[i], where);
                 if (pair.size() != 2) {
                     badRow(where, "must be a question and its answer");
                 }
@@ -306,16 +203,16 @@ private:
             }
         }
         std::string question = stringOf(row_["instruction"], at("instruction"));
-        const Row* const input = memberOf(row_, "input");
-        if (input != nullptr && !isEmpty(*input)) {
+        const RowJson* const input = memberOf(row_, "input");
+        if (input != nullptr && !saysNothing(*input)) {
             question += (question.empty() ? "" : "\n") + stringOf(*input, at("input"));
         }
         if (question.empty()) {
             badRow(at("instruction"), "is empty; remove the row");
         }
         add({{"role", "user"}, {"content", question}}, {}, place_);
-        Row answer = {{"role", "assistant"}};
-        if (const Row* const output = memberOf(row_, "output")) {
+        RowJson answer = {{"role", "assistant"}};
+        if (const RowJson* const output = memberOf(row_, "output")) {
             answer["content"] = stringOf(*output, at("output"));
         }
         add(std::move(answer), {}, at("output"));
@@ -331,8 +228,8 @@ private:
     /// Tools and the system message that stand beside the messages.
     void beginChat() {
         form_.kind = RowKind::Chat;
-        form_.messages = Row::array();
-        if (const Row* const tools = memberOf(row_, "tools"); tools != nullptr && !isEmpty(*tools)) {
+        form_.messages = RowJson::array();
+        if (const RowJson* const tools = memberOf(row_, "tools"); tools != nullptr && !saysNothing(*tools)) {
             // Tables of data have one type for a column, so that many write the list as text.
             form_.tools =
                 tools->is_string() ? base::parseOrderedJson(tools->get_ref<const std::string&>(), at("tools")) : *tools;
@@ -341,83 +238,32 @@ private:
                 form_.tools = nullptr;
             }
         }
-        if (const Row* const system = memberOf(row_, "system"); system != nullptr && !isEmpty(*system)) {
+        if (const RowJson* const system = memberOf(row_, "system"); system != nullptr && !saysNothing(*system)) {
             add({{"role", "system"}, {"content", stringOf(*system, at("system"))}}, {}, at("system"));
+            hasSystem_ = true;
         }
     }
 
-    void addMessages(const Row& list, const std::string& key) {
-        const bool hasSystem = !form_.messages.empty() && key != "completion";
+    void addMessages(const RowJson& list, const std::string& key) {
         for (std::size_t i = 0; i < listOf(list, at(key)).size(); ++i) {
             const std::string where = at(fmt::format("{}[{}]", key, i));
-            const Row& entry = list[i];
-            if (!entry.is_object()) {
-                badRow(where, fmt::format("must be an object, not {}", entry.type_name()));
-            }
-            const bool shareGpt = memberOf(entry, "from") != nullptr;
-            Row message = shareGpt ? fromShareGpt(entry, where) : Row::object();
-            addKnownKeys(entry, where, key, shareGpt, message);
-            if (hasSystem && message.value("role", Row()) == "system") {
+            RowMessage read = readRowMessage(list[i], where, key, notes_);
+            if (hasSystem_ && read.message.value("role", RowJson()) == "system") {
                 badRow(where, "is a system message beside the member \"system\"; keep one of them");
             }
-            add(std::move(message), flagOf(entry, where), where);
+            add(std::move(read.message), read.trained, where);
         }
         if (list.empty()) {
             badRow(at(key), "there is no message");
         }
     }
 
-    Row fromShareGpt(const Row& entry, const std::string& where) const {
-        const std::string& from = stringOf(entry["from"], where + ".from");
-        const std::string_view role = roleOfSpeaker(from);
-        if (role.empty()) {
-            badRow(where + ".from",
-                   fmt::format("{} is no speaker; use system, human, gpt, function_call or observation",
-                               quotedForMessage(from)));
-        }
-        if (memberOf(entry, "role") != nullptr || memberOf(entry, "content") != nullptr) {
-            badRow(where, "has \"from\" and \"role\" or \"content\"; keep \"from\" and \"value\"");
-        }
-        Row message = {{"role", role}};
-        if (const Row* const value = memberOf(entry, "value")) {
-            if (from == "function_call" || from == "tool_call") {
-                message["tool_calls"] = callsOf(stringOf(*value, where + ".value"), where + ".value");
-            } else {
-                message["content"] = *value;
-            }
-        }
-        return message;
-    }
-
-    void addKnownKeys(const Row& entry, const std::string& where, const std::string& list, bool shareGpt,
-                      Row& message) const {
-        for (const auto& [key, value] : entry.items()) {
-            if (value.is_null() || key == "weight" || key == "train" ||
-                (shareGpt && (key == "from" || key == "value"))) {
-                continue;
-            }
-            if (isAmong(kMessageLossKeys, key)) {
-                if (!isEmpty(value)) {
-                    badRow(fmt::format("{}.{}", where, key), "would change what is trained, which is not supported; "
-                                                             "remove it");
-                }
-            } else if (key == "reasoning" && memberOf(entry, "reasoning_content") == nullptr &&
-                       memberOf(entry, "thinking") == nullptr) {
-                message["reasoning_content"] = value;
-            } else if (isAmong(kMessageKeys, key)) {
-                message[key] = value;
-            } else {
-                notes_.unused(fmt::format("{} of {}", quotedForMessage(key), list));
-            }
-        }
-    }
-
-    void add(Row message, std::optional<bool> trained, const std::string& where) {
+    void add(RowJson message, std::optional<bool> trained, const std::string& where) {
         const auto has = [&](const char* key) {
-            const Row* const value = memberOf(message, key);
+            const RowJson* const value = memberOf(message, key);
             return value != nullptr && !(value->is_array() && value->empty());
         };
-        const Row role = message.value("role", Row());
+        const RowJson role = message.value("role", RowJson());
         if (role != "assistant" && trained == true) {
             badRow(where,
                    "only answers of the assistant can be trained; remove \"train\" or \"weight\" from this message");
@@ -434,36 +280,14 @@ private:
         form_.trained.push_back(trained);
     }
 
-    Row& row_;
+    RowJson& row_;
     const std::string& place_;
     RowNotes& notes_;
     RowForm form_;
+    bool hasSystem_ = false; ///< beside the messages
 };
 
 } // namespace
-
-void RowNotes::unused(std::string key) {
-    constexpr std::size_t kMostKeys = 1000;
-    if (unused_.size() < kMostKeys) {
-        unused_.insert(std::move(key));
-    }
-}
-
-void RowNotes::withoutContent(const std::string& place) {
-    if (empty_++ == 0) {
-        firstEmpty_ = place;
-    }
-}
-
-void RowNotes::say(const std::string& file) const {
-    warnOfUnusedKeys(file, {unused_.begin(), unused_.end()}, "rows are trained without them");
-    if (empty_ > 0) {
-        base::logWarning(
-            fmt::format("{}: an answer of the assistant has no content and no calls; the {} such answers of "
-                        "the file are not trained",
-                        firstEmpty_, empty_));
-    }
-}
 
 RowForm readRowLayout(nlohmann::ordered_json row, const std::string& place, RowNotes& notes) {
     return LayoutReader(row, place, notes).read();

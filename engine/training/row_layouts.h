@@ -14,13 +14,13 @@
 // Messages can have "weight" (0 or 1) or "train" (true or false). Null is the same as no member. Other keys are noted,
 // and refused by name where they would change what is trained.
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "engine/training/row_members.h"
+#include "engine/training/row_notes.h"
 
 namespace vitrine::engine {
 
@@ -34,31 +34,16 @@ struct RowList {
 
 struct RowForm {
     RowKind kind = RowKind::Text;
-    std::string prompt;              ///< Completion: the text before `text`
-    std::string text;                ///< Text and Completion: what is trained
-    nlohmann::ordered_json messages; ///< Chat: a list in OpenAI's form
-    nlohmann::ordered_json tools;    ///< Chat: a list; null: none
+    std::string prompt; ///< Completion: the text before `text`
+    std::string text;   ///< Text and Completion: what is trained
+    RowJson messages;   ///< Chat: a list in OpenAI's form
+    RowJson tools;      ///< Chat: a list; null: none
     /// Chat: for each message whether its tokens are trained; nothing: as its role says.
     std::vector<std::optional<bool>> trained;
     RowList tokens, marks, labels; ///< Tokens: as the row has them, not checked
 };
 
-/// What is said once for a file.
-class RowNotes {
-public:
-    void unused(std::string key);
-    /// An answer of the row at `place` has nothing that could be trained.
-    void withoutContent(const std::string& place);
-    /// Logs a warning for each kind of note.
-    void say(const std::string& file) const;
-
-private:
-    std::set<std::string> unused_; ///< bounded
-    std::int64_t empty_ = 0;
-    std::string firstEmpty_;
-};
-
 /// Throws BadInput and Unsupported "PLACE: FIELD: what".
-RowForm readRowLayout(nlohmann::ordered_json row, const std::string& place, RowNotes& notes);
+RowForm readRowLayout(RowJson row, const std::string& place, RowNotes& notes);
 
 } // namespace vitrine::engine

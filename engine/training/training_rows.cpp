@@ -237,11 +237,6 @@ private:
     std::string place_; ///< begins all messages: "FILE: line 3"
 };
 
-/// Begins all messages about a row: "FILE: line 3".
-std::string placeOf(const std::string& path, std::int64_t number, bool inArray) {
-    return fmt::format("{}: {} {}", path, inArray ? "row" : "line", number);
-}
-
 /// Counts rows and tokens of a file and hands the rows on.
 class RowCounter {
 public:
@@ -253,7 +248,7 @@ public:
         tokens_ += static_cast<std::int64_t>(row.tokens.size());
         if (tokens_ > options_.mostTokens) {
             throw base::BadInput(fmt::format("{}: here the file has more than {} tokens; split it",
-                                             placeOf(path_, row.line, inArray), options_.mostTokens));
+                                             rowPlace(path_, row.line, inArray), options_.mostTokens));
         }
         ++rows_;
         take_(std::move(row));
@@ -286,11 +281,11 @@ void readTensorRows(const std::string& path, const TrainingRowOptions& options, 
 
 TrainingRow makeRow(const base::JsonRow& json, const std::string& path, const TrainingRowOptions& options,
                     RowNotes& notes) {
-    const std::string place = placeOf(path, json.number, json.inArray);
+    const std::string place = rowPlace(path, json.number, json.inArray);
     base::JsonLimits limits;
     limits.maxValues = kMostValuesOfARow;
     limits.firstLine = json.line;
-    nlohmann::ordered_json parsed = base::parseOrderedJson(json.text, json.inArray ? place : path, limits);
+    RowJson parsed = base::parseOrderedJson(json.text, json.inArray ? place : path, limits);
     TrainingRow row = RowMaker(options, place).make(readRowLayout(std::move(parsed), place, notes));
     row.line = json.number;
     row.offset = json.offset;
@@ -301,12 +296,15 @@ TrainingRow makeRow(const base::JsonRow& json, const std::string& path, const Tr
 std::optional<TrainingRow> rowOrReason(const base::JsonRow& json, const std::string& path,
                                        const TrainingRowOptions& options, RowNotes& notes) {
     const auto leftOut = [&](const base::Error& error) {
-        const std::string& message = error.message();
-        const std::string place = placeOf(path, json.number, json.inArray);
-        const std::size_t begin = message.starts_with(place + ": ")  ? place.size() + 2
-                                  : message.starts_with(path + ": ") ? path.size() + 2
-                                                                     : 0;
-        options.unreadable(json.number, message.substr(begin));
+        std::string_view reason = error.message();
+        const std::string place = rowPlace(path, json.number, json.inArray);
+        for (const std::string& known : {place + ": ", place + ", ", path + ": "}) {
+            if (reason.starts_with(known)) {
+                reason.remove_prefix(known.size());
+                break;
+            }
+        }
+        options.unreadable(json.number, std::string(reason));
         return std::nullopt;
     };
     try {
@@ -351,8 +349,16 @@ void readJsonRows(const std::string& path, const TrainingRowOptions& options, co
 
 } // namespace
 
+std::string rowPlace(const std::string& path, std::int64_t line, bool inArray) {
+    return fmt::format("{}: {} {}", path, inArray ? "row" : "line", line);
+}
+
 bool isTensorFile(const std::string& path) {
     return path.ends_with(".safetensors");
+}
+
+bool isArrayOfRows(const std::string& path) {
+    return !isTensorFile(path) && base::isJsonArrayFile(path);
 }
 
 void forTrainingRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,

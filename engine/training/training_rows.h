@@ -53,6 +53,12 @@ struct TrainingRowOptions {
 /// Whether the file has this name because it holds a tensor of ids.
 bool isTensorFile(const std::string& path);
 
+/// Whether the file is one JSON array of rows.
+bool isArrayOfRows(const std::string& path);
+
+/// Begins messages about a row: "FILE: line 3", or "FILE: row 3" where the file is one array. `line` as above.
+std::string rowPlace(const std::string& path, std::int64_t line, bool inArray);
+
 /// Calls `take` for each row in the order of the file; of a file of JSON only one row is in memory at a time.
 /// Throws BadInput and Unsupported "FILE: line N: FIELD: what" (of an array: "row N"), Cancelled. `progress` may be
 /// null; it gets bytes of the file.

@@ -152,7 +152,8 @@ std::vector<std::vector<std::int32_t>> calibrationDocuments(const Run& run, cons
     };
     forTrainingRows(run.spec.text("calibrate"), options, run.stop, run.sinks.progress, take);
     if (documents.empty()) {
-        throw base::BadInput(run.spec.text("calibrate") + ": holds no row; write one JSON object on each line");
+        throw base::BadInput(run.spec.text("calibrate") +
+                             ": holds no row; write one JSON object on each line, or one array of them");
     }
     return documents;
 }
