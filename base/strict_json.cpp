@@ -10,6 +10,8 @@
 #include <fstream>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +21,7 @@ namespace vitrine::base {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 /// Walks over the text and writes down how far the parser has read: its events do not say where they are.
 class TrackedIterator {
@@ -74,13 +77,18 @@ std::string plainReason(std::string_view text) {
     return reason;
 }
 
-/// Builds the value from the parser's events; false from an event stops the parser.
-class Builder final : public nlohmann::json_sax<json> {
-public:
-    /// With `member` the members of the document go there, and the result is an object without any.
-    Builder(const JsonLimits& limits, const JsonMember* member) : limits_(limits), member_(member) {}
+/// Takes the members of an object one after the other.
+template <typename Json> using MemberOf = std::function<void(const std::string& key, Json value)>;
 
-    json takeResult() { return std::move(root_); }
+/// Builds the value from the parser's events; false from an event stops the parser. `Json`: json or ordered_json.
+template <typename Json> class Builder final : public nlohmann::json_sax<Json> {
+public:
+    using Events = nlohmann::json_sax<Json>;
+
+    /// With `member` the members of the document go there, and the result is an object without any.
+    Builder(const JsonLimits& limits, const MemberOf<Json>* member) : limits_(limits), member_(member) {}
+
+    Json takeResult() { return std::move(root_); }
     const std::string& problem() const { return problem_; }
 
     bool null() override { return addWhole(nullptr); }
@@ -89,10 +97,10 @@ public:
     bool number_unsigned(std::uint64_t value) override { return addWhole(value); }
     bool number_float(double value, const std::string&) override { return addWhole(value); }
     bool string(std::string& value) override { return addWhole(std::move(value)); }
-    bool binary(json::binary_t&) override { return fail("binary values are no JSON"); }
+    bool binary(typename Events::binary_t&) override { return fail("binary values are no JSON"); }
 
-    bool start_object(std::size_t) override { return open(json::object()); }
-    bool start_array(std::size_t) override { return open(json::array()); }
+    bool start_object(std::size_t) override { return open(Json::object()); }
+    bool start_array(std::size_t) override { return open(Json::array()); }
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
 
@@ -100,15 +108,14 @@ public:
         if (!count()) {
             return false;
         }
-        const auto [slot, isNew] = stack_.back()->get_ref<json::object_t&>().try_emplace(name);
-        if (!isNew) {
+        slot_ = newMember(stack_.back()->template get_ref<typename Json::object_t&>(), name);
+        if (slot_ == nullptr) {
             constexpr std::size_t kShown = 80;
             // dump() escapes control characters and replaces a character that the cut went through.
             const json shown = name.substr(0, kShown);
             return fail(fmt::format("key {} appears twice in one object",
                                     shown.dump(-1, ' ', true, json::error_handler_t::replace)));
         }
-        slot_ = &slot->second;
         return true;
     }
 
@@ -117,6 +124,21 @@ public:
     }
 
 private:
+    /// Null when the object has that key already.
+    Json* newMember(typename Json::object_t& members, const std::string& name) {
+        if constexpr (std::is_same_v<Json, json>) {
+            const auto [slot, isNew] = members.try_emplace(name);
+            return isNew ? &slot->second : nullptr;
+        } else {
+            // The object in order is a list, in which a search for each key would take too long.
+            if (!keys_.back().insert(name).second) {
+                return nullptr;
+            }
+            members.push_back({name, Json()});
+            return &members.back().second;
+        }
+    }
+
     bool fail(std::string problem) {
         problem_ = std::move(problem);
         return false;
@@ -130,35 +152,37 @@ private:
     }
 
     /// Puts a value where the document is; null when there are too many.
-    template <typename Value> json* add(Value&& value) {
+    template <typename Value> Json* add(Value&& value) {
         if (!count()) {
             return nullptr;
         }
         if (stack_.empty()) {
-            root_ = json(std::forward<Value>(value));
+            root_ = Json(std::forward<Value>(value));
             return &root_;
         }
         if (slot_ != nullptr) {
-            *slot_ = json(std::forward<Value>(value));
+            *slot_ = Json(std::forward<Value>(value));
             return std::exchange(slot_, nullptr);
         }
-        return &stack_.back()->get_ref<json::array_t&>().emplace_back(std::forward<Value>(value));
+        return &stack_.back()->template get_ref<typename Json::array_t&>().emplace_back(std::forward<Value>(value));
     }
 
-    bool open(json container) {
+    bool open(Json container) {
         if (stack_.size() >= static_cast<std::size_t>(std::max(limits_.maxDepth, 0))) {
             return fail(fmt::format("nested deeper than {} levels", limits_.maxDepth));
         }
         // A parent does not grow while its child is open, so the pointer stays good.
-        json* const placed = add(std::move(container));
+        Json* const placed = add(std::move(container));
         if (placed != nullptr) {
             stack_.push_back(placed);
+            keys_.emplace_back();
         }
         return placed != nullptr;
     }
 
     bool close() {
         stack_.pop_back();
+        keys_.pop_back();
         handOver();
         return true;
     }
@@ -174,7 +198,7 @@ private:
         if (member_ == nullptr || stack_.size() != 1 || !root_.is_object()) {
             return;
         }
-        auto& members = root_.get_ref<json::object_t&>();
+        auto& members = root_.template get_ref<typename Json::object_t&>();
         for (auto& [key, value] : members) {
             (*member_)(key, std::move(value));
         }
@@ -182,10 +206,11 @@ private:
     }
 
     const JsonLimits& limits_;
-    const JsonMember* member_;
-    json root_;
-    std::vector<json*> stack_;
-    json* slot_ = nullptr; ///< value of the key just read
+    const MemberOf<Json>* member_;
+    Json root_;
+    std::vector<Json*> stack_;
+    std::vector<std::unordered_set<std::string>> keys_; ///< of the open objects, where these are lists
+    Json* slot_ = nullptr;                              ///< value of the key just read
     std::size_t values_ = 0;
     std::string problem_;
 };
@@ -199,7 +224,8 @@ private:
     throw BadInput(fmt::format("{}: line {}, column {}: {}", name, line, column, what));
 }
 
-json build(std::string_view text, const std::string& name, const JsonLimits& limits, const JsonMember* member) {
+template <typename Json>
+Json build(std::string_view text, const std::string& name, const JsonLimits& limits, const MemberOf<Json>* member) {
     if (text.size() > limits.maxBytes) {
         throw BadInput(fmt::format("{}: JSON of {} bytes is larger than the limit of {} bytes", name, text.size(),
                                    limits.maxBytes));
@@ -214,9 +240,9 @@ json build(std::string_view text, const std::string& name, const JsonLimits& lim
     }
     const char* const begin = text.data();
     const char* reached = begin;
-    Builder builder(limits, member);
-    const bool done = json::sax_parse(TrackedIterator(begin, &reached), TrackedIterator(begin + text.size(), &reached),
-                                      &builder, json::input_format_t::json, true);
+    Builder<Json> builder(limits, member);
+    const bool done = Json::sax_parse(TrackedIterator(begin, &reached), TrackedIterator(begin + text.size(), &reached),
+                                      &builder, Json::input_format_t::json, true);
     if (!done) {
         const auto read = static_cast<std::size_t>(reached - begin);
         failAt(name, text, read > 0 ? read - 1 : 0, limits.firstLine, builder.problem());
@@ -224,20 +250,7 @@ json build(std::string_view text, const std::string& name, const JsonLimits& lim
     return builder.takeResult();
 }
 
-} // namespace
-
-json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
-    return build(text, name, limits, nullptr);
-}
-
-void forStrictMembers(std::string_view text, const std::string& name, const JsonLimits& limits,
-                      const JsonMember& member) {
-    if (!build(text, name, limits, &member).is_object()) {
-        throw BadInput(name + ": is no JSON object");
-    }
-}
-
-json readStrictJson(const std::string& path, const JsonLimits& limits) {
+std::string readWhole(const std::string& path, const JsonLimits& limits) {
     std::error_code error;
     const std::filesystem::file_status status = std::filesystem::status(path, error);
     if (!std::filesystem::exists(status)) {
@@ -262,7 +275,32 @@ json readStrictJson(const std::string& path, const JsonLimits& limits) {
         throw BadInput(fmt::format("{}: cannot be read: {}", path,
                                    errno != 0 ? std::strerror(errno) : "it became shorter while it was read"));
     }
-    return parseStrictJson(text, path, limits);
+    return text;
+}
+
+} // namespace
+
+json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
+    return build<json>(text, name, limits, nullptr);
+}
+
+ordered_json parseOrderedJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
+    return build<ordered_json>(text, name, limits, nullptr);
+}
+
+void forStrictMembers(std::string_view text, const std::string& name, const JsonLimits& limits,
+                      const JsonMember& member) {
+    if (!build<json>(text, name, limits, &member).is_object()) {
+        throw BadInput(name + ": is no JSON object");
+    }
+}
+
+json readStrictJson(const std::string& path, const JsonLimits& limits) {
+    return parseStrictJson(readWhole(path, limits), path, limits);
+}
+
+ordered_json readOrderedJson(const std::string& path, const JsonLimits& limits) {
+    return parseOrderedJson(readWhole(path, limits), path, limits);
 }
 
 json readStrictJson(std::istream& input, const std::string& name, const JsonLimits& limits) {

@@ -29,6 +29,9 @@ struct JsonLimits {
 /// reading stopped); never recurses. Refused too: NUL bytes, a byte order mark, numbers beyond the range of a double.
 nlohmann::json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits = {});
 
+/// The same with the members of objects in the order of the text. For values that are printed for a model.
+nlohmann::ordered_json parseOrderedJson(std::string_view text, const std::string& name, const JsonLimits& limits = {});
+
 /// Takes the members of an object one after the other, in the order of the text.
 using JsonMember = std::function<void(const std::string& key, nlohmann::json value)>;
 
@@ -39,6 +42,7 @@ void forStrictMembers(std::string_view text, const std::string& name, const Json
 
 /// Reads and parses a whole regular file. Throws BadInput when it cannot be read or is larger than limits.maxBytes.
 nlohmann::json readStrictJson(const std::string& path, const JsonLimits& limits = {});
+nlohmann::ordered_json readOrderedJson(const std::string& path, const JsonLimits& limits = {});
 
 /// The same of all that comes on `input`, which errors call `name`.
 nlohmann::json readStrictJson(std::istream& input, const std::string& name, const JsonLimits& limits = {});

@@ -34,6 +34,18 @@ TEST(StrictJson, BuildsWhatTheLibraryBuilds) {
     }
 }
 
+TEST(StrictJson, KeepsTheOrderOfKeysWhereItIsAsked) {
+    const std::string text = R"({"z":1,"a":[{"y":{},"b":null}],"":{"q":[],"c":2.5}})";
+    EXPECT_EQ(parseOrderedJson(text, "t").dump(), text);
+    EXPECT_THROW(parseOrderedJson(R"({"a": [{"b": 1, "b": 2}]})", "t"), BadInput);
+    EXPECT_EQ(parseOrderedJson(R"([{"b":1},{"b":2}])", "t").dump(), R"([{"b":1},{"b":2}])");
+    std::string many = "{";
+    for (int i = 0; i < 200'000; ++i) {
+        many += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":0";
+    }
+    EXPECT_EQ(parseOrderedJson(many + "}", "t").size(), 200'000U);
+}
+
 TEST(StrictJson, HandsOverMembersInOrder) {
     std::string seen;
     const JsonMember note = [&](const std::string& key, const nlohmann::json& value) {
