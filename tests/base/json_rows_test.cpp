@@ -58,7 +58,8 @@ TEST(JsonRows, ElementsOfAnArrayAreRows) {
 }
 
 TEST(JsonRows, BracketsAndCommasOfTextsEndNoRow) {
-    EXPECT_EQ(jsonRowsOf(R"([{"a": "],}\"]\\"}, {"b": "["}])"), (Rows{R"(1@1:{"a": "],}\"]\\"})", R"(2@1:{"b": "["})"}));
+    EXPECT_EQ(jsonRowsOf(R"([{"a": "],}\"]\\"}, {"b": "["}])"),
+              (Rows{R"(1@1:{"a": "],}\"]\\"})", R"(2@1:{"b": "["})"}));
 }
 
 TEST(JsonRows, ARowThatIsNoJsonIsARow) {
@@ -71,7 +72,8 @@ TEST(JsonRows, ArraysThatCannotBeReadAreErrors) {
               "row 2: line 2: the file ends before the array does; it may have been cut off");
     EXPECT_EQ(jsonRowsError("[{},\n]"), "row 2: line 2: there is no value; remove the comma before or behind it");
     EXPECT_EQ(jsonRowsError("[{},,{}]"), "row 2: line 1: there is no value; remove the comma before or behind it");
-    EXPECT_EQ(jsonRowsError("[\n{\"a\": \"b\n}]"), "row 1: line 2: a string does not end in line 2; close it with a quote");
+    EXPECT_EQ(jsonRowsError("[\n{\"a\": \"b\n}]"),
+              "row 1: line 2: a string does not end in line 2; close it with a quote");
     EXPECT_EQ(jsonRowsError("[{}]\n{}"), "line 2: more text stands behind the array of rows; write one array, or one "
                                          "object on each line");
     EXPECT_EQ(jsonRowsError("\xEF{}"), "line 1: begins with a part of a byte order mark; save it as UTF-8");

@@ -74,6 +74,23 @@ TEST(ChatMask, TrainsAnswersAndTheirEnds) {
               "[<|channel|>final<|message|>First.<|end|>][<|channel|>final<|message|>Second one.<|return|>]");
 }
 
+TEST(ChatMask, TrainedTokensKnowTheirMessage) {
+    for (const auto& [kind, tokenizer, type] : {std::tuple{ChatFormatKind::ChatMl, "qwen-style", "qwen2"},
+                                                {ChatFormatKind::Mistral, "llama2-style", "mistral"},
+                                                {ChatFormatKind::Harmony, "o200k-style", "gpt_oss"}}) {
+        const MaskedChat chat = MaskedFormat(kind, tokenizer, type).mask(twoTurns());
+        ASSERT_EQ(chat.message.size(), chat.tokens.size());
+        std::vector<std::int32_t> spoken;
+        for (std::size_t i = 0; i < chat.tokens.size(); ++i) {
+            EXPECT_EQ(chat.message[i] >= 0, chat.trained[i] != 0);
+            if (chat.message[i] >= 0 && (spoken.empty() || spoken.back() != chat.message[i])) {
+                spoken.push_back(chat.message[i]);
+            }
+        }
+        EXPECT_EQ(spoken, (std::vector<std::int32_t>{1, 3}));
+    }
+}
+
 TEST(ChatMask, HarmonyTrainsThoughtsCallsAndAnswers) {
     const MaskedFormat harmony(ChatFormatKind::Harmony, "o200k-style", "gpt_oss");
     EXPECT_EQ(harmony.answers({says("system", "Be brief."), says("user", "Why?"), says("assistant", "So.", "Hm")}),

@@ -73,8 +73,9 @@ TEST(RowLayouts, CallsOfShareGptBecomeToolCallsInTheirOrder) {
         {"from": "human", "value": "a"},
         {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {\"z\": 1, \"a\": 2}}"},
         {"from": "function_response", "value": "{}"}, {"from": "gpt", "value": "b"}]})");
-    EXPECT_EQ(form.messages[1].dump(),
-              R"({"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":{"z":1,"a":2}}}]})");
+    EXPECT_EQ(
+        form.messages[1].dump(),
+        R"({"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":{"z":1,"a":2}}}]})");
     EXPECT_EQ(form.messages[2]["role"], "tool");
     EXPECT_EQ(form.tools.dump(), R"([{"name":"f","a":1}])");
     EXPECT_FALSE(form.trained[1]);
@@ -121,10 +122,9 @@ TEST(RowLayouts, WhatIsNotUsedIsSaidOnceForAFile) {
           R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": null}]})"}) {
         readRowLayout(RowJson::parse(json), "f: line 2", notes);
     }
-    const auto [warnings, error] = test::warningsOf([&] { notes.say("f"); });
+    const std::vector<std::string> warnings = test::warningsOf([&] { notes.say("f"); });
     ASSERT_EQ(warnings.size(), 2U);
-    EXPECT_EQ(warnings[0],
-              R"(f: not used: "id", "id" of messages, "prompt", "source"; rows are trained without them)");
+    EXPECT_EQ(warnings[0], R"(f: not used: "id", "id" of messages, "prompt", "source"; rows are trained without them)");
     EXPECT_EQ(warnings[1], "f: line 2: an answer of the assistant has no content and no calls; the 2 such answers of "
                            "the file are not trained");
 }
@@ -135,8 +135,7 @@ TEST(RowLayouts, AnAnswerWithoutContentIsNotTrained) {
     EXPECT_EQ(chatOf(R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": null}]})"),
               "user:a -assistant:");
     EXPECT_EQ(chatOf(R"({"instruction": "a", "output": null})"), "user:a -assistant:");
-    const RowForm thought =
-        formOfRow(R"({"messages": [{"role": "assistant", "content": null, "reasoning": "so"}]})");
+    const RowForm thought = formOfRow(R"({"messages": [{"role": "assistant", "content": null, "reasoning": "so"}]})");
     EXPECT_FALSE(thought.trained[0]);
     EXPECT_EQ(thought.messages[0]["reasoning_content"], "so");
 }
@@ -144,7 +143,8 @@ TEST(RowLayouts, AnAnswerWithoutContentIsNotTrained) {
 TEST(RowLayouts, KeysThatBearOnTrainingAreRefusedByName) {
     const std::string chat = R"("messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])";
     for (const char* key : {"train_on_input", "train_on_inputs", "weight", "loss_mask", "labels", "mask_history"}) {
-        EXPECT_EQ(layoutError("{" + chat + ", \"" + key + "\": 0}").find("f: line 1: " + std::string(key) + ": would"), 0U)
+        EXPECT_EQ(layoutError("{" + chat + ", \"" + key + "\": 0}").find("f: line 1: " + std::string(key) + ": would"),
+                  0U)
             << key;
     }
     for (const char* member : {R"("images": ["a.png"])", R"("chat_template_kwargs": {"enable_thinking": false})",
@@ -193,7 +193,7 @@ TEST(RowLayouts, BadRowsAreNamed) {
         {R"({"conversations": [{"from": "cat", "value": "a"}]})", "conversations[0].from: \"cat\" is no speaker"},
         {R"({"conversations": [{"from": 3, "value": "a"}]})", "conversations[0].from: must be text"},
         {R"({"conversations": [{"from": "gpt", "role": "user", "value": "a"}]})", "conversations[0]: has \"from\" and"},
-        {R"({"conversations": [{"from": "function_call", "value": "f(1)"}]})", "conversations[0].value: line 1"},
+        {R"({"conversations": [{"from": "function_call", "value": "f of 1"}]})", "conversations[0].value: line 1"},
         {R"({"conversations": [{"from": "function_call", "value": "{}"}]})", "conversations[0].value: must be a call"},
         {R"({"tools": {"name": "f"}, "messages": [{"role": "user", "content": "a"}]})", "tools: must be a list"},
         {R"({"tools": "f", "messages": [{"role": "user", "content": "a"}]})", "tools: line 1, column"},
@@ -205,9 +205,9 @@ TEST(RowLayouts, BadRowsAreNamed) {
         {R"({"input_ids": [1, 2], "position_ids": [0, 0]})", "position_ids: must count the tokens from 0"},
         {R"({"tokens": [1], "trained": [1], "loss_mask": [1]})", "loss_mask: stands together with \"trained\""},
     };
-    for (const auto& [json, message] : table) {
-        EXPECT_EQ(layoutError(json).find("f: line 1: " + message), 0U) << json << " gives: " << layoutError(json);
-    }
+for (const auto& [json, message] : table) {
+    EXPECT_EQ(layoutError(json).find("f: line 1: " + message), 0U) << json << " gives: " << layoutError(json);
+}
 }
 
 } // namespace
