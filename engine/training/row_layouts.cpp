@@ -261,19 +261,21 @@ private:
     void add(RowJson message, std::optional<bool> trained, const std::string& where) {
         const auto has = [&](const char* key) {
             const RowJson* const value = memberOf(message, key);
-            return value != nullptr && !(value->is_array() && value->empty());
+            return value != nullptr && !saysNothing(*value);
         };
+        // An empty text is an answer: it says that there is nothing to say.
+        const RowJson* const content = memberOf(message, "content");
+        const bool empty = content == nullptr || (content->is_array() && content->empty());
         const RowJson role = message.value("role", RowJson());
         if (role != "assistant" && trained == true) {
             badRow(where,
                    "only answers of the assistant can be trained; remove \"train\" or \"weight\" from this message");
         }
-        if (role == "assistant" && !has("content") && !has("tool_calls") && !has("thinking") &&
-            !has("reasoning_content")) {
+        if (role == "assistant" && empty && !has("tool_calls") && !has("thinking") && !has("reasoning_content")) {
             notes_.withoutContent(place_);
             trained = false;
         }
-        if ((role == "user" || role == "system" || role == "developer") && memberOf(message, "content") == nullptr) {
+        if ((role == "user" || role == "system" || role == "developer") && content == nullptr) {
             badRow(where, "has no content; write its text as \"content\", or remove it");
         }
         form_.messages.push_back(std::move(message));

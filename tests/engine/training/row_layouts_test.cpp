@@ -28,7 +28,9 @@ std::string chatOf(const std::string& json) {
         const RowJson& message = form.messages[i];
         out += out.empty() ? "" : " ";
         out += !form.trained[i] ? "" : *form.trained[i] ? "+" : "-";
-        out += message["role"].get<std::string>() + ":" + message.value("content", "");
+        out += message["role"].get<std::string>() + ":" +
+               (message.contains("content") && message["content"].is_string() ? message["content"].get<std::string>()
+                                                                              : "");
     }
     return out;
 }
@@ -135,6 +137,10 @@ TEST(RowLayouts, AnAnswerWithoutContentIsNotTrained) {
     EXPECT_EQ(chatOf(R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": null}]})"),
               "user:a -assistant:");
     EXPECT_EQ(chatOf(R"({"instruction": "a", "output": null})"), "user:a -assistant:");
+    EXPECT_EQ(chatOf(R"({"messages": [{"role": "assistant", "content": [], "tool_calls": [], "thinking": ""}]})")
+                  .find("-assistant:"),
+              0U);
+    EXPECT_EQ(chatOf(R"({"messages": [{"role": "assistant", "content": ""}]})"), "assistant:");
     const RowForm thought = formOfRow(R"({"messages": [{"role": "assistant", "content": null, "reasoning": "so"}]})");
     EXPECT_FALSE(thought.trained[0]);
     EXPECT_EQ(thought.messages[0]["reasoning_content"], "so");
@@ -183,8 +189,10 @@ TEST(RowLayouts, BadRowsAreNamed) {
         {R"({"messages": "x"})", "messages: must be a list, not string"},
         {R"({"messages": [3]})", "messages[0]: must be an object"},
         {R"({"messages": [{"role": "user"}]})", "messages[0]: has no content"},
-        {R"({"messages": [{"role": "assistant", "content": "a", "weight": 0.5}]})", "messages[0].weight: must be 0 or 1"},
-        {R"({"messages": [{"role": "assistant", "content": "a", "weight": "1"}]})", "messages[0].weight: must be 0 or 1"},
+        {R"({"messages": [{"role": "assistant", "content": "a", "weight": 0.5}]})",
+         "messages[0].weight: must be 0 or 1"},
+        {R"({"messages": [{"role": "assistant", "content": "a", "weight": "1"}]})",
+         "messages[0].weight: must be 0 or 1"},
         {R"({"messages": [{"role": "assistant", "content": "a", "train": 1}]})", "messages[0].train: must be true"},
         {R"({"messages": [{"role": "assistant", "content": "a", "train": true, "weight": 0}]})",
          "messages[0].train: says otherwise"},
@@ -205,9 +213,9 @@ TEST(RowLayouts, BadRowsAreNamed) {
         {R"({"input_ids": [1, 2], "position_ids": [0, 0]})", "position_ids: must count the tokens from 0"},
         {R"({"tokens": [1], "trained": [1], "loss_mask": [1]})", "loss_mask: stands together with \"trained\""},
     };
-for (const auto& [json, message] : table) {
-    EXPECT_EQ(layoutError(json).find("f: line 1: " + message), 0U) << json << " gives: " << layoutError(json);
-}
+    for (const auto& [json, message] : table) {
+        EXPECT_EQ(layoutError(json).find("f: line 1: " + message), 0U) << json << " gives: " << layoutError(json);
+    }
 }
 
 } // namespace
