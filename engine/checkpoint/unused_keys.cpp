@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-void warnOfUnusedKeys(const std::string& file, std::vector<std::string> keys) {
+void warnOfUnusedKeys(const std::string& file, std::vector<std::string> keys, std::string_view meaning) {
     constexpr std::size_t kMostShown = 40;
     if (keys.empty()) {
         return;
@@ -18,8 +18,8 @@ void warnOfUnusedKeys(const std::string& file, std::vector<std::string> keys) {
     std::ranges::sort(keys);
     const std::size_t more = keys.size() - std::min(keys.size(), kMostShown);
     keys.resize(keys.size() - more);
-    base::logWarning(fmt::format("{}: not used: {}{}; where another program uses one of them, its answers may differ",
-                                 file, fmt::join(keys, ", "), more == 0 ? "" : fmt::format(" and {} more", more)));
+    base::logWarning(fmt::format("{}: not used: {}{}; {}", file, fmt::join(keys, ", "),
+                                 more == 0 ? "" : fmt::format(" and {} more", more), meaning));
 }
 
 } // namespace vitrine::engine

@@ -3,11 +3,9 @@
 #include "engine/training/training_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <fmt/format.h>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -15,96 +13,93 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_rows.h"
 #include "base/strict_json.h"
-#include "base/text_lines.h"
 #include "engine/chat/chat_message.h"
 #include "engine/checkpoint/token_rows.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/training/chat_mask.h"
+#include "engine/training/row_layouts.h"
 
 namespace vitrine::engine {
 
 namespace {
 
-constexpr std::size_t kMostValuesOfALine = std::size_t{4} << 20; ///< of JSON; each takes many bytes
-constexpr std::int64_t kNotTrained = -100;                       ///< of "labels", as in PyTorch
+constexpr std::size_t kMostValuesOfARow = std::size_t{4} << 20; ///< of JSON; each takes many bytes
+constexpr std::int64_t kNotTrained = -100;                      ///< of "labels", as in PyTorch
 
-/// Thrown to leave forTextLines when enough rows are read.
+/// Thrown to leave forJsonRows when enough rows are read.
 struct EnoughRows {};
-
-void requireKeys(const JsonField& object, std::initializer_list<std::string_view> known, std::string_view what) {
-    for (const auto& [key, value] : object.value().items()) {
-        if (std::find(known.begin(), known.end(), key) == known.end()) {
-            object.bad(fmt::format("has the unknown key {}; {}", quotedForMessage(key), what));
-        }
-    }
-}
 
 class RowMaker {
 public:
     RowMaker(const TrainingRowOptions& options, std::string place) : options_(options), place_(std::move(place)) {}
 
-    TrainingRow make(const nlohmann::json& json) const {
-        const JsonField object(json, place_);
-        if (!json.is_object()) {
-            object.bad("must be an object with \"text\", \"messages\" or \"tokens\"");
+    TrainingRow make(const RowForm& form) const {
+        switch (form.kind) {
+        case RowKind::Text:
+        case RowKind::Completion:
+            return fromText(form);
+        case RowKind::Chat:
+            return fromMessages(form);
+        case RowKind::Tokens:
+            break;
         }
-        const std::array<std::optional<JsonField>, 3> kinds = {object.find("text"), object.find("messages"),
-                                                               object.find("tokens")};
-        if (std::count_if(kinds.begin(), kinds.end(), [](const auto& kind) { return kind.has_value(); }) != 1) {
-            object.bad("must have one of \"text\", \"messages\" and \"tokens\"");
-        }
-        if (kinds[0]) {
-            requireKeys(object, {"text"}, "a row of text has no other");
-            return fromText(*kinds[0]);
-        }
-        if (kinds[1]) {
-            requireKeys(object, {"messages"}, "a conversation has no other");
-            return fromMessages(object, *kinds[1]);
-        }
-        requireKeys(object, {"tokens", "trained", "labels"}, "a row of tokens can have \"trained\" or \"labels\"");
-        return fromTokens(object, *kinds[2]);
+        return fromTokens(form);
     }
 
 private:
-    TrainingRow fromText(const JsonField& text) const {
-        requireTokenizer(text);
-        if (text.asString().empty()) {
-            text.bad("is empty; remove the row");
+    [[noreturn]] void bad(std::string_view what) const { throw base::BadInput(fmt::format("{}: {}", place_, what)); }
+
+    TrainingRow fromText(const RowForm& form) const {
+        const std::string_view key = form.kind == RowKind::Text ? "text" : "completion";
+        requireTokenizer(key);
+        if (form.prompt.empty() && form.text.empty()) {
+            bad(fmt::format("{}: is empty; remove the row", key));
         }
         TrainingRow row;
-        row.tokens = options_.tokenizer->encode(text.asString(), true);
+        row.tokens = options_.tokenizer->encode(form.prompt + form.text, true);
         const std::vector<std::int32_t>& ends = options_.eosTokens;
         const bool ended = !row.tokens.empty() && std::find(ends.begin(), ends.end(), row.tokens.back()) != ends.end();
         if (!ends.empty() && !ended) {
             row.tokens.push_back(ends.front());
         }
         if (row.tokens.empty()) {
-            text.bad("has no tokens; remove the row");
+            bad(fmt::format("{}: has no tokens; remove the row", key));
         }
-        requireKnown(text, row.tokens);
+        requireKnown(key, row.tokens);
         row.trained.assign(row.tokens.size(), 1);
+        std::fill_n(row.trained.begin(), tokensOfPrompt(form, row.tokens), std::uint8_t{0});
         return row;
     }
 
-    TrainingRow fromMessages(const JsonField& object, const JsonField& list) const {
-        requireTokenizer(list);
-        if (options_.format == nullptr) {
-            list.bad("the model has no chat format; give the row as text or tokens");
+    /// Tokens that the row has in common with its prompt alone. A token that the prompt shares with the completion is
+    /// part of the completion.
+    std::ptrdiff_t tokensOfPrompt(const RowForm& form, const std::vector<std::int32_t>& ids) const {
+        if (form.prompt.empty()) {
+            return 0;
         }
-        for (std::size_t i = 0; i < list.arraySize(); ++i) {
-            const JsonField message = list.element(i);
-            if (message.value().is_object()) {
-                // A key that says something about the loss must not be passed over.
-                requireKeys(message,
-                            {"role", "content", "thinking", "reasoning_content", "name", "tool_calls", "tool_call_id"},
-                            "remove it");
+        const std::vector<std::int32_t> prompt = options_.tokenizer->encode(form.prompt, true);
+        return std::mismatch(ids.begin(), ids.end(), prompt.begin(), prompt.end()).first - ids.begin();
+    }
+
+    TrainingRow fromMessages(const RowForm& form) const {
+        requireTokenizer("messages");
+        if (options_.format == nullptr) {
+            bad("messages: the model has no chat format; give the row as text or tokens");
+        }
+        ChatOptions options = options_.chat;
+        if (!form.tools.is_null()) {
+            options.tools = form.tools.dump();
+            if (!options_.format->templateFor(options).names("tools")) {
+                throw base::Unsupported(place_ + ": tools: the model's chat template takes none; remove the row");
             }
         }
-        const std::vector<ChatMessage> messages = readChatMessages(object.value(), place_);
+        const std::vector<ChatMessage> messages = readChatMessages(RowJson{{"messages", form.messages}}, place_);
         TrainingRow row;
-        MaskedChat chat = render(messages);
-        requireKnown(list, chat.tokens);
+        MaskedChat chat = render(messages, options);
+        requireKnown("messages", chat.tokens);
+        chooseTrained(form.trained, chat);
         row.tokens = std::move(chat.tokens);
         row.trained = std::move(chat.trained);
         row.conversation = true;
@@ -112,6 +107,15 @@ private:
             row.templateTokens = addedByTemplate(messages, static_cast<std::int64_t>(row.tokens.size()));
         }
         return row;
+    }
+
+    /// Takes the answers out that are not to be trained.
+    static void chooseTrained(const std::vector<std::optional<bool>>& flags, MaskedChat& chat) {
+        for (std::size_t i = 0; i < chat.tokens.size(); ++i) {
+            const bool kept =
+                chat.trained[i] != 0 && flags.at(static_cast<std::size_t>(chat.message[i])).value_or(true);
+            chat.trained[i] = kept ? 1 : 0;
+        }
     }
 
     std::int64_t addedByTemplate(const std::vector<ChatMessage>& messages, std::int64_t all) const {
@@ -123,9 +127,9 @@ private:
     }
 
     /// Messages of formats do not know the line.
-    MaskedChat render(const std::vector<ChatMessage>& messages) const {
+    MaskedChat render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const {
         try {
-            return maskedChat(*options_.format, messages, options_.chat, options_.eosTokens);
+            return maskedChat(*options_.format, messages, options, options_.eosTokens);
         } catch (const base::BadInput& error) {
             throw base::BadInput(place_ + ": " + error.message());
         } catch (const base::Unsupported& error) {
@@ -133,7 +137,8 @@ private:
         }
     }
 
-    TrainingRow fromTokens(const JsonField& object, const JsonField& tokens) const {
+    TrainingRow fromTokens(const RowForm& form) const {
+        const JsonField tokens(form.tokens.value, place_, form.tokens.key);
         if (tokens.arraySize() == 0) {
             tokens.bad("is empty; remove the row");
         }
@@ -141,16 +146,15 @@ private:
         for (std::size_t i = 0; i < tokens.arraySize(); ++i) {
             row.tokens.push_back(tokenOf(tokens.element(i)));
         }
-        const std::optional<JsonField> trained = object.find("trained");
-        const std::optional<JsonField> labels = object.find("labels");
-        if (trained && labels) {
-            labels->bad("stands together with \"trained\"; give one of them");
+        const JsonField labels(form.labels.value, place_, form.labels.key);
+        if (!form.marks.value.is_null() && !form.labels.value.is_null()) {
+            labels.bad(fmt::format("stands together with \"{}\"; give one of them", form.marks.key));
         }
         row.trained.assign(row.tokens.size(), 1);
-        if (trained) {
-            readTrained(*trained, row);
-        } else if (labels) {
-            readLabels(*labels, row);
+        if (!form.marks.value.is_null()) {
+            readTrained(JsonField(form.marks.value, place_, form.marks.key), row);
+        } else if (!form.labels.value.is_null()) {
+            readLabels(labels, row);
         }
         return row;
     }
@@ -191,18 +195,18 @@ private:
         }
     }
 
-    void requireTokenizer(const JsonField& field) const {
+    void requireTokenizer(std::string_view field) const {
         if (options_.tokenizer == nullptr) {
-            field.bad("the model has no tokenizer.json; give the row as tokens");
+            bad(fmt::format("{}: the model has no tokenizer.json; give the row as tokens", field));
         }
     }
 
     /// A tokenizer can have more tokens than the model has rows.
-    void requireKnown(const JsonField& field, const std::vector<std::int32_t>& ids) const {
+    void requireKnown(std::string_view field, const std::vector<std::int32_t>& ids) const {
         const auto found = std::find_if(ids.begin(), ids.end(), [&](std::int32_t id) { return id >= options_.vocab; });
         if (found != ids.end()) {
-            field.bad(fmt::format("the tokenizer gives the id {}, which is outside the model's vocabulary of {}",
-                                  *found, options_.vocab));
+            bad(fmt::format("{}: the tokenizer gives the id {}, which is outside the model's vocabulary of {}", field,
+                            *found, options_.vocab));
         }
     }
 
@@ -217,11 +221,11 @@ public:
                const std::function<void(TrainingRow row)>& take)
         : path_(path), options_(options), take_(take) {}
 
-    void add(TrainingRow row) {
+    void add(TrainingRow row, bool inArray) {
         tokens_ += static_cast<std::int64_t>(row.tokens.size());
         if (tokens_ > options_.mostTokens) {
-            throw base::BadInput(fmt::format("{}: line {}: here the file has more than {} tokens; split it", path_,
-                                             row.line, options_.mostTokens));
+            throw base::BadInput(fmt::format("{}: here the file has more than {} tokens; split it",
+                                             rowPlace(path_, row.line, inArray), options_.mostTokens));
         }
         ++rows_;
         take_(std::move(row));
@@ -248,30 +252,47 @@ void readTensorRows(const std::string& path, const TrainingRowOptions& options, 
         row.tokens = std::move(ids[i]);
         row.trained.assign(row.tokens.size(), 1);
         row.line = static_cast<std::int64_t>(i) + 1;
-        rows.add(std::move(row));
+        rows.add(std::move(row), true);
     }
 }
 
-/// Nothing of a line that cannot be read, where somebody takes these.
-std::optional<TrainingRow> rowOfLine(const base::TextLine& line, const std::string& path,
-                                     const TrainingRowOptions& options) {
-    const std::string place = fmt::format("{}: line {}", path, line.number);
+/// Members of messages that the chat template reads are no keys without use.
+RowNotes notesFor(const TrainingRowOptions& options) {
+    return RowNotes([format = options.format](std::string_view name) {
+        return format != nullptr && format->templateFor({}).names(name);
+    });
+}
+
+TrainingRow makeRow(const base::JsonRow& json, const std::string& path, const TrainingRowOptions& options,
+                    RowNotes& notes) {
+    const std::string place = rowPlace(path, json.number, json.inArray);
+    base::JsonLimits limits;
+    limits.maxValues = kMostValuesOfARow;
+    limits.firstLine = json.line;
+    RowJson parsed = base::parseOrderedJson(json.text, json.inArray ? place : path, limits);
+    TrainingRow row = RowMaker(options, place).make(readRowLayout(std::move(parsed), place, notes));
+    row.line = json.number;
+    row.offset = json.offset;
+    return row;
+}
+
+/// Nothing of a row that cannot be read, where somebody takes these.
+std::optional<TrainingRow> rowOrReason(const base::JsonRow& json, const std::string& path,
+                                       const TrainingRowOptions& options, RowNotes& notes) {
     const auto leftOut = [&](const base::Error& error) {
-        const std::string& message = error.message();
-        const std::size_t begin = message.starts_with(place + ": ")  ? place.size() + 2
-                                  : message.starts_with(path + ": ") ? path.size() + 2
-                                                                     : 0;
-        options.unreadable(line.number, message.substr(begin));
+        std::string_view reason = error.message();
+        const std::string place = rowPlace(path, json.number, json.inArray);
+        for (const std::string& known : {place + ": ", place + ", ", path + ": "}) {
+            if (reason.starts_with(known)) {
+                reason.remove_prefix(known.size());
+                break;
+            }
+        }
+        options.unreadable(json.number, std::string(reason));
         return std::nullopt;
     };
     try {
-        base::JsonLimits limits;
-        limits.maxValues = kMostValuesOfALine;
-        limits.firstLine = line.number;
-        TrainingRow row = RowMaker(options, place).make(base::parseStrictJson(line.text, path, limits));
-        row.line = line.number;
-        row.offset = line.offset;
-        return row;
+        return makeRow(json, path, options, notes);
     } catch (const base::BadInput& error) {
         if (!options.unreadable) {
             throw;
@@ -285,30 +306,43 @@ std::optional<TrainingRow> rowOfLine(const base::TextLine& line, const std::stri
     }
 }
 
-void readLineRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
+void readJsonRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
                   base::ProgressSink* progress, RowCounter& rows) {
     std::error_code unknown;
     const std::uintmax_t size = std::filesystem::file_size(path, unknown);
     const std::uint64_t total = unknown ? 0 : size;
     const std::string what = "Reading " + std::filesystem::path(path).filename().string();
-    base::forTextLines(path, [&](const base::TextLine& line) {
-        base::throwIfStopped(stop);
-        if (rows.enough()) {
-            throw EnoughRows{};
-        }
-        if (std::optional<TrainingRow> row = rowOfLine(line, path, options)) {
-            rows.add(std::move(*row));
-        }
-        if (progress != nullptr) {
-            progress->progress(what, std::min(line.offset + line.text.size() + 1, total), total);
-        }
-    });
+    RowNotes notes = notesFor(options);
+    try {
+        base::forJsonRows(path, [&](const base::JsonRow& json) {
+            base::throwIfStopped(stop);
+            if (rows.enough()) {
+                throw EnoughRows{};
+            }
+            if (std::optional<TrainingRow> row = rowOrReason(json, path, options, notes)) {
+                rows.add(std::move(*row), json.inArray);
+            }
+            if (progress != nullptr) {
+                progress->progress(what, std::min(json.offset + json.text.size() + 1, total), total);
+            }
+        });
+    } catch (const EnoughRows&) { // the rest of the file is not wanted
+    }
+    notes.say(path);
 }
 
 } // namespace
 
+std::string rowPlace(const std::string& path, std::int64_t line, bool inArray) {
+    return fmt::format("{}: {} {}", path, inArray ? "row" : "line", line);
+}
+
 bool isTensorFile(const std::string& path) {
     return path.ends_with(".safetensors");
+}
+
+bool isArrayOfRows(const std::string& path) {
+    return !isTensorFile(path) && base::isJsonArrayFile(path);
 }
 
 void forTrainingRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
@@ -318,19 +352,15 @@ void forTrainingRows(const std::string& path, const TrainingRowOptions& options,
         readTensorRows(path, options, stop, rows);
         return;
     }
-    try {
-        readLineRows(path, options, stop, progress, rows);
-    } catch (const EnoughRows&) {
-        return;
-    }
+    readJsonRows(path, options, stop, progress, rows);
 }
 
 TrainingRow readTrainingRow(const std::string& path, std::int64_t line, std::uint64_t offset,
                             const TrainingRowOptions& options) {
-    TrainingRowOptions strict = options;
-    strict.unreadable = nullptr;
-    const std::string text = base::readTextLine(path, offset);
-    return *rowOfLine({text, line, offset}, path, strict);
+    const std::string text = base::readJsonRow(path, offset);
+    const bool inArray = base::isJsonArrayFile(path);
+    RowNotes said = notesFor(options); // they were said when the file was read
+    return makeRow({text, line, inArray ? 1 : line, offset, inArray}, path, options, said);
 }
 
 std::vector<TrainingRow> readTrainingRows(const std::string& path, const TrainingRowOptions& options,
@@ -342,7 +372,7 @@ std::vector<TrainingRow> readTrainingRows(const std::string& path, const Trainin
         rows.push_back(std::move(row));
     });
     if (rows.empty()) {
-        throw base::BadInput(path + ": holds no row; write one JSON object on each line");
+        throw base::BadInput(path + ": holds no row; write one JSON object on each line, or one array of them");
     }
     if (!anyTrained) {
         throw base::BadInput(path + ": no row has a token that is trained; conversations need an answer of the "

@@ -4,13 +4,12 @@
 
 // Training data as rows of tokens. A file is one of
 //   NAME.safetensors   the tensor input_ids (batch, seq), I32 or I64; every token is trained
-//   any other name     JSON Lines: each line is an object of one of these kinds
-//     {"text": "..."}                                 special tokens as the tokenizer puts them, then the token that
-//                                                     ends a text; every token is trained
-//     {"messages": [{"role": ..., "content": ...}]}   the model's chat format; the assistant's answers are trained
-//     {"tokens": [1, 2]}                              every token is trained, or those with a 1 in "trained": [0, 1],
-//                                                     or those without a -100 in "labels": [-100, 2]
-// Blank lines are skipped.
+//   any other name     rows that are JSON objects: one on each line, or one array of them. row_layouts.h has their
+//   layouts
+// Texts get special tokens as the tokenizer puts them, then the token that ends a text. Every token of a text is
+// trained, and of a text with a prompt those of the completion. Conversations get the model's chat format; the
+// assistant's answers are trained, but for those whose message says otherwise. Blank lines are skipped. Of keys that
+// change nothing, and of answers without content, one warning for the file is logged.
 
 #include <cstdint>
 #include <functional>
@@ -27,8 +26,8 @@ namespace vitrine::engine {
 struct TrainingRow {
     std::vector<std::int32_t> tokens;
     std::vector<std::uint8_t> trained; ///< for each token 1 where the loss counts when it is predicted
-    std::int64_t line = 0;             ///< of the file, from 1; of a tensor: the row, from 1
-    std::uint64_t offset = 0;          ///< of the line's first byte in the file; of a tensor: 0
+    std::int64_t line = 0;             ///< of the file, from 1; of a tensor or an array: the row, from 1
+    std::uint64_t offset = 0;          ///< of the row's first byte in the file; of a tensor: 0
     std::int64_t templateTokens = 0;   ///< of a conversation: tokens that its messages do not have themselves
     bool conversation = false;         ///< made of messages
     bool keepsEnd = false;             ///< packing cuts its beginning, not its end
@@ -42,7 +41,7 @@ struct TrainingRowOptions {
     std::int64_t vocab = 0;                     ///< ids must be below it
     std::vector<std::int32_t> eosTokens;        ///< of the model; the first one ends a text. Empty: nothing does
     std::int64_t mostRows = 0;                  ///< reading ends after this many; 0: at the end of the file
-    /// Takes a line that cannot be read and why, and reading goes on; null: such a line throws.
+    /// Takes a line (of an array: a row) that cannot be read and why, and reading goes on; null: such a line throws.
     std::function<void(std::int64_t line, const std::string& reason)> unreadable;
     /// Asked before each row; true ends the reading. Null: nobody asks.
     std::function<bool()> enough;
@@ -54,12 +53,19 @@ struct TrainingRowOptions {
 /// Whether the file has this name because it holds a tensor of ids.
 bool isTensorFile(const std::string& path);
 
-/// Calls `take` for each row in the order of the file; of a file of lines only one row is in memory at a time. Throws
-/// BadInput and Unsupported "FILE: line N: FIELD: what", Cancelled. `progress` may be null; it gets bytes of the file.
+/// Whether the file is one JSON array of rows.
+bool isArrayOfRows(const std::string& path);
+
+/// Begins messages about a row: "FILE: line 3", or "FILE: row 3" where the file is one array. `line` as above.
+std::string rowPlace(const std::string& path, std::int64_t line, bool inArray);
+
+/// Calls `take` for each row in the order of the file; of a file of JSON only one row is in memory at a time.
+/// Throws BadInput and Unsupported "FILE: line N: FIELD: what" (of an array: "row N"), Cancelled. `progress` may be
+/// null; it gets bytes of the file.
 void forTrainingRows(const std::string& path, const TrainingRowOptions& options, const base::StopToken& stop,
                      base::ProgressSink* progress, const std::function<void(TrainingRow row)>& take);
 
-/// The row of one line of a file of lines, which begins at `offset`. Throws as above.
+/// One row of a file of JSON again, which begins at `offset`. Throws as above.
 TrainingRow readTrainingRow(const std::string& path, std::int64_t line, std::uint64_t offset,
                             const TrainingRowOptions& options);
 

@@ -50,6 +50,16 @@ TEST(TextLines, ALineIsReadAgainFromItsFirstByte) {
     EXPECT_THROW(readTextLine(path + ".none", 0), BadInput);
 }
 
+TEST(TextLines, AByteOrderMarkIsNoPartOfTheFirstLine) {
+    const std::string path = textLinesFile("\xEF\xBB\xBFone\n\xEF\xBB\xBFtwo");
+    std::vector<std::string> again;
+    forTextLines(path, [&](const TextLine& line) {
+        again.push_back(readTextLine(path, line.offset));
+        EXPECT_EQ(again.back(), line.text);
+    });
+    EXPECT_EQ(again, (std::vector<std::string>{"one", "\xEF\xBB\xBFtwo"}));
+}
+
 TEST(TextLines, WhatCannotBeReadIsAnError) {
     const auto nothing = [](std::string_view, std::int64_t) {};
     EXPECT_THROW(forTextLines(testing::TempDir() + "no_such_file.txt", nothing), BadInput);

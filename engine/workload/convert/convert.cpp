@@ -40,7 +40,7 @@ constexpr std::array kConvertOptions = {
     OptionSpec{"symmetric", OptionType::Bool, "", "", 0, 0, "", "", "Conversion",
                "Integers without zeros of their own for each group; unset: false for awq, else true"},
     OptionSpec{"calibrate", OptionType::Path, "", "", 0, 0, "", "", "Conversion",
-               "JSON Lines as finetune reads them: integers are rounded so that the model's products with these texts "
+               "Rows as finetune reads them: integers are rounded so that the model's products with these texts "
                "change least (error-compensated)"},
     OptionSpec{"calibrate_rows", OptionType::Integer, "128", "", 1, 65536, "", "", "Conversion",
                "Rows of calibrate that are read, each up to 2,048 tokens"},
@@ -153,7 +153,8 @@ std::vector<std::vector<std::int32_t>> calibrationDocuments(const Run& run, cons
     };
     forTrainingRows(run.spec.text("calibrate"), options, run.stop, run.sinks.progress, take);
     if (documents.empty()) {
-        throw base::BadInput(run.spec.text("calibrate") + ": holds no row; write one JSON object on each line");
+        throw base::BadInput(run.spec.text("calibrate") +
+                             ": holds no row; write one JSON object on each line, or one array of them");
     }
     return documents;
 }

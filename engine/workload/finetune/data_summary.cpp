@@ -126,6 +126,7 @@ double DataSummary::fill() const {
 DataSummary summarizeData(const PreparedData& data, std::int64_t batch) {
     DataSummary out;
     out.rows = data.fileRows;
+    out.inArray = data.inArray;
     out.stopped = data.stopped;
     out.leftOut = data.leftOut;
     out.trainRows = static_cast<std::int64_t>(data.training.size());

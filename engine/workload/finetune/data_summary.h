@@ -41,6 +41,7 @@ struct SequenceTotals {
 struct DataSummary {
     std::int64_t rows = 0, used = 0, trainRows = 0, validationRows = 0;
     bool validationApart = false; ///< its rows are of another file and not among `used`
+    bool inArray = false;         ///< the file is one array; "line" is the row's number in it
     bool stopped = false;         ///< reading ended before the file did
     std::int64_t unreadable = 0, noAnswer = 0, duplicates = 0, tooLong = 0; ///< left out
     std::vector<LeftOutRow> leftOut;                                        ///< the first kMostListedRows

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/finetune/data_summary.h"
@@ -45,11 +46,11 @@ std::string grouped(std::int64_t value) {
     return text;
 }
 
-/// "line 4, 19, 7 and 2 more"; `count`: of all lines, of which `lines` may be the first ones.
-std::string linesText(const std::vector<std::int64_t>& lines, std::int64_t count) {
+/// "lines 4, 19, 7 and 2 more"; `count`: of all lines, of which `lines` may be the first ones. `word`: "line" or "row".
+std::string linesText(const std::vector<std::int64_t>& lines, std::int64_t count, std::string_view word) {
     std::string text;
     for (std::size_t i = 0; i < std::min(lines.size(), kShownLinesOfReason); ++i) {
-        text += (text.empty() ? lines.size() == 1 ? "line " : "lines " : ", ") + grouped(lines[i]);
+        text += (text.empty() ? fmt::format("{}{} ", word, lines.size() == 1 ? "" : "s") : ", ") + grouped(lines[i]);
     }
     const std::int64_t more = count - static_cast<std::int64_t>(std::min(lines.size(), kShownLinesOfReason));
     return more > 0 && !text.empty() ? fmt::format("{} and {} more", text, grouped(more)) : text;
@@ -83,14 +84,17 @@ struct SummaryRow {
 };
 
 std::vector<SummaryRow> summaryRows(const DataSummary& s) {
+    const std::string_view word = s.inArray ? "row" : "line";
     std::vector<SummaryRow> rows{{"rows used", s.used, "of " + grouped(s.rows), {}}};
     for (const auto& [reason, count] : {std::pair{LeftOutReason::Duplicate, s.duplicates},
                                         {LeftOutReason::NoAnswer, s.noAnswer},
                                         {LeftOutReason::Unreadable, s.unreadable},
                                         {LeftOutReason::TooLong, s.tooLong}}) {
         if (count > 0) {
-            rows.push_back(
-                {fmt::format("left out, {}", reasonWord(reason)), count, linesText(linesOf(s, reason), count), {}});
+            rows.push_back({fmt::format("left out, {}", reasonWord(reason)),
+                            count,
+                            linesText(linesOf(s, reason), count, word),
+                            {}});
         }
     }
     const auto add = [&rows](const char* name, std::int64_t value, const std::string& note) {
@@ -108,13 +112,13 @@ std::vector<SummaryRow> summaryRows(const DataSummary& s) {
     for (const CutRow& row : s.cut) {
         cutLines.push_back(row.line);
     }
-    add("rows cut", s.cutRows, linesText(cutLines, s.cutRows));
+    add("rows cut", s.cutRows, linesText(cutLines, s.cutRows, word));
     add("rows that keep no answer", s.keepNoAnswer, "");
     add("lost", s.lost, percent(s.lostShare()));
     add("kept", s.kept, "");
     add("trained", s.trained, percent(s.trainedShare()) + " of kept");
     add("end of turn trained", s.endTrained, fmt::format("of {} rows", grouped(s.endAsked)));
-    add("longest row", s.longestTokens, fmt::format("line {}", grouped(s.longestLine)));
+    add("longest row", s.longestTokens, fmt::format("{} {}", word, grouped(s.longestLine)));
     add("sequences", s.sequences, fmt::format("{} to validate", grouped(s.validationSequences)));
     add("sequence length", s.length, "tokens");
     rows.push_back({"fill", 0, fmt::format("{} padding", grouped(s.padding)), s.fill()});

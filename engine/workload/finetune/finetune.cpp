@@ -52,8 +52,10 @@ constexpr std::array kFinetuneOptions = {
                "Share of the adapter's input that is dropped while it is trained, in other places each step"},
     OptionSpec{"merge_aware", OptionType::Bool, "false", "", 0, 0, "", "", "Training",
                "Compute with weights that are rounded as the saved or merged model will have them packed"},
-    OptionSpec{"data", OptionType::Path, "", "", 0, 0, "", "", "Training",
-               "JSON Lines with text, messages or tokens in each line; loss on the assistant's answers only"},
+    OptionSpec{
+        "data", OptionType::Path, "", "", 0, 0, "", "", "Training",
+        "JSON Lines or one JSON array; each row has text, tokens, prompt and completion, messages, conversations "
+        "(ShareGPT), or instruction and output (Alpaca); loss on answers and completions only"},
     OptionSpec{"sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
                "Rows are packed into sequences of this many tokens at most; unset: a row is a sequence"},
     OptionSpec{"pack", OptionType::Bool, "true", "", 0, 0, "", "", "Training",

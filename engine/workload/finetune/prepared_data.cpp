@@ -98,13 +98,13 @@ DataRowOptions choiceOf(const Run& run, const TrainingRowOptions& options) {
 /// Why a file has no row to train on.
 std::string nothingUsed(const std::string& path, const DataRows& rows) {
     if (rows.rows() == 0) {
-        return path + ": holds no row; write one JSON object on each line";
+        return path + ": holds no row; write one JSON object on each line, or one array of them";
     }
     const auto& leftOut = rows.leftOut();
     const auto unread = std::find_if(leftOut.begin(), leftOut.end(),
                                      [](const LeftOutRow& row) { return row.reason == LeftOutReason::Unreadable; });
     if (rows.count(LeftOutReason::NoAnswer) == 0 && unread != leftOut.end()) {
-        return fmt::format("{}: line {}: {}", path, unread->line, unread->why);
+        return fmt::format("{}: {}", rowPlace(path, unread->line, isArrayOfRows(path)), unread->why);
     }
     return path + ": no row has a token that is trained; conversations need an answer of the assistant, rows of tokens "
                   "a second token that is trained";
@@ -152,6 +152,7 @@ void takeWholeRows(PreparedData& data, std::vector<TrainingRow> rows, const Run&
 void takeRowsOfFile(PreparedData& data, const Run& run, const PrepareWatch& watch) {
     DataRows rows = readRows(data.file, data.rowOptions, run, watch);
     data.fileRows = rows.rows();
+    data.inArray = isArrayOfRows(data.file);
     data.leftOut = rows.leftOut();
     for (std::size_t reason = 0; reason < kLeftOutReasons; ++reason) {
         data.leftOutCounts[reason] = rows.count(static_cast<LeftOutReason>(reason));
@@ -210,7 +211,8 @@ TrainingRow PreparedData::row(std::int32_t index) const {
     TrainingRow out = readTrainingRow(file, facts.line, facts.offset, rowOptions);
     out.keepsEnd = facts.keepsEnd;
     if (factsOf(out, 0, {}).hash != facts.hash || out.tokens.size() != facts.tokens) {
-        throw base::BadInput(fmt::format("{}: line {}: it has changed since the file was read", file, facts.line));
+        throw base::BadInput(rowPlace(file, facts.line, isArrayOfRows(file)) +
+                             ": it has changed since the file was read");
     }
     return out;
 }

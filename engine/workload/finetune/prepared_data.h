@@ -21,9 +21,10 @@
 namespace vitrine::engine {
 
 struct PreparedData {
-    std::string file;                                          ///< empty: arbitrary tokens
-    std::int64_t fileRows = 0;                                 ///< of `file`, those left out included
-    std::vector<LeftOutRow> leftOut;                           ///< the first kMostListedRows
+    std::string file;                ///< empty: arbitrary tokens
+    std::int64_t fileRows = 0;       ///< of `file`, those left out included
+    bool inArray = false;            ///< `file` is one array; "line" is the row's number in it
+    std::vector<LeftOutRow> leftOut; ///< the first kMostListedRows
     std::array<std::int64_t, kLeftOutReasons> leftOutCounts{}; ///< of all, by LeftOutReason
     RowTable training;                                  ///< used rows that are trained; PackedRows has indices of it
     RowTable held;                                      ///< rows that validate: of the same file, or all of eval_data

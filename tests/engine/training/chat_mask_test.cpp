@@ -70,6 +70,24 @@ TEST(ChatMask, TrainsAnswersAndTheirEnds) {
               "[<|channel|>final<|message|>First.<|end|>][<|channel|>final<|message|>Second one.<|return|>]");
 }
 
+TEST(ChatMask, TrainedTokensKnowTheirMessage) {
+    for (const auto& [family, tokenizer, type] :
+         std::vector<std::array<const char*, 3>>{{"chatml", "qwen-style", "qwen2"},
+                                                 {"mistral", "llama2-style", "mistral"},
+                                                 {"harmony", "o200k-style", "gpt_oss"}}) {
+        const MaskedChat chat = MaskedFormat(family, tokenizer, type).mask(twoTurns());
+        ASSERT_EQ(chat.message.size(), chat.tokens.size());
+        std::vector<std::int32_t> spoken;
+        for (std::size_t i = 0; i < chat.tokens.size(); ++i) {
+            EXPECT_EQ(chat.message[i] >= 0, chat.trained[i] != 0);
+            if (chat.message[i] >= 0 && (spoken.empty() || spoken.back() != chat.message[i])) {
+                spoken.push_back(chat.message[i]);
+            }
+        }
+        EXPECT_EQ(spoken, (std::vector<std::int32_t>{1, 3}));
+    }
+}
+
 TEST(ChatMask, HarmonyTrainsThoughtsCallsAndAnswers) {
     const MaskedFormat harmony("harmony", "o200k-style", "gpt_oss");
     EXPECT_EQ(harmony.answers({says("system", "Be brief."), says("user", "Why?"), says("assistant", "So.", "Hm")}),
@@ -141,15 +159,6 @@ TEST(ChatMask, BlocksOfATemplateSayWhatIsTrained) {
     const MaskedChat chat = format.mask({says("user", "a"), says("assistant", ""), says("assistant", "b")});
     EXPECT_EQ(std::count(chat.message.begin(), chat.message.end(), 1), 1) << "an empty answer has its end";
     EXPECT_EQ(std::count(chat.message.begin(), chat.message.end(), 2), 2);
-}
-
-TEST(ChatMask, TokensNameTheirMessage) {
-    const MaskedChat chat = MaskedFormat("chatml", "qwen-style", "qwen2").mask(twoTurns());
-    for (std::size_t i = 0; i < chat.tokens.size(); ++i) {
-        EXPECT_EQ(chat.message[i] >= 0, chat.trained[i] != 0);
-        EXPECT_TRUE(chat.message[i] == -1 || chat.message[i] == 1 || chat.message[i] == 3);
-    }
-    EXPECT_EQ(std::count(chat.message.begin(), chat.message.end(), 1), 3); // "First", ".", the end
 }
 
 TEST(ChatMask, PromptsThatOpenAThoughtLeaveTheAnswersOfOtherTurns) {

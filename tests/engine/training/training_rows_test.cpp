@@ -12,6 +12,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/chat/chat_fixtures.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "tests/engine/checkpoint/log_capture.h"
 #include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
 namespace vitrine::engine {
@@ -78,6 +79,127 @@ TEST(TrainingRows, ConversationsTrainAnswers) {
         }
     }
     EXPECT_EQ(options.tokenizer->decode(trained), "Yes<|eot_id|>");
+}
+
+/// The trained parts of the first row, each in brackets.
+std::string trainedText(const std::string& text) {
+    const TrainingRowOptions options = rowOptions();
+    const TrainingRow row = rowsOf(text, options).at(0);
+    std::string out;
+    for (std::size_t i = 0; i < row.tokens.size(); ++i) {
+        const bool before = i > 0 && row.trained[i - 1] != 0;
+        const bool now = row.trained[i] != 0;
+        out += now == before ? "" : now ? "[" : "]";
+        out += now ? options.tokenizer->decode({&row.tokens[i], 1}) : "";
+    }
+    return out + (row.trained.back() != 0 ? "]" : "");
+}
+
+TEST(TrainingRows, CompletionsAreTrainedWithTheirEnd) {
+    const TrainingRowOptions options = rowOptions();
+    const TrainingRow row = rowsOf(R"({"prompt": "One plus one is", "completion": " two"})", options).at(0);
+    std::vector<std::int32_t> whole = options.tokenizer->encode("One plus one is two", true);
+    whole.push_back(options.eosTokens.front());
+    EXPECT_EQ(row.tokens, whole);
+    EXPECT_FALSE(row.conversation);
+    EXPECT_EQ(trainedText(R"({"prompt": "One plus one is", "completion": " two"})"), "[ two<|end_of_text|>]");
+    EXPECT_EQ(trainedText(R"({"prompt": "One", "completion": ""})"), "[<|end_of_text|>]");
+}
+
+TEST(TrainingRows, OtherLayoutsOfConversationsGetTheChatFormat) {
+    const TrainingRowOptions options = rowOptions();
+    const auto wanted = rowsOf(
+        R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]})", options);
+    for (const char* same :
+         {R"({"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes"}]})",
+          R"({"instruction": "Hi", "input": "", "output": "Yes"})",
+          R"({"prompt": [{"role": "user", "content": "Hi"}],
+                                 "completion": [{"role": "assistant", "content": "Yes"}]})"}) {
+        std::string line = same;
+        std::erase(line, '\n');
+        const auto rows = rowsOf(line, options);
+        EXPECT_EQ(rows[0].tokens, wanted[0].tokens) << same;
+        EXPECT_EQ(rows[0].trained, wanted[0].trained) << same;
+        EXPECT_TRUE(rows[0].conversation);
+    }
+}
+
+TEST(TrainingRows, MessagesSayWhetherTheyAreTrained) {
+    const auto four = [](const std::string& first, const std::string& second) {
+        return R"({"messages": [{"role": "user", "content": "A"}, {"role": "assistant", "content": "One")" + first +
+               R"(}, {"role": "user", "content": "B"}, {"role": "assistant", "content": "Two")" + second + "}]}";
+    };
+    EXPECT_EQ(trainedText(four("", "")), "[One<|eot_id|>][Two<|eot_id|>]");
+    EXPECT_EQ(trainedText(four(R"(, "weight": 0)", "")), "[Two<|eot_id|>]");
+    EXPECT_EQ(trainedText(four(R"(, "train": true)", R"(, "train": false)")), "[One<|eot_id|>]");
+    EXPECT_EQ(rowsError(four(R"(, "weight": 0)", R"(, "weight": 0)"), rowOptions()).find("training_rows.jsonl: no row"),
+              0U);
+    EXPECT_EQ(trainedText(R"({"messages": [{"role": "user", "content": "A"}, {"role": "assistant", "content": null},)"
+                          R"( {"role": "user", "content": "B"}, {"role": "assistant", "content": "Two"}]})"),
+              "[Two<|eot_id|>]");
+}
+
+TEST(TrainingRows, AnswersOfOneTurnAreTrainedTogether) {
+    TrainingRowOptions options = rowOptions();
+    options.tokenizer = test::tokenizerFixture("o200k-style");
+    options.format = std::make_shared<ChatFormat>(test::builtInFormat("harmony", "o200k-style", "gpt_oss"));
+    options.vocab = options.tokenizer->vocabSize();
+    const auto row = [](const char* first, const char* second) {
+        return std::string(
+                   R"({"messages": [{"role": "user", "content": "A"}, {"role": "assistant", "content": "One",)") +
+               R"( "train": )" + first + R"(}, {"role": "assistant", "content": "Two", "train": )" + second + "}]}";
+    };
+    EXPECT_EQ(rowsOf(row("true", "true"), options).size(), 1U);
+    EXPECT_NE(rowsError(row("true", "false"), options).find("cannot be told apart"), std::string::npos);
+}
+
+TEST(TrainingRows, AByteOrderMarkIsSkipped) {
+    TrainingRowOptions options;
+    options.vocab = 10;
+    const auto rows = rowsOf("\xEF\xBB\xBF{\"tokens\": [1, 2]}\n{\"tokens\": [3, 4]}", options);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].offset, 3U);
+}
+
+TEST(TrainingRows, RowsOfAnArrayHaveTheirNumberAndAreReadAgain) {
+    TrainingRowOptions options;
+    options.vocab = 10;
+    const std::string text =
+        "[\n {\n  \"tokens\": [1, 2]\n }, {\"tokens\": [3, 4]}, {\"tokens\": 3},\n {\"tokens\": [5, 6]}\n]\n";
+    std::string reasons;
+    options.unreadable = [&](std::int64_t line, const std::string& why) {
+        reasons += std::to_string(line) + ": " + why;
+    };
+    const auto rows = rowsOf(text, options);
+    EXPECT_EQ(reasons.find("3: tokens: "), 0U) << reasons;
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].line, 1);
+    EXPECT_EQ(rows[1].line, 2);
+    EXPECT_EQ(rows[2].line, 4);
+    for (const TrainingRow& row : rows) {
+        EXPECT_EQ(readTrainingRow(rowsFile(text), row.line, row.offset, options).tokens, row.tokens);
+    }
+}
+
+TEST(TrainingRows, AReasonNamesItsLineOnce) {
+    TrainingRowOptions options;
+    options.vocab = 10;
+    std::string reasons;
+    options.unreadable = [&](std::int64_t, const std::string& why) { reasons += why.substr(0, 8) + ";"; };
+    rowsOf("{\"tokens\": [1, 2]}\n{\"tokens\" [1]}\n{}", options);
+    EXPECT_EQ(reasons, "column 1;must hav;");
+}
+
+TEST(TrainingRows, KeysThatChangeNothingAreSaidOnce) {
+    TrainingRowOptions options;
+    options.vocab = 10;
+    const auto warnings = test::warningsOf([&] {
+        EXPECT_EQ(
+            rowsOf("{\"tokens\": [1, 2], \"id\": 1}\n{\"tokens\": [3, 4], \"id\": 2, \"url\": \"u\"}", options).size(),
+            2U);
+    });
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("not used: \"id\", \"url\"; rows are trained without them"), std::string::npos);
 }
 
 TEST(TrainingRows, TokensHaveMarksOrLabels) {
@@ -153,12 +275,16 @@ TEST(TrainingRows, BadRowsAreNamed) {
         {"\n \n", ": holds no row"},
         {"{\"tokens\": [1, 2]}\nx", ": line 2, column 1"},
         {"{\"text\": \"\xff\"}", ": line 1, column"},
-        {"[]", ": line 1: must be an object"},
+        {"[]", ": holds no row"},
+        {"[3]", ": row 1: must be an object"},
+        {"[{\"tokens\": [1, 2]},\n{\"tokens\": 3}]", ": row 2: tokens: "},
+        {"[{\"tokens\": [1, 2]},\n{\"tokens\" 3}]", ": row 2: line 2, column 11: "},
+        {"[{\"tokens\": [1, 2]}", ": row 2: line 1: the file ends before the array does"},
         {"3", ": line 1: must be an object"},
         {"{}", ": line 1: must have one of"},
         {R"({"text": null})", ": line 1: must have one of"},
         {R"({"text": "a", "tokens": [1]})", ": line 1: must have one of"},
-        {R"({"text": "a", "weight": 2})", ": line 1: has the unknown key \"weight\""},
+        {R"({"text": "a", "weight": 2})", ": line 1: weight: would change what is trained"},
         {R"({"text": 3})", ": line 1: text: "},
         {R"({"text": ""})", ": line 1: text: is empty"},
         {R"({"tokens": []})", ": line 1: tokens: is empty"},
@@ -180,8 +306,12 @@ TEST(TrainingRows, BadRowsAreNamed) {
         {R"({"messages": [{"content": "x"}]})", ": line 1: messages[0]: the member \"role\" is missing"},
         {R"({"messages": [{"role": "robot", "content": "x"}]})", ": line 1: messages[0].role: \"robot\" is not"},
         {R"({"messages": [{"role": "user", "content": 3}]})", ": line 1: messages[0].content: "},
-        {R"({"messages": [{"role": "user", "content": "x", "weight": 0}]})",
-         ": line 1: messages[0]: has the unknown key \"weight\""},
+        {R"({"messages": [{"role": "assistant", "content": "x", "weight": 0.5}]})",
+         ": line 1: messages[0].weight: must be 0 or 1"},
+        {R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": null}]})",
+         ": no row has a token that is trained"},
+        {R"({"tools": [{"type": "function"}], "messages": [{"role": "assistant", "content": "x"}]})",
+         ": line 1: tools: the model's chat format takes none"},
         {R"({"messages": [{"role": "user", "content": "x"}]})", ": no row has a token that is trained"},
         {R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "x"}]})",
          ": line 1: messages: only the first"},

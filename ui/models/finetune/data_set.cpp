@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/text_lines.h"
+#include "base/json_rows.h"
 #include "engine/training/chat_mask.h"
 #include "ui/models/common/format.h"
 
@@ -102,14 +102,14 @@ QString shortText(std::string_view text, qsizetype most) {
     return textOf(text.substr(0, static_cast<std::size_t>(most) * 4)).left(most);
 }
 
-/// Of lines that were left out only the number is known, so that the file is read up to it.
-QString lineByNumber(const std::string& path, std::int64_t line, qsizetype most) {
+/// Of rows that were left out only the number is known, so that the file is read up to it.
+QString rowByNumber(const std::string& path, std::int64_t line, qsizetype most) {
     struct Found {};
     QString out;
     try {
-        base::forTextLines(path, [&](std::string_view text, std::int64_t number) {
-            if (number == line) {
-                out = shortText(text, most);
+        base::forJsonRows(path, [&](const base::JsonRow& row) {
+            if (row.number == line) {
+                out = shortText(row.text, most);
                 throw Found{};
             }
         });
@@ -215,9 +215,9 @@ QString rawLine(const DataSet& set, std::int64_t line, qsizetype most) {
     facts = facts != nullptr || set.data.heldApart ? facts : factsOfLine(set.data.held, line);
     try {
         if (facts != nullptr && !engine::isTensorFile(set.data.file)) {
-            return shortText(base::readTextLine(set.data.file, facts->offset), most);
+            return shortText(base::readJsonRow(set.data.file, facts->offset), most);
         }
-        return lineByNumber(set.data.file, line, most);
+        return rowByNumber(set.data.file, line, most);
     } catch (const base::Error&) {
         return {};
     }

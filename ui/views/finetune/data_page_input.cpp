@@ -21,7 +21,8 @@ namespace vitrine::ui {
 
 void DataPage::dragEnterEvent(QDragEnterEvent* event) {
     const QList<QUrl> urls = event->mimeData()->urls();
-    if (urls.size() == 1 && urls.front().toLocalFile().endsWith(QLatin1String(".jsonl"))) {
+    const QString file = urls.size() == 1 ? urls.front().toLocalFile() : QString();
+    if (file.endsWith(QLatin1String(".jsonl")) || file.endsWith(QLatin1String(".json"))) {
         event->acceptProposedAction();
     }
 }

@@ -85,6 +85,18 @@ TEST_F(DataSummaryTest, RowsAddUp) {
     EXPECT_EQ(inBins, s.used);
 }
 
+TEST_F(DataSummaryTest, RowsOfAnArrayAreNamedByTheirNumber) {
+    std::ofstream(path_) << "[{\"tokens\": [1, 2, 3]}, {\"tokens\": 4},\n {\"tokens\": [5, 6, 7, 8]}]\n";
+    const auto [data, s] = both(experiment());
+    EXPECT_EQ(s.used, 2);
+    EXPECT_TRUE(s.inArray);
+    EXPECT_EQ(data.row(1).tokens, (std::vector<std::int32_t>{5, 6, 7, 8}));
+    const std::string text = dataSummaryText(s);
+    EXPECT_NE(text.find("row 2"), std::string::npos) << text;
+    EXPECT_NE(text.find("row 3"), std::string::npos) << text;
+    EXPECT_EQ(text.find("line"), std::string::npos) << text;
+}
+
 TEST_F(DataSummaryTest, PositionsOfSequencesAddUp) {
     const auto [data, s] = both(experiment());
     std::int64_t trained = 0, untrained = 0;
