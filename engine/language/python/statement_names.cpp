@@ -62,7 +62,7 @@ public:
         for (const PyParameter& parameter : code.parameters) {
             own.insert(parameter.name);
         }
-        if (inner.names.binds.count(kAnyName) != 0) {
+        if (own.count(kAnyName) != 0) {
             names.effects.insert(kAnyName);
         }
         followAliases(inner.names);
