@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/serve/chat_fields.h"
 #include "app/serve/request_fields.h"
 #include "base/error.h"
 #include "base/strict_json.h"
@@ -127,18 +128,6 @@ void readPrompts(const json& body, ApiRequest& request) {
     }
 }
 
-void readMessages(const json& body, ApiRequest& request) {
-    const json* value = member(body, "messages");
-    if (value == nullptr || !value->is_array()) {
-        refuse("messages", value == nullptr ? "missing; give an array of {\"role\", \"content\"}" : "must be an array");
-    }
-    try {
-        request.messages = engine::parseChatMessages(value->dump(), "messages");
-    } catch (const base::Error& error) {
-        throw ApiError(kBadRequest, error.message(), "messages");
-    }
-}
-
 void readStops(const json& body, ApiRequest& request) {
     const json* value = member(body, "stop");
     if (value == nullptr) {
@@ -207,9 +196,10 @@ void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
         }
         return;
     }
-    for (const char* field : {"tools", "functions", "function_call", "tool_choice", "audio"}) {
-        onlyEmpty(field, "not supported; this server answers with text");
+    for (const char* field : {"functions", "function_call"}) {
+        onlyEmpty(field, "not supported; use tools");
     }
+    onlyEmpty("audio", "not supported; this server answers with text");
 }
 
 void readResponseFormat(const json& body) {
@@ -311,15 +301,6 @@ void readStreaming(const json& body, ApiRequest& request) {
     request.includeUsage = flag(*options, "include_usage");
 }
 
-void readReasoning(const json& body, ApiRequest& request) {
-    constexpr std::array<std::string_view, 3> kEfforts = {"low", "medium", "high"};
-    request.reasoningEffort = text(body, "reasoning_effort");
-    if (!request.reasoningEffort.empty() &&
-        std::find(kEfforts.begin(), kEfforts.end(), request.reasoningEffort) == kEfforts.end()) {
-        refuse("reasoning_effort", "must be low, medium or high");
-    }
-}
-
 } // namespace
 
 ApiError::ApiError(int httpStatus, std::string text, std::string field, std::string errorCode)
@@ -365,8 +346,7 @@ ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint) {
     }
     checkRequestFields(value, endpoint);
     if (endpoint == Endpoint::Chat) {
-        readMessages(value, request);
-        readReasoning(value, request);
+        readChatFields(body, value, request);
     } else {
         readPrompts(value, request);
     }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/chat/chat_message.h"
+#include "engine/chat/chat_options.h"
 #include "engine/workload/serve/serve.h"
 
 namespace vitrine::app {
@@ -76,7 +77,7 @@ struct ApiRequest {
     std::int32_t topLogprobs = 0;                          ///< and of this many of the best
     std::vector<std::pair<std::int32_t, float>> logitBias; ///< by token id
     bool ignoreEos = false;
-    std::string reasoningEffort; ///< empty: the server's
+    engine::ChatOptions chat; ///< chat: what the template sees beside the messages; what is unset is the server's
 
     std::size_t choices() const {
         return (endpoint == Endpoint::Chat ? 1 : prompts.size()) * static_cast<std::size_t>(n);

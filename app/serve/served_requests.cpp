@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/serve/chat_fields.h"
 #include "base/error.h"
 #include "engine/checkpoint/token_rows.h"
 
@@ -56,10 +57,13 @@ std::vector<engine::GenerateRequest> promptsOf(const engine::ServedModel& model,
                                        model.tokenizer == nullptr ? "token ids" : "a prompt"),
                            "messages");
         }
-        engine::ChatOptions options = model.maker->chatOptions();
-        options.reasoningEffort = request.reasoningEffort.empty() ? options.reasoningEffort : request.reasoningEffort;
-        out.push_back(model.textIsBytes ? fromBytes(model, plainText(request.messages))
-                                        : model.maker->fromChat(request.messages, options));
+        if (model.textIsBytes) {
+            out.push_back(fromBytes(model, plainText(request.messages)));
+            return out;
+        }
+        const engine::ChatOptions options =
+            chatOptionsOf(*model.maker->chatFormat(), model.maker->chatOptions(), request);
+        out.push_back(model.maker->fromChat(request.messages, options));
         return out;
     }
     for (const ApiPrompt& prompt : request.prompts) {

@@ -61,7 +61,7 @@ TEST(ApiRequest, ReadsMessagesInPartsAndAsText) {
     const ApiRequest request = read(
         chat({{"messages", {{{"role", "system"}, {"content", "Short."}}, {{"role", "user"}, {"content", parts}}}}}));
     ASSERT_EQ(request.messages.size(), 2U);
-    EXPECT_EQ(request.messages[1].content, "Hello");
+    EXPECT_EQ(request.messages[1].text(), "Hello");
     EXPECT_EQ(request.choices(), 1U);
 }
 
@@ -95,7 +95,7 @@ TEST(ApiRequest, ReadsWhatSamplingAndStreamsTake) {
     EXPECT_FLOAT_EQ(request.frequencyPenalty.value_or(0), 1.5F);
     EXPECT_FLOAT_EQ(request.presencePenalty.value_or(0), -2);
     EXPECT_THAT(request.logitBias, testing::UnorderedElementsAre(std::pair(7, -100.0F), std::pair(0, 0.5F)));
-    EXPECT_EQ(request.reasoningEffort, "high");
+    EXPECT_EQ(request.chat.reasoningEffort, "high");
     EXPECT_EQ(read(completion({{"stop", "x"}})).stop.size(), 1U);
     EXPECT_FALSE(read(completion({{"seed", nullptr}, {"stop", nullptr}, {"max_tokens", nullptr}})).seed.has_value());
     EXPECT_TRUE(read(completion({{"logprobs", 0}})).logprobs);
@@ -169,7 +169,7 @@ TEST(ApiRequest, RefusesAWrongField) {
         {chat({{"logprobs", 1}}), "logprobs"},
         {chat({{"logprobs", true}, {"top_logprobs", 21}}), "top_logprobs"},
         {chat({{"top_logprobs", 2}}), "top_logprobs"},
-        {chat({{"tools", {{{"type", "function"}}}}}), "tools"},
+        {chat({{"tools", {{"function"}}}}), "tools"},
         {chat({{"tool_choice", "required"}}), "tool_choice"},
         {chat({{"response_format", {{"type", "json_object"}}}}), "response_format"},
         {chat({{"response_format", 7}}), "response_format"},

@@ -242,7 +242,7 @@ TEST(Serve, WhatIsMalformedIsRefusedWithAReason) {
     wrong["prompt"] = "";
     expect(rig.complete(wrong), 400, "no tokens");
     expect(rig.chat({{"model", rig.name()}, {"messages", json::array()}}), 400, "messages");
-    expect(rig.chat({{"model", rig.name()}, {"messages", {{{"role", "king"}, {"content", "x"}}}}}), 400, "king");
+    expect(rig.chat({{"model", rig.name()}, {"messages", {{{"role", 1}, {"content", "x"}}}}}), 400, "role");
     expect(test::request(rig.port(), test::getText("/v1/completions")), 405, "POST");
     expect(test::request(rig.port(), test::getText("/v2/models")), 404, "/v2/models");
     expect(test::request(rig.port(), test::getText("/v1/models/another")), 404, "another");
