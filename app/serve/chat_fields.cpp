@@ -87,9 +87,8 @@ void readTools(const Ordered& body, ApiRequest& request) {
     if (tools == nullptr) {
         return;
     }
-    if (!tools->is_array() || std::any_of(tools->begin(), tools->end(), [](const Ordered& tool) {
-            return !tool.is_object();
-        })) {
+    if (!tools->is_array() ||
+        std::any_of(tools->begin(), tools->end(), [](const Ordered& tool) { return !tool.is_object(); })) {
         refuse("tools", "must be an array of {\"type\": \"function\", \"function\": {...}}");
     }
     // With "none" the model is not to know of them.
@@ -121,7 +120,8 @@ void readEffort(const Ordered& body, ApiRequest& request) {
     if (effort == nullptr) {
         return;
     }
-    if (!effort->is_string() || std::find(kEfforts.begin(), kEfforts.end(), effort->get<std::string>()) == kEfforts.end()) {
+    if (!effort->is_string() ||
+        std::find(kEfforts.begin(), kEfforts.end(), effort->get<std::string>()) == kEfforts.end()) {
         refuse("reasoning_effort", "must be none, minimal, low, medium, high or xhigh");
     }
     request.chat.reasoningEffort = effort->get<std::string>();

@@ -30,10 +30,9 @@ std::string refusalOf(const std::string& fields) {
 }
 
 TEST(ChatFields, KeepTheOrderOfKeys) {
-    const ApiRequest request =
-        chat(R"("tools": [{"type": "function", "function": {"name": "f", "a": 1}}],
+    const ApiRequest request = chat(R"("tools": [{"type": "function", "function": {"name": "f", "a": 1}}],
                 "chat_template_kwargs": {"z": 1, "a": {"y": 2, "b": 3}}, "documents": [{"title": "t", "text": "x"}])",
-             R"([{"role": "moderator", "content": "x", "b": 1, "a": 2}])");
+                                    R"([{"role": "moderator", "content": "x", "b": 1, "a": 2}])");
     EXPECT_EQ(request.messages.at(0).members().dump(), R"({"role":"moderator","content":"x","b":1,"a":2})");
     EXPECT_EQ(request.chat.tools, R"([{"type":"function","function":{"name":"f","a":1}}])");
     EXPECT_EQ(request.chat.variables, R"({"documents":[{"title":"t","text":"x"}],"z":1,"a":{"y":2,"b":3}})");

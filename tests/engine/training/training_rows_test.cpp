@@ -139,7 +139,7 @@ TEST(TrainingRows, MessagesSayWhetherTheyAreTrained) {
               "[Two<|eot_id|>]");
 }
 
-TEST(TrainingRows, AnswersOfOneTurnAreTrainedTogether) {
+TEST(TrainingRows, AnswersOfOneTurnAreTrainedByTheirOwnMessages) {
     TrainingRowOptions options = rowOptions();
     options.tokenizer = test::tokenizerFixture("o200k-style");
     options.format = std::make_shared<ChatFormat>(test::builtInFormat("harmony", "o200k-style", "gpt_oss"));
@@ -149,8 +149,21 @@ TEST(TrainingRows, AnswersOfOneTurnAreTrainedTogether) {
                    R"({"messages": [{"role": "user", "content": "A"}, {"role": "assistant", "content": "One",)") +
                R"( "train": )" + first + R"(}, {"role": "assistant", "content": "Two", "train": )" + second + "}]}";
     };
-    EXPECT_EQ(rowsOf(row("true", "true"), options).size(), 1U);
-    EXPECT_NE(rowsError(row("true", "false"), options).find("cannot be told apart"), std::string::npos);
+    const auto trained = [&](const char* first, const char* second) {
+        const TrainingRow made = rowsOf(row(first, second), options).at(0);
+        std::vector<std::int32_t> ids;
+        for (std::size_t i = 0; i < made.tokens.size(); ++i) {
+            if (made.trained[i] != 0) {
+                ids.push_back(made.tokens[i]);
+            }
+        }
+        return options.tokenizer->decode(ids);
+    };
+    const std::string one = "<|channel|>final<|message|>One<|end|>";
+    const std::string two = "<|start|>assistant<|channel|>final<|message|>Two<|return|>";
+    EXPECT_EQ(trained("true", "true"), one + two);
+    EXPECT_EQ(trained("true", "false"), one);
+    EXPECT_EQ(trained("false", "true"), two);
 }
 
 TEST(TrainingRows, AByteOrderMarkIsSkipped) {
@@ -329,6 +342,22 @@ TEST(TrainingRows, BadRowsAreNamed) {
     EXPECT_NE(rowsError(R"({"messages": [{"role": "user", "content": "x"}]})", bare).find("has no chat format"),
               std::string::npos);
     EXPECT_THROW(readTrainingRows("/no/such/file", options, {}, nullptr), base::BadInput);
+}
+
+TEST(TrainingRows, ToolsAndOtherMembersReachTheTemplate) {
+    TrainingRowOptions options = rowOptions();
+    options.format = std::make_shared<ChatFormat>(test::formatOf(
+        "{{ tools | tojson }}{% for m in messages %}<|start_header_id|>{{ m.role }} {{ m.channel }} {{ m.content }}"
+        "<|eot_id|>{% endfor %}",
+        "llama3-small"));
+    const auto rows = rowsOf(R"({"tools": [{"b": 1, "a": 2}], "messages": [{"role": "user", "content": "x"},)"
+                             R"( {"role": "assistant", "channel": "c", "content": "y"}]})",
+                             options);
+    EXPECT_EQ(options.tokenizer->decode(rows.at(0).tokens),
+              R"([{"b": 1, "a": 2}]<|start_header_id|>user  x<|eot_id|><|start_header_id|>assistant c y<|eot_id|>)");
+    EXPECT_NE(
+        rowsError(R"({"tools": [{}], "messages": [{"role": "user", "content": "x"}]})", rowOptions()).find("tools"),
+        std::string::npos);
 }
 
 } // namespace
