@@ -74,6 +74,13 @@ std::int32_t rowsToFill(const StepSchedule& schedule, std::int32_t mostRows, con
     return schedule.tokens() + fill <= options.tokenBudget ? fill : 0;
 }
 
+/// How many a step reports where so many are wanted: few numbers, so that there are few kinds of steps.
+std::int32_t reportedLogprobs(std::int32_t wanted) {
+    constexpr std::int32_t kFew = 5;
+    constexpr std::int32_t kMany = 20;
+    return wanted == 0 ? 0 : wanted <= kFew ? kFew : std::max(wanted, kMany);
+}
+
 /// Where the device keeps the ids that the step under way samples for rows of this one.
 std::vector<CarriedIds> carriedBy(const PendingStep& pending, const PendingStep* last) {
     std::vector<CarriedIds> out;
@@ -123,20 +130,16 @@ std::int32_t BatchEngine::mostDecodes() const {
     return static_cast<std::int32_t>(std::min<std::int64_t>(scheduler.slots, scheduler.tokenBudget));
 }
 
-/// What the step reports for each row: what its requests want, rounded up, so that there are few kinds of steps.
+/// What the step reports for each row: what its requests want.
 std::int32_t BatchEngine::mostTopLogprobs(const PendingStep& pending) const {
-    constexpr std::int32_t kFew = 5;
-    constexpr std::int32_t kMany = 20;
     std::int32_t most = 0;
-    for (const std::int32_t number : pending.sampled) {
+    const auto look = [&](std::int32_t number) {
         const ActiveRequest* const request = unended(number);
         most = std::max(most, request == nullptr ? 0 : request->request().topLogprobs);
-    }
-    for (const PendingStep::ScoredRow& scored : pending.scored) {
-        most = std::max(most, unended(scored.request)->request().topLogprobs);
-    }
-    const std::int32_t rounded = most == 0 ? 0 : most <= kFew ? kFew : std::max(most, kMany);
-    return static_cast<std::int32_t>(std::min<std::int64_t>(rounded, model_.config().vocab));
+    };
+    std::ranges::for_each(pending.sampled, look);
+    std::ranges::for_each(pending.scored, look, &PendingStep::ScoredRow::request);
+    return static_cast<std::int32_t>(std::min<std::int64_t>(reportedLogprobs(most), model_.config().vocab));
 }
 
 /// Rows that fill the step up to a bucket, and the ids that stay on the device.

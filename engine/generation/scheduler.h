@@ -227,8 +227,7 @@ private:
         std::int32_t idle = 0;      ///< steps in a row without tokens
         std::int32_t overtaken = 0; ///< requests that arrived later and were admitted before it
         bool ending = false;        ///< its last token is scheduled
-        bool ran = false;
-        bool scored = false;
+        bool ran = false, scored = false;
         bool forgotten = false;
         std::int64_t swapped = 0;         ///< tokens whose pages are on the host
         std::vector<std::int64_t> keepAt; ///< lengths of the sequence at which its rings are saved, ascending
@@ -281,9 +280,8 @@ private:
     bool closed_ = false;
     std::int64_t steps_ = 0;
     std::int32_t gathered_ = 0;
-    std::int64_t budget_ = 0;        ///< of the step that is being scheduled
-    std::int64_t scoreBudget_ = 0;   ///< of the same
-    std::vector<std::int32_t> lost_; ///< requests preempted in the step that is being scheduled
+    std::int64_t budget_ = 0, scoreBudget_ = 0; ///< of the step that is being scheduled
+    std::vector<std::int32_t> lost_;            ///< requests preempted in the step that is being scheduled
     std::int64_t swapUsed_ = 0;
     std::int64_t staticNewTokens_ = 0; ///< new tokens of the longest answer of a static batch
 };

@@ -12,6 +12,15 @@
 #include "engine/generation/scheduler.h"
 
 namespace vitrine::engine {
+namespace {
+
+/// Tokens from `begin` to the next of the ascending borders; without end where there is none.
+std::int64_t tokensToBorder(const std::vector<std::int64_t>& borders, std::int64_t begin) {
+    const auto border = std::upper_bound(borders.begin(), borders.end(), begin);
+    return border == borders.end() ? std::numeric_limits<std::int64_t>::max() : *border - begin;
+}
+
+} // namespace
 
 std::int64_t Scheduler::equalSteps() const {
     const std::vector<std::int32_t> requests = runningRequests();
@@ -137,14 +146,9 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, StepSche
     if (options_.oneByOne) {
         tokens = std::min(tokens, std::max<std::int64_t>(entry.prompt - entry.computed, 1));
     }
-    const auto border = std::upper_bound(entry.keepAt.begin(), entry.keepAt.end(), entry.computed);
-    if (border != entry.keepAt.end()) {
-        tokens = std::min(tokens, *border - entry.computed);
-    }
+    tokens = std::min(tokens, tokensToBorder(entry.keepAt, entry.computed));
     const bool scores = entry.scored && entry.generated == 0;
-    if (scores) {
-        tokens = std::min(tokens, scoreBudget_);
-    }
+    tokens = scores ? std::min(tokens, scoreBudget_) : tokens;
     if (tokens > 0 && makeRoom(request, tokens, claims, schedule)) {
         budget_ -= tokens;
         scoreBudget_ -= scores ? tokens : 0;

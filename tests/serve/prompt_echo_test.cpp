@@ -100,7 +100,7 @@ TEST(PromptEcho, ScoresAreTheSameInPiecesAndBesideKnownPrefixes) {
               0)
         << "what was scored is known to others";
     // Greedy answers score as greedy, and as their own log-probabilities.
-    const json answer = answerOf(rig, echoBody(rig, prompt, 3, {{"logprobs", 1}})).at("choices").at(0);
+    const json answer = answerOf(rig, echoBody(rig, kSentence, 3, {{"logprobs", 1}})).at("choices").at(0);
     const json& own = answer.at("logprobs").at("token_logprobs");
     const std::size_t context = own.size() - 3;
     const json longer = answerOf(rig, echoBody(rig, answer.at("text"), 1, {{"logprobs", 1}})).at("choices").at(0);

@@ -112,6 +112,7 @@ TEST(ServeCommand, MistakesAreOneLineEach) {
     expect({"--slots", "0"}, "slots");
     expect({"--api-key", ""}, "api_key: is empty");
     expect({"--stop", "x"}, "tokenizer");
+    expect({"--allow-origin", "*", "--allow-origin", "localhost:3000"}, "allow_origin: \"localhost:3000\"");
     test::Program first(serve({}));
     ASSERT_TRUE(first.waitForOutput("/v1\n"));
     expect({"--port", std::to_string(portIn(first.output()))}, "cannot be had");
