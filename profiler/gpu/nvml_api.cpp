@@ -11,7 +11,7 @@ namespace vitrine::profiler {
 
 namespace {
 
-struct Loaded {
+struct LoadedNvml {
     NvmlApi api;
     std::string missing;
 };
@@ -25,8 +25,8 @@ void bind(const base::SharedLibrary& library, Function& function, const char* na
     function = reinterpret_cast<Function>(symbol);
 }
 
-Loaded load() {
-    Loaded out;
+LoadedNvml load() {
+    LoadedNvml out;
     const std::vector<std::string> names{"libnvidia-ml.so.1"};
     const base::SharedLibrary library = base::SharedLibrary::find(names);
     if (!library.isOpen()) {
@@ -64,8 +64,8 @@ Loaded load() {
     return out;
 }
 
-const Loaded& loaded() {
-    static const Loaded kLoaded = load();
+const LoadedNvml& loaded() {
+    static const LoadedNvml kLoaded = load();
     return kLoaded;
 }
 

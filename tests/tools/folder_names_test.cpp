@@ -11,7 +11,8 @@ namespace {
 
 /// Constants and types that a source has for itself alone.
 std::vector<std::string> ownNames(std::string_view text) {
-    static const std::regex kConstant(R"rx(^(?:inline |static )?(?:constexpr|const) (?:[\w:<>, ]+ )(k[A-Z]\w*)\b)rx");
+    static const std::regex kConstant(
+        R"rx(^(?:inline |static )?(?:constexpr|const) (?:[\w:<>, ]+ )(k[A-Z]\w*)\s*[={\[;])rx");
     static const std::regex kType(R"rx(^(?:struct|class|enum class) (\w+)\b.*\{)rx");
     std::vector<std::string> out;
     bool own = false;

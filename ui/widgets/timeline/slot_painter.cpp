@@ -65,9 +65,9 @@ void fillLine(QRgb* line, int x0, int x1, int y, const Pixels& pixels, bool hatc
     }
 }
 
-class RowPainter {
+class SlotRowPainter {
 public:
-    RowPainter(QImage& image, const PlotFrame& frame, const ThemeTokens& theme)
+    SlotRowPainter(QImage& image, const PlotFrame& frame, const ThemeTokens& theme)
         : image_(image), pixels_(statePixels(theme)), canvas_(theme.canvas.rgb()), dpr_(frame.dpr),
           left_(static_cast<int>(std::lround(frame.gutter * frame.dpr))),
           tile_(static_cast<int>(std::lround(6 * frame.dpr))),
@@ -291,7 +291,7 @@ QImage paintSlots(const SlotInput& input, const PlotFrame& frame, const ThemeTok
     const SlotRows rows = slotRows(input.map->side().slotCount, frame.size.height());
     std::vector<Label> labels;
     {
-        RowPainter painter(image, frame, theme);
+        SlotRowPainter painter(image, frame, theme);
         std::vector<SlotRun> runs;
         const AxisColumns columns(input.axis, frame.columns());
         int painted = -1; // more slots than rows of pixels: one for each row
