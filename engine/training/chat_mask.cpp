@@ -39,9 +39,12 @@ public:
                 continue;
             }
             Letters& letters = letters_[static_cast<std::size_t>(message)];
-            letters.begin = letters.any ? letters.begin : at;
-            letters.end = at + 1;
-            letters.any = true;
+            if (!letters.any) {
+                letters = {true, false, at, at + 1};
+            } else if (!letters.over) {
+                letters.over = at != letters.end && isOver(letters.end, at);
+                letters.end = letters.over ? letters.end : at + 1;
+            }
         }
     }
 
@@ -69,11 +72,35 @@ private:
     /// From the first to the last letter of a message.
     struct Letters {
         bool any = false;
+        bool over = false; ///< its turn has ended: letters that follow are repetitions
         std::size_t begin = 0, end = 0;
     };
 
+    /// Whether a turn ends in these bytes and no answer begins behind its end. A template can print letters of an
+    /// answer again later, such as the name of a function that was called.
+    bool isOver(std::size_t begin, std::size_t end) {
+        std::size_t last = end;
+        for (std::size_t token = tokenAt(begin); token < chat_.ids.size() && offsets_[token] < end; ++token) {
+            if (std::find(ends_.begin(), ends_.end(), chat_.ids[token]) != ends_.end()) {
+                last = offsets_[token + 1];
+            }
+        }
+        const std::string& header = answerHeader();
+        return last < end &&
+               (header.empty() || !std::string_view(chat_.text).substr(last, end - last).starts_with(header));
+    }
+
+    std::size_t tokenAt(std::size_t byte) const {
+        return static_cast<std::size_t>(std::lower_bound(offsets_.begin(), offsets_.end(), byte) - offsets_.begin());
+    }
+
     std::optional<std::size_t> beginOf(std::size_t i, std::size_t done) {
         const Letters& letters = letters_[i];
+        if (!letters.any && messages_[i].text().find_first_not_of(" \t\r\n") != std::string::npos) {
+            throw base::BadInput(fmt::format("messages[{}]: the chat template does not print this answer; take it out, "
+                                             "or give the row as tokens",
+                                             i));
+        }
         const std::size_t latest = letters.any ? letters.begin : chat_.text.size();
         if (messages_.size() <= kMostRenderedMessages) {
             const std::optional<std::string> prompt = promptOf(i, true);
@@ -82,11 +109,6 @@ private:
             }
         }
         if (!letters.any) {
-            if (!messages_[i].text().empty()) {
-                throw base::BadInput(fmt::format("messages[{}]: the chat template does not print this answer; take it "
-                                                 "out, or give the row as tokens",
-                                                 i));
-            }
             return std::nullopt;
         }
         const std::string& header = answerHeader();
@@ -100,9 +122,7 @@ private:
         for (std::size_t k = i + 1; k < letters_.size() && limit == chat_.text.size(); ++k) {
             limit = letters_[k].any ? letters_[k].begin : limit;
         }
-        auto token =
-            static_cast<std::size_t>(std::lower_bound(offsets_.begin(), offsets_.end(), from) - offsets_.begin());
-        for (; token < chat_.ids.size() && offsets_[token] < limit; ++token) {
+        for (std::size_t token = tokenAt(from); token < chat_.ids.size() && offsets_[token] < limit; ++token) {
             if (std::find(ends_.begin(), ends_.end(), chat_.ids[token]) != ends_.end()) {
                 return offsets_[token + 1];
             }

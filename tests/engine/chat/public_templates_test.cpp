@@ -26,7 +26,7 @@ TEST(PublicTemplates, GiveTheIdsOfTransformers) {
     const auto expected = nlohmann::json::parse(fileText(folder + "/expected.json"));
     ChatFiles files = readChatFiles(folder + "/model");
     const auto tokenizer = Tokenizer::load(folder + "/model/tokenizer.json");
-    std::size_t rendered = 0, refused = 0;
+    std::size_t rendered = 0;
     for (const auto& [name, chats] : expected.items()) {
         files.templates["default"] = fileText(folder + "/templates/" + name + ".jinja");
         files.places["default"] = name;
@@ -35,7 +35,6 @@ TEST(PublicTemplates, GiveTheIdsOfTransformers) {
             const std::vector<ChatMessage> messages = readChatFile(folder + "/chats/" + chat + ".json");
             if (wanted.contains("error")) {
                 EXPECT_THROW(format->render(messages, {}), base::BadInput) << name << " " << chat;
-                ++refused;
                 continue;
             }
             const RenderedChat got = format->render(messages, {});
@@ -45,7 +44,6 @@ TEST(PublicTemplates, GiveTheIdsOfTransformers) {
         }
     }
     EXPECT_GT(rendered, 50U);
-    EXPECT_GT(refused, 0U);
 }
 
 } // namespace

@@ -163,7 +163,7 @@ TEST(PromptScores, DoNotDependOnPiecesPrefixesNeighboursAndPreemption) {
 }
 
 TEST(PromptScores, ASlidingModelScoresInPiecesToo) {
-    for (const char* name : {"synthetic:tiny-gpt-oss", "synthetic:tiny-gemma3"}) {
+    for (const char* name : {"synthetic:tiny-gpt-oss", "synthetic:tiny-gemma2"}) {
         ScoreRig rig(name);
         const GenerateRequest request = rig.request(40, 3, 2);
         const GenerateResult whole = rig.serve({request})[0].result;

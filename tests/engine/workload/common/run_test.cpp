@@ -403,11 +403,11 @@ TEST_F(WorkloadRun, MistakesAreNamed) {
     EXPECT_THAT(with({{"prompt_length", 5000}}), HasSubstr("context"));
     EXPECT_THAT(with({{"tokens", {1}}, {"top_p", 0}}), HasSubstr("top_p"));
     EXPECT_THAT(with({{"tokens", {1}}, {"top_p", 1e-60}}), HasSubstr("top_p"));
-    std::ofstream(path("chat.json")) << R"([{"role": "tool", "content": "x"}])";
+    std::ofstream(path("chat.json")) << R"([{"role": "user", "content": "x"}, {"content": "x"}])";
     EXPECT_THAT(messageOf({{"workload", "generate"},
                            {"model", base::resourcePath("models/vitrine-demo")},
                            {"chat", path("chat.json")}}),
-                HasSubstr("chat.json: messages"));
+                HasSubstr("chat.json: [1].role: is missing"));
     const std::vector<TensorSpec> entries = {{"input_ids", kernels::DType::I32, {1, 2}}};
     const std::array<std::int32_t, 2> ids = {1, 512};
     const auto writer = SafetensorsWriter::create(path("ids.safetensors"), entries);
