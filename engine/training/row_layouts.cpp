@@ -110,7 +110,7 @@ private:
     }
 
     void readTokens(const std::string& ids) {
-        form_.kind = RowKind::Tokens;
+        form_.kind = RowLayout::Tokens;
         form_.tokens = take(ids);
         for (const char* key : {"trained", "completion_mask", "assistant_masks", "loss_mask"}) {
             if (memberOf(row_, key) == nullptr) {
@@ -162,7 +162,7 @@ private:
                                 "remove it");
         }
         if (prompt.is_string() && completion.is_string()) {
-            form_.kind = RowKind::Completion;
+            form_.kind = RowLayout::Completion;
             form_.prompt = stringOf(prompt, at("prompt"));
             form_.text = stringOf(completion, at("completion"));
             for (const char* key : {"tools", "system"}) {
@@ -227,7 +227,7 @@ private:
 
     /// Tools and the system message that stand beside the messages.
     void beginChat() {
-        form_.kind = RowKind::Chat;
+        form_.kind = RowLayout::Chat;
         form_.messages = RowJson::array();
         if (const RowJson* const tools = memberOf(row_, "tools"); tools != nullptr && !saysNothing(*tools)) {
             // Tables of data have one type for a column, so that many write the list as text.

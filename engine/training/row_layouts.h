@@ -24,7 +24,7 @@
 
 namespace vitrine::engine {
 
-enum class RowKind { Text, Completion, Chat, Tokens };
+enum class RowLayout { Text, Completion, Chat, Tokens };
 
 /// A member of a row with its key, for messages. Null: the row does not have it.
 struct RowList {
@@ -33,7 +33,7 @@ struct RowList {
 };
 
 struct RowForm {
-    RowKind kind = RowKind::Text;
+    RowLayout kind = RowLayout::Text;
     std::string prompt; ///< Completion: the text before `text`
     std::string text;   ///< Text and Completion: what is trained
     RowJson messages;   ///< Chat: a list in OpenAI's form

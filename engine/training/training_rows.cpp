@@ -37,12 +37,12 @@ public:
 
     TrainingRow make(const RowForm& form) const {
         switch (form.kind) {
-        case RowKind::Text:
-        case RowKind::Completion:
+        case RowLayout::Text:
+        case RowLayout::Completion:
             return fromText(form);
-        case RowKind::Chat:
+        case RowLayout::Chat:
             return fromMessages(form);
-        case RowKind::Tokens:
+        case RowLayout::Tokens:
             break;
         }
         return fromTokens(form);
@@ -52,7 +52,7 @@ private:
     [[noreturn]] void bad(std::string_view what) const { throw base::BadInput(fmt::format("{}: {}", place_, what)); }
 
     TrainingRow fromText(const RowForm& form) const {
-        const std::string_view key = form.kind == RowKind::Text ? "text" : "completion";
+        const std::string_view key = form.kind == RowLayout::Text ? "text" : "completion";
         requireTokenizer(key);
         if (form.prompt.empty() && form.text.empty()) {
             bad(fmt::format("{}: is empty; remove the row", key));

@@ -21,7 +21,7 @@ RowForm formOfRow(const std::string& json) {
 /// "ROLE:CONTENT" of each message, with "+" or "-" before it where a flag says whether it is trained.
 std::string chatOf(const std::string& json) {
     const RowForm form = formOfRow(json);
-    EXPECT_EQ(form.kind, RowKind::Chat);
+    EXPECT_EQ(form.kind, RowLayout::Chat);
     EXPECT_EQ(form.messages.size(), form.trained.size());
     std::string out;
     for (std::size_t i = 0; i < form.messages.size(); ++i) {
@@ -47,7 +47,7 @@ std::string layoutError(const std::string& json) {
 TEST(RowLayouts, TextsAndCompletions) {
     EXPECT_EQ(formOfRow(R"({"text": "a", "url": "u"})").text, "a");
     const RowForm form = formOfRow(R"({"prompt": "2+2=", "completion": " 4", "id": 1})");
-    EXPECT_EQ(form.kind, RowKind::Completion);
+    EXPECT_EQ(form.kind, RowLayout::Completion);
     EXPECT_EQ(form.prompt, "2+2=");
     EXPECT_EQ(form.text, " 4");
 }
@@ -107,7 +107,7 @@ TEST(RowLayouts, SeveralSystemMessagesStay) {
 TEST(RowLayouts, TokensHaveMarksOfOtherPrograms) {
     const RowForm form =
         formOfRow(R"({"input_ids": [4, 5], "attention_mask": [1, 1], "position_ids": [0, 1], "labels": [-100, 5]})");
-    EXPECT_EQ(form.kind, RowKind::Tokens);
+    EXPECT_EQ(form.kind, RowLayout::Tokens);
     EXPECT_EQ(form.tokens.key, "input_ids");
     EXPECT_EQ(form.tokens.value.dump(), "[4,5]");
     EXPECT_EQ(form.labels.value.dump(), "[-100,5]");

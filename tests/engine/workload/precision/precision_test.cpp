@@ -218,7 +218,8 @@ TEST_F(Precision, AKeptRoleIsRoundedAgainAfterwards) {
     EXPECT_TRUE(std::ranges::is_sorted(std::span(kept.keep).first(first), std::greater{}, &KeepEffect::klSavedPerGib));
     for (const KeepEffect& keep : kept.keep) {
         EXPECT_TRUE(keep.plannedRate.has_value() == kept.formats[keep.format].plannedRate.has_value());
-        EXPECT_FALSE(keep.plannedRate && *keep.plannedRate > *kept.formats[keep.format].plannedRate)
+        // In a model so small the launches count too, and how many there are depends on the CPU.
+        EXPECT_FALSE(keep.plannedRate && *keep.plannedRate > 1.02 * *kept.formats[keep.format].plannedRate)
             << keepTitle(keep.part) << ": more bytes take no less time";
     }
 }
