@@ -24,10 +24,6 @@ using nlohmann::json;
 constexpr std::int64_t kMostTokens = 16'777'216;     ///< that a field may ask for
 constexpr double kLargestExact = 9007199254740991.0; ///< up to here a double holds every whole number
 
-[[noreturn]] void refuse(const std::string& field, const std::string& what) {
-    throw ApiError(kBadRequest, fmt::format("{}: {}", field, what), field);
-}
-
 /// The member, or null where it is missing or null.
 const json* member(const json& body, const char* field) {
     const auto found = body.find(field);
@@ -305,6 +301,10 @@ void readStreaming(const json& body, ApiRequest& request) {
 
 ApiError::ApiError(int httpStatus, std::string text, std::string field, std::string errorCode)
     : status(httpStatus), message(std::move(text)), param(std::move(field)), code(std::move(errorCode)) {}
+
+void refuse(const std::string& field, const std::string& what) {
+    throw ApiError(kBadRequest, fmt::format("{}: {}", field, what), field);
+}
 
 json errorBody(const ApiError& error) {
     const char* type = "invalid_request_error";

@@ -35,6 +35,9 @@ struct ApiError final : std::exception {
     std::string code;  ///< "model_not_found"; empty: none
 };
 
+/// Throws the ApiError "FIELD: what" with status 400.
+[[noreturn]] void refuse(const std::string& field, const std::string& what);
+
 /// {"error": ...}; the type follows from the status.
 nlohmann::json errorBody(const ApiError& error);
 

@@ -18,10 +18,6 @@ namespace {
 using nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
-[[noreturn]] void refuse(const std::string& field, const std::string& what) {
-    throw ApiError(kBadRequest, fmt::format("{}: {}", field, what), field);
-}
-
 const Ordered* member(const Ordered& body, const char* field) {
     const auto found = body.find(field);
     return found == body.end() || found->is_null() ? nullptr : &*found;

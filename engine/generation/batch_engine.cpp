@@ -112,10 +112,6 @@ ActiveRequest* BatchEngine::unended(std::int32_t request) const {
     return row == nullptr ? nullptr : &row->request;
 }
 
-bool BatchEngine::lives(const ScheduledRow& scheduled) const {
-    return cache_->book()->live(scheduled.sequence);
-}
-
 const BatchResult& BatchEngine::result(std::int32_t request) const {
     return rows_.at(request)->out;
 }

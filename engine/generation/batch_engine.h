@@ -186,7 +186,7 @@ private:
     void moveOut(const PageMove& move, StepSchedule& schedule);
     ActiveRequest* unended(std::int32_t request) const override;
     std::int32_t topLogprobsOf(const ActiveRequest& request) const override { return request.request().topLogprobs; }
-    bool lives(const ScheduledRow& scheduled) const override;
+    bool lives(const ScheduledRow& scheduled) const override { return cache_->book()->live(scheduled.sequence); }
     void complete(PendingStep& pending) override;
     bool launch(const PendingStep& pending) override;
     void ran(const PendingStep& pending) override;

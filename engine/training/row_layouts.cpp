@@ -4,6 +4,7 @@
 
 #include <array>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -116,20 +117,20 @@ private:
             if (memberOf(row_, key) == nullptr) {
                 continue;
             }
-            if (!form_.marks.value.is_null()) {
+            if (form_.marks.value != nullptr) {
                 badRow(at(key), fmt::format("stands together with \"{}\"; give one of them", form_.marks.key));
             }
             form_.marks = take(key);
         }
         form_.labels = take("labels");
-        checkAttention(form_.tokens.value.size());
+        checkAttention(form_.tokens.value->size());
         noteOthers({ids, "attention_mask", "position_ids", "token_type_ids"}, false);
     }
 
     RowList take(const std::string& key) {
-        RowList list{key, {}};
-        if (const auto found = row_.find(key); found != row_.end()) {
-            list.value = nlohmann::json(*found);
+        RowList list{key, nullptr};
+        if (const auto found = row_.find(key); found != row_.end() && !found->is_null()) {
+            list.value = std::make_shared<const nlohmann::json>(*found);
             *found = nullptr;
         }
         return list;
@@ -228,15 +229,11 @@ private:
     /// Tools and the system message that stand beside the messages.
     void beginChat() {
         form_.kind = RowLayout::Chat;
-        form_.messages = RowJson::array();
         if (const RowJson* const tools = memberOf(row_, "tools"); tools != nullptr && !saysNothing(*tools)) {
             // Tables of data have one type for a column, so that many write the list as text.
-            form_.tools =
+            const RowJson list =
                 tools->is_string() ? base::parseOrderedJson(tools->get_ref<const std::string&>(), at("tools")) : *tools;
-            listOf(form_.tools, at("tools"));
-            if (form_.tools.empty()) {
-                form_.tools = nullptr;
-            }
+            form_.tools.assign(listOf(list, at("tools")).begin(), list.end());
         }
         if (const RowJson* const system = memberOf(row_, "system"); system != nullptr && !saysNothing(*system)) {
             add({{"role", "system"}, {"content", stringOf(*system, at("system"))}}, {}, at("system"));
@@ -247,11 +244,12 @@ private:
     void addMessages(const RowJson& list, const std::string& key) {
         for (std::size_t i = 0; i < listOf(list, at(key)).size(); ++i) {
             const std::string where = at(fmt::format("{}[{}]", key, i));
-            RowMessage read = readRowMessage(list[i], where, key, notes_);
-            if (hasSystem_ && read.message.value("role", RowJson()) == "system") {
+            RowJson message;
+            const std::optional<bool> trained = readRowMessage(list[i], where, key, notes_, message);
+            if (hasSystem_ && message.value("role", RowJson()) == "system") {
                 badRow(where, "is a system message beside the member \"system\"; keep one of them");
             }
-            add(std::move(read.message), read.trained, where);
+            add(std::move(message), trained, where);
         }
         if (list.empty()) {
             badRow(at(key), "there is no message");

@@ -14,7 +14,7 @@
 // Messages can have "weight" (0 or 1) or "train" (true or false). Null is the same as no member. Other keys are noted,
 // and refused by name where they would change what is trained.
 
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,18 +26,18 @@ namespace vitrine::engine {
 
 enum class RowLayout { Text, Completion, Chat, Tokens };
 
-/// A member of a row with its key, for messages. Null: the row does not have it.
+/// A member of a row with its key, for messages.
 struct RowList {
     std::string key;
-    nlohmann::json value;
+    std::shared_ptr<const nlohmann::json> value; ///< null: the row does not have it
 };
 
 struct RowForm {
     RowLayout kind = RowLayout::Text;
-    std::string prompt; ///< Completion: the text before `text`
-    std::string text;   ///< Text and Completion: what is trained
-    RowJson messages;   ///< Chat: a list in OpenAI's form
-    RowJson tools;      ///< Chat: a list; null: none
+    std::string prompt;            ///< Completion: the text before `text`
+    std::string text;              ///< Text and Completion: what is trained
+    std::vector<RowJson> messages; ///< Chat: in OpenAI's form
+    std::vector<RowJson> tools;    ///< Chat; empty: none
     /// Chat: for each message whether its tokens are trained; nothing: as its role says.
     std::vector<std::optional<bool>> trained;
     RowList tokens, marks, labels; ///< Tokens: as the row has them, not checked

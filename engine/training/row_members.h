@@ -5,7 +5,7 @@
 // Members of a row of training data, whose keys stay in the order of the file. `where` begins a message: "FILE: line 3:
 // messages[0]".
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -128,14 +129,16 @@ void addKnownKeys(const RowJson& entry, const std::string& where, const std::str
 
 } // namespace
 
-RowMessage readRowMessage(const RowJson& entry, const std::string& where, const std::string& list, RowNotes& notes) {
+std::optional<bool> readRowMessage(const RowJson& entry, const std::string& where, const std::string& list,
+                                   RowNotes& notes, RowJson& message) {
     if (!entry.is_object()) {
         badRow(where, fmt::format("must be an object, not {}", entry.type_name()));
     }
     const bool shareGpt = memberOf(entry, "from") != nullptr;
-    RowMessage out{shareGpt ? fromShareGpt(entry, where) : RowJson::object(), flagOf(entry, where)};
-    addKnownKeys(entry, where, list, shareGpt, out.message, notes);
-    return out;
+    message = shareGpt ? fromShareGpt(entry, where) : RowJson::object();
+    const std::optional<bool> trained = flagOf(entry, where);
+    addKnownKeys(entry, where, list, shareGpt, message, notes);
+    return trained;
 }
 
 } // namespace vitrine::engine

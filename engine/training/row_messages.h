@@ -12,13 +12,9 @@
 
 namespace vitrine::engine {
 
-struct RowMessage {
-    RowJson message;             ///< role, content, thinking or reasoning_content, name, tool_calls, tool_call_id
-    std::optional<bool> trained; ///< what "weight" or "train" says
-};
-
-/// Reads OpenAI's {"role", "content", ...} or ShareGPT's {"from", "value"}. `list` is the key of the messages, for
-/// notes. Throws BadInput "WHERE: what".
-RowMessage readRowMessage(const RowJson& entry, const std::string& where, const std::string& list, RowNotes& notes);
+/// Reads OpenAI's {"role", "content", ...} or ShareGPT's {"from", "value"} into `message`, in OpenAI's form. Returns
+/// what "weight" or "train" says. `list` is the key of the messages, for notes. Throws BadInput "WHERE: what".
+std::optional<bool> readRowMessage(const RowJson& entry, const std::string& where, const std::string& list,
+                                   RowNotes& notes, RowJson& message);
 
 } // namespace vitrine::engine

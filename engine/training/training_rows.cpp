@@ -89,8 +89,8 @@ private:
             bad("messages: the model has no chat format; give the row as text or tokens");
         }
         ChatOptions options = options_.chat;
-        if (!form.tools.is_null()) {
-            options.tools = form.tools.dump();
+        if (!form.tools.empty()) {
+            options.tools = RowJson(form.tools).dump();
             if (!options_.format->templateFor(options).names("tools")) {
                 throw base::Unsupported(place_ + ": tools: the model's chat template takes none; remove the row");
             }
@@ -138,7 +138,7 @@ private:
     }
 
     TrainingRow fromTokens(const RowForm& form) const {
-        const JsonField tokens(form.tokens.value, place_, form.tokens.key);
+        const JsonField tokens(*form.tokens.value, place_, form.tokens.key);
         if (tokens.arraySize() == 0) {
             tokens.bad("is empty; remove the row");
         }
@@ -146,15 +146,15 @@ private:
         for (std::size_t i = 0; i < tokens.arraySize(); ++i) {
             row.tokens.push_back(tokenOf(tokens.element(i)));
         }
-        const JsonField labels(form.labels.value, place_, form.labels.key);
-        if (!form.marks.value.is_null() && !form.labels.value.is_null()) {
-            labels.bad(fmt::format("stands together with \"{}\"; give one of them", form.marks.key));
+        if (form.marks.value != nullptr && form.labels.value != nullptr) {
+            JsonField(*form.labels.value, place_, form.labels.key)
+                .bad(fmt::format("stands together with \"{}\"; give one of them", form.marks.key));
         }
         row.trained.assign(row.tokens.size(), 1);
-        if (!form.marks.value.is_null()) {
-            readTrained(JsonField(form.marks.value, place_, form.marks.key), row);
-        } else if (!form.labels.value.is_null()) {
-            readLabels(labels, row);
+        if (form.marks.value != nullptr) {
+            readTrained(JsonField(*form.marks.value, place_, form.marks.key), row);
+        } else if (form.labels.value != nullptr) {
+            readLabels(JsonField(*form.labels.value, place_, form.labels.key), row);
         }
         return row;
     }

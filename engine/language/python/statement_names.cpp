@@ -136,15 +136,8 @@ public:
             target(*statement.exprs[0]);
             break;
         case PyStmtKind::Import:
-            for (const PyAlias& alias : statement.aliases) {
-                names.binds.insert(alias.asName.empty() ? alias.name.substr(0, alias.name.find('.')) : alias.asName);
-            }
-            break;
         case PyStmtKind::ImportFrom:
-            for (const PyAlias& alias : statement.aliases) {
-                names.binds.insert(alias.asName.empty() ? alias.name : alias.asName);
-                names.reads.insert(alias.name);
-            }
+            imports(statement);
             break;
         case PyStmtKind::TypeAlias:
             names.binds.insert(statement.name);
@@ -172,6 +165,17 @@ public:
     }
 
 private:
+    void imports(const PyStmt& statement) {
+        for (const PyAlias& alias : statement.aliases) {
+            if (statement.kind == PyStmtKind::ImportFrom) {
+                names.binds.insert(alias.asName.empty() ? alias.name : alias.asName);
+                names.reads.insert(alias.name);
+            } else {
+                names.binds.insert(alias.asName.empty() ? alias.name.substr(0, alias.name.find('.')) : alias.asName);
+            }
+        }
+    }
+
     void expressions(const std::vector<PyExprPtr>& exprs) {
         for (const PyExprPtr& expr : exprs) {
             expression(expr.get());
