@@ -37,7 +37,7 @@ bool readTemplateFiles(const fs::path& folder, ChatFiles& files) {
         add(files, std::string(kDefaultTemplate), readSmallFile(own), own.string());
     }
     std::error_code none;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder / "additional_chat_templates", none)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / kTemplateFolder, none)) {
         if (entry.path().extension() == ".jinja" && hasFile(entry.path())) {
             add(files, entry.path().stem().string(), readSmallFile(entry.path()), entry.path().string());
         }

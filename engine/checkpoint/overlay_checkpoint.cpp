@@ -48,7 +48,8 @@ std::vector<TensorEntry> overlaidEntries(const std::vector<OverlaidTensor>& tens
 class OverlayFile final : public MadeTensorFile {
 public:
     OverlayFile(std::vector<OverlaidTensor> tensors, std::string path, std::string identity)
-        : MadeTensorFile(std::move(path), std::move(identity), overlaidEntries(tensors)), tensors_(std::move(tensors)) {}
+        : MadeTensorFile(std::move(path), std::move(identity), overlaidEntries(tensors)), tensors_(std::move(tensors)) {
+    }
 
 protected:
     Rows rowsOf(std::size_t tensor) const override {

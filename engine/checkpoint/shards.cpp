@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/quantization_files.h"
+#include "engine/checkpoint/small_files.h"
 
 namespace vitrine::engine {
 
@@ -63,18 +64,28 @@ void makeModelFolder(const std::string& folder) {
 
 std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to) {
     std::vector<std::string> names;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
+    const auto copy = [&](const fs::path& name) {
+        const fs::path target = fs::path(to) / name;
+        std::error_code error;
+        fs::create_directories(target.parent_path(), error);
+        fs::copy_file(fs::path(from) / name, target, fs::copy_options::overwrite_existing, error);
+        if (error) {
+            throw base::BadInput(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
+        }
+        names.push_back(name.string());
+    };
+    std::error_code none;
+    for (const fs::directory_entry& entry : fs::directory_iterator(from, none)) {
         const std::string name = entry.path().filename().string();
         const std::string kind = entry.path().extension().string();
         const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
         if (small && name != "config.json" && !name.ends_with(".index.json") && !isQuantizationFile(name)) {
-            const fs::path target = fs::path(to) / name;
-            fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, error);
-            if (error) {
-                throw base::BadInput(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
-            }
-            names.push_back(name);
+            copy(name);
+        }
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(from) / kTemplateFolder, none)) {
+        if (entry.path().extension() == ".jinja") {
+            copy(fs::path(kTemplateFolder) / entry.path().filename());
         }
     }
     return names;

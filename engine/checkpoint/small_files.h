@@ -10,6 +10,9 @@
 
 namespace vitrine::engine {
 
+/// The folder of named chat templates inside a model's folder.
+inline constexpr const char* kTemplateFolder = "additional_chat_templates";
+
 /// Whether a file that a model may have is there. Throws BadInput for a name that is taken by something else: reading a
 /// pipe could wait for ever, and passing over a link to nothing would hide half a download.
 bool hasFile(const std::filesystem::path& path);

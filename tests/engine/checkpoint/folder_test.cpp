@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/shards.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/fixture_paths.h"
 
@@ -223,6 +224,10 @@ TEST(OpenModel, ReadsTheFilesBesideTheWeights) {
     fs::create_directories(folder.path() / fs::path("additional_chat_templates"));
     folder.write("additional_chat_templates/tool_use.jinja", "tools");
     EXPECT_EQ(openModel(folder.path()).chat.templates["tool_use"], "tools");
+    const TempFolder copy;
+    EXPECT_THAT(copySmallFiles(folder.path(), copy.path()),
+                testing::Contains("additional_chat_templates/tool_use.jinja"));
+    EXPECT_EQ(readChatFiles(copy.path()).templates, openModel(folder.path()).chat.templates);
     EXPECT_EQ(openModel(folder.path()).chat.templates["default"], "own file");
     folder.write("generation_config.json", R"({"eos_token_id": "two"})");
     EXPECT_THAT(openFailure(folder.path()), HasSubstr("generation_config.json: eos_token_id: must be an integer"));
