@@ -232,13 +232,17 @@ void checkFields(const json& object, std::span<const RequestField> fields, Endpo
         }
         const std::string shown = place + name.substr(0, 64);
         const std::string param = place.empty() ? name.substr(0, 64) : place.substr(0, place.size() - 1);
-        const auto isNamed = [&](const RequestField& field) { return field.name == name; };
-        if (std::ranges::none_of(fields, isNamed)) {
+        const RequestField* row = nullptr;
+        bool known = false;
+        for (const RequestField& field : fields) {
+            const bool named = field.name == name;
+            known = known || named;
+            row = row == nullptr && named && isOf(field, endpoint) ? &field : row;
+        }
+        if (!known) {
             refuseField(param, shown, "unknown; leave it out, for nothing here heeds it");
         }
-        const auto row = std::ranges::find_if(
-            fields, [&](const RequestField& field) { return isNamed(field) && isOf(field, endpoint); });
-        if (row == fields.end()) {
+        if (row == nullptr) {
             refuseField(param, shown,
                         endpoint == Endpoint::Chat ? "only for /v1/completions" : "only for /v1/chat/completions");
         }

@@ -86,8 +86,8 @@ struct ChatMessage::Data {
     std::string text;
 };
 
-ChatMessage::ChatMessage(std::string role, std::string content)
-    : ChatMessage(textMessage(std::move(role), std::move(content))) {}
+ChatMessage::ChatMessage(std::string role, const std::string& content)
+    : ChatMessage(textMessage(std::move(role), content)) {}
 
 ChatMessage::ChatMessage(Json members) {
     Data data{std::move(members), {}, {}};

@@ -21,7 +21,7 @@ inline constexpr std::array<const char*, 3> kThoughtNames = {"reasoning_content"
 class ChatMessage {
 public:
     /// A message of text. Invalid UTF-8 is read as U+FFFD.
-    ChatMessage(std::string role, std::string content);
+    ChatMessage(std::string role, const std::string& content);
     /// `members` is an object with the text "role", as readChatMessages() checks it.
     explicit ChatMessage(nlohmann::ordered_json members);
 
