@@ -225,7 +225,13 @@ QWidget* OptionForm::makeEditor(const OptionSpec& spec, QWidget* parent) {
     }
     auto* field = new QLineEdit(parent);
     field->setPlaceholderText(spec.defaultText.empty() ? tr("unset") : textOf(spec.defaultText));
-    connect(field, &QLineEdit::textEdited, this, [this, key](const QString& text) { edit(key, text); });
+    connect(field, &QLineEdit::textEdited, this, [this, key, field](const QString& text) {
+        typing_ = field;
+        edit(key, text);
+        typing_ = nullptr;
+    });
+    // What was typed may be an unfinished number that means the default ("0."); it is tidied up when one leaves.
+    connect(field, &QLineEdit::editingFinished, this, [this, key] { refresh(key); });
     return field;
 }
 
@@ -271,7 +277,8 @@ void OptionForm::refresh(const QString& key) {
         } else {
             box->setCurrentIndex(std::max(0, box->findData(text)));
         }
-    } else if (auto* field = qobject_cast<QLineEdit*>(row.editor); field != nullptr && field->text() != text) {
+    } else if (auto* field = qobject_cast<QLineEdit*>(row.editor);
+               field != nullptr && field != typing_ && field->text() != text) {
         // An emptied field shows its default as a placeholder, not as text that comes back while one types.
         if (!(field->text().isEmpty() && field->hasFocus())) {
             field->setText(text);

@@ -61,6 +61,7 @@ private:
     std::map<QString, Choices> choices_;
     std::map<QString, Row> rows_;
     QUndoStack stack_;
+    const QWidget* typing_ = nullptr; ///< the field whose letters are being taken: they are not written back
     bool filling_ = false;
 };
 
