@@ -53,6 +53,8 @@ private:
     void rebuild();
     QWidget* makeRow(const engine::OptionSpec& spec, QWidget* parent);
     QWidget* makeEditor(const engine::OptionSpec& spec, QWidget* parent);
+    /// A field for several texts, one on each line.
+    QWidget* makeList(const engine::OptionSpec& spec, QWidget* parent);
     void refresh(const QString& key);
     void showError(Row& row, const QString& error);
 

@@ -4,7 +4,9 @@
 #include "ui/widgets/forms/option_form.h"
 
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QTest>
+#include <nlohmann/json.hpp>
 
 #include "ui/widgets/base/theme.h"
 
@@ -53,6 +55,24 @@ private slots:
         QTest::keyClick(field, Qt::Key_Return);
         QCOMPARE(field->text(), QStringLiteral("0"));
         QVERIFY(!experiment.changed(QStringLiteral("temperature")));
+    }
+
+    void textsOfAListStandOnLines() {
+        ExperimentForm experiment;
+        QVERIFY(experiment.load(QStringLiteral(R"({"vitrine": 1, "workload": "generate", "stop": ["a, b", "c"]})"))
+                    .isEmpty());
+        QCOMPARE(experiment.experiment()["stop"].dump(), std::string(R"(["a, b","c"])"));
+        QVERIFY(experiment.commandLine().endsWith(QStringLiteral("--stop 'a, b' --stop c")));
+        OptionForm form(&experiment, {});
+        form.show();
+        auto* const list = qobject_cast<QPlainTextEdit*>(form.editor(QStringLiteral("stop")));
+        QVERIFY(list != nullptr);
+        QCOMPARE(list->toPlainText(), QStringLiteral("a, b\nc"));
+        list->moveCursor(QTextCursor::End);
+        QTest::keyClick(list, Qt::Key_Return);
+        QTest::keyClicks(list, QStringLiteral("third"));
+        QCOMPARE(experiment.experiment()["stop"].size(), std::size_t{3});
+        QCOMPARE(list->toPlainText(), QStringLiteral("a, b\nc\nthird"));
     }
 };
 
