@@ -85,6 +85,7 @@ base::ErrorKind kindNamed(std::string_view name) {
 
 RunOutcome outcomeFrom(const json& ended) {
     RunOutcome outcome;
+    outcome.status = RunOutcome::Status::Failed;
     const std::string status = base::textAt(ended, "status");
     for (const auto candidate : {RunOutcome::Status::Done, RunOutcome::Status::Failed, RunOutcome::Status::OutOfMemory,
                                  RunOutcome::Status::Cancelled}) {
