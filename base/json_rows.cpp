@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/text_lines.h"
 
 namespace vitrine::base {
@@ -135,20 +136,22 @@ private:
 } // namespace
 
 void forJsonRows(const std::string& path, const std::function<void(const JsonRow& row)>& take) {
-    std::ifstream file = openTextFile(path);
-    TextPlace place;
-    skipBeginning(file, place, path);
-    if (file.rdbuf()->sgetc() != '[') {
-        forLinesFrom(file, place, path, [&take](const TextLine& line) {
-            take({line.text, line.number, line.number, line.offset, false});
-        });
-        return;
-    }
-    ArrayReader reader(file, place, path);
-    reader.begin();
-    for (std::string text; reader.next(text);) {
-        take({text, reader.row(), reader.start().line, reader.start().offset, true});
-    }
+    readNaming(path, [&] {
+        std::ifstream file = openTextFile(path);
+        TextPlace place;
+        skipBeginning(file, place, path);
+        if (file.rdbuf()->sgetc() != '[') {
+            forLinesFrom(file, place, path, [&take](const TextLine& line) {
+                take({line.text, line.number, line.number, line.offset, false});
+            });
+            return;
+        }
+        ArrayReader reader(file, place, path);
+        reader.begin();
+        for (std::string text; reader.next(text);) {
+            take({text, reader.row(), reader.start().line, reader.start().offset, true});
+        }
+    });
 }
 
 bool isJsonArrayFile(const std::string& path) {
@@ -156,22 +159,29 @@ bool isJsonArrayFile(const std::string& path) {
     if (!std::filesystem::is_regular_file(path, ignored)) {
         return false;
     }
-    std::ifstream file = openTextFile(path);
-    TextPlace place;
-    skipBeginning(file, place, path);
-    return file.rdbuf()->sgetc() == '[';
+    bool array = false;
+    readNaming(path, [&] {
+        std::ifstream file = openTextFile(path);
+        TextPlace place;
+        skipBeginning(file, place, path);
+        array = file.rdbuf()->sgetc() == '[';
+    });
+    return array;
 }
 
 std::string readJsonRow(const std::string& path, std::uint64_t offset) {
     if (!isJsonArrayFile(path)) {
         return readTextLine(path, offset);
     }
-    std::ifstream file = openTextFile(path);
-    file.seekg(static_cast<std::streamoff>(offset));
-    if (!file || file.peek() == kEndOfFile) {
-        return {};
-    }
-    return ArrayReader(file, {}, path).value();
+    std::string row;
+    readNaming(path, [&] {
+        std::ifstream file = openTextFile(path);
+        file.seekg(static_cast<std::streamoff>(offset));
+        if (file && file.peek() != kEndOfFile) {
+            row = ArrayReader(file, {}, path).value();
+        }
+    });
+    return row;
 }
 
 } // namespace vitrine::base

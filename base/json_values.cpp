@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "base/json_values.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace vitrine::base {
@@ -62,6 +63,14 @@ std::string textAt(const Json& object, const char* key) {
 std::optional<double> numberAt(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+std::optional<std::int64_t> integerAt(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const bool fits = found != object.end() && found->is_number_integer() &&
+                      !(found->is_number_unsigned() && found->get<std::uint64_t>() > kMost);
+    return fits ? std::optional(found->get<std::int64_t>()) : std::nullopt;
 }
 
 std::optional<std::uint64_t> bytesAt(const Json& object, const char* key) {

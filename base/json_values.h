@@ -24,6 +24,7 @@ std::string compactText(const nlohmann::json& value);
 // Of an object: the value of a key.
 std::string textAt(const nlohmann::json& object, const char* key); ///< empty where there is none
 std::optional<double> numberAt(const nlohmann::json& object, const char* key);
+std::optional<std::int64_t> integerAt(const nlohmann::json& object, const char* key);
 /// A number of bytes or of other things that are counted: not below 0 and below 9e18.
 std::optional<std::uint64_t> bytesAt(const nlohmann::json& object, const char* key);
 

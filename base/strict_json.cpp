@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <istream>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 
 namespace vitrine::base {
 
@@ -251,19 +251,7 @@ Json build(std::string_view text, const std::string& name, const JsonLimits& lim
 }
 
 std::string readWhole(const std::string& path, const JsonLimits& limits) {
-    std::error_code error;
-    const std::filesystem::file_status status = std::filesystem::status(path, error);
-    if (!std::filesystem::exists(status)) {
-        throw BadInput(fmt::format("{}: does not exist", path));
-    }
-    // A pipe or a device could have no end.
-    if (!std::filesystem::is_regular_file(status)) {
-        throw BadInput(fmt::format("{}: is no regular file", path));
-    }
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    if (error) {
-        throw BadInput(fmt::format("{}: cannot be read: {}", path, error.message()));
-    }
+    const std::uint64_t size = regularFileBytes(path);
     if (size > limits.maxBytes) {
         throw BadInput(
             fmt::format("{}: JSON of {} bytes is larger than the limit of {} bytes", path, size, limits.maxBytes));

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "base/text_lines.h"
 
-#include <filesystem>
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 
 namespace vitrine::base {
 namespace {
@@ -33,10 +35,12 @@ bool nextLine(std::istream& file, std::string& line, const std::string& path) {
 } // namespace
 
 std::ifstream openTextFile(const std::string& path) {
-    std::error_code ignored;
+    regularFileBytes(path);
+    errno = 0;
     std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path, ignored)) {
-        throw BadInput(path + ": cannot be read; give a file of rows");
+    if (!file) {
+        throw BadInput(
+            fmt::format("{}: cannot be read: {}; give a file of rows", path, errno != 0 ? std::strerror(errno) : ""));
     }
     return file;
 }
@@ -47,8 +51,10 @@ void forTextLines(const std::string& path,
 }
 
 void forTextLines(const std::string& path, const std::function<void(const TextLine& line)>& take) {
-    std::ifstream file = openTextFile(path);
-    forLinesFrom(file, {}, path, take);
+    readNaming(path, [&] {
+        std::ifstream file = openTextFile(path);
+        forLinesFrom(file, {}, path, take);
+    });
 }
 
 void forLinesFrom(std::istream& file, TextPlace place, const std::string& path,
@@ -83,12 +89,14 @@ void skipBeginning(std::istream& file, TextPlace& place, const std::string& path
 }
 
 std::string readTextLine(const std::string& path, std::uint64_t offset) {
-    std::ifstream file = openTextFile(path);
-    file.seekg(static_cast<std::streamoff>(offset));
     std::string line;
-    if (file) {
-        nextLine(file, line, path);
-    }
+    readNaming(path, [&] {
+        std::ifstream file = openTextFile(path);
+        file.seekg(static_cast<std::streamoff>(offset));
+        if (file) {
+            nextLine(file, line, path);
+        }
+    });
     return line;
 }
 

@@ -13,8 +13,8 @@
 namespace vitrine::base {
 
 /// Calls `take(line, number)` for each line that is not blank. Lines are numbered from 1 and are passed without the
-/// line end. Throws BadInput for a file that cannot be read and for a line of more than 64 MiB. Exceptions of `take`
-/// are passed on.
+/// line end. Throws BadInput for what is no regular file, for a file that cannot be read and for a line of more than
+/// 64 MiB. Exceptions of `take` are passed on.
 void forTextLines(const std::string& path, const std::function<void(std::string_view line, std::int64_t number)>& take);
 
 struct TextLine {

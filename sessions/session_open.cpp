@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -76,6 +78,34 @@ void createSessionFile(const std::string& path) {
     }
 }
 
+/// Throws BadInput when a column of the table holds a value that is not of its type, which SQLite takes as it comes.
+void checkTypes(const Database& database, const char* table) {
+    std::vector<std::pair<std::string, std::string>> columns; // name and type
+    std::string cases;
+    Statement described(database, "SELECT name, lower(type) FROM pragma_table_info(?)");
+    described.bind(table);
+    while (described.step()) {
+        cases += fmt::format(" WHEN typeof({}) NOT IN ('null', ?{}) THEN {}", quotedName(described.text(0)),
+                             columns.size() + 1, columns.size());
+        columns.emplace_back(described.text(0), described.text(1));
+    }
+    if (columns.empty()) {
+        return;
+    }
+    Statement wrong(database, fmt::format("SELECT place FROM (SELECT CASE{} END AS place FROM {}) "
+                                          "WHERE place IS NOT NULL LIMIT 1",
+                                          cases, quotedName(table)));
+    wrong.bind();
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        wrong.bindAt(static_cast<int>(i) + 1, columns[i].second);
+    }
+    if (wrong.step()) {
+        const auto& [name, type] = columns.at(static_cast<std::size_t>(wrong.integer(0)));
+        throwSqliteError(SQLITE_CORRUPT, database.path(),
+                         fmt::format("the column {} of {} holds a value that is no {}", name, table, type));
+    }
+}
+
 /// Reads the places at which a damaged file would fail, before anything is written to it.
 void checkStructure(const Database& database, const FileHeader& facts) {
     if (facts.version > 0) {
@@ -87,6 +117,12 @@ void checkStructure(const Database& database, const FileHeader& facts) {
                 throw base::BadInput(
                     fmt::format("{}: the session file is damaged (it has no table {}); restore it from a copy",
                                 database.path(), table));
+            }
+        }
+        if (facts.bytes <= kFullCheckBytes) {
+            for (const char* table :
+                 {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes", "session_texts", "sweeps"}) {
+                checkTypes(database, table);
             }
         }
         database.queryInteger("SELECT sum(length(spec) + length(metrics)) FROM runs");

@@ -166,9 +166,12 @@ std::vector<base::ColumnChunk> SessionFile::chunks(RunId run, std::string_view s
                                                    std::size_t maxChunks) const {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     std::vector<base::ColumnChunk> result;
+    if (firstSequence > kMost) {
+        return result; // behind the last number that a row can have
+    }
     Statement rows(*database_, "SELECT sequence, rows, data FROM chunks WHERE run = ? AND stream = ? AND sequence >= ? "
                                "ORDER BY sequence LIMIT ?");
-    rows.bind(run, stream, std::min(firstSequence, kMost), std::min<std::uint64_t>(maxChunks, kMost));
+    rows.bind(run, stream, firstSequence, std::min<std::uint64_t>(maxChunks, kMost));
     while (rows.step()) {
         const std::uint64_t sequence = rows.unsignedInteger(0);
         try {

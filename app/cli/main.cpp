@@ -50,6 +50,7 @@ int runCommand(int argc, char** argv, CommandLine& line) {
 } // namespace
 
 int main(int argc, char** argv) {
+    vitrine::app::keepStandardStreams();
     // When the reader of our output goes away, a write fails. Without this line, a signal would end the program in the
     // middle of a run.
     std::signal(SIGPIPE, SIG_IGN);

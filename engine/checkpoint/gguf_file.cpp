@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <system_error>
 #include <utility>
 
 #include "engine/checkpoint/config_reader.h"
@@ -51,7 +52,8 @@ void GgufFile::joinParts(std::int64_t count) {
     const std::string name = first.substr(0, first.size() - ending.size());
     for (std::int64_t number = 1; number < count; ++number) {
         const std::string other = name + partEnding(number, count);
-        if (!std::filesystem::exists(other)) {
+        std::error_code none;
+        if (!std::filesystem::exists(other, none)) {
             header_.bad("split.count", fmt::format("the model is cut into {} files, and {} is missing; put it beside "
                                                    "this one",
                                                    count, quotedText(other)));

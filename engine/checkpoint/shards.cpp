@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "engine/checkpoint/quantization_files.h"
 #include "engine/checkpoint/small_files.h"
 
@@ -48,7 +49,23 @@ std::string indexText(const std::vector<Shard>& shards) {
     return json{{"metadata", {{"total_size", total}}}, {"weight_map", weightMap}}.dump(2) + "\n";
 }
 
-void makeModelFolder(const std::string& folder) {
+void requireFreeSpace(const std::string& folder, std::uint64_t bytes) {
+    std::error_code error;
+    fs::path place = fs::absolute(folder, error);
+    while (!fs::exists(place, error) && place.has_relative_path()) {
+        place = place.parent_path();
+    }
+    const fs::space_info disk = fs::space(place, error);
+    // Some file systems do not know their size.
+    const bool known = !error && disk.capacity > 0 && disk.capacity != static_cast<std::uintmax_t>(-1);
+    if (known && disk.available < bytes) {
+        throw base::BadInput(fmt::format("{}: needs {} of disk, and {} are free; free some, or name another folder",
+                                         folder, base::formatBytes(bytes), base::formatBytes(disk.available)));
+    }
+}
+
+void makeModelFolder(const std::string& folder, std::uint64_t bytes) {
+    requireFreeSpace(folder, bytes);
     const fs::path root(folder);
     std::error_code error;
     fs::create_directories(root, error);

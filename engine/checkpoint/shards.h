@@ -30,8 +30,12 @@ std::vector<Shard> planShards(std::vector<TensorSpec> specs, std::uint64_t shard
 inline constexpr const char* kIndexFile = "model.safetensors.index.json";
 std::string indexText(const std::vector<Shard>& shards);
 
-/// Makes the folder. Throws BadInput when it cannot be made, or holds a model already.
-void makeModelFolder(const std::string& folder);
+/// Throws BadInput when the disk of the folder, which need not be there yet, has less than `bytes` free.
+void requireFreeSpace(const std::string& folder, std::uint64_t bytes);
+
+/// Makes the folder for `bytes` of weights. Throws BadInput when they have no room, when it cannot be made, and when it
+/// holds a model already.
+void makeModelFolder(const std::string& folder, std::uint64_t bytes);
 
 /// Copies tokenizer, chat template and the like from a model folder as they are, and returns their names. Throws
 /// BadInput when one cannot be written.

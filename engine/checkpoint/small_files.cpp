@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/strict_json.h"
 
 namespace vitrine::engine {
@@ -38,11 +39,10 @@ bool hasFile(const fs::path& path) {
 }
 
 std::string readSmallFile(const fs::path& path) {
-    std::error_code error;
-    const std::uintmax_t bytes = fs::file_size(path, error);
-    if (error || bytes > kMaxConfigBytes) {
+    const std::uint64_t bytes = base::regularFileBytes(path.string());
+    if (bytes > kMaxConfigBytes) {
         throw base::BadInput(
-            fmt::format("{}: size: cannot be read or has more than {} bytes", path.string(), kMaxConfigBytes));
+            fmt::format("{}: size: has {} bytes, and {} at most are read", path.string(), bytes, kMaxConfigBytes));
     }
     std::ifstream file(path, std::ios::binary);
     std::string text(static_cast<std::size_t>(bytes), '\0');

@@ -92,12 +92,12 @@ SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::stri
                                       std::uint64_t shardBytes) {
     const fs::path root(folder);
     refuseConverted(source);
-    makeModelFolder(folder);
     const std::vector<Shard> shards = planShards(expectedTensors(source.config), shardBytes);
     std::uint64_t total = 0;
     for (const Shard& shard : shards) {
         total += shard.bytes;
     }
+    makeModelFolder(folder, total);
     SynthesizedFiles written;
     std::uint64_t done = 0;
     std::uint64_t largest = 0;

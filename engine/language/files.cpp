@@ -4,10 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 
+#include "base/regular_file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/language/module.h"
 
@@ -23,20 +23,10 @@ constexpr std::array<std::string_view, 5> kOperands = {"q", "k", "v", "grad_out"
 } // namespace
 
 PyFile readPyFile(const std::string& path) {
-    std::error_code error;
-    const std::filesystem::file_status status = std::filesystem::status(path, error);
-    if (!std::filesystem::exists(status)) {
-        throw base::BadInput(fmt::format("{}: does not exist", path));
-    }
-    // A pipe or a device could have no end.
-    if (!std::filesystem::is_regular_file(status)) {
-        throw base::BadInput(fmt::format("{}: is no regular file", path));
-    }
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    if (error || size > kMaxSourceBytes) {
-        throw base::BadInput(error ? fmt::format("{}: cannot be read: {}", path, error.message())
-                                   : fmt::format("{}: has {} bytes; a file of attention programs has at most {}", path,
-                                                 size, kMaxSourceBytes));
+    const std::uint64_t size = base::regularFileBytes(path);
+    if (size > kMaxSourceBytes) {
+        throw base::BadInput(
+            fmt::format("{}: has {} bytes; a file of attention programs has at most {}", path, size, kMaxSourceBytes));
     }
     PyFile file{path, std::string(static_cast<std::size_t>(size), '\0')};
     errno = 0;

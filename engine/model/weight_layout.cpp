@@ -227,6 +227,12 @@ private:
     /// "PREFIX J.gate_proj.weight", or a tensor of it, becomes rows of the stack of its layer: gate then up, or down.
     void stackExpert(const TensorSpec& spec, std::uint32_t index, const std::string& weight,
                      const std::string& prefix) {
+        if (spec.packed() && !options_.dequantize && spec.packing.format == linearPacking().format) {
+            throw base::Unsupported(fmt::format("{}: {}: experts in {} are not multiplied as they are stored; choose "
+                                                "the weights dequantized",
+                                                source_.name, weight,
+                                                kernels::packedFormat(spec.packing.format).title));
+        }
         const std::string rest = weight.substr(prefix.size());
         const bool down = rest.ends_with("down_proj.weight");
         const bool up = rest.ends_with("up_proj.weight");

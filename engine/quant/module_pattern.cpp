@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/quant/module_pattern.h"
 
+#include <array>
+#include <fmt/format.h>
 #include <memory>
+#include <utility>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+
+#include "base/error.h"
 
 namespace vitrine::engine {
 namespace {
@@ -19,12 +24,18 @@ template <auto Free> struct FreeWith {
     template <class T> void operator()(T* object) const { Free(object); }
 };
 
-bool searchFromBegin(std::string_view pattern, std::string_view text) {
-    int error = 0;
+struct CompiledPattern {
+    explicit CompiledPattern(std::string_view pattern)
+        : code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_ANCHORED | PCRE2_UTF,
+                             &error, &at, nullptr)) {}
+
+    int error = 0; ///< with `at`: why there is no code
     PCRE2_SIZE at = 0;
-    const std::unique_ptr<pcre2_code, FreeWith<pcre2_code_free>> code(
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_ANCHORED | PCRE2_UTF, &error,
-                      &at, nullptr));
+    std::unique_ptr<pcre2_code, FreeWith<pcre2_code_free>> code;
+};
+
+bool searchFromBegin(std::string_view pattern, std::string_view text) {
+    const auto code = std::move(CompiledPattern(pattern).code);
     const std::unique_ptr<pcre2_match_context, FreeWith<pcre2_match_context_free>> limits(
         pcre2_match_context_create(nullptr));
     if (code == nullptr || limits == nullptr) {
@@ -39,6 +50,22 @@ bool searchFromBegin(std::string_view pattern, std::string_view text) {
 }
 
 } // namespace
+
+void requireModulePattern(const std::string& pattern) {
+    if (pattern.size() > kLongestPattern) {
+        throw base::BadInput(fmt::format("a pattern has {} bytes, and {} at most are read; write several shorter ones",
+                                         pattern.size(), kLongestPattern));
+    }
+    if (!pattern.starts_with(kRegex)) {
+        return;
+    }
+    if (const CompiledPattern compiled(std::string_view(pattern).substr(kRegex.size())); compiled.code == nullptr) {
+        std::array<PCRE2_UCHAR, 256> what{};
+        pcre2_get_error_message(compiled.error, what.data(), what.size());
+        throw base::BadInput(fmt::format("{}: is no regular expression: {} at character {}", pattern,
+                                         reinterpret_cast<const char*>(what.data()), compiled.at + kRegex.size() + 1));
+    }
+}
 
 bool matchesModule(const std::string& pattern, std::string_view module) {
     if (pattern.empty() || pattern.size() > kLongestPattern) {

@@ -15,4 +15,8 @@ namespace vitrine::engine {
 /// broken, or takes too many steps, means none.
 bool matchesModule(const std::string& pattern, std::string_view module);
 
+/// Throws BadInput "PATTERN: what" for a pattern that means none whatever the modules are called: a broken regular
+/// expression, or one that is too long. For patterns that a person gives.
+void requireModulePattern(const std::string& pattern);
+
 } // namespace vitrine::engine

@@ -146,20 +146,26 @@ public:
         }
     }
 
-    void write(const std::string& folder) {
+    /// The tensors of the file: those that the model needs, and then those beside packed weights.
+    std::vector<TensorSpec> tensors() const {
         std::vector<TensorSpec> specs = expectedTensors(config_);
         for (TensorSpec& spec : specs) {
             if (!spec.packed()) {
                 spec.dtype = typeOf(spec);
             }
         }
-        const std::size_t stored = specs.size();
         for (const auto& [weight, packing] : config_.packings) {
             for (const SideTensor& side : sideTensorsOf(weight)) {
                 const auto count = static_cast<std::int64_t>(side.bytes.size() / kernels::bytesOf(side.dtype, 1));
                 specs.push_back({side.name, side.dtype, {count}});
             }
         }
+        return specs;
+    }
+
+    void write(const std::string& folder) {
+        const std::vector<TensorSpec> specs = tensors();
+        const std::size_t stored = expectedTensors(config_).size();
         const auto writer =
             SafetensorsWriter::create((fs::path(folder) / "model.safetensors").string(), specs, {{"format", "pt"}});
         for (std::size_t i = 0; i < stored; ++i) {
@@ -306,6 +312,14 @@ private:
 };
 
 } // namespace
+
+std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, WeightFormat packed) {
+    std::uint64_t bytes = 0;
+    for (const TensorSpec& spec : ModelWriter(source, model, packed, nullptr).tensors()) {
+        bytes += bytesOf(spec);
+    }
+    return bytes;
+}
 
 void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, WeightFormat packed,
                       base::ProgressSink* progress) {

@@ -4,6 +4,7 @@
 
 // Writes a model as a Hugging Face checkpoint, with the deltas of its adapters added to its weights.
 
+#include <cstdint>
 #include <string>
 
 #include "base/stop.h"
@@ -18,5 +19,8 @@ namespace vitrine::engine {
 /// Unsupported for a format that the model's family has no layout for, Cancelled. `progress` may be null.
 void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, kernels::WeightFormat packed,
                       base::ProgressSink* progress);
+
+/// What the weights of that file take.
+std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, kernels::WeightFormat packed);
 
 } // namespace vitrine::engine

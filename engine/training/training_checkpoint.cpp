@@ -6,7 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_values.h"
+#include "base/strict_json.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/training/trained_state.h"
@@ -71,14 +73,19 @@ std::optional<std::int64_t> stepOf(const fs::path& folder) {
     throw base::BadInput(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
 }
 
+bool hasProgress(const fs::path& folder) {
+    std::error_code none;
+    return fs::exists(folder / kProgressFile, none);
+}
+
 /// The complete checkpoints of a folder by their steps.
 std::map<std::int64_t, fs::path> completeCheckpoints(const fs::path& folder) {
     std::map<std::int64_t, fs::path> out;
     std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        const std::optional<std::int64_t> step = stepOf(entry.path());
-        if (step && fs::exists(entry.path() / kProgressFile)) {
-            out[*step] = entry.path();
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        const std::optional<std::int64_t> step = stepOf(it->path());
+        if (step && hasProgress(it->path())) {
+            out[*step] = it->path();
         }
     }
     return out;
@@ -126,7 +133,7 @@ std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::
 }
 
 std::string findTrainingCheckpoint(const std::string& folder) {
-    if (fs::exists(fs::path(folder) / kProgressFile)) {
+    if (hasProgress(folder)) {
         return folder;
     }
     const std::map<std::int64_t, fs::path> complete = completeCheckpoints(folder);
@@ -141,14 +148,13 @@ std::string findTrainingCheckpoint(const std::string& folder) {
 
 nlohmann::json readTrainingProgress(const std::string& checkpoint) {
     const std::string path = (fs::path(checkpoint) / kProgressFile).string();
-    std::ifstream file(path);
-    nlohmann::json progress = nlohmann::json::parse(file, nullptr, false);
+    nlohmann::json progress = base::readStrictJson(path);
     if (!progress.is_object()) {
         throw base::BadInput(
             fmt::format("{}: is not a JSON object; the checkpoint is damaged, use an earlier one", path));
     }
-    const auto step = progress.find("step");
-    if (step == progress.end() || !step->is_number_integer() || step->get<std::int64_t>() < 0) {
+    const std::optional<std::int64_t> step = base::integerAt(progress, "step");
+    if (!step || *step < 0 || *step == std::numeric_limits<std::int64_t>::max()) {
         throw base::BadInput(fmt::format("{}: step: is missing or is no number of a step", path));
     }
     return progress;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "profiler/import/importer.h"
 
 namespace vitrine::profiler {
@@ -19,6 +20,7 @@ std::vector<const Importer*>& rows() {
 }
 
 std::string headOf(const std::string& path) {
+    base::regularFileBytes(path);
     std::ifstream file(path, std::ios::binary);
     std::string head(kHeadBytes, '\0');
     if (!file) {

@@ -51,7 +51,33 @@ std::string oneLine(std::string_view text) {
     return result;
 }
 
+std::string_view typeName(int type) {
+    switch (type) {
+    case SQLITE_INTEGER:
+        return "an integer";
+    case SQLITE_FLOAT:
+        return "a real number";
+    case SQLITE_TEXT:
+        return "a text";
+    case SQLITE_BLOB:
+        return "bytes";
+    default:
+        return "nothing";
+    }
+}
+
 } // namespace
+
+std::string quotedName(std::string_view name) {
+    std::string result = "\"";
+    for (const char c : name) {
+        result += c;
+        if (c == '"') {
+            result += c;
+        }
+    }
+    return result + "\"";
+}
 
 void throwSqliteError(int code, const std::string& path, std::string_view fullDetail) {
     const std::string detail = oneLine(fullDetail);
@@ -190,17 +216,34 @@ void Statement::run() {
     }
 }
 
+/// Whether there is a value, which must be of this type.
+bool Statement::holds(int column, int type) const {
+    const int found = sqlite3_column_type(handle_.get(), column);
+    if (found != SQLITE_NULL && found != type) {
+        throwSqliteError(SQLITE_CORRUPT, database_->path(),
+                         fmt::format("the column {} holds {} in place of {}",
+                                     sqlite3_column_name(handle_.get(), column), typeName(found), typeName(type)));
+    }
+    return found == type;
+}
+
 std::int64_t Statement::integer(int column) const {
-    return sqlite3_column_int64(handle_.get(), column);
+    return holds(column, SQLITE_INTEGER) ? sqlite3_column_int64(handle_.get(), column) : 0;
 }
 
 std::string Statement::text(int column) const {
+    if (!holds(column, SQLITE_TEXT)) {
+        return {};
+    }
     const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
     const int size = sqlite3_column_bytes(handle_.get(), column);
     return data == nullptr ? std::string() : std::string(data, static_cast<std::size_t>(size));
 }
 
 std::span<const std::byte> Statement::blob(int column) const {
+    if (!holds(column, SQLITE_BLOB)) {
+        return {};
+    }
     const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(handle_.get(), column));
     const int size = sqlite3_column_bytes(handle_.get(), column);
     return data == nullptr ? std::span<const std::byte>() : std::span(data, static_cast<std::size_t>(size));

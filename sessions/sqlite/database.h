@@ -31,6 +31,9 @@ public:
 /// work failed).
 [[noreturn]] void throwSqliteError(int code, const std::string& path, std::string_view detail);
 
+/// A name as SQL writes it.
+std::string quotedName(std::string_view name);
+
 class Statement;
 
 class Database {
@@ -89,6 +92,8 @@ public:
     /// Steps to the end; for statements without rows.
     void run();
 
+    // A null reads as nothing. A value of another type throws BadInput: SQLite keeps any value in any column, and its
+    // own conversions would make a wrong answer of it.
     std::int64_t integer(int column) const;
     std::uint64_t unsignedInteger(int column) const { return static_cast<std::uint64_t>(integer(column)); }
     std::string text(int column) const;
@@ -97,6 +102,7 @@ public:
 
 private:
     void reset();
+    bool holds(int column, int type) const;
     void bindOne(int index, std::int64_t value);
     void bindOne(int index, std::uint64_t value) { bindOne(index, static_cast<std::int64_t>(value)); }
     void bindOne(int index, int value) { bindOne(index, static_cast<std::int64_t>(value)); }

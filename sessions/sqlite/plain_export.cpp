@@ -24,17 +24,6 @@ namespace {
 using Values =
     std::variant<std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>, std::vector<std::string>>;
 
-std::string quoted(const std::string& name) {
-    std::string result = "\"";
-    for (const char c : name) {
-        result += c;
-        if (c == '"') {
-            result += c;
-        }
-    }
-    return result + "\"";
-}
-
 std::string tableName(const std::string& stream) {
     std::string name = stream;
     std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
@@ -73,7 +62,7 @@ Values decode(const base::Column& column, std::uint64_t rows) {
 class StreamTable {
 public:
     StreamTable(const Database& database, const std::string& stream)
-        : database_(database), table_(quoted(tableName(stream))) {
+        : database_(database), table_(quotedName(tableName(stream))) {
         database_.execute(fmt::format("CREATE TABLE {} (run INTEGER NOT NULL)", table_));
     }
 
@@ -89,10 +78,10 @@ public:
                     fmt::format("stream {}: column {} comes twice; the session is damaged", chunk.stream, column.name));
             }
             if (names_.insert(column.name).second) {
-                database_.execute(
-                    fmt::format("ALTER TABLE {} ADD COLUMN {} {}", table_, quoted(column.name), sqlType(column.type)));
+                database_.execute(fmt::format("ALTER TABLE {} ADD COLUMN {} {}", table_, quotedName(column.name),
+                                              sqlType(column.type)));
             }
-            names += ", " + quoted(column.name);
+            names += ", " + quotedName(column.name);
             marks += fmt::format(", ?{}", ++index);
             columns.push_back(decode(column, chunk.rows));
         }

@@ -18,6 +18,10 @@ TEST(JsonValues, AreFoundByType) {
     EXPECT_EQ(numberAt(object, "name"), std::nullopt);
     EXPECT_EQ(bytesAt(object, "bytes"), 12U);
     EXPECT_EQ(bytesAt(object, "below"), std::nullopt);
+    EXPECT_EQ(integerAt(object, "below"), -1);
+    EXPECT_EQ(integerAt(object, "rate"), std::nullopt);
+    EXPECT_EQ(integerAt(object, "name"), std::nullopt);
+    EXPECT_EQ(integerAt(parsedObject(R"({"n": 18446744073709551615})"), "n"), std::nullopt);
 }
 
 TEST(JsonValues, OfATextThatIsNoObjectAreNothing) {

@@ -107,6 +107,22 @@ TEST(Statement, BindsEveryTypeAndGivesItBack) {
     EXPECT_FALSE(read.step());
 }
 
+TEST(Statement, RefusesValuesOfAnotherType) {
+    const test::TempFolder folder;
+    const Database database(folder.file("a.db"), Database::Access::Create);
+    database.execute("CREATE TABLE t (a, b, c, d)");
+    database.execute("INSERT INTO t VALUES ('x', 1, 2.5, NULL)");
+    Statement read(database, "SELECT a, b, c, d FROM t");
+    ASSERT_TRUE(read.step());
+    EXPECT_THROW(read.integer(0), base::BadInput);
+    EXPECT_THROW(read.blob(0), base::BadInput);
+    EXPECT_THROW(read.text(1), base::BadInput);
+    EXPECT_THROW(read.integer(2), base::BadInput);
+    EXPECT_EQ(read.integer(3), 0);
+    EXPECT_EQ(read.text(3), "");
+    EXPECT_TRUE(read.blob(3).empty());
+}
+
 TEST(Transaction, RollsBackUnlessCommitted) {
     const test::TempFolder folder;
     const Database database(folder.file("a.db"), Database::Access::Create);

@@ -6,8 +6,11 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <sqlite3.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "sessions/metric_difference.h"
@@ -400,6 +403,95 @@ TEST(SessionFile, TablesWithOtherColumnsAreDamage) {
             EXPECT_THAT(error.message(), HasSubstr("is damaged")) << change;
         }
     }
+}
+
+/// A session with one row in each of its tables.
+void makeFullSession(const std::string& path) {
+    auto session = SessionFile::open(path, OpenMode::CreateOrOpen);
+    RunInfo info = makeRun("first");
+    info.tags = {"a"};
+    const RunId run = session->createRun(info);
+    session->appendChunks(run, {makeChunk("s", 0, {1})});
+    session->putText(run, {"prompt", "Hello"});
+    session->putImage(run, "memory", "bytes");
+    session->addTimelineNote(run, {0, 3, 9, "look here"});
+    session->setSweep(run, "sweep");
+    session->putSessionText("queue", "{}");
+    session->finishRun(run, RunStatus::Done, "{}", "");
+}
+
+/// Reads all that a session has.
+void readEverything(const std::string& path) {
+    const auto session = SessionFile::open(path, OpenMode::ReadOnly);
+    for (const RunInfo& info : session->runs()) {
+        session->texts(info.id);
+        session->timelineNotes(info.id);
+        for (const std::string& image : session->images(info.id)) {
+            session->image(info.id, image);
+        }
+        for (const std::string& stream : session->streams(info.id)) {
+            std::uint64_t next = 0;
+            for (auto batch = session->chunks(info.id, stream, next, 1); !batch.empty();
+                 batch = session->chunks(info.id, stream, next, 1)) {
+                next = batch.back().sequence + 1;
+            }
+        }
+    }
+}
+
+TEST(SessionFile, AValueOfAnotherTypeIsDamageInEveryColumn) {
+    const TempFolder folder;
+    const std::string whole = folder.file("whole.vitrine");
+    makeFullSession(whole);
+    readEverything(whole);
+    std::vector<std::pair<std::string, std::string>> columns;
+    {
+        const Database database(whole, Database::Access::ReadOnly);
+        Statement described(database, "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE "
+                                      "m.type = 'table' AND m.name NOT LIKE 'sqlite%'");
+        while (described.step()) {
+            columns.emplace_back(described.text(0), described.text(1));
+        }
+    }
+    EXPECT_GT(columns.size(), 35U);
+    const std::string path = folder.file("x.vitrine");
+    std::size_t wrong = 0;
+    for (const auto& [table, column] : columns) {
+        std::filesystem::copy_file(whole, path, std::filesystem::copy_options::overwrite_existing);
+        {
+            const Database database(path, Database::Access::ReadWrite);
+            database.execute("PRAGMA foreign_keys = OFF");
+            const std::string value =
+                database.queryText("SELECT typeof(" + column + ") FROM " + table) == "text" ? "x'00'" : "'x'";
+            try {
+                database.execute("UPDATE " + table + " SET " + column + " = " + value);
+            } catch (const base::Error&) {
+                continue; // the number of a row takes no other value
+            }
+        }
+        ++wrong;
+        try {
+            readEverything(path);
+            ADD_FAILURE() << table << "." << column;
+        } catch (const base::BadInput& error) {
+            EXPECT_THAT(error.message(), HasSubstr("is damaged")) << table << "." << column;
+            EXPECT_THAT(error.message(), StartsWith(path + ": ")) << table << "." << column;
+        }
+    }
+    EXPECT_GT(wrong, 25U);
+}
+
+TEST(SessionFile, TheLastNumberOfAChunkEndsItsStream) {
+    const TempFolder folder;
+    const std::string path = folder.file("x.vitrine");
+    const std::uint64_t last = std::numeric_limits<std::int64_t>::max();
+    {
+        auto session = SessionFile::open(path, OpenMode::CreateOrOpen);
+        session->appendChunks(session->createRun(makeRun("first")), {makeChunk("s", last, {1})});
+    }
+    const auto session = SessionFile::open(path, OpenMode::ReadOnly);
+    EXPECT_EQ(session->chunks(1, "s", last).size(), 1U);
+    EXPECT_TRUE(session->chunks(1, "s", last + 1).empty());
 }
 
 TEST(SessionFile, StatusNamesAreStable) {

@@ -62,6 +62,18 @@ int printMask(MaskOptions options, const GlobalOptions& global) {
     return 0;
 }
 
+/// CLI11's own check prints the largest number of the type as the other end of its range.
+CLI::Validator least(std::int64_t bound) {
+    return CLI::Validator(
+        [bound](const std::string& text) {
+            std::int64_t value = 0;
+            return CLI::detail::lexical_cast(text, value) && value >= bound
+                       ? std::string()
+                       : fmt::format("{} is not a whole number of at least {}", text, bound);
+        },
+        "");
+}
+
 } // namespace
 
 void addMask(CLI::App& app, CommandLine& line) {
@@ -72,7 +84,7 @@ void addMask(CLI::App& app, CommandLine& line) {
     MaskQuestion& question = options->question;
     addModOptions(*command, question.mods, options->defines);
     const auto number = [command](const std::string& flag, std::int64_t& to, const std::string& help) {
-        return command->add_option(flag, to, help)->type_name("N")->check(CLI::PositiveNumber.description(""));
+        return command->add_option(flag, to, help)->type_name("N")->check(least(1));
     };
     command
         ->add_option("--mask", question.mask,
@@ -91,7 +103,7 @@ void addMask(CLI::App& app, CommandLine& line) {
         ->type_name("FILE");
     command->add_option("--threads", question.threads, "CPU threads, default one for each core")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber.description(""));
+        ->check(least(0));
     command
         ->add_option_function<std::string>(
             "--backend", [&question](const std::string& name) { question.onGpu = name == "cuda"; },

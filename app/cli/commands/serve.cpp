@@ -73,7 +73,7 @@ public:
     void ready(const std::string& text, bool toErrors) {
         bar_.clear();
         if (toErrors) {
-            fmt::print(stderr, "{}", text);
+            printErrorText(text);
         } else {
             printOut(text);
         }

@@ -21,11 +21,18 @@ struct GlobalOptions {
     int verbosity = 0; ///< 1: -v, 2: -vv
 };
 
-/// Writes and flushes. Throws Internal when that fails: the reader went away (`| head`) or the disk is full.
+/// Gives the program standard streams where it was started without them (`>&-`): else the next file that it opens would
+/// get their numbers, and an error would be written into that file. Call it before any file is opened.
+void keepStandardStreams();
+
+/// Writes and flushes. Throws Internal when that fails: the disk is full, or the reader went away (`| head`).
 void printOut(std::string_view text);
 /// One compact JSON value and a line end.
 void printJson(const nlohmann::json& value);
-/// "vitrine: error: MESSAGE" on standard error.
+/// Text as it is on standard error. That nobody can read it is no failure.
+void printErrorText(std::string_view text);
+/// "vitrine: error: MESSAGE" on standard error; nothing once the reader of standard output went away, who asked for an
+/// end.
 void printError(std::string_view message);
 
 /// Reports a failure in both forms and returns its exit code.

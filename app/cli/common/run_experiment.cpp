@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/cli/common/run_experiment.h"
 
-#include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -86,7 +85,7 @@ void noteEnding(const json& metrics, const engine::Experiment& experiment) {
         return;
     }
     if (::isatty(STDERR_FILENO) == 1) {
-        std::fprintf(stderr, "(%s)\n", words.c_str());
+        printErrorText(fmt::format("({})\n", words));
     } else {
         base::logInfo(words);
     }

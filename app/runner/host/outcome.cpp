@@ -3,8 +3,12 @@
 #include "app/runner/host/outcome.h"
 
 #include <array>
+#include <filesystem>
+#include <fmt/format.h>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
 
 namespace vitrine::app {
 
@@ -92,6 +96,22 @@ RunOutcome outcomeOf(const std::exception_ptr& error) {
     } catch (const std::bad_alloc&) {
         return failure(base::ErrorKind::OutOfMemory,
                        "not enough host memory; use a smaller model or batch, or close other programs");
+    } catch (const std::filesystem::filesystem_error& file) {
+        return failure(base::ErrorKind::BadInput, fmt::format("{}: {}; check the path and its permissions",
+                                                              file.path1().string(), file.code().message()));
+    } catch (const std::system_error& system) {
+        return failure(base::ErrorKind::Internal,
+                       fmt::format("the system refused a thread, a file or memory: {}; close other programs and try "
+                                   "again",
+                                   system.code().message()));
+    } catch (const json::exception& value) {
+        return failure(base::ErrorKind::Internal,
+                       fmt::format("a JSON value is not what the program took it for ({}); check the files that were "
+                                   "given, and report this",
+                                   value.what()));
+    } catch (const std::logic_error& mistake) {
+        return failure(base::ErrorKind::Internal,
+                       fmt::format("a mistake of Vitrine ({}); report this with the command", mistake.what()));
     } catch (const std::exception& other) {
         return failure(base::ErrorKind::Internal, other.what());
     } catch (...) {

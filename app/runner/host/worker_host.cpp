@@ -24,6 +24,9 @@
 #include "app/runner/host/outcome.h"
 #include "app/runner/host/run_host.h"
 #include "base/error.h"
+#include "base/json_values.h"
+#include "base/log.h"
+#include "base/strict_json.h"
 #include "engine/workload/experiment/experiment.h"
 
 extern char** environ; // NOLINT(readability-redundant-declaration): POSIX asks programs to declare it
@@ -82,20 +85,21 @@ base::ErrorKind kindNamed(std::string_view name) {
 
 RunOutcome outcomeFrom(const json& ended) {
     RunOutcome outcome;
-    const std::string status = ended.value("status", "failed");
+    outcome.status = RunOutcome::Status::Failed;
+    const std::string status = base::textAt(ended, "status");
     for (const auto candidate : {RunOutcome::Status::Done, RunOutcome::Status::Failed, RunOutcome::Status::OutOfMemory,
                                  RunOutcome::Status::Cancelled}) {
         if (outcomeStatusName(candidate) == status) {
             outcome.status = candidate;
         }
     }
-    outcome.run = ended.value("run", std::int64_t{0});
-    outcome.exitCode = ended.value("exit_code", 1);
-    outcome.errorKind = kindNamed(ended.value("error_kind", ""));
-    outcome.error = ended.value("error", "");
-    outcome.unsaved = ended.value("unsaved", "");
-    outcome.metricsJson = ended.contains("metrics") ? ended["metrics"].dump() : "{}";
-    outcome.keptBytes = ended.value("kept_bytes", std::uint64_t{0});
+    outcome.run = base::integerAt(ended, "run").value_or(0);
+    outcome.exitCode = static_cast<int>(base::integerAt(ended, "exit_code").value_or(1));
+    outcome.errorKind = kindNamed(base::textAt(ended, "error_kind"));
+    outcome.error = base::textAt(ended, "error");
+    outcome.unsaved = base::textAt(ended, "unsaved");
+    outcome.metricsJson = ended.contains("metrics") ? base::compactText(ended["metrics"]) : "{}";
+    outcome.keptBytes = base::bytesAt(ended, "kept_bytes").value_or(0);
     return outcome;
 }
 
@@ -135,9 +139,15 @@ public:
         reader_ = std::thread([this, onMessage = std::move(onMessage), onEnd = std::move(onEnd)] {
             LineReader lines(out_.get());
             while (const std::optional<std::string> line = lines.next()) {
-                const json message = json::parse(*line, nullptr, false);
-                if (message.is_object()) {
+                try {
+                    const json message = base::parseStrictJson(*line, "message");
+                    if (!message.is_object()) {
+                        throw base::BadInput("message: is no JSON object");
+                    }
                     onMessage(message);
+                } catch (const std::exception& left) {
+                    // Another program may stand in the worker's place: a line of it ends nothing.
+                    base::logWarning(fmt::format("a line of the worker is left out: {}", left.what()));
                 }
             }
             onEnd(waitForEnd());
@@ -294,7 +304,7 @@ json WorkerHost::takeNotice() {
 }
 
 void WorkerHost::onMessage(const json& message) {
-    const std::string type = message.value("type", "");
+    const std::string type = base::textAt(message, "type");
     RunMessageSink sink;
     {
         const std::lock_guard lock(mutex_);
@@ -306,11 +316,11 @@ void WorkerHost::onMessage(const json& message) {
         return;
     }
     if (type == "refused") {
-        finish(failed(kindNamed(message.value("kind", "")), message.value("error", "")));
+        finish(failed(kindNamed(base::textAt(message, "kind")), base::textAt(message, "error")));
         return;
     }
     if (type == "started") {
-        run_ = message.value("run", std::int64_t{0});
+        run_ = base::integerAt(message, "run").value_or(0);
     }
     sink(message);
 }

@@ -17,7 +17,9 @@
 #include "app/runner/host/outcome.h"
 #include "app/runner/host/run_host.h"
 #include "base/error.h"
+#include "base/json_values.h"
 #include "base/log.h"
+#include "base/strict_json.h"
 #include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::app {
@@ -51,8 +53,17 @@ public:
 
     /// False when the worker has to end.
     bool take(const std::string& line) {
-        const json request = json::parse(line, nullptr, false);
-        const std::string type = request.is_object() ? request.value("type", "") : "";
+        json request;
+        try {
+            request = base::parseStrictJson(line, "request");
+            if (!request.is_object()) {
+                throw base::BadInput("request: is no JSON object");
+            }
+        } catch (const base::BadInput&) {
+            refuse(std::current_exception());
+            return !faulted_;
+        }
+        const std::string type = base::textAt(request, "type");
         if (type == "quit") {
             return false;
         }
@@ -64,6 +75,9 @@ public:
             host_->release();
         } else if (type == "run") {
             start(request);
+        } else {
+            refuse(std::make_exception_ptr(
+                base::BadInput("request: type: must be one of run, stop, save, release and quit")));
         }
         return !faulted_;
     }
@@ -92,14 +106,25 @@ public:
 private:
     void start(const json& request) {
         try {
-            host_->start(engine::Experiment::parse(request.at("experiment"), "experiment"),
-                         request.value("session", ""), [this](const json& message) { send(message); });
+            const auto experiment = request.find("experiment");
+            if (experiment == request.end()) {
+                throw base::BadInput("request: experiment: is missing; give what an experiment file holds");
+            }
+            if (request.contains("session") && !request["session"].is_string()) {
+                throw base::BadInput("request: session: must be the name of a file");
+            }
+            host_->start(engine::Experiment::parse(*experiment, "experiment"), base::textAt(request, "session"),
+                         [this](const json& message) { send(message); });
         } catch (...) {
-            const RunOutcome outcome = outcomeOf(std::current_exception());
-            writeLine(out_, lineOf({{"type", "refused"},
-                                    {"kind", base::errorKindName(outcome.errorKind)},
-                                    {"error", outcome.error}}));
+            refuse(std::current_exception());
         }
+    }
+
+    void refuse(const std::exception_ptr& error) const {
+        const RunOutcome outcome = outcomeOf(error);
+        writeLine(
+            out_,
+            lineOf({{"type", "refused"}, {"kind", base::errorKindName(outcome.errorKind)}, {"error", outcome.error}}));
     }
 
     void send(const json& message) {

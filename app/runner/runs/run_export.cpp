@@ -40,7 +40,7 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
     const auto timeline = loadTimeline(session, info.id);
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (!std::filesystem::is_directory(folder)) {
+    if (!std::filesystem::is_directory(folder, error)) {
         throw base::BadInput(fmt::format("{}: the folder cannot be made; name another with --output", folder));
     }
     using Writer = std::function<void(std::ostream&)>;

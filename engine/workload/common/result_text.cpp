@@ -32,12 +32,20 @@ bool looksLikeNumber(const std::string& text) {
     return isDigit(0) || text == "-" || ((text.starts_with('-') || text.starts_with('+')) && isDigit(1));
 }
 
+/// Whether a value tells a reader nothing: 0, a list of zeros, or what is empty. Programs get it with --json.
+bool isNothing(const json& value) {
+    if (value.is_array()) {
+        return std::ranges::all_of(value, [](const json& item) { return item.is_number() && item == 0; });
+    }
+    return value.is_number() ? value == 0 : !value.is_boolean() && (value.empty() || value == "");
+}
+
 void appendFields(const json& value, const std::string& prefix, std::vector<std::vector<std::string>>& rows) {
     for (const auto& [key, member] : value.items()) {
         const std::string name = prefix.empty() ? key : fmt::format("{}.{}", prefix, key);
         if (member.is_object()) {
             appendFields(member, name, rows);
-        } else {
+        } else if (!isNothing(member)) {
             rows.push_back({name, resultValueText(name, member)});
         }
     }
@@ -138,6 +146,50 @@ std::string answersText(const json& metrics) {
     return text;
 }
 
+std::string fieldWords(const json& metrics, const ResultField& field) {
+    const json* value = valueOf(metrics, field);
+    return value == nullptr ? std::string() : resultValueText(field.key, *value);
+}
+
+/// "It fits: ...": by how much, and what would change it.
+std::string planSentence(const json& metrics, bool fits) {
+    const auto needed = countOf(metrics, metrics.contains(result::kPeakReservedBytes.key) ? result::kPeakReservedBytes
+                                                                                          : result::kPeakBytes);
+    const auto budget = countOf(metrics, result::kBudgetBytes);
+    std::string text = fits ? "It fits" : "It does not fit";
+    if (needed && budget) {
+        const std::uint64_t apart =
+            fits ? *budget - std::min(*needed, *budget)
+                 : countOf(metrics, result::kShortByBytes).value_or(*needed - std::min(*needed, *budget));
+        text += fmt::format(": it needs {} of {}, so {} {}", base::formatBytes(*needed), base::formatBytes(*budget),
+                            base::formatBytes(apart), fits ? "stay free" : "are missing");
+    }
+    return text + (fits ? ".\n" : "; what would fit stands at the end.\n");
+}
+
+/// What a reader wants to know first, in one sentence; empty where the text says it by itself.
+std::string firstSentence(const Experiment& experiment, const json& metrics) {
+    const auto number = [&](const ResultField& field) { return fieldWords(metrics, field); };
+    if (const auto fits = flagOf(metrics, result::kFits); fits && experiment.isPlan()) {
+        return planSentence(metrics, *fits);
+    }
+    const json& losses = rowsOf(metrics, result::kLosses);
+    if (!losses.empty() && losses.front().is_number() && losses.back().is_number()) {
+        return fmt::format("Trained {} steps: the loss went from {:.4g} to {:.4g}, at {}.\n", losses.size(),
+                           losses.front().get<double>(), losses.back().get<double>(), number(result::kTokensPerSecond));
+    }
+    if (metrics.contains(result::kFinishedRequests.key) && metrics.contains(result::kRequests.key)) {
+        return fmt::format("{} of {} requests were finished in {}: {} tokens, {}.\n", number(result::kFinishedRequests),
+                           number(result::kRequests), number(result::kSeconds), number(result::kGeneratedTokens),
+                           number(result::kTokensPerSecond));
+    }
+    if (metrics.contains(result::kFiles.key) && metrics.contains(result::kBytes.key)) {
+        return fmt::format("{} were written to {} in {}.\n", number(result::kBytes), experiment.text("output"),
+                           number(result::kSeconds));
+    }
+    return {};
+}
+
 /// What the work itself gave.
 std::string workText(const Experiment& experiment, const json& metrics) {
     if (const auto own = experiment.workload().resultText; own != nullptr) {
@@ -157,7 +209,12 @@ std::string workText(const Experiment& experiment, const json& metrics) {
     fields.erase("max_by_category");
     fields.erase("techniques");
     fields.erase(std::string(result::kLostRecords.key));
-    const std::string text = fieldsText(fields) + categoriesText(json::array({metrics}));
+    if (const auto memory = fields.find(result::kOutOfMemory.key); memory != fields.end() && memory->is_object()) {
+        *memory = memory->value("message", json());
+    }
+    const std::string sentence = firstSentence(experiment, metrics);
+    const std::string text =
+        sentence + (sentence.empty() ? "" : "\n") + fieldsText(fields) + categoriesText(json::array({metrics}));
     return metrics.contains(result::kTechniques.key) ? text + "\n" + rowsText(metrics[result::kTechniques.key]) : text;
 }
 

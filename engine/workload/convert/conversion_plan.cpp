@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/convert/conversion_plan.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/checkpoint/model_config.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/matrix_packer.h"
+#include "engine/quant/module_pattern.h"
 #include "engine/quant/storage_scheme.h"
+#include "engine/workload/experiment/option_value.h"
 
 namespace vitrine::engine {
 namespace {
@@ -49,6 +53,33 @@ void choosePackings(ModelConfig& config, const Quantization& quantization, std::
 }
 
 } // namespace
+
+void checkIgnored(const Experiment& experiment, const std::string& name) {
+    for (const std::string& pattern : experiment.texts("ignore")) {
+        try {
+            requireModulePattern(pattern);
+        } catch (const base::BadInput& error) {
+            failOption(name, "ignore", error.message());
+        }
+    }
+}
+
+void warnOfIgnored(const ModelSource& source, const std::vector<std::string>& patterns) {
+    std::vector<std::string> modules{"lm_head"}; // which stays dense in every model, tied or not
+    ModelConfig config = source.config;
+    // Experts have names of their own where they are packed one by one.
+    for (const bool fused : {source.config.fusedExperts, false}) {
+        config.fusedExperts = fused;
+        for (const TensorSpec& spec : expectedTensors(config)) {
+            modules.emplace_back(moduleOf(spec.packed() ? spec.weight : spec.name));
+        }
+    }
+    for (const std::string& pattern : patterns) {
+        if (std::ranges::none_of(modules, [&](const std::string& module) { return matchesModule(pattern, module); })) {
+            base::logWarning(fmt::format("--ignore {} matches no tensor of {}", pattern, source.name));
+        }
+    }
+}
 
 ConversionPlan planConversion(const ModelSource& source, const ConversionRules& rules) {
     ConversionPlan plan;

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/row_options.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/convert/calibration.h"
+#include "engine/workload/convert/conversion_plan.h"
 #include "engine/workload/convert/model_converter.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
@@ -65,6 +67,7 @@ void checkConvert(const Experiment& experiment, const std::string& name) {
     if (group && !isGroupSize(*group)) {
         failOption(name, "group_size", fmt::format("must be a multiple of 8, or -1, and it is {}", *group));
     }
+    checkIgnored(experiment, name);
     try {
         const std::optional<Quantization> target = targetOf(experiment);
         if (experiment.has("calibrate") && !canCalibrate(target)) {
@@ -175,6 +178,11 @@ void runConvert(const Run& run) {
     addContextMetrics(run, *context);
     const base::TimeNs begin = context->clock().now();
     ConversionRules rules{targetOf(run.spec), run.spec.texts("ignore"), nullptr};
+    if (rules.quantization) {
+        warnOfIgnored(source, rules.ignored);
+    } else if (!rules.ignored.empty()) {
+        base::logWarning("--ignore has no effect: no weight is packed");
+    }
     std::unique_ptr<CalibratedModel> calibrated;
     if (run.spec.has("calibrate")) {
         calibrated = std::make_unique<CalibratedModel>(run, source, *context);

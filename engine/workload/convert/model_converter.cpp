@@ -72,7 +72,7 @@ public:
         for (const Shard& shard : shards) {
             total_ += shard.bytes;
         }
-        makeModelFolder(folder);
+        makeModelFolder(folder, total_);
         UnfinishedFolder unfinished(folder);
         for (const Shard& shard : shards) {
             unfinished.add(shard.file);

@@ -55,10 +55,19 @@ bool ranged(const OptionSpec& option) {
     return option.minimum < option.maximum;
 }
 
+/// A bound that no one would type is none: the largest number of the type stands for it.
 std::string rangeText(const OptionSpec& option) {
-    return option.type == OptionType::Integer
-               ? fmt::format("a whole number from {:.0f} to {:.0f}", option.minimum, option.maximum)
-               : fmt::format("a number from {:g} to {:g}", option.minimum, option.maximum);
+    constexpr double kNoBound = 9e15;
+    const bool whole = option.type == OptionType::Integer;
+    const auto number = [&](double bound) { return whole ? fmt::format("{:.0f}", bound) : fmt::format("{:g}", bound); };
+    const std::string kind = whole ? "a whole number" : "a number";
+    const bool least = ranged(option) && option.minimum > -kNoBound, most = ranged(option) && option.maximum < kNoBound;
+    if (least && most) {
+        return fmt::format("{} from {} to {}", kind, number(option.minimum), number(option.maximum));
+    }
+    return least  ? fmt::format("{} of at least {}", kind, number(option.minimum))
+           : most ? fmt::format("{} of at most {}", kind, number(option.maximum))
+                  : kind;
 }
 
 class OptionReader {
@@ -125,12 +134,15 @@ public:
                     fmt::format("\"{}\" is not one of {}", text, fmt::join(choices, ", ")));
             return std::string(text);
         }
-        case OptionType::Text:
         case OptionType::Path:
+            require(!text.empty(), "is empty; name a file or folder, or leave it out");
+            return std::string(text);
+        case OptionType::Text:
             return std::string(text);
         case OptionType::TokenList:
             return tokensFromText(text);
         case OptionType::TextList:
+            require(!text.empty(), "must be a list of texts, none empty");
             return Json::array({std::string(text)});
         case OptionType::KeyValues:
             return pairsFromText(text);

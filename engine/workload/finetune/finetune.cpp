@@ -17,6 +17,7 @@
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/finetune/finetune_plan.h"
 #include "engine/workload/finetune/finetune_run.h"
+#include "engine/workload/finetune/finetune_save.h"
 #include "kernels/context/context.h"
 #include "kernels/formats/weight_formats.h"
 
@@ -130,6 +131,7 @@ void runFinetune(const Run& run) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     runMeasured(run, *context, [&] {
         FinetuneModel model(run, source, *context);
+        requireRoomForResult(run, source, model);
         FinetuneLoop loop(run, source, model, data);
         loop.run();
     });

@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <type_traits>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -42,6 +44,28 @@ double auxLoss(const Run& run, const ModelConfig& config) {
         throw base::BadInput("router_aux_loss: the model has no experts; leave the option out");
     }
     return given.value_or(config.routerAuxLoss);
+}
+
+/// A list of the progress that a checkpoint keeps. JSON has no word for what is no number: it stands there as null.
+template <class Number>
+std::vector<Number> numbersOf(const Json& progress, const char* field, const std::string& folder) {
+    const auto fail = [&](const std::string& what) {
+        throw base::BadInput(
+            fmt::format("{}/trainer_state.json: {}: {}; use an earlier checkpoint", folder, field, what));
+    };
+    const auto found = progress.find(field);
+    if (found == progress.end() || !found->is_array()) {
+        fail("is missing or is no list");
+    }
+    std::vector<Number> out;
+    for (const Json& value : *found) {
+        const bool whole = std::is_integral_v<Number>;
+        if (whole ? !value.is_number_integer() : !value.is_number() && !value.is_null()) {
+            fail(fmt::format("value {} is no {}", out.size() + 1, whole ? "whole number" : "number"));
+        }
+        out.push_back(value.is_null() ? std::numeric_limits<Number>::quiet_NaN() : value.get<Number>());
+    }
+    return out;
 }
 
 } // namespace
@@ -247,12 +271,7 @@ void FinetuneLoop::resume() {
     const Json progress = readTrainingProgress(folder);
     readTrainedState(folder, model_.model().context(), model_.state());
     const auto numbers = [&](const char* field, auto& out) {
-        const auto found = progress.find(field);
-        if (found == progress.end() || !found->is_array()) {
-            throw base::BadInput(
-                fmt::format("{}/trainer_state.json: {}: is missing; use an earlier checkpoint", folder, field));
-        }
-        out = found->get<std::decay_t<decltype(out)>>();
+        out = numbersOf<typename std::decay_t<decltype(out)>::value_type>(progress, field, folder);
     };
     numbers("losses", losses_);
     numbers("grad_norms", norms_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/shards.h"
 #include "engine/quant/format_options.h"
 #include "engine/training/adapter_saving.h"
 #include "engine/training/merged_model.h"
@@ -58,6 +59,17 @@ kernels::WeightFormat formatOfStacks(const ModelConfig& config) {
 }
 
 } // namespace
+
+void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneModel& model) {
+    const bool adapter = model.adapter() != nullptr;
+    if (!run.spec.has("output") || !model.model().context().can().computesValues ||
+        (adapter && run.spec.text("merge") == "none")) {
+        return;
+    }
+    requireFreeSpace(run.spec.text("output"),
+                     mergedModelBytes(source, model.model(),
+                                      adapter ? formatNamed(run.spec.text("merge")) : formatOfStacks(source.config)));
+}
 
 void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data) {
     kernels::Context& context = model.model().context();

@@ -9,6 +9,9 @@
 
 namespace vitrine::engine {
 
+/// Throws BadInput when the disk has no room for the model that the run will write: before it trains for hours.
+void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneModel& model);
+
 /// Does nothing without an output folder. Adds saved_loss and, with a merge, merged_loss, base_loss and merge_loss_kept
 /// (the share of what training gained that the merged model still has) to the metrics. After merge-aware training
 /// saved_loss is that of the packed weights with the adapter in them, and adapter_loss is added: that of the adapter

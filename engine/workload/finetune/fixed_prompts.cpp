@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "base/strict_json.h"
 #include "base/text_lines.h"
 #include "engine/chat/chat_message.h"
@@ -170,11 +171,11 @@ bool FixedPrompts::due(std::int64_t step) const {
 
 void FixedPrompts::resume(const Json& answers) {
     for (const Json& row : answers) {
-        const bool whole = row.is_object() && row.contains("step") && row["step"].is_number_integer();
-        const std::string prompt = whole ? row.value("prompt", "") : std::string();
-        if (whole && std::ranges::find(prompts_, prompt, &FixedPrompt::text) != prompts_.end()) {
-            answers_.push_back({row["step"].get<std::int64_t>(), prompt, row.value("text", ""),
-                                row.value("tokens", std::int64_t{0}), row.value("finish_reason", "")});
+        const std::optional<std::int64_t> step = row.is_object() ? base::integerAt(row, "step") : std::nullopt;
+        const std::string prompt = step ? base::textAt(row, "prompt") : std::string();
+        if (step && std::ranges::find(prompts_, prompt, &FixedPrompt::text) != prompts_.end()) {
+            answers_.push_back({*step, prompt, base::textAt(row, "text"), base::integerAt(row, "tokens").value_or(0),
+                                base::textAt(row, "finish_reason")});
         }
     }
 }

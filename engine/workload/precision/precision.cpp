@@ -16,6 +16,7 @@
 #include "engine/workload/common/logit_steps.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/run_setup.h"
+#include "engine/workload/convert/conversion_plan.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
@@ -61,6 +62,7 @@ void checkPrecision(const Experiment& experiment, const std::string& name) {
     if (experiment.integer("text_tokens") == 1) {
         failOption(name, "text_tokens", "must be 0, or 2 and more: the first token has nothing before it");
     }
+    checkIgnored(experiment, name);
     try {
         precisionFormats(experiment.text("formats"));
     } catch (const base::BadInput& error) {
@@ -241,6 +243,7 @@ void runPrecision(const Run& run) {
     if (!context->can().computesValues) {
         throw base::Unsupported("backend: meta computes no values, so nothing can be compared; use cpu or cuda");
     }
+    warnOfIgnored(source, run.spec.texts("ignore"));
     runMeasured(run, *context, [&] {
         const base::TimeNs begin = context->clock().now();
         PrecisionRun(run, source, *context).work();

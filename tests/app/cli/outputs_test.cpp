@@ -198,6 +198,34 @@ TEST_F(Outputs, AReaderThatGoesAwayEndsTheRunSaved) {
     EXPECT_EQ(SessionFile::open(path("p.vitrine"), OpenMode::ReadOnly)->runs().at(0).status, RunStatus::Done);
 }
 
+TEST_F(Outputs, AnErrorThatNobodyCanReadKeepsItsExitCode) {
+    for (const char* where : {"2>&-", "2>/dev/full", "2>&- >&- <&-"}) {
+        EXPECT_EQ(inShell("", {"session", "ls", path("nothing")}, where).exitCode, 2) << where;
+        EXPECT_EQ(inShell("", {"doctor", "--no-such-option"}, where).exitCode, 2) << where;
+    }
+    // The error of a run must not go into the file that got the number of the closed standard error.
+    const Words failing{"-vv", "generate", "--model", path("model"), "--tokens", "1", "--session", path("a.vitrine")};
+    EXPECT_EQ(inShell("", failing + Words{"--vram-budget", "1KiB", "--max-new-tokens", "2"}, "2>&-").exitCode, 3);
+    EXPECT_EQ(SessionFile::open(path("a.vitrine"), OpenMode::ReadOnly)->runs().size(), 2U);
+}
+
+TEST_F(Outputs, AResultThatNobodyCanReadIsAnError) {
+    const Words generate{"generate", "--model", path("model"), "--tokens", "1", "--max-new-tokens", "4"};
+    for (const Words& words : {Words{"--help"}, Words{"--version"}, Words{"doctor"}, Words{"doctor", "--json"},
+                               generate, Words{"session", "ls", path("a.vitrine")}}) {
+        for (const char* where : {">&-", ">/dev/full"}) {
+            const ProgramResult result = inShell("", words, where);
+            EXPECT_EQ(result.exitCode, 1) << where << testing::PrintToString(words);
+            EXPECT_THAT(result.err,
+                        testing::MatchesRegex("vitrine: error: standard output: cannot be written[^\n]*\n"));
+        }
+        // A reader that went away asked for the end.
+        const ProgramResult piped = inShell("exec 3> >(true); wait $!;", words, ">&3");
+        EXPECT_EQ(piped.exitCode, 1) << testing::PrintToString(words);
+        EXPECT_EQ(piped.err, "") << testing::PrintToString(words);
+    }
+}
+
 TEST_F(Outputs, AFileThatMayNotGrowIsAnErrorAndNoEnd) {
     // 60 KiB: room for an empty session, not for a run of this length.
     const ProgramResult run =

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/units.h"
+#include "engine/checkpoint/shards.h"
 #include "engine/checkpoint/synthesize.h"
 #include "kernels/context/cpu_context.h"
 #include "kernels/ops/linear/weights.h"
@@ -156,6 +160,23 @@ TEST(Synthesize, ElementsOfFp8AreNumbers) {
         EXPECT_EQ(std::ranges::count_if(bytes, [](std::uint8_t byte) { return (byte & 0x7F) == 0x7F; }), 0);
     }
     EXPECT_GT(packed, 0);
+}
+
+TEST(Synthesize, WhatHasNoRoomOnTheDiskIsRefusedFirst) {
+    const TempFolder folder;
+    const std::string below = folder.path() + "/a/b/c";
+    constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 60;
+    EXPECT_NO_THROW(requireFreeSpace(below, 1));
+    try {
+        requireFreeSpace(below, kTooMuch);
+        ADD_FAILURE();
+    } catch (const base::BadInput& error) {
+        EXPECT_THAT(error.message(),
+                    testing::StartsWith(below + ": needs " + base::formatBytes(kTooMuch) + " of disk"));
+        EXPECT_THAT(error.message(), HasSubstr(" are free; free some, or name another folder"));
+    }
+    EXPECT_THROW(makeModelFolder(folder.path() + "/a", kTooMuch), base::BadInput);
+    EXPECT_FALSE(std::filesystem::exists(folder.path() + "/a"));
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+
 namespace vitrine::engine {
 namespace {
 
@@ -15,6 +17,18 @@ TEST(ModulePattern, NamesAndPartsOfNames) {
     EXPECT_FALSE(matchesModule("ml", "model.layers.0.mlp.up_proj"));
     EXPECT_FALSE(matchesModule("", "lm_head"));
     EXPECT_FALSE(matchesModule("re:(", "lm_head")) << "a pattern that is none fits nothing";
+}
+
+TEST(ModulePattern, APatternThatMeansNothingIsRefusedWithItsPlace) {
+    EXPECT_NO_THROW(requireModulePattern("lm_head"));
+    EXPECT_NO_THROW(requireModulePattern("re:.*up_proj"));
+    EXPECT_THROW(requireModulePattern(std::string(2000, 'a')), base::BadInput);
+    try {
+        requireModulePattern("re:(");
+        ADD_FAILURE();
+    } catch (const base::BadInput& error) {
+        EXPECT_EQ(error.message(), "re:(: is no regular expression: missing closing parenthesis at character 5");
+    }
 }
 
 /// 480 groups that every step of a search would remember take tens of megabytes without a limit.

@@ -10,6 +10,9 @@
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/workload_table.h"
+#include "engine/workload/experiment/workloads.h"
+#include "engine/workload/planner/plan_sets.h"
 #include "ui/models/common/format.h"
 #include "ui/models/session/run_summary.h"
 
@@ -320,6 +323,23 @@ std::optional<std::string> experimentFrom(const sessions::RunInfo& run, std::int
         spec->set("output", output + "-from-" + number);
     }
     return spec->jsonText();
+}
+
+std::optional<std::string> experimentTrying(const sessions::RunInfo& run) {
+    const auto spec = engine::Experiment::read(run.specJson);
+    if (!spec || run.status != sessions::RunStatus::Done || spec->isPlan() ||
+        spec->workload().name != engine::kFinetuneWorkload.name || spec->text("output").empty() ||
+        spec->text("method") == "full") {
+        return std::nullopt;
+    }
+    engine::Experiment answer = spec->as(engine::kGenerateWorkload);
+    for (const char* const ofTraining : {"batch", "output", "tokens_file", "prompt_length"}) {
+        if (engine::takesOption(answer, ofTraining)) {
+            answer.unset(ofTraining);
+        }
+    }
+    answer.set("adapter", spec->text("output"));
+    return answer.jsonText();
 }
 
 } // namespace vitrine::ui

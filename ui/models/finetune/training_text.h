@@ -56,5 +56,7 @@ QString scheduleText(const sessions::RunInfo& run);
 /// The experiment that goes on from a checkpoint of the run: where the run stopped, in its folder (`branch` false), or
 /// with a folder of its own, to be changed first. Nothing where the run has no output folder.
 std::optional<std::string> experimentFrom(const sessions::RunInfo& run, std::int64_t step, bool branch);
+/// The experiment that answers a prompt with the adapter that the run has saved. Nothing where it has saved none.
+std::optional<std::string> experimentTrying(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

@@ -45,11 +45,12 @@ engine::Experiment planFor(engine::Experiment planned, const QString& device) {
 }
 
 QString runDevice(const sessions::RunInfo& run) {
+    // A run that goes on has no result yet, but its environment stands since its start.
+    const Json environment = base::parsedObject(run.environmentJson);
     const Json metrics = base::parsedObject(run.metricsJson);
-    if (engine::textOf(metrics, engine::result::kBackend) == "cpu") {
+    if (engine::textOf(metrics, engine::result::kBackend) == "cpu" || base::textAt(environment, "backend") == "cpu") {
         return QStringLiteral("cpu");
     }
-    const Json environment = base::parsedObject(run.environmentJson);
     const auto device = environment.find("device");
     return device != environment.end() && device->is_object() ? deviceNamed(textOf(base::textAt(*device, "name")))
                                                               : QString();

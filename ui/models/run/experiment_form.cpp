@@ -34,10 +34,17 @@ Json parsed(const OptionSpec& spec, const QString& text) {
         }
         return pairs;
     }
+    if (spec.type == OptionType::TextList) {
+        Json texts = Json::array();
+        for (const QString& line : text.split(QLatin1Char('\n'), Qt::SkipEmptyParts)) {
+            texts.push_back(engine::parseOption(spec, line.toStdString()).at(0));
+        }
+        return texts;
+    }
     return engine::parseOption(spec, text.toStdString());
 }
 
-/// The command-line form of a value, so that parsing it gives the value again.
+/// The form's text of a value, so that parsing it gives the value again. Texts of a list stand on lines of their own.
 QString textOfValue(const OptionSpec& spec, const Json& value) {
     if (value.is_string()) {
         return QString::fromStdString(value.get<std::string>());
@@ -47,7 +54,7 @@ QString textOfValue(const OptionSpec& spec, const Json& value) {
         for (const Json& item : value) {
             parts << textOfValue(spec, item);
         }
-        return parts.join(QLatin1Char(','));
+        return parts.join(spec.type == OptionType::TextList ? QLatin1Char('\n') : QLatin1Char(','));
     }
     if (value.is_object()) {
         for (const auto& [key, item] : value.items()) {
@@ -309,11 +316,12 @@ QString ExperimentForm::commandLine() const {
             words << flag;
             continue;
         }
-        const bool list = spec->type == OptionType::TextList || spec->type == OptionType::KeyValues;
-        const QStringList values =
-            list ? found->second.split(QLatin1Char(','), Qt::SkipEmptyParts) : QStringList{found->second};
+        const bool pairs = spec->type == OptionType::KeyValues, texts = spec->type == OptionType::TextList;
+        const QStringList values = pairs || texts
+                                       ? found->second.split(QLatin1Char(pairs ? ',' : '\n'), Qt::SkipEmptyParts)
+                                       : QStringList{found->second};
         for (const QString& one : values) {
-            words << flag << shellQuoted(list ? one.trimmed() : one);
+            words << flag << shellQuoted(pairs ? one.trimmed() : one);
         }
     }
     return words.join(QLatin1Char(' '));

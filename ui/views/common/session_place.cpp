@@ -4,6 +4,7 @@
 
 #include <QDateTime>
 #include <QDir>
+#include <QFileInfo>
 #include <QStandardPaths>
 
 namespace vitrine::ui {
@@ -17,6 +18,16 @@ QString fileForRuns(const SessionDocument& document, const QString& folder) {
                                            : folder;
     QDir().mkpath(place);
     return place + QDateTime::currentDateTime().toString(QStringLiteral("'/session-'yyyyMMdd-HHmmss'.vitrine'"));
+}
+
+QString folderForTraining(const QString& sessionFile) {
+    const QFileInfo session(sessionFile);
+    const QString first = session.absoluteDir().filePath(session.completeBaseName() + QStringLiteral("-training"));
+    QString folder = first;
+    for (int number = 2; QFileInfo::exists(folder); ++number) {
+        folder = QStringLiteral("%1-%2").arg(first).arg(number);
+    }
+    return folder;
 }
 
 } // namespace vitrine::ui

@@ -219,6 +219,11 @@ bool FinetuneForm::start(const QString& sessionFolder) {
     }
     const QString file = fileForRuns(*context_.document, sessionFolder);
     const bool fresh = file != context_.document->path();
+    // A training that saves nothing is lost with the window; where it goes is shown in the form.
+    const QString output = QStringLiteral("output");
+    if (form_.applies(output) && form_.text(output).isEmpty() && !form_.plan()) {
+        fields_->edit(output, folderForTraining(file));
+    }
     rememberModel(context_.settingsFile, form_.text(QStringLiteral("model")));
     runs->start(form_.experimentText(), file);
     if (!runs->running()) {

@@ -136,6 +136,16 @@ void FinetuneView::buildHeader() {
         setReadout(tr("A checkpoint is saved after this step"));
     });
     header()->addRightControl(fitBox_);
+    try_ = new QPushButton(tr("Try the adapter"), this);
+    try_->setToolTip(tr("Opens the Run view with the model and what this run has saved"));
+    setControlHeight(try_, 24);
+    connect(try_, &QPushButton::clicked, this, [this] {
+        const sessions::RunInfo* shown = runInfo(shownRun_);
+        if (const auto experiment = shown != nullptr ? experimentTrying(*shown) : std::nullopt) {
+            emit experimentWanted(QString::fromStdString(*experiment));
+        }
+    });
+    header()->addRightControl(try_);
     header()->addRightControl(save_);
     header()->addRightControl(run_);
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(static_cast<Page>(index)); });
@@ -326,6 +336,8 @@ void FinetuneView::updateButtons() {
     save_->setEnabled(shown != nullptr && experimentFrom(*shown, 1, false).has_value());
     save_->setToolTip(save_->isEnabled() ? tr("After the step that goes on; the run goes on too")
                                          : tr("The run has no output folder"));
+    const sessions::RunInfo* ended = page() == Live && !stops ? runInfo(shownRun_) : nullptr;
+    try_->setVisible(ended != nullptr && experimentTrying(*ended).has_value());
     data_->refreshRuns();
     run_->setToolTip(!can    ? tr("Nothing can be started here")
                      : stops ? tr("What was recorded is kept")

@@ -64,6 +64,7 @@ public:
     QCheckBox* follow() const { return follow_; }
     QPushButton* runButton() const { return run_; }
     QPushButton* saveButton() const { return save_; }
+    QPushButton* tryButton() const { return try_; }
     const TrainingRunPtr& training() const { return training_; }
     SeriesLane* lossLane() const;
     StackLane* memoryLane() const;
@@ -119,7 +120,7 @@ private:
     SegmentedControl *pages_ = nullptr, *ranges_ = nullptr;
     QCheckBox *follow_ = nullptr, *plan_ = nullptr;
     QComboBox* smoothing_ = nullptr;
-    QPushButton *run_ = nullptr, *save_ = nullptr;
+    QPushButton *run_ = nullptr, *save_ = nullptr, *try_ = nullptr;
     QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
     QStackedWidget *body_ = nullptr, *live_ = nullptr;
     FinetuneForm* form_ = nullptr;

@@ -11,6 +11,7 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QUndoCommand>
 #include <QVBoxLayout>
@@ -28,6 +29,7 @@ using engine::OptionSpec;
 using engine::OptionType;
 
 constexpr int kLabelWidth = 104;
+constexpr int kMostLines = 5;    ///< of a list of texts; the rest is scrolled
 constexpr int kPopupWidth = 300; ///< a list of models is wider than its field
 
 class TextEdit final : public QUndoCommand {
@@ -223,9 +225,39 @@ QWidget* OptionForm::makeEditor(const OptionSpec& spec, QWidget* parent) {
         }
         return box;
     }
+    if (spec.type == OptionType::TextList) {
+        return makeList(spec, parent);
+    }
     auto* field = new QLineEdit(parent);
     field->setPlaceholderText(spec.defaultText.empty() ? tr("unset") : textOf(spec.defaultText));
-    connect(field, &QLineEdit::textEdited, this, [this, key](const QString& text) { edit(key, text); });
+    connect(field, &QLineEdit::textEdited, this, [this, key, field](const QString& text) {
+        typing_ = field;
+        edit(key, text);
+        typing_ = nullptr;
+    });
+    // What was typed may be an unfinished number that means the default ("0."); it is tidied up when one leaves.
+    connect(field, &QLineEdit::editingFinished, this, [this, key] { refresh(key); });
+    return field;
+}
+
+QWidget* OptionForm::makeList(const OptionSpec& spec, QWidget* parent) {
+    const QString key = textOf(spec.key);
+    auto* field = new QPlainTextEdit(parent);
+    field->setTabChangesFocus(true);
+    field->setLineWrapMode(QPlainTextEdit::NoWrap);
+    field->setPlaceholderText(tr("unset; one on each line"));
+    const auto fit = [field] {
+        const int lines = std::clamp(field->blockCount(), 1, kMostLines);
+        const int frame = 2 * (field->frameWidth() + static_cast<int>(field->document()->documentMargin()));
+        field->setFixedHeight(lines * field->fontMetrics().lineSpacing() + frame);
+    };
+    fit();
+    connect(field, &QPlainTextEdit::textChanged, this, [this, key, field, fit] {
+        fit();
+        typing_ = field;
+        edit(key, field->toPlainText());
+        typing_ = nullptr;
+    });
     return field;
 }
 
@@ -271,7 +303,12 @@ void OptionForm::refresh(const QString& key) {
         } else {
             box->setCurrentIndex(std::max(0, box->findData(text)));
         }
-    } else if (auto* field = qobject_cast<QLineEdit*>(row.editor); field != nullptr && field->text() != text) {
+    } else if (auto* list = qobject_cast<QPlainTextEdit*>(row.editor)) {
+        if (list != typing_ && list->toPlainText() != text) {
+            list->setPlainText(text);
+        }
+    } else if (auto* field = qobject_cast<QLineEdit*>(row.editor);
+               field != nullptr && field != typing_ && field->text() != text) {
         // An emptied field shows its default as a placeholder, not as text that comes back while one types.
         if (!(field->text().isEmpty() && field->hasFocus())) {
             field->setText(text);

@@ -53,6 +53,8 @@ private:
     void rebuild();
     QWidget* makeRow(const engine::OptionSpec& spec, QWidget* parent);
     QWidget* makeEditor(const engine::OptionSpec& spec, QWidget* parent);
+    /// A field for several texts, one on each line.
+    QWidget* makeList(const engine::OptionSpec& spec, QWidget* parent);
     void refresh(const QString& key);
     void showError(Row& row, const QString& error);
 
@@ -61,6 +63,7 @@ private:
     std::map<QString, Choices> choices_;
     std::map<QString, Row> rows_;
     QUndoStack stack_;
+    const QWidget* typing_ = nullptr; ///< the field whose letters are being taken: they are not written back
     bool filling_ = false;
 };
 

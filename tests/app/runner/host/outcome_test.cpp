@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/host/outcome.h"
 
+#include <cerrno>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 
 namespace vitrine::app {
 namespace {
@@ -23,6 +26,26 @@ TEST(Outcome, EveryKindHasItsExitCode) {
     EXPECT_EQ(of(std::bad_alloc()).status, Status::OutOfMemory);
     EXPECT_EQ(of(std::runtime_error("odd")).error, "odd");
     EXPECT_EQ(of(7).exitCode, 1);
+}
+
+TEST(Outcome, WhatLibrariesSayBecomesASentence) {
+    const auto of = [](const auto& error) { return outcomeOf(std::make_exception_ptr(error)); };
+    namespace fs = std::filesystem;
+    const RunOutcome file =
+        of(fs::filesystem_error("status", "a/b", std::error_code(ENAMETOOLONG, std::generic_category())));
+    EXPECT_EQ(file.error, "a/b: File name too long; check the path and its permissions");
+    EXPECT_EQ(file.exitCode, 2);
+    EXPECT_EQ(of(std::system_error(EAGAIN, std::generic_category(), "thread")).error,
+              "the system refused a thread, a file or memory: Resource temporarily unavailable; close other programs "
+              "and try again");
+    EXPECT_EQ(of(std::out_of_range("map::at")).error, "a mistake of Vitrine (map::at); report this with the command");
+    try {
+        nlohmann::json(1).at("key");
+    } catch (...) {
+        const RunOutcome value = outcomeOf(std::current_exception());
+        EXPECT_EQ(value.error.find("[json"), value.error.find('(') + 1) << value.error;
+        EXPECT_EQ(value.exitCode, 1);
+    }
 }
 
 TEST(Outcome, SentencesStayOneLine) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,7 @@
 
 #include "app/runner/host/line_pipe.h"
 #include "app/runner/host/run_host.h"
+#include "app/runner/host/worker_loop.h"
 #include "base/error.h"
 #include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
@@ -143,6 +145,55 @@ TEST(Worker, RefusesBeforeItStartsAndAfter) {
     EXPECT_THROW(RunHost::inWorker(folder.file("nothing"))
                      ->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "", {}),
                  base::Internal);
+}
+
+/// What a worker answers to these lines.
+std::vector<json> answersTo(const std::string& lines) {
+    std::array<int, 2> in{}, out{};
+    EXPECT_EQ(::pipe(in.data()), 0);
+    EXPECT_EQ(::pipe(out.data()), 0);
+    EXPECT_EQ(::write(in[1], lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+    ::close(in[1]);
+    EXPECT_EQ(serveRuns(in[0], out[1], std::chrono::seconds(0)), 0);
+    ::close(in[0]);
+    ::close(out[1]);
+    std::vector<json> answers;
+    LineReader reader(out[0]);
+    while (const auto line = reader.next()) {
+        answers.push_back(json::parse(*line));
+    }
+    ::close(out[0]);
+    return answers;
+}
+
+TEST(Worker, LinesThatAreNoRequestsAreRefused) {
+    const std::vector<json> answers =
+        answersTo("nonsense\n[1]\n{\"type\": 5}\n{\"type\": \"walk\"}\n{\"type\": \"run\"}\n"
+                  "{\"type\": \"run\", \"experiment\": {}, \"session\": 7}\n");
+    ASSERT_EQ(answers.size(), 6U);
+    for (const json& answer : answers) {
+        EXPECT_EQ(answer["type"], "refused");
+        EXPECT_EQ(answer["kind"], "bad_input") << answer;
+        EXPECT_EQ(answer["error"].get<std::string>().find("request: "), 0U) << answer;
+        EXPECT_EQ(answer["error"].get<std::string>().find("json."), std::string::npos) << answer;
+    }
+}
+
+TEST(Worker, AnotherProgramInItsPlaceEndsNothing) {
+    const test::TempFolder folder;
+    const std::string program = folder.file("worker");
+    test::writeAll(program,
+                   "#!/bin/sh\nread request\n"
+                   "echo nonsense\necho '[1]'\necho '{\"type\": 5}'\necho '{\"type\": \"started\", \"run\": []}'\n"
+                   "echo '{\"type\": \"ended\", \"status\": 7, \"exit_code\": \"x\", \"run\": [], \"error\": 1}'\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const auto host = RunHost::inWorker(program);
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "",
+                [](const json& message) { message.value("type", ""); });
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.exitCode, 1);
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
+    EXPECT_EQ(outcome.run, 0);
 }
 
 TEST(LinePipe, ReadsWholeLinesHoweverTheyArrive) {

@@ -34,5 +34,32 @@ TEST(ResultText, NamesRecordsThatTheSessionDoesNotHold) {
     }
 }
 
+TEST(ResultText, BeginsWithASentenceAndLeavesOutWhatSaysNothing) {
+    const auto text = [](json spec, const json& metrics) {
+        spec.update({{"vitrine", 1}, {"model", "synthetic:tiny-llama"}});
+        return resultText(Experiment::parse(spec, "experiment"), metrics);
+    };
+    const json plan{{"workload", "generate"}, {"prompt_length", 4}, {"plan", true}};
+    const json held{{"peak_reserved_bytes", 3 << 20}, {"budget_bytes", 4 << 20}};
+    json fits = held;
+    fits.update({{"fits", true}, {"cut_lines", json::array()}, {"swaps", 0}, {"aux_losses", {0.0, 0.0}}});
+    EXPECT_THAT(text(plan, fits), testing::StartsWith("It fits: it needs 3.0 MiB of 4.0 MiB, so 1.0 MiB stay free.\n"));
+    for (const char* nothing : {"cut_lines", "swaps", "aux_losses"}) {
+        EXPECT_THAT(text(plan, fits), Not(HasSubstr(nothing)));
+    }
+    json lacking = {{"fits", false}, {"peak_reserved_bytes", 6 << 20}, {"budget_bytes", 4 << 20}};
+    lacking["out_of_memory"] = {{"arena", ""}, {"arena_bytes", 7}, {"message", "weights: out of memory"}};
+    EXPECT_THAT(text(plan, lacking), testing::StartsWith("It does not fit: it needs 6.0 MiB of 4.0 MiB, so 2.0 MiB are "
+                                                         "missing; what would fit stands at the end.\n"));
+    EXPECT_THAT(text(plan, lacking), Not(HasSubstr("arena")));
+    EXPECT_THAT(text(plan, lacking), HasSubstr("weights: out of memory"));
+    EXPECT_THAT(text({{"workload", "synthesize"}, {"output", "x"}},
+                     {{"bytes", 1024}, {"files", {"config.json"}}, {"seconds", 2.0}}),
+                testing::StartsWith("1.0 KiB were written to x in 2.00 s.\n"));
+    EXPECT_THAT(
+        text({{"workload", "finetune"}, {"prompt_length", 8}}, {{"losses", {3.0, 2.0}}, {"tokens_per_second", 10.0}}),
+        testing::StartsWith("Trained 2 steps: the loss went from 3 to 2, at "));
+}
+
 } // namespace
 } // namespace vitrine::engine

@@ -68,6 +68,25 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     EXPECT_EQ(out["kv_bytes"], 2 * 2 * 16 * 4 * (2 * 14 + 2 * 7));
 }
 
+TEST_F(WorkloadRun, ExpertsInNf4AreRefusedAsTheyAreStored) {
+    Json experiment = {{"workload", "generate"},
+                       {"model", "synthetic:tiny-qwen3-moe"},
+                       {"set",
+                        {{"moe_intermediate_size", "64"},
+                         {"quantization_config", R"({"quant_method": "bitsandbytes", "load_in_4bit": true,
+                                                     "bnb_4bit_quant_type": "nf4"})"}}},
+                       {"tokens", {4, 5}},
+                       {"max_new_tokens", 1}};
+    try {
+        run(experiment);
+        ADD_FAILURE();
+    } catch (const base::Unsupported& error) {
+        EXPECT_THAT(error.message(), testing::HasSubstr("experts in NF4 are not multiplied as they are stored"));
+    }
+    experiment["weights"] = "dequantized";
+    EXPECT_EQ(run(experiment)["ids"].size(), 1U);
+}
+
 TEST_F(WorkloadRun, GenerateSaysThatTheModelsContextEndedIt) {
     const Json cut = run({{"workload", "generate"},
                           {"model", "synthetic:tiny-llama"},

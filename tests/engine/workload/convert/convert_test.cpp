@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/convert/model_converter.h"
@@ -285,6 +286,20 @@ TEST_F(Convert, AFormatThatTheFamilyHasNoLayoutForIsRefused) {
         spec.update(wrong);
         EXPECT_THROW(runOf(spec), base::BadInput) << wrong;
     }
+}
+
+TEST_F(Convert, NamesThatMeanNoModuleAreNamed) {
+    const std::string model = randomModel("llama");
+    Json spec = {{"workload", "convert"}, {"model", model},   {"output", path("out")},
+                 {"to", "int4"},          {"group_size", 32}, {"ignore", {"re:("}}};
+    EXPECT_THROW(runOf(spec), base::BadInput);
+    EXPECT_FALSE(fs::exists(path("out")));
+    spec["ignore"] = {"self_attn", "lm_head", "no_such_module"};
+    std::string warnings;
+    base::setLogSink([&](base::LogLevel, std::string_view text) { warnings += std::string(text) + "\n"; });
+    runOf(spec);
+    base::setLogSink({});
+    EXPECT_EQ(warnings, "--ignore no_such_module matches no tensor of " + model + "\n");
 }
 
 TEST_F(Convert, CalibratedWeightsChangeTheModelLess) {

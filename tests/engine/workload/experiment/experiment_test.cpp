@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::engine {
@@ -95,6 +96,24 @@ TEST(ParseExperiment, RefusesWhatDoesNotFit) {
     EXPECT_THAT(with("stop", Json::array({""})), HasSubstr("none empty"));
     EXPECT_THAT(with("vram_budget", -1), HasSubstr("size"));
     EXPECT_THAT(errorOf(Json::array()), HasSubstr("object"));
+}
+
+TEST(ParseExperiment, ANameOfAFileIsNotEmpty) {
+    EXPECT_THAT(errorOf({{"vitrine", 1}, {"workload", "finetune"}, {"model", "m"}, {"data", ""}}),
+                HasSubstr("data: is empty; name a file"));
+}
+
+TEST(OptionTable, BoundsArePrintedAsPeopleReadThem) {
+    for (const OptionSpec& option : optionTable()) {
+        if (option.type == OptionType::Integer || option.type == OptionType::Real) {
+            try {
+                valueFromText(option, "x", "");
+                ADD_FAILURE() << option.key;
+            } catch (const base::BadInput& error) {
+                EXPECT_LT(error.message().size(), 120U) << error.message();
+            }
+        }
+    }
 }
 
 TEST(ParseExperiment, APlanTakesEveryOptionOfItsRun) {

@@ -129,7 +129,7 @@ TEST_F(OutsideWorkload, RunsIsPlannedAndHasWords) {
 
     const Json planned = planExperiment(experiment, {}, {});
     EXPECT_EQ(planned, Json({{"fits", true}}));
-    EXPECT_EQ(resultText(experiment.asPlan(), planned), "fits  yes\n");
+    EXPECT_EQ(resultText(experiment.asPlan(), planned), "It fits.\n\nfits  yes\n");
     EXPECT_EQ(runWorkload(experiment.asPlan()), "plan count");
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -269,6 +270,38 @@ TEST_F(Finetune, AResumedMergeAwareRunGoesOnBitForBit) {
     EXPECT_EQ(resumed["resumed_from_step"], 2);
     EXPECT_EQ(resumed["losses"], whole["losses"]);
     EXPECT_EQ(resumed["grad_norms"], whole["grad_norms"]);
+}
+
+/// Lists of other programs and damaged ones end in a sentence; a loss that was no number is one again.
+TEST_F(Finetune, AProgressWithOtherValuesIsRefusedByName) {
+    Json experiment = {{"model", fixture("llama")}, {"prompt_length", 8}, {"rank", 2}, {"steps", 2},
+                       {"save_every", 2},           {"output", at("run")}};
+    run(experiment);
+    experiment["steps"] = 3;
+    experiment["resume"] = at("run") + "/checkpoint-2";
+    const std::string file = at("run") + "/checkpoint-2/trainer_state.json";
+    const Json before = Json::parse(std::ifstream(file));
+    const auto refusal = [&](const char* field, const Json& value) {
+        Json changed = before;
+        changed[field] = value;
+        std::ofstream(file) << changed;
+        try {
+            run(experiment);
+        } catch (const base::BadInput& error) {
+            return error.message();
+        }
+        return std::string("none");
+    };
+    EXPECT_THAT(refusal("losses", {1.5, "a"}), testing::HasSubstr("trainer_state.json: losses: value 2 is no number"));
+    EXPECT_THAT(refusal("eval_steps", {1.5}), testing::HasSubstr("eval_steps: value 1 is no whole number"));
+    EXPECT_THAT(refusal("grad_norms", "many"), testing::HasSubstr("grad_norms: is missing or is no list"));
+    EXPECT_THAT(refusal("step", -1), testing::HasSubstr("step: is missing or is no number of a step"));
+    EXPECT_EQ(refusal("answers", {{{"step", 1}, {"prompt", 5}}, 7}), "none");
+    EXPECT_EQ(refusal("losses", {1.5, nullptr}), "none");
+    std::ofstream(file) << "[";
+    EXPECT_THROW(run(experiment), base::BadInput);
+    experiment["resume"] = std::string(5000, 'a');
+    EXPECT_THROW(run(experiment), base::BadInput);
 }
 
 TEST_F(Finetune, APlanCountsTheMergedCopies) {

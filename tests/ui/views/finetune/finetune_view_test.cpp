@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 #include <nlohmann/json.hpp>
@@ -231,6 +232,21 @@ private slots:
         QCOMPARE(shown.view.form()->form()->text(QStringLiteral("output")), QStringLiteral("out-from-40"));
     }
 
+    void whatWasTrainedIsTriedInTheRunView() {
+        Shown shown;
+        shown.show({.steps = 60, .total = 60, .saveEvery = 20}, sessions::RunStatus::Done);
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        QVERIFY(!shown.view.tryButton()->isHidden());
+        QSignalSpy wanted(&shown.view, &ui::View::experimentWanted);
+        shown.view.tryButton()->click();
+        QCOMPARE(wanted.size(), 1);
+        const auto experiment = nlohmann::json::parse(wanted[0][0].toString().toStdString());
+        QCOMPARE(experiment["workload"].get<std::string>(), std::string("generate"));
+        QCOMPARE(experiment["adapter"].get<std::string>(), std::string("out"));
+        shown.show({.steps = 60, .total = 100, .saveEvery = 20}, sessions::RunStatus::Cancelled);
+        QTRY_VERIFY(shown.view.settled() && shown.view.tryButton()->isHidden());
+    }
+
     void startsFromTheForm() {
         test::PlayedRuns runs;
         Shown shown(&runs);
@@ -247,6 +263,10 @@ private slots:
         QCOMPARE(runs.asked["workload"].get<std::string>(), std::string("finetune"));
         QCOMPARE(runs.asked["data"].get<std::string>(), std::string("rows.jsonl"));
         QVERIFY(runs.session.startsWith(folder.path()));
+        // What it saves has a place beside the session, which the form shows.
+        const QString output = form->text(QStringLiteral("output"));
+        QVERIFY(output.startsWith(folder.path()) && output.endsWith(QStringLiteral("-training")));
+        QCOMPARE(runs.asked["output"].get<std::string>(), output.toStdString());
         QCOMPARE(shown.view.page(), ui::FinetuneView::Live);
         QCOMPARE(shown.view.runButton()->text(), QStringLiteral("Stop"));
         shown.view.runButton()->click();
