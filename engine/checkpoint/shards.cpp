@@ -61,20 +61,29 @@ void makeModelFolder(const std::string& folder) {
     }
 }
 
-std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to) {
+std::vector<std::string> smallFiles(const std::string& folder) {
     std::vector<std::string> names;
     std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
-        const std::string name = entry.path().filename().string();
-        const std::string kind = entry.path().extension().string();
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        const std::string name = it->path().filename().string();
+        const std::string kind = it->path().extension().string();
         const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
-        if (small && name != "config.json" && !name.ends_with(".index.json") && !isQuantizationFile(name)) {
-            const fs::path target = fs::path(to) / name;
-            fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, error);
-            if (error) {
-                throw base::BadInput(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
-            }
+        if (small && name != "config.json" && name != kTrainingFilesName && !name.ends_with(".index.json") &&
+            !isQuantizationFile(name)) {
             names.push_back(name);
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to) {
+    std::vector<std::string> names = smallFiles(from);
+    for (const std::string& name : names) {
+        const fs::path target = fs::path(to) / name;
+        std::error_code error;
+        fs::copy_file(fs::path(from) / name, target, fs::copy_options::overwrite_existing, error);
+        if (error) {
+            throw base::BadInput(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
         }
     }
     return names;

@@ -33,8 +33,11 @@ std::string indexText(const std::vector<Shard>& shards);
 /// Makes the folder. Throws BadInput when it cannot be made, or holds a model already.
 void makeModelFolder(const std::string& folder);
 
-/// Copies tokenizer, chat template and the like from a model folder as they are, and returns their names. Throws
-/// BadInput when one cannot be written.
+/// The list of what trainings wrote into a folder, which is of no model.
+inline constexpr const char* kTrainingFilesName = "training_files.json";
+/// The names of tokenizer, chat template and the like in a model folder.
+std::vector<std::string> smallFiles(const std::string& folder);
+/// Copies them as they are, and returns their names. Throws BadInput when one cannot be written.
 std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to);
 
 } // namespace vitrine::engine

@@ -51,7 +51,8 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
       trainer_(model.model(), model.state(),
                memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch()),
                {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
-      rate_(learningRate(run, data.steps())), prompts_(run, source, model.model(), data.steps()), steps_(data.steps()) {
+      rate_(learningRate(run, data.steps())), prompts_(run, source, model.model(), data.steps()),
+      output_(run, source, model.model().context().can().computesValues), steps_(data.steps()) {
     if (MergedWeights* merged = model.merged()) {
         trainer_.setPreparation([merged] { merged->refresh(); });
     }
@@ -69,12 +70,12 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
 
 void FinetuneLoop::run() {
     resume();
-    openMetricFiles();
+    output_.begin(first_, steps_);
     try {
         steps();
     } catch (const base::Cancelled&) {
         // The state is that of the last whole step.
-        if (run_.spec.has("output") && !losses_.empty()) {
+        if (!losses_.empty()) {
             save(static_cast<std::int64_t>(losses_.size()));
         }
         addMetrics();
@@ -107,7 +108,7 @@ void FinetuneLoop::steps() {
         if (prompts_.due(number)) {
             answer(number);
         }
-        const bool asked = run_.sinks.saveWanted && run_.sinks.saveWanted() && run_.spec.has("output");
+        const bool asked = run_.sinks.saveWanted && run_.sinks.saveWanted();
         if (asked || (saveEvery > 0 && number % saveEvery == 0)) {
             save(number);
         }
@@ -150,17 +151,6 @@ void FinetuneLoop::requireFinite(std::string_view what, double value, std::int64
     }
 }
 
-void FinetuneLoop::openMetricFiles() {
-    if (!run_.spec.has("output") || !model_.model().context().can().computesValues) {
-        return;
-    }
-    const std::string folder = run_.spec.text("output");
-    board_ = std::make_unique<TensorBoardFile>(folder + "/tensorboard", first_);
-    table_ = std::make_unique<MetricTable>(
-        folder + "/metrics.csv", std::vector<std::string>{"loss", "learning_rate", "grad_norm", "tokens_per_second"},
-        first_);
-}
-
 void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     losses_.push_back(step.loss);
     norms_.push_back(step.gradientNorm);
@@ -170,15 +160,7 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     tokens_ += step.tokens;
     keptOnDevice_ = std::max(keptOnDevice_, step.keptOnDevice);
     const double perSecond = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
-    if (table_ != nullptr) {
-        const std::array<double, 4> row = {step.loss, rates_.back(), step.gradientNorm, perSecond};
-        table_->write(number, row);
-        const std::array<NamedMetric, 4> named = {NamedMetric{"train/loss", row[0]},
-                                                  {"train/learning_rate", row[1]},
-                                                  {"train/grad_norm", row[2]},
-                                                  {"train/tokens_per_second", row[3]}};
-        board_->write(number, named);
-    }
+    output_.writeStep(number, std::array{step.loss, rates_.back(), step.gradientNorm, perSecond});
     if (run_.sinks.metric) {
         run_.sinks.metric("loss", step.loss);
         run_.sinks.metric("tokens_per_second", perSecond);
@@ -201,10 +183,7 @@ void FinetuneLoop::evaluate(std::int64_t number) {
         run_.sinks.metric("eval_step", static_cast<double>(number));
         run_.sinks.metric("eval_loss", evalLosses_.back());
     }
-    if (board_ != nullptr) {
-        const NamedMetric loss{"eval/loss", evalLosses_.back()};
-        board_->write(number, std::span(&loss, 1));
-    }
+    output_.writeEvaluation(number, evalLosses_.back());
     model_.model().context().tracer().counter("eval_loss", evalLosses_.back());
 }
 
@@ -220,6 +199,9 @@ void FinetuneLoop::answer(std::int64_t number) {
 }
 
 void FinetuneLoop::save(std::int64_t number) {
+    if (!output_.isWritten()) {
+        return;
+    }
     const base::TimeNs begin = model_.model().context().tracer().now();
     const Json progress = {{"losses", losses_},
                            {"grad_norms", norms_},
@@ -229,13 +211,10 @@ void FinetuneLoop::save(std::int64_t number) {
                            {"eval_steps", evalSteps_},
                            {"answers", prompts_.answers()},
                            {"spec", run_.spec.toJson()}};
-    const std::string output = run_.spec.text("output");
-    writeTrainingCheckpoint(output, number, model_.model().context(), model_.state(), progress, {});
+    const std::vector<std::int64_t> dropped = output_.save(number, model_.model().context(), model_.state(), progress);
     mark(base::TrainingMark::Saved, begin, number);
-    if (const std::int64_t keep = run_.spec.integer("keep_checkpoints"); keep > 0) {
-        for (const std::int64_t deleted : keepLatestCheckpoints(output, keep)) {
-            mark(base::TrainingMark::Dropped, model_.model().context().tracer().now(), deleted);
-        }
+    for (const std::int64_t step : dropped) {
+        mark(base::TrainingMark::Dropped, model_.model().context().tracer().now(), step);
     }
 }
 

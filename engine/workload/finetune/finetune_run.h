@@ -14,11 +14,11 @@
 #include "engine/training/adapter.h"
 #include "engine/training/learning_rate.h"
 #include "engine/training/merged_weights.h"
-#include "engine/training/metric_files.h"
 #include "engine/training/rounded_weights.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "engine/workload/finetune/fixed_prompts.h"
+#include "engine/workload/finetune/training_output.h"
 
 namespace vitrine::engine {
 
@@ -79,7 +79,6 @@ private:
     void answer(std::int64_t number);
     void save(std::int64_t number);
     void resume();
-    void openMetricFiles();
     void requireFinite(std::string_view what, double value, std::int64_t step) const;
     void record(const TrainingStep& step, base::TimeNs begin, std::int64_t number);
     void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
@@ -95,15 +94,14 @@ private:
     Trainer trainer_;
     LearningRate rate_;
     FixedPrompts prompts_;
+    TrainingOutput output_;
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
     std::int64_t tokens_ = 0;
-    std::size_t keptOnDevice_ = 0;       ///< the most of any step
-    std::unique_ptr<MetricTable> table_; ///< null without an output folder, as the next
-    std::unique_ptr<TensorBoardFile> board_;
+    std::size_t keptOnDevice_ = 0; ///< the most of any step
 };
 
 } // namespace vitrine::engine
