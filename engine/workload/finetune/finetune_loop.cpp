@@ -13,10 +13,10 @@
 #include "engine/checkpoint/output_check.h"
 #include "engine/training/adapter_saving.h"
 #include "engine/training/host_floats.h"
-#include "engine/training/training_checkpoint.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/finetune/resume_terms.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -69,6 +69,9 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
 }
 
 void FinetuneLoop::run() {
+    if (output_.isWritten()) {
+        terms_ = resumeTerms(run_, source_, model_, data_);
+    }
     resume();
     output_.begin(first_, steps_);
     try {
@@ -196,57 +199,6 @@ void FinetuneLoop::answer(std::int64_t number) {
     if (run_.sinks.fact && context.can().computesValues) {
         run_.sinks.fact(result::kAnswers.key, prompts_.answers());
     }
-}
-
-void FinetuneLoop::save(std::int64_t number) {
-    if (!output_.isWritten()) {
-        return;
-    }
-    const base::TimeNs begin = model_.model().context().tracer().now();
-    const Json progress = {{"losses", losses_},
-                           {"grad_norms", norms_},
-                           {"aux_losses", auxLosses_},
-                           {"learning_rates", rates_},
-                           {"eval_losses", evalLosses_},
-                           {"eval_steps", evalSteps_},
-                           {"answers", prompts_.answers()},
-                           {"spec", run_.spec.toJson()}};
-    const std::vector<std::int64_t> dropped = output_.save(number, model_.model().context(), model_.state(), progress);
-    mark(base::TrainingMark::Saved, begin, number);
-    for (const std::int64_t step : dropped) {
-        mark(base::TrainingMark::Dropped, model_.model().context().tracer().now(), step);
-    }
-}
-
-void FinetuneLoop::resume() {
-    if (!run_.spec.has("resume")) {
-        return;
-    }
-    const std::string folder = findTrainingCheckpoint(run_.spec.text("resume"));
-    const Json progress = readTrainingProgress(folder);
-    readTrainedState(folder, model_.model().context(), model_.state());
-    const auto numbers = [&](const char* field, auto& out) {
-        const auto found = progress.find(field);
-        if (found == progress.end() || !found->is_array()) {
-            throw base::BadInput(
-                fmt::format("{}/trainer_state.json: {}: is missing; use an earlier checkpoint", folder, field));
-        }
-        out = found->get<std::decay_t<decltype(out)>>();
-    };
-    numbers("losses", losses_);
-    numbers("grad_norms", norms_);
-    numbers("aux_losses", auxLosses_);
-    numbers("learning_rates", rates_);
-    numbers("eval_losses", evalLosses_);
-    numbers("eval_steps", evalSteps_);
-    prompts_.resume(progress.value("answers", Json::array())); // which a checkpoint of a run without prompts lacks
-    first_ = progress.at("step").get<std::int64_t>() + 1;
-    if (first_ > steps_) {
-        throw base::BadInput(
-            fmt::format("resume: {} has {} steps already; ask for more than that with steps", folder, first_ - 1));
-    }
-    run_.metrics[result::kResumedFromStep.key] = first_ - 1;
-    mark(base::TrainingMark::Resumed, model_.model().context().tracer().now(), first_ - 1);
 }
 
 void FinetuneLoop::saveGradients() const {

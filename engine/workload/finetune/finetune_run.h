@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -95,6 +96,7 @@ private:
     LearningRate rate_;
     FixedPrompts prompts_;
     TrainingOutput output_;
+    nlohmann::json terms_; ///< null where nothing is written
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;

@@ -35,8 +35,8 @@ void TrainingOutput::begin(std::int64_t firstStep, std::int64_t steps) {
     if (!written_) {
         return;
     }
-    removeEarlier(firstStep);
     requireFreePlaces(firstStep, steps);
+    removeEarlier(firstStep);
     board_ = std::make_unique<TensorBoardFile>(folder_ + "/" + kBoardFolder, firstStep);
     noteTrainingFiles(folder_, resultFiles());
     table_ = std::make_unique<MetricTable>(
