@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/quantization_files.h"
 
 namespace vitrine::engine {
@@ -47,6 +48,11 @@ std::string indexText(const std::vector<Shard>& shards) {
     return json{{"metadata", {{"total_size", total}}}, {"weight_map", weightMap}}.dump(2) + "\n";
 }
 
+bool isModelFile(const std::string& name) {
+    return name == "config.json" || name == "model.safetensors" || name == kIndexFile ||
+           (name.starts_with("model-") && name.ends_with(".safetensors"));
+}
+
 void makeModelFolder(const std::string& folder) {
     const fs::path root(folder);
     std::error_code error;
@@ -59,6 +65,7 @@ void makeModelFolder(const std::string& folder) {
             throw base::BadInput(folder + ": holds a model already; give another folder or remove it");
         }
     }
+    removeParts(folder, isModelFile);
 }
 
 std::vector<std::string> smallFiles(const std::string& folder) {

@@ -30,7 +30,10 @@ std::vector<Shard> planShards(std::vector<TensorSpec> specs, std::uint64_t shard
 inline constexpr const char* kIndexFile = "model.safetensors.index.json";
 std::string indexText(const std::vector<Shard>& shards);
 
-/// Makes the folder. Throws BadInput when it cannot be made, or holds a model already.
+/// Whether a model's folder has a file of this name: its config, its weights or their index.
+bool isModelFile(const std::string& name);
+/// Makes the folder, or takes away what a killed process left of a model in it. Throws BadInput when it cannot be made,
+/// or holds a model already.
 void makeModelFolder(const std::string& folder);
 
 /// The list of what trainings wrote into a folder, which is of no model.

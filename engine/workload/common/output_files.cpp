@@ -86,6 +86,10 @@ void checkOutputs(const Experiment& experiment, const std::string& sessionFile) 
             continue;
         }
         const NamedFile file{output.key, experiment.text(output.key)};
+        if (experiment.has(output.key) && file.path.empty()) {
+            throw base::BadInput(fmt::format("{}: is empty; name a {}, or leave the option out", output.key,
+                                             output.kind != nullptr ? "file" : "folder"));
+        }
         if (output.kind != nullptr) {
             checkOutputFile(file, *output.kind, others);
             others.push_back(file);
@@ -93,6 +97,17 @@ void checkOutputs(const Experiment& experiment, const std::string& sessionFile) 
         }
         checkFolder(experiment, output, file, others);
     }
+}
+
+std::vector<FolderLock> lockOutputs(const Experiment& experiment) {
+    std::vector<FolderLock> locks;
+    for (const WorkloadOutput& output : experiment.workload().outputs) {
+        const std::string folder = experiment.text(output.key);
+        if (output.kind == nullptr && !folder.empty() && !experiment.isPlan() && experiment.text("backend") != "meta") {
+            locks.emplace_back(output.key, folder);
+        }
+    }
+    return locks;
 }
 
 } // namespace vitrine::engine

@@ -65,6 +65,7 @@ void FinetuneLoop::save(std::int64_t number) {
                            {"terms", terms_},
                            {"spec", run_.spec.toJson()}};
     const std::vector<std::int64_t> dropped = output_.save(number, model_.model().context(), model_.state(), progress);
+    savedStep_ = number;
     mark(base::TrainingMark::Saved, begin, number);
     for (const std::int64_t step : dropped) {
         mark(base::TrainingMark::Dropped, model_.model().context().tracer().now(), step);
@@ -98,6 +99,7 @@ void FinetuneLoop::resume() {
     readTrainedState(folder, model_.model().context(), model_.state());
     prompts_.resume(progress.value("answers", Json::array())); // which a checkpoint of a run without prompts lacks
     first_ = done + 1;
+    savedStep_ = goesOnIn(folder, output) ? done : 0;
     run_.metrics[result::kResumedFromStep.key] = done;
     mark(base::TrainingMark::Resumed, model_.model().context().tracer().now(), done);
 }

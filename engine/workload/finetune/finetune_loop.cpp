@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/trace.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/training/adapter_saving.h"
@@ -76,20 +77,53 @@ void FinetuneLoop::run() {
     output_.begin(first_, steps_);
     try {
         steps();
+        addMetrics();
+        saveTrained();
     } catch (const base::Cancelled&) {
-        // The state is that of the last whole step.
-        if (!losses_.empty()) {
-            save(static_cast<std::int64_t>(losses_.size()));
-        }
+        keepState(); // that of the last whole step
         addMetrics();
         throw;
     } catch (...) {
         addMetrics();
         throw;
     }
-    addMetrics();
-    saveResult(run_, source_, model_, trainer_, data_);
     addPeak();
+}
+
+/// What was trained is not lost with the result of it.
+void FinetuneLoop::saveTrained() {
+    try {
+        saveResult(run_, source_, model_, trainer_, data_);
+    } catch (const base::Cancelled&) {
+        throw;
+    } catch (const base::Error& error) {
+        base::logWarning(fmt::format("the result is not saved: {}", error.message()));
+        keepState();
+        throw;
+    }
+}
+
+void FinetuneLoop::keepState() {
+    const auto step = static_cast<std::int64_t>(losses_.size());
+    if (step > 0 && (savedStep_ != step)) {
+        save(step);
+    }
+}
+
+bool FinetuneLoop::evaluates(std::int64_t step) const {
+    const std::int64_t every = run_.spec.integer("eval_every");
+    return every > 0 && (step % every == 0 || step == steps_);
+}
+
+/// What a run that was stopped after its last step did not come to.
+void FinetuneLoop::catchUp() {
+    const std::int64_t done = first_ - 1;
+    if (done > 0 && evaluates(done) && std::ranges::find(evalSteps_, done) == evalSteps_.end()) {
+        evaluate(done);
+    }
+    if (!prompts_.empty() && !prompts_.answered(done)) {
+        answer(done);
+    }
 }
 
 void FinetuneLoop::steps() {
@@ -98,14 +132,11 @@ void FinetuneLoop::steps() {
     tracer.counter("trained_parameters", static_cast<double>(model_.state().elements()));
     tracer.counter("model_parameters", static_cast<double>(model_.parameters()));
     const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
-    const std::int64_t evalEvery = run_.spec.integer("eval_every");
     const std::int64_t saveEvery = run_.spec.integer("save_every");
-    if (!prompts_.empty() && !prompts_.answered(first_ - 1)) {
-        answer(first_ - 1);
-    }
+    catchUp();
     for (std::int64_t number = first_; number <= steps_; ++number) {
         step(number);
-        if (evalEvery > 0 && (number % evalEvery == 0 || number == steps_)) {
+        if (evaluates(number)) {
             evaluate(number);
         }
         if (prompts_.due(number)) {
@@ -163,7 +194,12 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     tokens_ += step.tokens;
     keptOnDevice_ = std::max(keptOnDevice_, step.keptOnDevice);
     const double perSecond = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
-    output_.writeStep(number, std::array{step.loss, rates_.back(), step.gradientNorm, perSecond});
+    try {
+        output_.writeStep(number, std::array{step.loss, rates_.back(), step.gradientNorm, perSecond});
+    } catch (const base::Error&) {
+        keepState();
+        throw;
+    }
     if (run_.sinks.metric) {
         run_.sinks.metric("loss", step.loss);
         run_.sinks.metric("tokens_per_second", perSecond);
@@ -176,11 +212,24 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     }
 }
 
+/// Of one that is stopped, the result says so, and a run that goes on makes it.
+double FinetuneLoop::lossOfEvaluation(std::int64_t number) {
+    try {
+        return trainer_.loss(data_.validation());
+    } catch (const base::Cancelled&) {
+        run_.metrics[result::kEvalCutAtStep.key] = number;
+        base::logWarning(
+            fmt::format("the evaluation after step {} was cut; a run that goes on with --resume makes it", number));
+        throw;
+    }
+}
+
 void FinetuneLoop::evaluate(std::int64_t number) {
     const base::TimeNs begin = model_.model().context().tracer().now();
-    evalLosses_.push_back(trainer_.loss(data_.validation()));
-    mark(base::TrainingMark::Evaluated, begin, number, evalLosses_.back());
-    requireFinite("validation loss", evalLosses_.back(), number);
+    const double loss = lossOfEvaluation(number);
+    mark(base::TrainingMark::Evaluated, begin, number, loss);
+    requireFinite("validation loss", loss, number);
+    evalLosses_.push_back(loss);
     evalSteps_.push_back(number);
     if (run_.sinks.metric) {
         run_.sinks.metric("eval_step", static_cast<double>(number));

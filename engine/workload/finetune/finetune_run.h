@@ -75,6 +75,11 @@ public:
 
 private:
     void steps();
+    void catchUp();
+    void saveTrained();
+    void keepState();
+    bool evaluates(std::int64_t step) const;
+    double lossOfEvaluation(std::int64_t number);
     void step(std::int64_t number);
     void evaluate(std::int64_t number);
     void answer(std::int64_t number);
@@ -96,7 +101,8 @@ private:
     LearningRate rate_;
     FixedPrompts prompts_;
     TrainingOutput output_;
-    nlohmann::json terms_; ///< null where nothing is written
+    std::int64_t savedStep_ = 0; ///< of the newest checkpoint that this run wrote or goes on from
+    nlohmann::json terms_;       ///< null where nothing is written
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;

@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/shards.h"
 #include "engine/training/training_checkpoint.h"
@@ -37,6 +39,11 @@ void TrainingOutput::begin(std::int64_t firstStep, std::int64_t steps) {
     }
     requireFreePlaces(firstStep, steps);
     removeEarlier(firstStep);
+    removeLeftOvers();
+    open(firstStep);
+}
+
+void TrainingOutput::open(std::int64_t firstStep) {
     board_ = std::make_unique<TensorBoardFile>(folder_ + "/" + kBoardFolder, firstStep);
     noteTrainingFiles(folder_, resultFiles());
     table_ = std::make_unique<MetricTable>(
@@ -63,6 +70,19 @@ void TrainingOutput::removeEarlier(std::int64_t firstStep) const {
             return;
         }
         removeCheckpoint(path);
+    }
+}
+
+/// Of processes that were killed while they wrote. No other run writes here now.
+void TrainingOutput::removeLeftOvers() const {
+    const auto isOwn = [](const std::string& name) {
+        return isModelFile(name) || name == kTrainingFilesName || name == "adapter_config.json" ||
+               name == "adapter_model.safetensors";
+    };
+    removeParts(folder_, isOwn);
+    removeParts(folder_ + "/merged", isOwn);
+    for (const std::string& partial : partialCheckpoints(folder_)) {
+        removeCheckpoint(partial);
     }
 }
 
@@ -107,6 +127,11 @@ void TrainingOutput::writeStep(std::int64_t step, std::span<const double> values
     if (table_ == nullptr) {
         return;
     }
+    if (std::error_code none; !fs::exists(folder_ + "/" + kMetricTable, none)) {
+        base::logWarning(fmt::format("output: {} is gone; it is made again, and {} begins with step {}", folder_,
+                                     kMetricTable, step));
+        open(step);
+    }
     table_->write(step, values);
     constexpr std::array<const char*, 4> kNames = {"train/loss", "train/learning_rate", "train/grad_norm",
                                                    "train/tokens_per_second"};
@@ -126,9 +151,31 @@ void TrainingOutput::writeEvaluation(std::int64_t step, double loss) {
 
 std::vector<std::int64_t> TrainingOutput::save(std::int64_t step, kernels::Context& context, const TrainedState& state,
                                                const nlohmann::json& progress) {
-    writeTrainingCheckpoint(folder_, step, context, state, progress);
+    try {
+        writeTrainingCheckpoint(folder_, step, context, state, progress);
+    } catch (const base::BadInput& error) {
+        saveElsewhere(error, step, context, state, progress);
+    } catch (const base::Internal& error) {
+        saveElsewhere(error, step, context, state, progress);
+    }
     const std::int64_t keep = run_.spec.integer("keep_checkpoints");
     return keep > 0 ? keepLatestCheckpoints(folder_, keep, step) : std::vector<std::int64_t>();
+}
+
+/// Hours of training must not be lost with the folder.
+void TrainingOutput::saveElsewhere(const base::Error& why, std::int64_t step, kernels::Context& context,
+                                   const TrainedState& state, const nlohmann::json& progress) const {
+    std::string place;
+    try {
+        const fs::path spare = fs::temp_directory_path() / fmt::format("vitrine-training-{}", ::getpid());
+        place = writeTrainingCheckpoint(spare.string(), step, context, state, progress);
+    } catch (const std::exception&) {
+        throw base::BadInput(why.message()); // there is no other place
+    }
+    throw base::BadInput(
+        fmt::format("{}; the training after step {} is saved in {}: go on from there with --resume and "
+                    "another --output",
+                    why.message(), step, place));
 }
 
 } // namespace vitrine::engine

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/training/metric_files.h"
 #include "engine/workload/common/run_setup.h"
 
@@ -31,11 +32,16 @@ public:
     /// `values`: loss, learning rate, norm of the gradients, tokens per second.
     void writeStep(std::int64_t step, std::span<const double> values);
     void writeEvaluation(std::int64_t step, double loss);
-    /// Writes a checkpoint. Returns the steps of those that were deleted for it.
+    /// Writes a checkpoint. Returns the steps of those that were deleted for it. Where the folder cannot be written,
+    /// the checkpoint goes to the folder for temporary files, and BadInput says so.
     std::vector<std::int64_t> save(std::int64_t step, kernels::Context& context, const TrainedState& state,
                                    const nlohmann::json& progress);
 
 private:
+    void open(std::int64_t firstStep);
+    void removeLeftOvers() const;
+    [[noreturn]] void saveElsewhere(const base::Error& why, std::int64_t step, kernels::Context& context,
+                                    const TrainedState& state, const nlohmann::json& progress) const;
     void removeEarlier(std::int64_t firstStep) const;
     void requireFreePlaces(std::int64_t firstStep, std::int64_t steps) const;
     std::vector<std::string> resultFiles() const;
