@@ -102,4 +102,14 @@ FolderLock::~FolderLock() {
 FolderLock::FolderLock(FolderLock&& other) noexcept
     : file_(std::exchange(other.file_, {})), made_(std::move(other.made_)), fd_(std::exchange(other.fd_, -1)) {}
 
+bool isFolderFree(const std::string& folder) {
+    const int fd = ::open((fs::path(folder) / kLockFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return true;
+    }
+    const bool busy = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    ::close(fd);
+    return !busy;
+}
+
 } // namespace vitrine::engine

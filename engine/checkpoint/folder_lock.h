@@ -29,4 +29,7 @@ private:
     int fd_ = -1;
 };
 
+/// Whether nobody holds the folder now. Makes nothing.
+bool isFolderFree(const std::string& folder);
+
 } // namespace vitrine::engine

@@ -106,11 +106,11 @@ std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::
 }
 
 std::string findTrainingCheckpoint(const std::string& folder) {
-    if (checkpointKind(folder) != CheckpointKind::Foreign) {
+    if (isNamedCheckpoint(folder)) {
         return folder;
     }
     std::map<std::int64_t, std::string> complete = namedCheckpoints(folder);
-    std::erase_if(complete, [](const auto& one) { return checkpointKind(one.second) == CheckpointKind::Foreign; });
+    std::erase_if(complete, [](const auto& one) { return !isNamedCheckpoint(one.second); });
     if (complete.empty()) {
         throw base::BadInput(
             fmt::format("{}: holds no checkpoint of a training run; name the output folder of one that "

@@ -151,6 +151,12 @@ CheckpointKind checkpointKind(const std::string& folder) {
     return hasCheckpointFilesAlone(path) ? CheckpointKind::Own : CheckpointKind::Mixed;
 }
 
+bool isNamedCheckpoint(const std::string& folder) {
+    std::error_code none;
+    return checkpointKind(folder) != CheckpointKind::Foreign ||
+           (fs::is_regular_file(fs::path(folder) / kTrainerProgressName, none) && hasCheckpointFilesAlone(folder));
+}
+
 std::vector<std::string> partialCheckpoints(const std::string& output) {
     std::vector<std::string> out;
     std::error_code error;

@@ -23,6 +23,9 @@ enum class CheckpointKind {
     Link,    ///< a link to a checkpoint of ours
 };
 CheckpointKind checkpointKind(const std::string& folder);
+/// Whether a run may go on from the folder: one of the kinds above but Foreign, or one that has lost its tensors, which
+/// reading it tells.
+bool isNamedCheckpoint(const std::string& folder);
 /// The folders of checkpoints that were not written to their end, without those that have other files.
 std::vector<std::string> partialCheckpoints(const std::string& output);
 /// The name of a checkpoint's folder, "checkpoint-12".
