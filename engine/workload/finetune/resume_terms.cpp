@@ -100,18 +100,28 @@ std::string words(const std::string& value) {
         mayBranch ? "or another --output, as a branch" : "or train from the beginning without --resume"));
 }
 
+void compareOption(const Json& before, const Json& now, std::string_view option, const std::string& checkpoint,
+                   bool branch) {
+    const std::string key(option);
+    const std::string was = base::textAt(before, key.c_str()), is = base::textAt(now, key.c_str());
+    if (!before.contains(key) || was == is) {
+        return;
+    }
+    const bool mayBranch = resumeRule(key) == ResumeRule::OfBranch;
+    if (!mayBranch || !branch) {
+        failOptionOf(checkpoint, key, was, is, mayBranch);
+    }
+    base::logWarning(fmt::format("{}: was trained with {} {}; the branch goes on with {}", checkpoint, optionFlag(key),
+                                 words(was), words(is)));
+}
+
+/// In the order of the tables: others follow from the first ones.
 void compareOptions(const Json& before, const Json& now, const std::string& checkpoint, bool branch) {
-    for (const auto& [key, value] : now.items()) {
-        const std::string was = base::textAt(before, key.c_str()), is = value.get<std::string>();
-        if (!before.contains(key) || was == is) {
-            continue;
-        }
-        const bool mayBranch = resumeRule(key) == ResumeRule::OfBranch;
-        if (!mayBranch || !branch) {
-            failOptionOf(checkpoint, key, was, is, mayBranch);
-        }
-        base::logWarning(fmt::format("{}: was trained with {} {}; the branch goes on with {}", checkpoint,
-                                     optionFlag(key), words(was), words(is)));
+    for (const std::string_view key : kSameOptions) {
+        compareOption(before, now, key, checkpoint, branch);
+    }
+    for (const std::string_view key : kBranchOptions) {
+        compareOption(before, now, key, checkpoint, branch);
     }
 }
 
