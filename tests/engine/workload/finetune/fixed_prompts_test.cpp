@@ -156,8 +156,8 @@ TEST_F(FixedPromptsTest, PromptsComeFromFilesToo) {
     const std::vector<FixedPrompt> prompts = readFixedPrompts({at("prompts.jsonl"), "Three?"});
     ASSERT_EQ(prompts.size(), 3U);
     EXPECT_EQ(prompts[0].text, "One?");
-    EXPECT_EQ(prompts[1].messages.front().content, "Two?");
-    EXPECT_EQ(prompts[2].messages.front().role, "user");
+    EXPECT_EQ(prompts[1].messages.front().text(), "Two?");
+    EXPECT_EQ(prompts[2].messages.front().role(), "user");
     std::ofstream(at("bad.jsonl")) << R"({"prompt": "One?"})" << '\n' << R"({"text": "Two?"})" << '\n';
     try {
         readFixedPrompts({at("bad.jsonl")});
