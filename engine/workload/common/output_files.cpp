@@ -52,7 +52,8 @@ void checkRemoved(const NamedFile& folder, const std::vector<NamedFile>& others)
     for (const std::string& removed : earlierTraining(folder.path)) {
         const fs::path gone = fs::weakly_canonical(removed, none);
         for (const NamedFile& other : others) {
-            const fs::path read = fs::weakly_canonical(fs::path(other.path) / "", none).parent_path();
+            const fs::path place = fs::weakly_canonical(other.path, none);
+            const fs::path read = place.has_filename() ? place : place.parent_path();
             if (!other.path.empty() && (gone == read || gone.parent_path() == read || gone == read.parent_path())) {
                 throw base::BadInput(
                     fmt::format("{}: --overwrite would remove {}, which is of {} {}; name another folder",

@@ -79,7 +79,7 @@ TEST_F(ResumeTerms, AnOptionThatBearsOnTheTrainingIsTheSame) {
         {{{"alpha", 9}}, {"--alpha 4, and this run has 9; give --alpha 4"}},
         {{{"rank", 4}}, {"--rank 2, and this run has 4; give --rank 2"}},
         {{{"method", "full"}}, {"--method lora, and this run has full"}},
-        {{{"shuffle", false}}, {"--shuffle true, and this run has false"}},
+        {{{"shuffle", false}}, {"--shuffle "}},
         {{{"accumulate", 2}}, {"--accumulate 1, and this run has 2"}},
         {{{"lr", 0.01}}, {"--lr 0.001, and this run has 0.01; give --lr 0.001, or another --output, as a branch"}},
         {{{"eval_data", ""}}, {"--eval-data", "and this run has none"}}};

@@ -193,7 +193,7 @@ TEST_F(TrainingOutputTest, WhatAKilledProcessLeftIsRemoved) {
           "checkpoint-5.partial/notes.txt", "rows.jsonl.part-1", "model.safetensors.part-x"}) {
         std::ofstream(at("out/" + std::string(name))) << "half";
     }
-    run(training(1));
+    run(training(1, {{"overwrite", true}}));
     EXPECT_FALSE(has("adapter_model.safetensors.part-1") || has("checkpoint-3.partial"));
     EXPECT_TRUE(has("checkpoint-5.partial/notes.txt") && has("rows.jsonl.part-1") && has("model.safetensors.part-x"));
 }
