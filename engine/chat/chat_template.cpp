@@ -225,6 +225,12 @@ bool isWordByte(char c) {
 
 } // namespace
 
+std::string dayToday() {
+    const std::tm day = dayOf({});
+    std::array<char, 16> buffer{};
+    return {buffer.data(), std::strftime(buffer.data(), buffer.size(), "%Y-%m-%d", &day)};
+}
+
 std::int64_t messageOf(jinja::Origin origin) {
     const jinja::Origin plain = origin & ~jinja::kGenerated;
     return plain >= jinja::kFirstMessage ? static_cast<std::int64_t>(plain - jinja::kFirstMessage) : -1;
@@ -246,7 +252,7 @@ ChatTemplate::ChatTemplate(std::string text, std::string place) : text_(std::mov
 jinja::Text ChatTemplate::render(std::span<const ChatMessage> messages,
                                  const std::map<std::string, std::string>& specialTokens,
                                  const ChatOptions& options) const {
-    const std::tm day = dayOf(options.date);
+    const std::tm day = dayOf(options.date.empty() ? options.today : options.date);
     jinja::Heap heap;
     std::vector<jinja::Value> list;
     for (std::size_t i = 0; i < messages.size(); ++i) {

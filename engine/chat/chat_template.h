@@ -20,6 +20,9 @@ namespace jinja {
 struct Tree;
 }
 
+/// The day of the local clock, YYYY-MM-DD.
+std::string dayToday();
+
 /// The message that a letter of a prompt comes from; -1: none. Roles, names and tools belong to no message.
 std::int64_t messageOf(jinja::Origin origin);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/output_file.h"
@@ -18,11 +19,15 @@ namespace vitrine::engine {
 
 namespace fs = std::filesystem;
 
+namespace {
+constexpr std::string_view kPartMark = ".part-";
+} // namespace
+
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(base::outputTarget(path)) {
     if (base::isWrittenInPlace(path)) {
         fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     } else {
-        temporary_ = fmt::format("{}.part-{}", target_, ::getpid());
+        temporary_ = fmt::format("{}{}{}", target_, kPartMark, ::getpid());
         fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     }
     if (fd_ < 0) {
@@ -82,6 +87,24 @@ void writeTextFile(const std::string& path, std::string_view text) {
     AtomicFile file(path);
     file.write(text.data(), text.size());
     file.finish();
+}
+
+void removeParts(const std::string& folder, const std::function<bool(const std::string& name)>& isOwn) {
+    std::vector<fs::path> left;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        const std::string name = it->path().filename().string();
+        const std::size_t mark = name.rfind(kPartMark);
+        std::error_code none;
+        if (mark != std::string::npos && mark + kPartMark.size() < name.size() &&
+            name.find_first_not_of("0123456789", mark + kPartMark.size()) == std::string::npos &&
+            fs::is_regular_file(it->symlink_status(none)) && isOwn(name.substr(0, mark))) {
+            left.push_back(it->path());
+        }
+    }
+    for (const fs::path& path : left) {
+        fs::remove(path, error);
+    }
 }
 
 void checkWritable(const std::string& path) {

@@ -7,6 +7,7 @@
 // device, a pipe or /dev/stdout is written directly. One thread at a time may use an object.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ private:
 
 /// Writes a whole text file.
 void writeTextFile(const std::string& path, std::string_view text);
+
+/// Removes what killed processes left of files of a folder that the caller owns: "NAME.part-NUMBER" where `isOwn` knows
+/// the name. What cannot be removed stays.
+void removeParts(const std::string& folder, const std::function<bool(const std::string& name)>& isOwn);
 
 /// Checks whether a file of this name could be written now, and throws BadInput if not. Changes nothing.
 void checkWritable(const std::string& path);

@@ -85,12 +85,20 @@ void checkOutputFolder(const NamedFile& output, std::span<const NamedFile> other
     }
 }
 
+bool goesOnIn(const std::string& resume, const std::string& folder) {
+    const fs::path from = resume;
+    std::error_code none;
+    return !resume.empty() && (fs::equivalent(from, folder, none) ||
+                               fs::equivalent((from / "").parent_path().parent_path(), folder, none));
+}
+
 void requireNoTraining(const NamedFile& folder) {
     std::error_code error;
     for (fs::directory_iterator it(folder.path, error), end; !error && it != end; it.increment(error)) {
         const std::string name = it->path().filename().string();
         if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || name == "config.json" ||
-            name == "adapter_config.json" || name == "metrics.csv" || name.starts_with("checkpoint-")) {
+            name == "adapter_config.json" || name == "metrics.csv" || name == "merged" ||
+            name.starts_with("checkpoint-")) {
             throw base::BadInput(fmt::format("{}: {} holds {} already; name another folder, resume from it, or give "
                                              "--overwrite",
                                              folder.option, folder.path, name));

@@ -34,6 +34,9 @@ void checkOutputFile(const NamedFile& output, const base::OutputKind& kind, std:
 /// The same for a folder: it may be none of `others`, and no file in it may be a file of theirs by another name.
 void checkOutputFolder(const NamedFile& output, std::span<const NamedFile> others);
 
+/// Whether a training that goes on from `resume`, a checkpoint or the folder that has it, goes on in `folder`.
+bool goesOnIn(const std::string& resume, const std::string& folder);
+
 /// Throws BadInput when the folder holds a model, an adapter or checkpoints of a training.
 void requireNoTraining(const NamedFile& folder);
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/quantization_files.h"
 #include "engine/checkpoint/small_files.h"
 
@@ -64,6 +65,11 @@ void requireFreeSpace(const std::string& folder, std::uint64_t bytes) {
     }
 }
 
+bool isModelFile(const std::string& name) {
+    return name == "config.json" || name == "model.safetensors" || name == kIndexFile ||
+           (name.starts_with("model-") && name.ends_with(".safetensors"));
+}
+
 void makeModelFolder(const std::string& folder, std::uint64_t bytes) {
     requireFreeSpace(folder, bytes);
     const fs::path root(folder);
@@ -77,32 +83,39 @@ void makeModelFolder(const std::string& folder, std::uint64_t bytes) {
             throw base::BadInput(folder + ": holds a model already; give another folder or remove it");
         }
     }
+    removeParts(folder, isModelFile);
+}
+
+std::vector<std::string> smallFiles(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        const std::string name = it->path().filename().string();
+        const std::string kind = it->path().extension().string();
+        const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
+        if (small && name != "config.json" && name != kTrainingFilesName && !name.ends_with(".index.json") &&
+            !isQuantizationFile(name)) {
+            names.push_back(name);
+        }
+    }
+    const fs::path templates = fs::path(folder) / kTemplateFolder;
+    for (fs::directory_iterator it(templates, error), end; !error && it != end; it.increment(error)) {
+        if (it->path().extension() == ".jinja") {
+            names.push_back((kTemplateFolder / it->path().filename()).string());
+        }
+    }
+    return names;
 }
 
 std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to) {
-    std::vector<std::string> names;
-    const auto copy = [&](const fs::path& name) {
+    std::vector<std::string> names = smallFiles(from);
+    for (const std::string& name : names) {
         const fs::path target = fs::path(to) / name;
         std::error_code error;
         fs::create_directories(target.parent_path(), error);
         fs::copy_file(fs::path(from) / name, target, fs::copy_options::overwrite_existing, error);
         if (error) {
             throw base::BadInput(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
-        }
-        names.push_back(name.string());
-    };
-    std::error_code none;
-    for (const fs::directory_entry& entry : fs::directory_iterator(from, none)) {
-        const std::string name = entry.path().filename().string();
-        const std::string kind = entry.path().extension().string();
-        const bool small = kind == ".json" || kind == ".txt" || kind == ".jinja" || kind == ".model";
-        if (small && name != "config.json" && !name.ends_with(".index.json") && !isQuantizationFile(name)) {
-            copy(name);
-        }
-    }
-    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(from) / kTemplateFolder, none)) {
-        if (entry.path().extension() == ".jinja") {
-            copy(fs::path(kTemplateFolder) / entry.path().filename());
         }
     }
     return names;

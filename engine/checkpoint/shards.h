@@ -33,12 +33,17 @@ std::string indexText(const std::vector<Shard>& shards);
 /// Throws BadInput when the disk of the folder, which need not be there yet, has less than `bytes` free.
 void requireFreeSpace(const std::string& folder, std::uint64_t bytes);
 
-/// Makes the folder for `bytes` of weights. Throws BadInput when they have no room, when it cannot be made, and when it
-/// holds a model already.
+/// Whether a model's folder has a file of this name: its config, its weights or their index.
+bool isModelFile(const std::string& name);
+/// Makes the folder for `bytes` of weights, or takes away what a killed process left of a model in it. Throws BadInput
+/// when they have no room, when it cannot be made, and when it holds a model already.
 void makeModelFolder(const std::string& folder, std::uint64_t bytes);
 
-/// Copies tokenizer, chat template and the like from a model folder as they are, and returns their names. Throws
-/// BadInput when one cannot be written.
+/// The list of what trainings wrote into a folder, which is of no model.
+inline constexpr const char* kTrainingFilesName = "training_files.json";
+/// The names of tokenizer, chat template and the like in a model folder.
+std::vector<std::string> smallFiles(const std::string& folder);
+/// Copies them as they are, and returns their names. Throws BadInput when one cannot be written.
 std::vector<std::string> copySmallFiles(const std::string& from, const std::string& to);
 
 } // namespace vitrine::engine

@@ -3,22 +3,22 @@
 #include "engine/training/training_checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json_values.h"
+#include "base/log.h"
 #include "base/strict_json.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/training/trained_state.h"
+#include "engine/training/training_folder.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -27,9 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kProgressFile = "trainer_state.json";
-constexpr const char* kTensorFile = "trainer_state.safetensors";
-constexpr std::string_view kFolderPrefix = "checkpoint-";
 constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20; ///< that pass through host memory together
 
 /// Calls `visit` with (offset, bytes) of each part of a tensor.
@@ -58,59 +55,35 @@ void writePieces(const std::string& path, kernels::Context& context, const Train
     writer->finish();
 }
 
-std::optional<std::int64_t> stepOf(const fs::path& folder) {
-    const std::string name = folder.filename().string();
-    std::int64_t step = 0;
-    const char* const end = name.data() + name.size();
-    if (!name.starts_with(kFolderPrefix)) {
-        return std::nullopt;
-    }
-    const auto parsed = std::from_chars(name.data() + kFolderPrefix.size(), end, step);
-    return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(step) : std::nullopt;
-}
-
 [[noreturn]] void failAt(const fs::path& path, const std::error_code& error) {
     throw base::BadInput(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
 }
 
-bool hasProgress(const fs::path& folder) {
+/// Makes room for a folder of ours. What somebody else has there stays.
+void clearPlace(const fs::path& folder) {
     std::error_code none;
-    return fs::exists(folder / kProgressFile, none);
-}
-
-/// The complete checkpoints of a folder by their steps.
-std::map<std::int64_t, fs::path> completeCheckpoints(const fs::path& folder) {
-    std::map<std::int64_t, fs::path> out;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-        const std::optional<std::int64_t> step = stepOf(it->path());
-        if (step && hasProgress(it->path())) {
-            out[*step] = it->path();
-        }
+    if (fs::symlink_status(folder, none).type() != fs::file_type::not_found) {
+        removeCheckpoint(folder.string());
     }
-    return out;
 }
 
 } // namespace
 
 std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step, kernels::Context& context,
-                                    const TrainedState& state, const nlohmann::json& progress,
-                                    const std::function<void(const std::string& folder)>& more) {
-    const fs::path folder = fs::path(output) / fmt::format("{}{}", kFolderPrefix, step);
+                                    const TrainedState& state, const nlohmann::json& progress) {
+    const fs::path folder = fs::path(output) / checkpointName(step);
     const fs::path partial = folder.string() + ".partial";
     std::error_code error;
-    fs::remove_all(partial, error);
+    clearPlace(partial);
     if (!fs::create_directories(partial, error) || error) {
         failAt(partial, error);
     }
-    writePieces((partial / kTensorFile).string(), context, state);
-    if (more) {
-        more(partial.string());
-    }
+    writePieces((partial / kTrainerTensorsName).string(), context, state);
     nlohmann::json text = progress;
     text["step"] = step;
-    writeTextFile((partial / kProgressFile).string(), text.dump(1));
-    fs::remove_all(folder, error);
+    writeTextFile((partial / kTrainerProgressName).string(),
+                  text.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    clearPlace(folder);
     fs::rename(partial, folder, error);
     if (error) {
         failAt(folder, error);
@@ -118,36 +91,39 @@ std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step
     return folder.string();
 }
 
-std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count) {
-    std::map<std::int64_t, fs::path> complete = completeCheckpoints(output);
+std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count, std::int64_t step) {
+    std::map<std::int64_t, std::string> own = namedCheckpoints(output);
+    std::erase_if(
+        own, [step](const auto& one) { return one.first > step || checkpointKind(one.second) != CheckpointKind::Own; });
     std::vector<std::int64_t> deleted;
-    while (static_cast<std::int64_t>(complete.size()) > count) {
-        std::error_code error;
-        fs::remove_all(complete.begin()->second, error);
-        if (!error) {
-            deleted.push_back(complete.begin()->first);
+    for (; static_cast<std::int64_t>(own.size()) > count; own.erase(own.begin())) {
+        try {
+            removeCheckpoint(own.begin()->second);
+            deleted.push_back(own.begin()->first);
+        } catch (const base::BadInput& error) {
+            base::logWarning(error.message());
         }
-        complete.erase(complete.begin());
     }
     return deleted;
 }
 
 std::string findTrainingCheckpoint(const std::string& folder) {
-    if (hasProgress(folder)) {
+    if (isNamedCheckpoint(folder)) {
         return folder;
     }
-    const std::map<std::int64_t, fs::path> complete = completeCheckpoints(folder);
+    std::map<std::int64_t, std::string> complete = namedCheckpoints(folder);
+    std::erase_if(complete, [](const auto& one) { return !isNamedCheckpoint(one.second); });
     if (complete.empty()) {
         throw base::BadInput(
             fmt::format("{}: holds no checkpoint of a training run; name the output folder of one that "
                         "was saved",
                         folder));
     }
-    return complete.rbegin()->second.string();
+    return complete.rbegin()->second;
 }
 
 nlohmann::json readTrainingProgress(const std::string& checkpoint) {
-    const std::string path = (fs::path(checkpoint) / kProgressFile).string();
+    const std::string path = (fs::path(checkpoint) / kTrainerProgressName).string();
     nlohmann::json progress = base::readStrictJson(path);
     if (!progress.is_object()) {
         throw base::BadInput(
@@ -161,7 +137,7 @@ nlohmann::json readTrainingProgress(const std::string& checkpoint) {
 }
 
 void readTrainedState(const std::string& checkpoint, kernels::Context& context, TrainedState& state) {
-    const auto file = SafetensorsFile::open((fs::path(checkpoint) / kTensorFile).string());
+    const auto file = SafetensorsFile::open((fs::path(checkpoint) / kTrainerTensorsName).string());
     std::vector<std::byte> host;
     for (const TrainedState::Piece& piece : state.pieces()) {
         const TensorEntry* entry = file->find(piece.name);

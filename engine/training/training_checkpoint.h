@@ -8,7 +8,6 @@
 // The folder appears under its name only when it is complete.
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -21,15 +20,14 @@ namespace vitrine::engine {
 
 class TrainedState;
 
-/// Writes OUTPUT/checkpoint-STEP. `progress` is an object that the run reads back; `more` (may be null) adds files to
-/// the folder. Returns the folder. Throws BadInput when the disk is full or the place cannot be written.
+/// Writes OUTPUT/checkpoint-STEP. `progress` is an object that the run reads back. Returns the folder. Throws BadInput
+/// when the disk is full, the place cannot be written, or somebody else's files are there.
 std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step, kernels::Context& context,
-                                    const TrainedState& state, const nlohmann::json& progress,
-                                    const std::function<void(const std::string& folder)>& more);
+                                    const TrainedState& state, const nlohmann::json& progress);
 
-/// Deletes all but the `count` latest complete checkpoints of OUTPUT. What cannot be deleted stays. Returns the steps
-/// of those that were deleted, earliest first.
-std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count);
+/// Deletes all but the `count` latest complete checkpoints of OUTPUT up to `step`. Later ones, those with other files
+/// in them and what cannot be deleted stay. Returns the steps of those that were deleted, earliest first.
+std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count, std::int64_t step);
 
 /// The checkpoint that `folder` means: itself, or the latest of its checkpoint-N. Throws BadInput where there is none.
 std::string findTrainingCheckpoint(const std::string& folder);

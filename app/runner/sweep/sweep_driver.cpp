@@ -3,9 +3,11 @@
 #include "app/runner/sweep/sweep_driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,15 @@ engine::Experiment planOfThisMachine(const engine::Experiment& experiment) {
     engine::Experiment plan = experiment.asPlan();
     plan.set("backend", std::string(chosenBackend(experiment)));
     return plan;
+}
+
+/// The worker of a program that was killed may still save where it is. What it does not end in this time is its own.
+void waitForFolder(const std::string& folder) {
+    constexpr std::chrono::milliseconds kStep{50}, kLongest{30000};
+    for (std::chrono::milliseconds waited{0}; !folder.empty() && waited < kLongest && !engine::isFolderFree(folder);
+         waited += kStep) {
+        std::this_thread::sleep_for(kStep);
+    }
 }
 
 void call(const std::function<void(const QueuedRun&)>& what, const QueuedRun& run) {
@@ -63,6 +74,7 @@ SweepDriver::SweepDriver(RunHost& host, const std::string& sessionFile, SweepLis
 }
 
 std::string SweepDriver::add(engine::SweepPlan plan) {
+    lock(plan);
     const std::string name = queue_.addSweep(std::move(plan));
     keep();
     return name;
@@ -80,17 +92,46 @@ void SweepDriver::resume(const engine::SweepPlan& plan) {
                                          "began with, or another --name",
                                          name, file_));
     }
+    lock(plan);
     queue_.recover();
-    std::vector<std::int64_t> interrupted;
+    std::vector<std::int64_t> numbers;
     for (const QueuedRun* run : queue_.runsOf(name)) {
-        if (run->state == QueueState::Paused) {
-            interrupted.push_back(run->number);
+        numbers.push_back(run->number);
+    }
+    for (const std::int64_t number : numbers) {
+        queue_.bringBack(number);
+        if (queue_.find(number)->state == QueueState::Paused) {
+            takeUp(number);
         }
     }
-    for (const std::int64_t number : interrupted) {
-        engine::goOn(queue_, number, engine::fromLastCheckpoint(queue_.find(number)->spec));
-    }
     keep();
+}
+
+/// From its last checkpoint, or from its beginning over what it left. Without a record in the session it never began,
+/// and what is in its folder is not its own.
+void SweepDriver::takeUp(std::int64_t number) {
+    const std::string spec = queue_.find(number)->spec;
+    waitForFolder(experimentOf(*queue_.find(number)).text("output"));
+    const auto from = engine::fromLastCheckpoint(spec);
+    engine::goOn(queue_, number, from);
+    const std::vector<sessions::RunInfo> runs = session_->runs();
+    const bool began = std::ranges::any_of(runs, [wanted = base::parsedObject(spec)](const sessions::RunInfo& run) {
+        return base::parsedObject(run.specJson) == wanted;
+    });
+    if (const auto anew = engine::overItself(spec); anew && !from && began) {
+        queue_.edit(number, *anew);
+    }
+}
+
+/// Folders of its runs lie below the one that the experiment names, which no other sweep or run may have meanwhile.
+void SweepDriver::lock(const engine::SweepPlan& plan) {
+    engine::Experiment below = engine::Experiment::parse(base::parsedObject(plan.base), plan.name);
+    for (const engine::SweepOption& option : plan.options) {
+        below.unset(option.key); // runs that vary it have folders of their own
+    }
+    if (!plan.options.empty()) {
+        locks_ = engine::lockOutputs(below);
+    }
 }
 
 std::optional<std::int64_t> SweepDriver::nextOf(const std::string& sweep) const {
@@ -191,6 +232,7 @@ void SweepDriver::finish(std::int64_t number, const RunOutcome& outcome) {
         state = endedByRule_ ? QueueState::EndedByRule : QueueState::EndedByUser;
         reason = endedByRule_ ? run.reason : reason;
     }
+    run.lost = state == QueueState::Failed && outcome.errorKind == base::ErrorKind::DeviceFault;
     queue_.end(number, state, reason, base::wallClockMs());
     if (session_ != nullptr && run.run > 0) {
         session_->setSweep(run.run, run.sweep);

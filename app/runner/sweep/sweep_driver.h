@@ -12,9 +12,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "app/runner/host/run_host.h"
 #include "base/stop.h"
+#include "engine/workload/common/output_files.h"
 #include "engine/workload/sweep/run_queue.h"
 #include "sessions/session_file.h"
 
@@ -39,10 +41,11 @@ public:
     SweepDriver& operator=(const SweepDriver&) = delete;
     ~SweepDriver() = default;
 
-    /// Adds the sweep to the queue of the session; its name there is returned. Throws BadInput.
+    /// Adds the sweep to the queue of the session; its name there is returned. Throws BadInput, also where another
+    /// sweep or run writes into the same folder.
     std::string add(engine::SweepPlan plan);
-    /// Takes up the sweep of this name that was interrupted or paused: what has ended stays so. Throws BadInput where
-    /// the session has no such sweep, or one with other values.
+    /// Takes up the sweep of this name that was interrupted or paused: what has ended stays so, but for runs whose
+    /// process died. Throws BadInput where the session has no such sweep, or one with other values.
     void resume(const engine::SweepPlan& plan);
 
     /// Runs what waits of this sweep. Returns when nothing of it can start any more.
@@ -55,6 +58,8 @@ public:
     const std::string& metrics(std::int64_t number) const;
 
 private:
+    void lock(const engine::SweepPlan& plan);
+    void takeUp(std::int64_t number);
     void price(const std::string& sweep);
     void runOne(std::int64_t number);
     void take(std::int64_t number, const nlohmann::json& message);
@@ -70,6 +75,7 @@ private:
     std::map<std::int64_t, std::string> metrics_;
     std::mutex mutex_; ///< of queue_ while a run is going on
     std::atomic<bool> stopping_ = false;
+    std::vector<engine::FolderLock> locks_;
     base::StopSource pricing_;
     bool endedByRule_ = false; ///< the run that is going on
 };

@@ -24,6 +24,7 @@ ChatOptions chosenChatOptions(const Run& run) {
     ChatOptions out;
     out.system = run.spec.text("system");
     out.date = run.spec.text("date");
+    out.today = run.today;
     out.reasoningEffort = run.spec.text("reasoning_effort");
     if (const std::string thinking = run.spec.text("enable_thinking"); !thinking.empty()) {
         out.thinking = thinking == "on";

@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/checkpoint/output_check.h"
+#include "engine/training/training_folder.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::engine {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 bool isOutput(const Workload& workload, std::string_view key) {
     return std::any_of(workload.outputs.begin(), workload.outputs.end(),
@@ -41,21 +46,33 @@ std::vector<NamedFile> inputFiles(const Experiment& experiment) {
     return files;
 }
 
-bool isSamePlace(const std::filesystem::path& a, const std::filesystem::path& b) {
+/// An earlier training is removed, so nothing of it may be what this one reads.
+void checkRemoved(const NamedFile& folder, const std::vector<NamedFile>& others) {
     std::error_code none;
-    return std::filesystem::equivalent(a, b, none);
+    for (const std::string& removed : earlierTraining(folder.path)) {
+        const fs::path gone = fs::weakly_canonical(removed, none);
+        for (const NamedFile& other : others) {
+            const fs::path place = fs::weakly_canonical(other.path, none);
+            const fs::path read = place.has_filename() ? place : place.parent_path();
+            if (!other.path.empty() && (gone == read || gone.parent_path() == read || gone == read.parent_path())) {
+                throw base::BadInput(
+                    fmt::format("{}: --overwrite would remove {}, which is of {} {}; name another folder",
+                                folder.option, removed, other.option, other.path));
+            }
+        }
+    }
 }
 
 void checkFolder(const Experiment& experiment, const WorkloadOutput& output, const NamedFile& folder,
                  std::vector<NamedFile> others) {
     std::erase_if(others, [&](const NamedFile& other) { return other.option == output.resume; });
     checkOutputFolder(folder, others);
-    if (output.overwrite.empty() || experiment.flag(output.overwrite)) {
-        return;
+    if (folder.path.empty() || output.overwrite.empty() || goesOnIn(experiment.text(output.resume), folder.path)) {
+        return; // a training that goes on writes where it wrote before
     }
-    // A training that goes on writes where it wrote before.
-    const std::filesystem::path from = experiment.text(output.resume);
-    if (!isSamePlace(from, folder.path) && !isSamePlace((from / "").parent_path().parent_path(), folder.path)) {
+    if (experiment.flag(output.overwrite)) {
+        checkRemoved(folder, others);
+    } else {
         requireNoTraining(folder);
     }
 }
@@ -70,6 +87,10 @@ void checkOutputs(const Experiment& experiment, const std::string& sessionFile) 
             continue;
         }
         const NamedFile file{output.key, experiment.text(output.key)};
+        if (experiment.has(output.key) && file.path.empty()) {
+            throw base::BadInput(fmt::format("{}: is empty; name a {}, or leave the option out", output.key,
+                                             output.kind != nullptr ? "file" : "folder"));
+        }
         if (output.kind != nullptr) {
             checkOutputFile(file, *output.kind, others);
             others.push_back(file);
@@ -77,6 +98,17 @@ void checkOutputs(const Experiment& experiment, const std::string& sessionFile) 
         }
         checkFolder(experiment, output, file, others);
     }
+}
+
+std::vector<FolderLock> lockOutputs(const Experiment& experiment) {
+    std::vector<FolderLock> locks;
+    for (const WorkloadOutput& output : experiment.workload().outputs) {
+        const std::string folder = experiment.text(output.key);
+        if (output.kind == nullptr && !folder.empty() && !experiment.isPlan() && experiment.text("backend") != "meta") {
+            locks.emplace_back(output.key, folder);
+        }
+    }
+    return locks;
 }
 
 } // namespace vitrine::engine

@@ -34,6 +34,7 @@ struct Run {
     const WorkloadSinks& sinks;
     base::StopToken stop;
     nlohmann::json& metrics;
+    std::string today = {}; ///< YYYY-MM-DD, that prompts take for today; empty: the clock's
 
     std::uint64_t seed() const;
     /// How often the work is repeated; `unset` when the experiment does not say it.

@@ -3,6 +3,7 @@
 #include "engine/workload/common/workload.h"
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/workload/common/output_files.h"
@@ -18,6 +19,10 @@ nlohmann::json runExperiment(const Experiment& experiment, const WorkloadSinks& 
     metrics = nlohmann::json::object();
     const Workload& workload = experiment.workload();
     checkOutputs(experiment);
+    const std::vector<FolderLock> locks = lockOutputs(experiment);
+    if (!locks.empty()) {
+        checkOutputs(experiment); // another run may have ended there in between
+    }
     if (experiment.isPlan()) {
         workload.plan({experiment, sinks, std::move(stop), metrics});
         return metrics;

@@ -267,6 +267,7 @@ inline constexpr ResultField kTokens{"tokens", ResultUnit::Count, "tokens traine
 inline constexpr ResultField kCheckpointsOnDevice{"checkpoints_on_device", ResultUnit::Count,
                                                   "layer inputs without room on the host", Better::Less};
 inline constexpr ResultField kResumedFromStep{"resumed_from_step", ResultUnit::Count, "resumed from step"};
+inline constexpr ResultField kEvalCutAtStep{"eval_cut_at_step", ResultUnit::Count, "evaluation cut after step"};
 inline constexpr ResultField kTrainedLoss{"trained_loss", ResultUnit::Number, "loss of the trained model",
                                           Better::Less};
 inline constexpr ResultField kSavedLoss{"saved_loss", ResultUnit::Number, "loss of the saved model", Better::Less};

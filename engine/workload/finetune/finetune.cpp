@@ -18,6 +18,7 @@
 #include "engine/workload/finetune/finetune_plan.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/finetune/resume_terms.h"
 #include "kernels/context/context.h"
 #include "kernels/formats/weight_formats.h"
 
@@ -125,7 +126,9 @@ constexpr std::array kFinetuneOptions = {
                "Go on from a checkpoint, or from the latest one of an output folder"},
 };
 
-void runFinetune(const Run& run) {
+void runFinetune(const Run& asked) {
+    // A training that goes on after midnight has the prompts that it began with.
+    const Run run{asked.spec, asked.sinks, asked.stop, asked.metrics, dayOfTraining(asked.spec)};
     const ModelSource source = openSource(run);
     FinetuneData data(run, source);
     const std::unique_ptr<kernels::Context> context = makeContext(run);

@@ -3,11 +3,13 @@
 #include "engine/workload/finetune/finetune_data.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "base/sha256.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/prepared_data.h"
 
@@ -100,6 +102,23 @@ std::int64_t FinetuneData::largestBatch() const {
     std::sort(lengths.rbegin(), lengths.rend());
     lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(microBatch_)));
     return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+}
+
+std::string FinetuneData::rowsDigest() const {
+    base::Sha256 hash;
+    const auto add = [&hash](const std::vector<std::int32_t>& numbers) {
+        hash.add(fmt::format("{}\n", numbers.size()));
+        hash.add({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(std::int32_t)});
+    };
+    const auto addBatch = [&add](const TrainingBatch& batch) {
+        add(batch.tokens);
+        add(batch.targets);
+        add(batch.lengths);
+    };
+    std::ranges::for_each(packed_.sequences, addBatch);
+    hash.add("held\n");
+    std::ranges::for_each(validation_, addBatch);
+    return hash.hex();
 }
 
 void FinetuneData::addMetrics(nlohmann::json& metrics) const {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
@@ -30,6 +31,9 @@ public:
     const std::vector<TrainingBatch>& validation() const { return validation_; }
     /// Tokens of the largest micro-batch.
     std::int64_t largestBatch() const;
+    std::int64_t microBatch() const { return microBatch_; } ///< sequences
+    /// SHA-256 of the tokens of all sequences, of those that validate too, and of which are trained.
+    std::string rowsDigest() const;
     /// rows, sequences, cut_rows, cut_tokens, cut_lines, validation_rows, ...
     void addMetrics(nlohmann::json& metrics) const;
 

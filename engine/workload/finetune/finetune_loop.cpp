@@ -11,14 +11,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/trace.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/training/adapter_saving.h"
 #include "engine/training/host_floats.h"
-#include "engine/training/training_checkpoint.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/finetune/resume_terms.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -46,28 +47,6 @@ double auxLoss(const Run& run, const ModelConfig& config) {
     return given.value_or(config.routerAuxLoss);
 }
 
-/// A list of the progress that a checkpoint keeps. JSON has no word for what is no number: it stands there as null.
-template <class Number>
-std::vector<Number> numbersOf(const Json& progress, const char* field, const std::string& folder) {
-    const auto fail = [&](const std::string& what) {
-        throw base::BadInput(
-            fmt::format("{}/trainer_state.json: {}: {}; use an earlier checkpoint", folder, field, what));
-    };
-    const auto found = progress.find(field);
-    if (found == progress.end() || !found->is_array()) {
-        fail("is missing or is no list");
-    }
-    std::vector<Number> out;
-    for (const Json& value : *found) {
-        const bool whole = std::is_integral_v<Number>;
-        if (whole ? !value.is_number_integer() : !value.is_number() && !value.is_null()) {
-            fail(fmt::format("value {} is no {}", out.size() + 1, whole ? "whole number" : "number"));
-        }
-        out.push_back(value.is_null() ? std::numeric_limits<Number>::quiet_NaN() : value.get<Number>());
-    }
-    return out;
-}
-
 } // namespace
 
 FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneModel& model, FinetuneData& data)
@@ -75,7 +54,8 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
       trainer_(model.model(), model.state(),
                memoryTechniques(run, model.model().config(), model.model().context(), data.largestBatch()),
                {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
-      rate_(learningRate(run, data.steps())), prompts_(run, source, model.model(), data.steps()), steps_(data.steps()) {
+      rate_(learningRate(run, data.steps())), prompts_(run, source, model.model(), data.steps()),
+      output_(run, source, model.model().context().can().computesValues), steps_(data.steps()) {
     if (MergedWeights* merged = model.merged()) {
         trainer_.setPreparation([merged] { merged->refresh(); });
     }
@@ -92,24 +72,60 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
 }
 
 void FinetuneLoop::run() {
+    if (output_.isWritten()) {
+        terms_ = resumeTerms(run_, source_, model_, data_);
+    }
     resume();
-    openMetricFiles();
+    output_.begin(first_, steps_);
     try {
         steps();
+        addMetrics();
+        saveTrained();
     } catch (const base::Cancelled&) {
-        // The state is that of the last whole step.
-        if (run_.spec.has("output") && !losses_.empty()) {
-            save(static_cast<std::int64_t>(losses_.size()));
-        }
+        keepState(); // that of the last whole step
         addMetrics();
         throw;
     } catch (...) {
         addMetrics();
         throw;
     }
-    addMetrics();
-    saveResult(run_, source_, model_, trainer_, data_);
     addPeak();
+}
+
+/// What was trained is not lost with the result of it.
+void FinetuneLoop::saveTrained() {
+    try {
+        saveResult(run_, source_, model_, trainer_, data_);
+    } catch (const base::Cancelled&) {
+        throw;
+    } catch (const base::Error& error) {
+        base::logWarning(fmt::format("the result is not saved: {}", error.message()));
+        keepState();
+        throw;
+    }
+}
+
+void FinetuneLoop::keepState() {
+    const auto step = static_cast<std::int64_t>(losses_.size());
+    if (step > 0 && (savedStep_ != step)) {
+        save(step);
+    }
+}
+
+bool FinetuneLoop::evaluates(std::int64_t step) const {
+    const std::int64_t every = run_.spec.integer("eval_every");
+    return every > 0 && (step % every == 0 || step == steps_);
+}
+
+/// What a run that was stopped after its last step did not come to.
+void FinetuneLoop::catchUp() {
+    const std::int64_t done = first_ - 1;
+    if (done > 0 && evaluates(done) && std::ranges::find(evalSteps_, done) == evalSteps_.end()) {
+        evaluate(done);
+    }
+    if (!prompts_.empty() && !prompts_.answered(done)) {
+        answer(done);
+    }
 }
 
 void FinetuneLoop::steps() {
@@ -118,20 +134,17 @@ void FinetuneLoop::steps() {
     tracer.counter("trained_parameters", static_cast<double>(model_.state().elements()));
     tracer.counter("model_parameters", static_cast<double>(model_.parameters()));
     const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
-    const std::int64_t evalEvery = run_.spec.integer("eval_every");
     const std::int64_t saveEvery = run_.spec.integer("save_every");
-    if (!prompts_.empty() && !prompts_.answered(first_ - 1)) {
-        answer(first_ - 1);
-    }
+    catchUp();
     for (std::int64_t number = first_; number <= steps_; ++number) {
         step(number);
-        if (evalEvery > 0 && (number % evalEvery == 0 || number == steps_)) {
+        if (evaluates(number)) {
             evaluate(number);
         }
         if (prompts_.due(number)) {
             answer(number);
         }
-        const bool asked = run_.sinks.saveWanted && run_.sinks.saveWanted() && run_.spec.has("output");
+        const bool asked = run_.sinks.saveWanted && run_.sinks.saveWanted();
         if (asked || (saveEvery > 0 && number % saveEvery == 0)) {
             save(number);
         }
@@ -174,17 +187,6 @@ void FinetuneLoop::requireFinite(std::string_view what, double value, std::int64
     }
 }
 
-void FinetuneLoop::openMetricFiles() {
-    if (!run_.spec.has("output") || !model_.model().context().can().computesValues) {
-        return;
-    }
-    const std::string folder = run_.spec.text("output");
-    board_ = std::make_unique<TensorBoardFile>(folder + "/tensorboard", first_);
-    table_ = std::make_unique<MetricTable>(
-        folder + "/metrics.csv", std::vector<std::string>{"loss", "learning_rate", "grad_norm", "tokens_per_second"},
-        first_);
-}
-
 void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     losses_.push_back(step.loss);
     norms_.push_back(step.gradientNorm);
@@ -194,14 +196,11 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     tokens_ += step.tokens;
     keptOnDevice_ = std::max(keptOnDevice_, step.keptOnDevice);
     const double perSecond = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
-    if (table_ != nullptr) {
-        const std::array<double, 4> row = {step.loss, rates_.back(), step.gradientNorm, perSecond};
-        table_->write(number, row);
-        const std::array<NamedMetric, 4> named = {NamedMetric{"train/loss", row[0]},
-                                                  {"train/learning_rate", row[1]},
-                                                  {"train/grad_norm", row[2]},
-                                                  {"train/tokens_per_second", row[3]}};
-        board_->write(number, named);
+    try {
+        output_.writeStep(number, std::array{step.loss, rates_.back(), step.gradientNorm, perSecond});
+    } catch (const base::Error&) {
+        keepState();
+        throw;
     }
     if (run_.sinks.metric) {
         run_.sinks.metric("loss", step.loss);
@@ -215,20 +214,30 @@ void FinetuneLoop::report(const TrainingStep& step, std::int64_t number) {
     }
 }
 
+/// Of one that is stopped, the result says so, and a run that goes on makes it.
+double FinetuneLoop::lossOfEvaluation(std::int64_t number) {
+    try {
+        return trainer_.loss(data_.validation());
+    } catch (const base::Cancelled&) {
+        run_.metrics[result::kEvalCutAtStep.key] = number;
+        base::logWarning(
+            fmt::format("the evaluation after step {} was cut; a run that goes on with --resume makes it", number));
+        throw;
+    }
+}
+
 void FinetuneLoop::evaluate(std::int64_t number) {
     const base::TimeNs begin = model_.model().context().tracer().now();
-    evalLosses_.push_back(trainer_.loss(data_.validation()));
-    mark(base::TrainingMark::Evaluated, begin, number, evalLosses_.back());
-    requireFinite("validation loss", evalLosses_.back(), number);
+    const double loss = lossOfEvaluation(number);
+    mark(base::TrainingMark::Evaluated, begin, number, loss);
+    requireFinite("validation loss", loss, number);
+    evalLosses_.push_back(loss);
     evalSteps_.push_back(number);
     if (run_.sinks.metric) {
         run_.sinks.metric("eval_step", static_cast<double>(number));
         run_.sinks.metric("eval_loss", evalLosses_.back());
     }
-    if (board_ != nullptr) {
-        const NamedMetric loss{"eval/loss", evalLosses_.back()};
-        board_->write(number, std::span(&loss, 1));
-    }
+    output_.writeEvaluation(number, evalLosses_.back());
     model_.model().context().tracer().counter("eval_loss", evalLosses_.back());
 }
 
@@ -241,52 +250,6 @@ void FinetuneLoop::answer(std::int64_t number) {
     if (run_.sinks.fact && context.can().computesValues) {
         run_.sinks.fact(result::kAnswers.key, prompts_.answers());
     }
-}
-
-void FinetuneLoop::save(std::int64_t number) {
-    const base::TimeNs begin = model_.model().context().tracer().now();
-    const Json progress = {{"losses", losses_},
-                           {"grad_norms", norms_},
-                           {"aux_losses", auxLosses_},
-                           {"learning_rates", rates_},
-                           {"eval_losses", evalLosses_},
-                           {"eval_steps", evalSteps_},
-                           {"answers", prompts_.answers()},
-                           {"spec", run_.spec.toJson()}};
-    const std::string output = run_.spec.text("output");
-    writeTrainingCheckpoint(output, number, model_.model().context(), model_.state(), progress, {});
-    mark(base::TrainingMark::Saved, begin, number);
-    if (const std::int64_t keep = run_.spec.integer("keep_checkpoints"); keep > 0) {
-        for (const std::int64_t deleted : keepLatestCheckpoints(output, keep)) {
-            mark(base::TrainingMark::Dropped, model_.model().context().tracer().now(), deleted);
-        }
-    }
-}
-
-void FinetuneLoop::resume() {
-    if (!run_.spec.has("resume")) {
-        return;
-    }
-    const std::string folder = findTrainingCheckpoint(run_.spec.text("resume"));
-    const Json progress = readTrainingProgress(folder);
-    readTrainedState(folder, model_.model().context(), model_.state());
-    const auto numbers = [&](const char* field, auto& out) {
-        out = numbersOf<typename std::decay_t<decltype(out)>::value_type>(progress, field, folder);
-    };
-    numbers("losses", losses_);
-    numbers("grad_norms", norms_);
-    numbers("aux_losses", auxLosses_);
-    numbers("learning_rates", rates_);
-    numbers("eval_losses", evalLosses_);
-    numbers("eval_steps", evalSteps_);
-    prompts_.resume(progress.value("answers", Json::array())); // which a checkpoint of a run without prompts lacks
-    first_ = progress.at("step").get<std::int64_t>() + 1;
-    if (first_ > steps_) {
-        throw base::BadInput(
-            fmt::format("resume: {} has {} steps already; ask for more than that with steps", folder, first_ - 1));
-    }
-    run_.metrics[result::kResumedFromStep.key] = first_ - 1;
-    mark(base::TrainingMark::Resumed, model_.model().context().tracer().now(), first_ - 1);
 }
 
 void FinetuneLoop::saveGradients() const {

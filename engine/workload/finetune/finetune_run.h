@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -14,11 +15,11 @@
 #include "engine/training/adapter.h"
 #include "engine/training/learning_rate.h"
 #include "engine/training/merged_weights.h"
-#include "engine/training/metric_files.h"
 #include "engine/training/rounded_weights.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "engine/workload/finetune/fixed_prompts.h"
+#include "engine/workload/finetune/training_output.h"
 
 namespace vitrine::engine {
 
@@ -74,12 +75,16 @@ public:
 
 private:
     void steps();
+    void catchUp();
+    void saveTrained();
+    void keepState();
+    bool evaluates(std::int64_t step) const;
+    double lossOfEvaluation(std::int64_t number);
     void step(std::int64_t number);
     void evaluate(std::int64_t number);
     void answer(std::int64_t number);
     void save(std::int64_t number);
     void resume();
-    void openMetricFiles();
     void requireFinite(std::string_view what, double value, std::int64_t step) const;
     void record(const TrainingStep& step, base::TimeNs begin, std::int64_t number);
     void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
@@ -95,15 +100,16 @@ private:
     Trainer trainer_;
     LearningRate rate_;
     FixedPrompts prompts_;
+    TrainingOutput output_;
+    std::int64_t savedStep_ = 0; ///< of the newest checkpoint that this run wrote or goes on from
+    nlohmann::json terms_;       ///< null where nothing is written
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
     std::int64_t tokens_ = 0;
-    std::size_t keptOnDevice_ = 0;       ///< the most of any step
-    std::unique_ptr<MetricTable> table_; ///< null without an output folder, as the next
-    std::unique_ptr<TensorBoardFile> board_;
+    std::size_t keptOnDevice_ = 0; ///< the most of any step
 };
 
 } // namespace vitrine::engine

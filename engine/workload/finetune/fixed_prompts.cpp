@@ -148,7 +148,7 @@ FixedPrompts::FixedPrompts(const Run& run, const ModelSource& source, Model& mod
                                          sets * count, kMostAnswers));
     }
     Json ignored;
-    const Run asked{spec_, run.sinks, run.stop, ignored};
+    const Run asked{spec_, run.sinks, run.stop, ignored, run.today};
     AskedPrompts made = model.context().can().computesValues ? makeRequests(asked, source, prompts_, false)
                                                              : plannedRequests(asked, source, prompts_);
     const std::int64_t positions = contextLimit(source.config);
@@ -198,7 +198,7 @@ Json FixedPrompts::answers() const {
 
 GenerateReport FixedPrompts::generate() {
     Json ignored;
-    const Run asked{spec_, run_.sinks, run_.stop, ignored};
+    const Run asked{spec_, run_.sinks, run_.stop, ignored, run_.today};
     GenerateOptions options = generateOptions(asked, model_.options());
     options.answerForm = answerForm_;
     options.jumpEqualSteps = !model_.context().can().computesValues;

@@ -61,6 +61,7 @@ Json runJson(const QueuedRun& run) {
                 {"spec", base::parsedObject(run.spec)},
                 {"state", queueStateWords(run.state)},
                 {"interrupted", run.interrupted},
+                {"lost", run.lost},
                 {"reason", run.reason},
                 {"run", run.run},
                 {"step", run.step},
@@ -99,6 +100,7 @@ QueuedRun readQueuedRun(const Json& value) {
     out.spec = base::compactText(value.at("spec"));
     out.state = stateNamed(base::textAt(value, "state"));
     out.interrupted = value.value("interrupted", false);
+    out.lost = value.value("lost", false);
     out.reason = base::textAt(value, "reason");
     out.run = value.value("run", std::int64_t{0});
     out.step = value.value("step", std::int64_t{0});

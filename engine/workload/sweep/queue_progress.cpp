@@ -159,6 +159,15 @@ std::optional<std::string> fromLastCheckpoint(const std::string& spec) {
     return experiment->jsonText();
 }
 
+std::optional<std::string> overItself(const std::string& spec) {
+    auto experiment = Experiment::read(spec);
+    if (!experiment || !takesOption(*experiment, "overwrite") || experiment->text("output").empty()) {
+        return std::nullopt;
+    }
+    experiment->set("overwrite", true);
+    return experiment->jsonText();
+}
+
 void goOn(RunQueue& queue, std::int64_t number, const std::optional<std::string>& fromCheckpoint) {
     QueuedRun* run = queue.find(number);
     if (run == nullptr || run->state != QueueState::Paused) {

@@ -30,6 +30,10 @@ QueuePrice priceQueued(const Experiment& experiment, const Experiment& plan, Pla
 /// A training run as JSON that goes on from the latest checkpoint of its output folder; nothing where there is none.
 std::optional<std::string> fromLastCheckpoint(const std::string& spec);
 
+/// A training run as JSON that takes the place of what its earlier try left in the output folder; nothing where it
+/// leaves nothing.
+std::optional<std::string> overItself(const std::string& spec);
+
 /// An interrupted run waits again: with the experiment that fromLastCheckpoint() gave, or from its beginning, without
 /// what it had reported.
 void goOn(RunQueue& queue, std::int64_t number, const std::optional<std::string>& fromCheckpoint);

@@ -44,6 +44,8 @@ bool canBecome(QueueState from, QueueState to) {
         return to == QueueState::Waiting || to == QueueState::Paused;
     case QueueState::Paused:
         return to == QueueState::Waiting || to == QueueState::DoesNotFit || to == QueueState::EndedByUser;
+    case QueueState::Failed: // bringBack()
+        return to == QueueState::Paused;
     default:
         return false;
     }
@@ -187,6 +189,7 @@ bool RunQueue::start(std::int64_t number, std::int64_t nowMs) {
     run->startedMs = nowMs;
     run->endedMs = 0;
     run->interrupted = false;
+    run->lost = false;
     run->reason.clear();
     return true;
 }
@@ -237,6 +240,16 @@ void RunQueue::recover() {
     }
     paused_ = paused_ || open;
     pauseAfterRun_ = false;
+}
+
+bool RunQueue::bringBack(std::int64_t number) {
+    QueuedRun* run = find(number);
+    if (run == nullptr || !run->lost || run->state != QueueState::Failed) {
+        return false;
+    }
+    run->lost = false;
+    run->reason.clear();
+    return run->interrupted = become(*run, QueueState::Paused);
 }
 
 const QueuedRun* RunQueue::find(std::int64_t number) const {

@@ -66,6 +66,7 @@ struct QueuedRun {
     std::string spec; ///< the experiment, JSON
     QueueState state = QueueState::Waiting;
     bool interrupted = false; ///< paused because the program ended while it ran
+    bool lost = false;        ///< failed because its process or its device did, not by what it was asked
     std::optional<QueuePrice> price;
     std::string reason; ///< of its end, one sentence
 
@@ -134,6 +135,8 @@ public:
     /// After the program ended while the queue worked: the run is paused as interrupted, and so is the queue, so that
     /// nothing starts by itself.
     void recover();
+    /// A run that was lost is paused as interrupted, to go on where it was.
+    bool bringBack(std::int64_t number);
 
     // Reading it.
     const std::vector<QueuedRun>& runs() const { return runs_; } ///< in order

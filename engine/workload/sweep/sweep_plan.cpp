@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json_values.h"
 #include "base/output_file.h"
+#include "base/sha256.h"
 #include "engine/workload/experiment/option_table.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -106,15 +107,41 @@ std::size_t distanceFromMiddle(const SweepPlan& plan, const std::vector<std::siz
     return out;
 }
 
-/// "lr-2e-4-rank-16": a name of a file or folder.
-std::string fileWord(const SweepValues& values) {
-    std::string out;
-    for (const auto& [key, value] : values) {
-        out += (out.empty() ? "" : "-") + key + "-" + value;
-    }
+/// The value as part of a file's name.
+std::string plainWord(const std::string& value) {
+    std::string out = value;
     for (char& c : out) {
         const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
         c = plain ? c : '_';
+    }
+    return out;
+}
+
+/// Some file systems do not tell capital letters from small ones.
+std::string withoutCase(std::string word) {
+    std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return word;
+}
+
+/// A word that no other value of the option has, and that names of files have room for.
+std::string wordOf(const SweepPlan& plan, const std::string& key, const std::string& value) {
+    constexpr std::size_t kLongestWord = 48, kMarkLetters = 8;
+    const std::string plain = plainWord(value);
+    const auto option = std::ranges::find(plan.options, key, &SweepOption::key);
+    const bool alone =
+        option == plan.options.end() || std::ranges::none_of(option->values, [&](const std::string& other) {
+            return other != value && withoutCase(plainWord(other)) == withoutCase(plain);
+        });
+    return alone && plain.size() <= kLongestWord
+               ? plain
+               : fmt::format("{}-{}", plain.substr(0, kLongestWord), base::sha256Hex(value).substr(0, kMarkLetters));
+}
+
+/// "lr-2e-4-rank-16": a name of a file or folder.
+std::string fileWord(const SweepPlan& plan, const SweepValues& values) {
+    std::string out;
+    for (const auto& [key, value] : values) {
+        out += (out.empty() ? "" : "-") + key + "-" + wordOf(plan, key, value);
     }
     return out;
 }
@@ -259,7 +286,7 @@ Experiment sweepExperiment(const SweepPlan& plan, const SweepValues& values) {
     for (const WorkloadOutput& output : checked.workload().outputs) {
         const bool varies = std::ranges::any_of(values, [&](const auto& one) { return one.first == output.key; });
         if (!varies && checked.has(output.key) && !checked.text(output.key).empty()) {
-            out.set(output.key, pathApart(checked.text(output.key), fileWord(values), output.kind == nullptr));
+            out.set(output.key, pathApart(checked.text(output.key), fileWord(plan, values), output.kind == nullptr));
         }
     }
     return out;

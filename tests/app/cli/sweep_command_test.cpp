@@ -12,6 +12,7 @@
 
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
+#include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine {
@@ -110,6 +111,27 @@ TEST_F(SweepCommand, GoesOnAfterItWasKilled) {
         EXPECT_EQ(run["number"] == 1, run["metrics"].empty()) << "the first run is not made again";
     }
     EXPECT_EQ(finished, 3U);
+}
+
+TEST_F(SweepCommand, BringsBackWhatWasKilledBeforeItsFirstCheckpoint) {
+    const std::string output = folder_.file("out");
+    const std::string file = spec({{"steps", 60}, {"output", output}});
+    const std::vector<std::string> vary{"--vary", "rank=2,4"};
+    std::vector<std::string> words{"sweep", file, "--session", session()};
+    words.insert(words.end(), vary.begin(), vary.end());
+    test::Program killed(words);
+    ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(output + "/rank-2/metrics.csv"); }));
+    const ProgramResult second = sweep(file, {"--vary", "rank=2,4", "--name", "second"});
+    EXPECT_EQ(second.exitCode, 2);
+    EXPECT_THAT(second.err + second.out, HasSubstr("output: another run writes into " + output + " now"));
+    killed.signal(SIGKILL);
+    killed.wait();
+    const ProgramResult again = sweep(file, {"--vary", "rank=2,4", "--resume"});
+    EXPECT_EQ(again.exitCode, 0) << again.err << again.out;
+    for (const json& run : runsOf(again)) {
+        EXPECT_EQ(run["status"], "finished") << run;
+        EXPECT_EQ(run["metrics"]["losses"].size(), 60U);
+    }
 }
 
 TEST_F(SweepCommand, DoesNotGoOnWithOtherValues) {

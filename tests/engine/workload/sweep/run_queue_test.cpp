@@ -330,5 +330,23 @@ TEST(SweepTable, UsesTheLastLossWhereNothingIsEvaluated) {
     EXPECT_NEAR(sweepTable(queue, "rates").rows.back().aboveBest.value(), 0.5, 1e-12);
 }
 
+TEST(RunQueue, BringsBackOnlyWhatWasLost) {
+    RunQueue queue = queueOf(2);
+    for (const std::int64_t number : {1, 2}) {
+        queue.start(number, kNow);
+        queue.end(number, QueueState::Failed, "it failed", kNow);
+    }
+    queue.find(1)->lost = true;
+    auto again = RunQueue::read(queue.toJson().dump());
+    ASSERT_TRUE(again.has_value());
+    EXPECT_TRUE(again->bringBack(1));
+    EXPECT_FALSE(again->bringBack(2)) << "it would fail again";
+    EXPECT_EQ(again->find(1)->state, QueueState::Paused);
+    EXPECT_TRUE(again->find(1)->interrupted);
+    EXPECT_FALSE(again->find(1)->lost);
+    EXPECT_EQ(again->find(1)->reason, "");
+    EXPECT_TRUE(again->release(1));
+}
+
 } // namespace
 } // namespace vitrine::engine

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/sweep/sweep_plan.h"
 
+#include <algorithm>
+#include <cctype>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 
 #include "base/error.h"
 #include "engine/workload/experiment/workloads.h"
@@ -87,6 +90,22 @@ TEST(SweepPlan, GivesEachRunItsValuesAndItsOwnFolder) {
     EXPECT_EQ(runs.front().experiment.text("output"), "/tmp/out/lr-5e-5-rank-8");
     EXPECT_DOUBLE_EQ(runs.front().experiment.real("lr"), 5e-5);
     EXPECT_EQ(runs.back().experiment.integer("rank"), 32);
+}
+
+TEST(SweepPlan, GivesValuesThatLookAlikeFoldersOfTheirOwn) {
+    const std::string longest(300, 'm');
+    SweepPlan plan = planOfRates();
+    plan.options = {{"train", {"re:a/b", "re:a_b", "re:a.b", "re:A_b", "re:" + longest, "re:" + longest + "n"}}};
+    std::set<std::string> folders;
+    for (const SweepRun& run : sweepRuns(plan)) {
+        std::string folder = run.experiment.text("output");
+        EXPECT_EQ(folder.find('/', std::string("/tmp/out/").size()), std::string::npos) << folder;
+        EXPECT_LT(folder.size(), 200U);
+        std::ranges::transform(folder, folder.begin(), [](unsigned char c) { return std::tolower(c); });
+        folders.insert(folder);
+    }
+    EXPECT_EQ(folders.size(), 6U);
+    EXPECT_TRUE(folders.contains("/tmp/out/train-re_a.b"));
 }
 
 TEST(SweepPlan, RefusesMoreRunsThanItsLimit) {

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/training_folder.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/checkpoint/checkpoint_test_files.h"
+
+namespace vitrine::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class TrainingFolder : public testing::Test {
+protected:
+    void SetUp() override { fs::create_directories(out()); }
+    std::string out() const { return folder_.file("out"); }
+    std::string at(const std::string& name) const { return out() + "/" + name; }
+    void write(const std::string& name) const {
+        fs::create_directories(fs::path(at(name)).parent_path());
+        folder_.write("out/" + name, "{}");
+    }
+    void writeCheckpoint(const std::string& name) const {
+        write(name + "/trainer_state.json");
+        write(name + "/trainer_state.safetensors");
+    }
+    std::string removal() const {
+        return test::failure([&] { removeEarlierTraining(out()); });
+    }
+
+    test::TempFolder folder_;
+};
+
+TEST_F(TrainingFolder, OfAnEarlierTrainingNothingStays) {
+    writeCheckpoint("checkpoint-2");
+    write("checkpoint-4.partial/trainer_state.safetensors.part-7");
+    write("adapter_config.json");
+    write("merged/config.json");
+    noteTrainingFiles(out(), {"adapter_config.json"});
+    noteTrainingFiles(out(), {"merged/config.json"});
+    EXPECT_EQ(removal(), "no error");
+    EXPECT_TRUE(fs::is_empty(out()));
+}
+
+TEST_F(TrainingFolder, FilesOfSomebodyElseStay) {
+    const std::vector<std::string> others = {"checkpoint-6/notes.txt",
+                                             "checkpoint-7/trainer_state.json",
+                                             "checkpoint-07/trainer_state.json",
+                                             "checkpoint-07/trainer_state.safetensors",
+                                             "checkpoint-8.partial/rows.jsonl",
+                                             "model.safetensors",
+                                             "merged/notes.txt",
+                                             "adapter_config.json.bak"};
+    for (const std::string& name : others) {
+        write(name);
+    }
+    writeCheckpoint("checkpoint-5");
+    write("merged/config.json");
+    noteTrainingFiles(out(), {"merged/config.json", "../outside.json", "/etc/hostname", "merged/../../outside.json"});
+    folder_.write("outside.json", "{}");
+    EXPECT_EQ(removal(), "no error");
+    for (const std::string& name : others) {
+        EXPECT_TRUE(fs::exists(at(name))) << name;
+    }
+    EXPECT_TRUE(fs::exists(folder_.file("outside.json")));
+    EXPECT_FALSE(fs::exists(at("checkpoint-5")));
+    EXPECT_FALSE(fs::exists(at("merged/config.json")));
+}
+
+TEST_F(TrainingFolder, ACheckpointWithOtherFilesIsNamedAndStays) {
+    writeCheckpoint("checkpoint-5");
+    writeCheckpoint("checkpoint-6");
+    write("checkpoint-6/notes.txt");
+    EXPECT_EQ(checkpointKind(at("checkpoint-6")), CheckpointKind::Mixed);
+    EXPECT_THAT(removal(), HasSubstr("checkpoint-6 is a checkpoint with other files in it"));
+    EXPECT_TRUE(fs::exists(at("checkpoint-5"))) << "nothing is removed before all is checked";
+    EXPECT_THAT(test::failure([&] { removeCheckpoint(at("checkpoint-6")); }),
+                HasSubstr("files that no training wrote"));
+    EXPECT_TRUE(fs::exists(at("checkpoint-6/trainer_state.json")));
+}
+
+TEST_F(TrainingFolder, LinksAreNotFollowed) {
+    const std::string elsewhere = folder_.file("elsewhere");
+    fs::create_directories(elsewhere);
+    for (const char* name : {"trainer_state.json", "trainer_state.safetensors", "config.json", "metrics.csv"}) {
+        folder_.write("elsewhere/" + std::string(name), "{}");
+    }
+    for (const char* name : {"checkpoint-3", "merged", "metrics.csv"}) {
+        const bool isFile = std::string(name) == "metrics.csv";
+        fs::create_symlink(isFile ? elsewhere + "/metrics.csv" : elsewhere, at(name));
+        noteTrainingFiles(out(), {"merged/config.json", "metrics.csv"});
+        EXPECT_THAT(removal(), HasSubstr(std::string(name) + " is a link"));
+        fs::remove(at(name));
+    }
+    writeCheckpoint("checkpoint-5");
+    fs::create_directory_symlink(out(), folder_.file("link"));
+    for (const char* link : {"link", "link/", "link/."}) {
+        EXPECT_THAT(test::failure([&] { removeEarlierTraining(folder_.file(link)); }), HasSubstr("link is a link"))
+            << link;
+    }
+    EXPECT_TRUE(fs::exists(at("checkpoint-5")));
+    EXPECT_TRUE(fs::exists(elsewhere + "/config.json"));
+}
+
+TEST_F(TrainingFolder, ADamagedListRemovesNothing) {
+    write("model.safetensors");
+    for (const char* text :
+         {"", "[1", "{\"files\": 3}", "{\"files\": [3, null, \"\", \".\", \"..\", \"./model.safetensors\"]}"}) {
+        folder_.write("out/training_files.json", text);
+        EXPECT_EQ(removal(), "no error");
+        EXPECT_TRUE(fs::exists(at("model.safetensors"))) << text;
+    }
+}
+
+} // namespace
+} // namespace vitrine::engine
