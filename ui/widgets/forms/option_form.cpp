@@ -248,6 +248,8 @@ QWidget* OptionForm::makeList(const OptionSpec& spec, QWidget* parent) {
     field->setPlaceholderText(tr("unset; one on each line"));
     const auto fit = [field] {
         const int lines = std::clamp(field->blockCount(), 1, kMostLines);
+        field->setVerticalScrollBarPolicy(field->blockCount() > kMostLines ? Qt::ScrollBarAsNeeded
+                                                                           : Qt::ScrollBarAlwaysOff);
         const int frame = 2 * (field->frameWidth() + static_cast<int>(field->document()->documentMargin()));
         field->setFixedHeight(lines * field->fontMetrics().lineSpacing() + frame);
     };
