@@ -36,7 +36,7 @@ void takeNumbers(std::vector<Number>& out, const Json& progress, const char* fie
                  std::optional<std::int64_t> count) {
     const auto found = progress.find(field);
     if (found == progress.end() || !found->is_array()) {
-        failProgress(checkpoint, field, "is missing or no list");
+        failProgress(checkpoint, field, "is missing or is no list");
     }
     out.clear();
     for (const Json& value : *found) {
@@ -67,7 +67,7 @@ void FinetuneLoop::save(std::int64_t number) {
                            {"eval_losses", evalLosses_},
                            {"eval_steps", evalSteps_},
                            {"answers", prompts_.answers()},
-                           {"terms", terms_},
+                           {"terms", terms_ != nullptr ? *terms_ : Json()},
                            {"spec", run_.spec.toJson()}};
     const std::vector<std::int64_t> dropped = output_.save(number, model_.model().context(), model_.state(), progress);
     savedStep_ = number;
@@ -88,7 +88,7 @@ void FinetuneLoop::resume() {
     const Json progress = readTrainingProgress(folder);
     const std::string output = run_.spec.text("output");
     checkResumeTerms(progress.value("terms", Json()),
-                     terms_.is_null() ? resumeTerms(run_, source_, model_, data_) : terms_, folder,
+                     terms_ == nullptr ? resumeTerms(run_, source_, model_, data_) : *terms_, folder,
                      !output.empty() && !goesOnIn(folder, output));
     const auto done = progress.at("step").get<std::int64_t>();
     if (done > steps_) {

@@ -73,7 +73,7 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
 
 void FinetuneLoop::run() {
     if (output_.isWritten()) {
-        terms_ = resumeTerms(run_, source_, model_, data_);
+        terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, data_));
     }
     resume();
     output_.begin(first_, steps_);

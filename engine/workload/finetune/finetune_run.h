@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 #include <vector>
 
@@ -101,8 +101,8 @@ private:
     LearningRate rate_;
     FixedPrompts prompts_;
     TrainingOutput output_;
-    std::int64_t savedStep_ = 0; ///< of the newest checkpoint that this run wrote or goes on from
-    nlohmann::json terms_;       ///< null where nothing is written
+    std::int64_t savedStep_ = 0;                  ///< of the newest checkpoint that this run wrote or goes on from
+    std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
     std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;

@@ -226,6 +226,7 @@ TEST_F(ResumeTerms, EveryOptionHasARule) {
                                         "vram_budget",
                                         "host_budget",
                                         "output",
+                                        "plan",
                                         "profile",
                                         "profile_window",
                                         "profile_every",

@@ -199,7 +199,7 @@ TEST_F(TrainingOutputTest, WhatAKilledProcessLeftIsRemoved) {
 }
 
 TEST_F(TrainingOutputTest, AnEmptyNameOfAFolderIsAnError) {
-    EXPECT_THAT(failure(training(1, {{"output", ""}})), HasSubstr("output: is empty; name a folder"));
+    EXPECT_THAT(failure(training(1, {{"output", ""}})), HasSubstr("output: is empty; name a file or folder"));
 }
 
 TEST_F(TrainingOutputTest, OneRunWritesIntoAFolder) {
