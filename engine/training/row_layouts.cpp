@@ -4,8 +4,8 @@
 
 #include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 

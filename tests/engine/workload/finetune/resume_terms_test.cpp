@@ -216,36 +216,13 @@ TEST_F(ResumeTerms, ATrainingThatGoesOnAnotherDayHasItsPrompts) {
 }
 
 TEST_F(ResumeTerms, EveryOptionHasARule) {
-    const std::set<std::string> free = {"backend",
-                                        "device",
-                                        "kernel_pack",
-                                        "kernel",
-                                        "threads",
-                                        "simd",
-                                        "device_profile",
-                                        "vram_budget",
-                                        "host_budget",
-                                        "output",
-                                        "plan",
-                                        "profile",
-                                        "profile_window",
-                                        "profile_every",
-                                        "profile_counters",
-                                        "epochs",
-                                        "steps",
-                                        "checkpoint",
-                                        "loss_chunks",
-                                        "tiled_mlp",
-                                        "merge",
-                                        "save_gradients",
-                                        "eval_every",
-                                        "save_every",
-                                        "sample_prompts",
-                                        "sample_every",
-                                        "sample_tokens",
-                                        "keep_checkpoints",
-                                        "overwrite",
-                                        "resume"};
+    const std::set<std::string> free = {
+        "backend",      "device",         "kernel_pack",      "kernel",        "threads",
+        "simd",         "device_profile", "vram_budget",      "host_budget",   "output",
+        "plan",         "profile",        "profile_window",   "profile_every", "profile_counters",
+        "epochs",       "steps",          "checkpoint",       "loss_chunks",   "tiled_mlp",
+        "merge",        "save_gradients", "eval_every",       "save_every",    "sample_prompts",
+        "sample_every", "sample_tokens",  "keep_checkpoints", "overwrite",     "resume"};
     for (const OptionSpec& option : optionTable()) {
         if (optionApplies(option, "finetune", false)) {
             EXPECT_EQ(resumeRule(option.key) == ResumeRule::Free, free.contains(std::string(option.key)))
