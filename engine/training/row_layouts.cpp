@@ -75,10 +75,10 @@ private:
             }
         }
         if (memberOf(row_, "prompt") != nullptr && row_.contains("completion")) {
-            found.push_back("prompt");
+            found.emplace_back("prompt");
         }
         if (memberOf(row_, "instruction") != nullptr && row_.contains("output")) {
-            found.push_back("instruction");
+            found.emplace_back("instruction");
         }
         if (found.size() > 1) {
             badRow(place_, fmt::format("must have one of \"{}\" and \"{}\", which are two layouts of rows; remove one",

@@ -41,7 +41,8 @@ QString metricText(std::string_view path, std::optional<double> value) {
     case ResultUnit::TeraflopsPerSecond:
         return QString::number(*value, 'g', 4) + QStringLiteral("\u00A0TFLOP/s");
     case ResultUnit::Bytes:
-        return *value >= 0 && *value < kMostAsBytes ? bytesText(static_cast<std::uint64_t>(*value)) : bareNumber(*value);
+        return *value >= 0 && *value < kMostAsBytes ? bytesText(static_cast<std::uint64_t>(*value))
+                                                    : bareNumber(*value);
     case ResultUnit::Seconds:
         return std::abs(*value) < kMostSeconds ? durationText(static_cast<base::TimeNs>(std::llround(*value * 1e9)))
                                                : bareNumber(*value);
