@@ -12,40 +12,13 @@
 
 #include "base/error.h"
 #include "engine/chat/jinja/parser.h"
+#include "engine/chat/json_value.h"
 #include "tests/fixture_paths.h"
 
 namespace vitrine::engine::jinja {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// A JSON value whose texts have the origin.
-Value valueOf(Heap& heap, const Json& json, Origin origin) {
-    if (json.is_null()) {
-        return Value::none();
-    }
-    if (json.is_boolean()) {
-        return Value::boolean(json.get<bool>());
-    }
-    if (json.is_number()) {
-        return json.is_number_integer() ? Value::integer(json.get<std::int64_t>()) : Value::real(json.get<double>());
-    }
-    if (json.is_string()) {
-        return heap.string(Text(json.get<std::string>(), origin));
-    }
-    if (json.is_array()) {
-        std::vector<Value> items;
-        for (const Json& item : json) {
-            items.push_back(valueOf(heap, item, origin));
-        }
-        return heap.list(std::move(items));
-    }
-    const Value out = heap.dict();
-    for (const auto& [key, member] : json.items()) {
-        out.dict().set(heap.string(key), valueOf(heap, member, origin));
-    }
-    return out;
-}
 
 Text rendered(const std::string& source, const Json& variables = Json::object()) {
     const auto tree = parseTemplate(source);
@@ -57,7 +30,7 @@ Text rendered(const std::string& source, const Json& variables = Json::object())
     TemplateRun run(*tree, heap, now);
     std::vector<std::pair<std::string, Value>> values;
     for (const auto& [name, value] : variables.items()) {
-        values.emplace_back(name, valueOf(heap, value, kInput));
+        values.emplace_back(name, templateValue(heap, value, kInput));
     }
     return run.render(values);
 }
