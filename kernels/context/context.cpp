@@ -264,12 +264,7 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     }
     Cost classed = cost;
     classed.rateClass = copies_ ? rateClassOfCopies(cost.rateClass) : cost.rateClass;
-    const OpSeconds time = virtualDevice->secondsOf(op, classed);
-    if (time.measured) {
-        virtualDevice->addOp(time.seconds);
-    } else {
-        virtualDevice->addCompute(time.seconds);
-    }
+    virtualDevice->charge(op, virtualDevice->secondsOf(op, classed));
 }
 
 void Context::passFirstUse(LaunchKind kind) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 namespace vitrine::kernels {
@@ -12,6 +13,28 @@ namespace {
 
 base::TimeNs nanoseconds(double seconds) {
     return static_cast<base::TimeNs>(std::llround(seconds * 1e9));
+}
+
+using OpTimes = std::vector<std::pair<std::string_view, base::TimeNs>>;
+
+/// Names are compared by their place: there are few, and every op has its own.
+void addTo(OpTimes& sums, std::string_view op, base::TimeNs time) {
+    for (auto& [name, sum] : sums) {
+        if (name.data() == op.data()) {
+            sum += time;
+            return;
+        }
+    }
+    sums.emplace_back(op, time);
+}
+
+std::vector<std::string_view> longestFirst(OpTimes sums) {
+    std::ranges::stable_sort(sums, std::ranges::greater(), &OpTimes::value_type::second);
+    std::vector<std::string_view> names;
+    for (const auto& [name, time] : sums) {
+        names.push_back(name);
+    }
+    return names;
 }
 
 } // namespace
@@ -23,11 +46,11 @@ void MetaContext::addCompute(double seconds) {
 OpSeconds MetaContext::secondsOf(std::string_view op, const Cost& cost) {
     const Call call{op.data(), cost.rateClass, cost.bytes(), cost.flops};
     if (const auto known = measured_.find(call); known != measured_.end()) {
-        return {known->second, true};
+        return known->second;
     }
     const OpSeconds out = opSeconds(op, cost, traits_);
     if (out.measured) {
-        measured_.emplace(call, out.seconds);
+        measured_.emplace(call, out);
     }
     return out;
 }
@@ -36,6 +59,30 @@ void MetaContext::addOp(double seconds) {
     const LaunchCost& cost = traits_.rates->launch(kind_);
     host_ += nanoseconds(cost.host);
     compute_ = std::max(compute_ + nanoseconds(cost.gap), host_) + nanoseconds(seconds);
+}
+
+void MetaContext::charge(std::string_view op, const OpSeconds& time) {
+    if (traits_.rates == nullptr) {
+        addCompute(time.seconds);
+        return;
+    }
+    const base::TimeNs took = nanoseconds(time.seconds);
+    ops_ += took;
+    if (!time.measured) {
+        sheet_ += took;
+        addTo(sheetOps_, op, took);
+        addCompute(time.seconds);
+        return;
+    }
+    if (time.far) {
+        far_ += took;
+        addTo(farOps_, op, took);
+    }
+    addOp(time.seconds);
+}
+
+MetaContext::PricedTime MetaContext::pricedTime() const {
+    return {ops_, far_, sheet_, longestFirst(farOps_), longestFirst(sheetOps_)};
 }
 
 void MetaContext::beginStep(LaunchKind kind) {
@@ -60,6 +107,9 @@ void MetaContext::passAgain(const Times& begin, std::int64_t times) {
     compute_ += (compute_ - begin.compute) * times;
     copy_ += (copy_ - begin.copy) * times;
     host_ += (host_ - begin.host) * times;
+    ops_ += (ops_ - begin.ops) * times;
+    far_ += (far_ - begin.far) * times;
+    sheet_ += (sheet_ - begin.sheet) * times;
 }
 
 void MetaContext::joinStreams() {

@@ -9,6 +9,8 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "kernels/core/device_traits.h"
@@ -27,8 +29,6 @@ public:
     base::TimeBase timeBase() const override { return base::TimeBase::Virtual; }
 
     void addCompute(double seconds);
-    /// As addCompute, for an op whose time was measured without the wait before it.
-    void addOp(double seconds);
     /// How the ops that follow reach the device, and what each step costs beside them.
     void beginStep(LaunchKind kind);
     /// Passes what the first steps of this kind take more than later ones, once.
@@ -46,19 +46,38 @@ public:
     bool unwatched() const { return unwatched_; }
     struct Times {
         base::TimeNs compute = 0, copy = 0, host = 0;
+        base::TimeNs ops = 0, far = 0, sheet = 0; ///< see PricedTime
     };
-    Times times() const { return {compute_, copy_, host_}; }
+    Times times() const { return {compute_, copy_, host_, ops_, far_, sheet_}; }
     /// Lets the time pass that was needed since `begin`, so many times more.
     void passAgain(const Times& begin, std::int64_t times);
+
+    /// Charges an op of this time, which secondsOf() gave.
+    void charge(std::string_view op, const OpSeconds& time);
+    /// How well the time of all ops is known.
+    struct PricedTime {
+        base::TimeNs ops = 0;                           ///< of all ops together
+        base::TimeNs far = 0;                           ///< extrapolated: no call like it was measured on this device
+        base::TimeNs sheet = 0;                         ///< by the data sheet: no call of that op was ever measured
+        std::vector<std::string_view> farOps, sheetOps; ///< whose time that is, the longest first
+    };
+    /// All zero on a device of which nothing was measured.
+    PricedTime pricedTime() const;
 
     /// opSeconds() on this device. Steps repeat their calls, so a measured time is looked up once for calls that move
     /// and compute the same. `op` is the name that the op itself has.
     OpSeconds secondsOf(std::string_view op, const Cost& cost);
 
 private:
+    /// As addCompute, for an op whose time was measured without the wait before it.
+    void addOp(double seconds);
+
     DeviceTraits traits_;
     using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t>; ///< name, class, bytes, FLOPs
-    std::map<Call, double> measured_;
+    std::map<Call, OpSeconds> measured_;
+    base::TimeNs ops_ = 0, far_ = 0, sheet_ = 0;
+    using OpTimes = std::vector<std::pair<std::string_view, base::TimeNs>>; ///< by the name that the op itself has
+    OpTimes farOps_, sheetOps_;                                             ///< without what passAgain() repeats
     base::TimeNs compute_ = 0;
     base::TimeNs copy_ = 0;
     bool unwatched_ = false;

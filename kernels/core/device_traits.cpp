@@ -180,7 +180,14 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     if (value.contains("rates_of")) {
         traits.ratesOf = reader.text("rates_of");
     }
-    if (!isPath) {
+    if (value.contains("rates")) {
+        // A path beside the profile, so that both can be moved together.
+        traits.ratesFile = (std::filesystem::path(path).parent_path() / reader.text("rates")).string();
+        if (!std::filesystem::exists(traits.ratesFile)) {
+            throw base::BadInput(fmt::format("{}: rates: there is no file {}", path, traits.ratesFile));
+        }
+    }
+    if (!isPath || value.contains("rates") || value.contains("rates_of")) {
         addOpRates(traits);
     }
     return traits;

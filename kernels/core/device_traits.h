@@ -71,7 +71,8 @@ struct DeviceTraits {
     std::shared_ptr<const OpRates>
         rates; ///< times of ops that were measured; null: none were (kernels/core/op_rates.h)
     RatesFrom ratesFrom = RatesFrom::Profile;
-    std::string ratesOf; ///< id of the profile whose shipped rates are scaled to this device; empty: it has its own
+    std::string ratesOf;   ///< id of the profile whose shipped rates, scaled, stand for what it has not; empty: none
+    std::string ratesFile; ///< of a profile that is a file: its own rates; empty: none
 
     double flops(DType dtype) const;
     /// Of the rate of dense products in this type.

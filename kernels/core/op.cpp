@@ -98,9 +98,10 @@ RateClass RunRateClasses::of(std::string_view op) const {
 
 OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits) {
     if (traits.rates != nullptr) {
-        for (const std::string& family : rateFamilies(name, cost.rateClass)) {
-            if (const auto seconds = traits.rates->seconds(family, cost.bytes(), cost.flops, traits)) {
-                return {*seconds, true};
+        const std::vector<std::string> families = rateFamilies(name, cost.rateClass);
+        for (const std::string& family : families) {
+            if (const auto rated = traits.rates->seconds(family, cost.bytes(), cost.flops, traits)) {
+                return {rated->seconds, true, rated->far || &family != &families.front()};
             }
         }
     }

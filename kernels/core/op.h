@@ -89,6 +89,7 @@ double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
 struct OpSeconds {
     double seconds = 0;
     bool measured = false;
+    bool far = false; ///< of a measured one: no call like it was measured on this device, see RatedSeconds
 };
 OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits);
 

@@ -25,6 +25,7 @@ using nlohmann::json;
 constexpr int kFormat = 1;
 constexpr double kJoinOctaves = 0.25;
 constexpr double kOverlayOctaves = 1;
+constexpr double kFarOctaves = 2;
 constexpr double kMostWeight = 256;     ///< calls that a mean remembers: later ones keep counting
 constexpr double kLatency = 2.5e-6;     ///< seconds in the roofline time of every call
 constexpr std::size_t kNeighbours = 6;  ///< measured calls that an estimate looks at
@@ -154,8 +155,22 @@ void OpRates::scale(const DeviceTraits& from, const DeviceTraits& to) {
     }
 }
 
+void OpRates::borrow(const OpRates& other) {
+    for (const auto& [op, calls] : other.families_) {
+        if (families_.try_emplace(op, calls).second) {
+            borrowed_.insert(op);
+        }
+    }
+    for (std::size_t kind = 0; kind < launches_.size(); ++kind) {
+        if (launches_[kind].steps == 0) {
+            launches_[kind] = other.launches_[kind];
+        }
+    }
+}
+
 void OpRates::overlay(const OpRates& newer) {
     for (const auto& [op, calls] : newer.families_) {
+        borrowed_.erase(op);
         std::vector<OpCalls>& family = families_.try_emplace(op).first->second;
         std::erase_if(family, [&](const OpCalls& old) {
             return std::ranges::any_of(
@@ -170,8 +185,8 @@ void OpRates::overlay(const OpRates& newer) {
     }
 }
 
-std::optional<double> OpRates::seconds(std::string_view op, std::uint64_t bytes, std::uint64_t flops,
-                                       const DeviceTraits& traits) const {
+std::optional<RatedSeconds> OpRates::seconds(std::string_view op, std::uint64_t bytes, std::uint64_t flops,
+                                             const DeviceTraits& traits) const {
     const auto found = families_.find(op);
     if (found == families_.end() || found->second.empty()) {
         return std::nullopt;
@@ -199,7 +214,8 @@ std::optional<double> OpRates::seconds(std::string_view op, std::uint64_t bytes,
         sum += weight * std::log(one.seconds / rooflineOf(one.bytes, one.flops, traits));
         weights += weight;
     }
-    return rooflineOf(asked.bytes, asked.flops, traits) * std::exp(sum / weights);
+    const bool far = nearest[0].first > kFarOctaves * kFarOctaves || borrowed_.contains(op);
+    return RatedSeconds{rooflineOf(asked.bytes, asked.flops, traits) * std::exp(sum / weights), far};
 }
 
 json OpRates::toJson() const {
@@ -275,11 +291,16 @@ std::string ownRatesFile(const DeviceTraits& traits) {
 }
 
 void addOpRates(DeviceTraits& traits) {
-    OpRates rates = shippedRates(ratesName(traits));
-    const bool scaled = rates.empty() && !traits.ratesOf.empty() && traits.ratesOf != traits.id;
-    if (scaled) {
-        rates = shippedRates(traits.ratesOf);
-        rates.scale(loadDeviceProfile(traits.ratesOf), traits);
+    OpRates rates = traits.ratesFile.empty() ? shippedRates(ratesName(traits)) : OpRates::read(traits.ratesFile);
+    const bool scaled = rates.empty();
+    if (!traits.ratesOf.empty() && traits.ratesOf != traits.id) {
+        OpRates others = shippedRates(traits.ratesOf);
+        others.scale(loadDeviceProfile(traits.ratesOf), traits);
+        if (scaled) {
+            rates = std::move(others);
+        } else {
+            rates.borrow(others);
+        }
     }
     const bool hasShipped = !rates.empty();
     bool hasOwn = false;

@@ -14,6 +14,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,10 +47,17 @@ struct LaunchCost {
     double steps = 0; ///< how many measured steps stand behind these numbers; 0: nothing was measured
 };
 
+/// What rates say of one call.
+struct RatedSeconds {
+    double seconds = 0;
+    bool far = false; ///< no measured call is within a factor of four, or the family was borrowed from another device
+};
+
 /// Immutable once it stands in DeviceTraits: any thread may ask it.
 class OpRates {
 public:
     bool empty() const { return families_.empty(); }
+    std::size_t families() const { return families_.size(); }
 
     /// Joins `calls` with those that lie less than a quarter of an octave away; old measurements fade slowly.
     void add(std::string_view op, const OpCalls& calls);
@@ -60,10 +68,12 @@ public:
     void scale(const DeviceTraits& from, const DeviceTraits& to);
     /// Takes the calls of `newer` instead of its own that lie within an octave of them.
     void overlay(const OpRates& newer);
+    /// Takes the families and the costs of launches that it lacks itself from `other`, the rates of another device.
+    void borrow(const OpRates& other);
 
-    /// Seconds of a call; nothing where no call of this op was measured.
-    std::optional<double> seconds(std::string_view op, std::uint64_t bytes, std::uint64_t flops,
-                                  const DeviceTraits& traits) const;
+    /// The time of a call; nothing where no call of this op was measured.
+    std::optional<RatedSeconds> seconds(std::string_view op, std::uint64_t bytes, std::uint64_t flops,
+                                        const DeviceTraits& traits) const;
     const LaunchCost& launch(LaunchKind kind) const { return launches_[static_cast<std::size_t>(kind)]; }
 
     /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps}, ..}, "ops": {NAME: [[bytes, flops,
@@ -76,6 +86,7 @@ public:
 
 private:
     std::map<std::string, std::vector<OpCalls>, std::less<>> families_;
+    std::set<std::string, std::less<>> borrowed_; ///< of families_: those of another device
     std::array<LaunchCost, kLaunchKindNames.size()> launches_;
 };
 
@@ -83,8 +94,9 @@ private:
 /// base::userCacheFolder(). NAME is the profile's id, for a CPU "cpu-THREADS". Empty: there is no such folder.
 std::string ownRatesFile(const DeviceTraits& traits);
 
-/// Reads the rates shipped with the profile (resources/device-profiles/rates/NAME.json), or those of traits.ratesOf
-/// scaled, and those of ownRatesFile into `traits`. A damaged file of one's own is named in the log and not used.
+/// Reads rates into `traits`: those of traits.ratesFile, else those shipped with the profile
+/// (resources/device-profiles/rates/NAME.json), what they lack from traits.ratesOf, scaled, and over them those of
+/// ownRatesFile. A damaged file of one's own is named in the log and not used. Throws BadInput for traits.ratesFile.
 void addOpRates(DeviceTraits& traits);
 
 } // namespace vitrine::kernels

@@ -62,7 +62,7 @@ const std::array<InnerOrder, 11>& innerOrders() {
         {"ui/views",
          {"common", "memory", "kernels", "kv_cache", "load", "batching", "mask_lab", "run", "finetune", "sessions",
           "compare", "planner", "precision", "queue", "shell"}},
-        {"app/runner", {"machine", "recording", "host", "sweep", "runs", "reports"}},
+        {"app/runner", {"machine", "recording", "host", "sweep", "rates", "runs", "reports"}},
         {"app/cli", {"common", "commands", ""}},
     }};
     return kOrders;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "app/cli/commands/bench_commands.h"
 #include "app/cli/commands/commands.h"
 #include "app/cli/common/run_experiment.h"
 
@@ -23,6 +24,7 @@ void addBench(CLI::App& app, CommandLine& line) {
         return whole;
     });
     runWhenChosen(*command, line, std::move(options));
+    addBenchRates(*command, line);
 }
 
 } // namespace vitrine::app

@@ -167,7 +167,10 @@ int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment
 }
 
 void runWhenChosen(CLI::App& command, CommandLine& line, std::shared_ptr<ExperimentOptions> experiment) {
-    command.callback([&line, experiment = std::move(experiment)] {
+    command.callback([&command, &line, experiment = std::move(experiment)] {
+        if (!command.get_subcommands().empty()) {
+            return; // the command below it has set its own action
+        }
         line.action = [&line, experiment] {
             const engine::Experiment value = experiment->experiment();
             if (experiment->dumpSpec()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,6 +17,7 @@
 #include "kernels/context/context.h"
 #include "kernels/context/context_options.h"
 #include "kernels/context/cpu_context.h"
+#include "kernels/context/meta_context.h"
 #include "kernels/cuda/cuda_options.h"
 #include "kernels/cuda/jit/kernel_library.h"
 
@@ -107,6 +109,24 @@ std::string_view timesFrom(kernels::RatesFrom rates) {
         break;
     }
     return "data sheet";
+}
+
+/// Which part of a plan's time is a guess, and of which ops. Small parts change no plan.
+void addTimeDoubts(Json& metrics, const kernels::MetaContext& device) {
+    constexpr double kSmallest = 0.01;
+    constexpr std::size_t kMostOps = 4;
+    const kernels::MetaContext::PricedTime priced = device.pricedTime();
+    const auto add = [&](base::TimeNs time, std::vector<std::string_view> ops, const ResultField& share,
+                         const ResultField& names) {
+        const double part = priced.ops > 0 ? static_cast<double>(time) / static_cast<double>(priced.ops) : 0;
+        if (part >= kSmallest) {
+            ops.resize(std::min(ops.size(), kMostOps));
+            metrics[share.key] = part;
+            metrics[names.key] = fmt::format("{}", fmt::join(ops, ", "));
+        }
+    };
+    add(priced.far, priced.farOps, result::kExtrapolatedShare, result::kExtrapolatedOps);
+    add(priced.sheet, priced.sheetOps, result::kDataSheetShare, result::kDataSheetOps);
 }
 
 } // namespace
@@ -334,6 +354,9 @@ void runMeasured(const Run& run, kernels::Context& context, const std::function<
     const auto addWhatIsKnown = [&] {
         addMemoryMetrics(run.metrics, context);
         addKernelMetrics(run.metrics, context);
+        if (const kernels::MetaContext* device = context.meta()) {
+            addTimeDoubts(run.metrics, *device);
+        }
     };
     addContextMetrics(run, context);
     try {

@@ -35,9 +35,21 @@ inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSe
                                                                &kSharedBytes,
                                                                &kCubinBytes,
                                                                &kEntries};
-inline constexpr std::array<const ResultField*, 11> kPlanSet{
-    &kFits,      &kDevices,    &kDevicesText,         &kParameters, &kActiveParameters, &kStepSecondsEstimate,
-    &kTimesFrom, &kMaxContext, &kMaxContextLimitedBy, &kMaxBatch,   &kMaxBatchLimitedBy};
+inline constexpr std::array<const ResultField*, 15> kPlanSet{&kFits,
+                                                             &kDevices,
+                                                             &kDevicesText,
+                                                             &kParameters,
+                                                             &kActiveParameters,
+                                                             &kStepSecondsEstimate,
+                                                             &kTimesFrom,
+                                                             &kExtrapolatedShare,
+                                                             &kExtrapolatedOps,
+                                                             &kDataSheetShare,
+                                                             &kDataSheetOps,
+                                                             &kMaxContext,
+                                                             &kMaxContextLimitedBy,
+                                                             &kMaxBatch,
+                                                             &kMaxBatchLimitedBy};
 inline constexpr std::array<const ResultField*, 15> kAnswerSet{
     &kPromptTokens,          &kIds,           &kText,
     &kFinishReason,          &kFinishReasons, &kLogprobs,

@@ -69,6 +69,12 @@ inline constexpr ResultField kEntries{"entries", ResultUnit::List, "entries"};
 // Plans
 inline constexpr ResultField kFits{"fits", ResultUnit::Flag, "fits"};
 inline constexpr ResultField kTimesFrom{"times_from", ResultUnit::Text, "times are from"};
+/// Shares of the time of all ops that the plan knows less well, with the ops whose time that is; absent below 1 %.
+inline constexpr ResultField kExtrapolatedShare{"extrapolated_share", ResultUnit::Share,
+                                                "of it extrapolated from other calls"};
+inline constexpr ResultField kExtrapolatedOps{"extrapolated_ops", ResultUnit::Text, "extrapolated ops"};
+inline constexpr ResultField kDataSheetShare{"data_sheet_share", ResultUnit::Share, "of it from the data sheet"};
+inline constexpr ResultField kDataSheetOps{"data_sheet_ops", ResultUnit::Text, "ops from the data sheet"};
 /// Devices of the plan's kind that hold the model and its cache together; absent where no number of them does.
 inline constexpr ResultField kDevices{"devices", ResultUnit::Count, "devices that hold it", Better::Less};
 inline constexpr ResultField kDevicesText{"devices_text", ResultUnit::Text, "what the devices hold"};

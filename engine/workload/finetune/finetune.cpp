@@ -59,9 +59,11 @@ constexpr std::array kFinetuneOptions = {
         "JSON Lines or one JSON array; each row has text, tokens, prompt and completion, messages, conversations "
         "(ShareGPT), or instruction and output (Alpaca); loss on answers and completions only"},
     OptionSpec{"sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
-               "Rows are packed into sequences of this many tokens at most; unset: a row is a sequence"},
+               "Rows are packed into sequences of this many tokens at most; unset: of the model's context, and no row is "
+               "cut"},
     OptionSpec{"pack", OptionType::Bool, "true", "", 0, 0, "", "", "Training",
-               "Put several rows into a sequence; no row sees another; false: only cut rows at sequence_length"},
+               "Put several rows of data into a sequence; no row sees another; false: a row is a sequence, cut at "
+               "sequence_length"},
     OptionSpec{"long_rows", OptionType::Choice, "cut", "", 0, 0, "cut|skip|keep-end", "", "Training",
                "Rows longer than sequence_length: cut their end, leave them out, or cut their beginning"},
     OptionSpec{"long_row_exceptions", OptionType::Text, "", "", 0, 0, "", "", "Training",

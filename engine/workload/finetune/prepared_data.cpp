@@ -180,11 +180,26 @@ bool anyTrained(const RowTable& rows) {
     return std::ranges::any_of(rows, [](const RowFacts& row) { return row.trained > 0; });
 }
 
-void placeTraining(PreparedData& data, const Run& run) {
+/// Without a length, rows share sequences of the model's context. No row is cut, and a sequence is no longer than all
+/// rows together.
+std::int64_t unsetLength(const RowTable& rows, bool packs, std::int64_t context) {
+    const std::int64_t longest = longestRow(rows);
+    if (!packs) {
+        return longest;
+    }
+    std::int64_t all = 0;
+    for (const RowFacts& row : rows) {
+        all += row.tokens;
+    }
+    return std::max(longest, std::min(context, all));
+}
+
+void placeTraining(PreparedData& data, const Run& run, std::int64_t context) {
     const std::optional<std::int64_t> length = run.spec.maybeInteger("sequence_length");
-    data.length = length.value_or(longestRow(data.training));
+    // Rows of a tokens file stand as they are: their file says what a sequence is.
+    data.packs = run.spec.flag("pack") && (length || (run.spec.has("data") && context > 0));
+    data.length = length ? *length : unsetLength(data.training, data.packs, context);
     data.heldLength = length.value_or(longestRow(data.held));
-    data.packs = length.has_value() && run.spec.flag("pack");
     const bool trains = anyTrained(data.training);
     if (!trains || (!data.held.empty() && !anyTrained(data.held))) {
         throw base::BadInput(
@@ -245,7 +260,7 @@ PreparedData prepareData(const Run& run, const ModelSource& source, const Prepar
         out.heldTokens = rows.takeTokens();
         out.heldApart = true;
     }
-    placeTraining(out, run);
+    placeTraining(out, run, source.config.maxPositions);
     return out;
 }
 

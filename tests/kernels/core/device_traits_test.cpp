@@ -4,12 +4,14 @@
 #include "kernels/core/device_traits.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/resource_path.h"
+#include "kernels/core/op_rates.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -89,6 +91,29 @@ TEST(DeviceTraits, SharesOfExpertProductsMayBeLeftOut) {
             EXPECT_NE(error.message().find("expert_share_dense"), std::string::npos);
         }
     }
+}
+
+TEST(DeviceTraits, AProfileOfOnesOwnNamesItsRatesBesideIt) {
+    const std::string folder = testing::TempDir() + "/own-profile";
+    std::filesystem::create_directories(folder);
+    std::ifstream shipped(base::resourcePath("device-profiles/t4.json"));
+    nlohmann::json profile = nlohmann::json::parse(shipped);
+    profile["rates"] = "rates.json";
+    const std::string path = folder + "/card.json";
+    std::ofstream(path) << profile;
+    try {
+        loadDeviceProfile(path);
+        FAIL() << "the rates are not there";
+    } catch (const base::BadInput& error) {
+        EXPECT_NE(error.message().find("rates: there is no file"), std::string::npos) << error.message();
+    }
+    OpRates rates;
+    rates.add("Rope", {1e6, 1e6, 1e-4, 1});
+    std::ofstream(folder + "/rates.json") << rates.toJson();
+    const DeviceTraits traits = loadDeviceProfile(path);
+    ASSERT_NE(traits.rates, nullptr);
+    EXPECT_EQ(traits.rates->families(), 1U);
+    EXPECT_EQ(traits.ratesFrom, RatesFrom::Shipped);
 }
 
 TEST(DeviceTraits, AttentionHasItsOwnRate) {

@@ -33,8 +33,8 @@ TEST(OpRates, ACallThatWasMeasuredTakesItsTime) {
     OpRates rates;
     rates.add("Matmul", {1e9, 1e12, 0.02, 5});
     rates.add("Matmul", {1e6, 1e6, 5e-6, 5});
-    EXPECT_NEAR(*rates.seconds("Matmul", 1'000'000'000, 1'000'000'000'000, plainDevice()), 0.02, 1e-5);
-    EXPECT_NEAR(*rates.seconds("Matmul", 1'000'000, 1'000'000, plainDevice()), 5e-6, 1e-7);
+    EXPECT_NEAR(rates.seconds("Matmul", 1'000'000'000, 1'000'000'000'000, plainDevice())->seconds, 0.02, 1e-5);
+    EXPECT_NEAR(rates.seconds("Matmul", 1'000'000, 1'000'000, plainDevice())->seconds, 5e-6, 1e-7);
     EXPECT_FALSE(rates.seconds("Rope", 1, 1, plainDevice()));
     EXPECT_FALSE(rates.empty());
 }
@@ -51,8 +51,9 @@ TEST(OpRates, TimesGrowWithTheWorkBetweenAndBeyondWhatWasMeasured) {
     std::uniform_real_distribution<double> exponent(3, 10.5);
     for (int i = 0; i < 200; ++i) {
         const double bytes = std::pow(10.0, exponent(random));
-        const double planned = *rates.seconds("Matmul", static_cast<std::uint64_t>(bytes),
-                                              static_cast<std::uint64_t>(100 * bytes), traits);
+        const double planned =
+            rates.seconds("Matmul", static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(100 * bytes), traits)
+                ->seconds;
         EXPECT_NEAR(planned / real(bytes, 100 * bytes), 1, 0.25) << bytes;
     }
 }
@@ -77,7 +78,7 @@ TEST(OpRates, NewerCallsReplaceWhatLiesNearThem) {
     shipped.overlay(own);
     const json value = shipped.toJson();
     EXPECT_EQ(value["ops"]["Rope"].size(), 2U);
-    EXPECT_NEAR(*shipped.seconds("Rope", 1200, 10, plainDevice()), 9e-6, 1e-8);
+    EXPECT_NEAR(shipped.seconds("Rope", 1200, 10, plainDevice())->seconds, 9e-6, 1e-8);
     EXPECT_EQ(shipped.launch(LaunchKind::Replayed).first, 1e-2) << "the newer ones have none of that kind";
     EXPECT_EQ(shipped.launch(LaunchKind::Launched).host, 1e-5);
 }
@@ -88,7 +89,42 @@ TEST(OpRates, ScaledTimesFollowTheRatesOfTheOtherDevice) {
     OpRates rates;
     rates.add("Copy", {1e10, 0, 0.02, 1});
     rates.scale(plainDevice(), faster);
-    EXPECT_NEAR(*rates.seconds("Copy", 10'000'000'000, 0, faster), 0.01, 1e-4);
+    EXPECT_NEAR(rates.seconds("Copy", 10'000'000'000, 0, faster)->seconds, 0.01, 1e-4);
+}
+
+TEST(OpRates, ACallThatIsFarFromEveryMeasuredOneSaysSo) {
+    OpRates rates;
+    rates.add("Matmul", {1e6, 1e9, 1e-4, 1});
+    rates.add("Matmul", {1e8, 1e11, 1e-2, 1});
+    const auto isFar = [&](std::uint64_t bytes, std::uint64_t flops) {
+        return rates.seconds("Matmul", bytes, flops, plainDevice())->far;
+    };
+    EXPECT_FALSE(isFar(1'000'000, 1'000'000'000));
+    EXPECT_FALSE(isFar(3'000'000, 1'000'000'000)) << "less than a factor of four";
+    EXPECT_TRUE(isFar(10'000'000, 1'000'000'000));
+    EXPECT_TRUE(isFar(1'000'000, 100'000'000'000));
+    EXPECT_TRUE(isFar(1'000'000'000, 1'000'000'000'000)) << "beyond the largest";
+}
+
+TEST(OpRates, WhatADeviceLacksItBorrowsAndSaysSo) {
+    OpRates own, others;
+    own.add("Matmul", {1e6, 1e9, 1e-4, 1});
+    own.addSteps(LaunchKind::Replayed, {1e-6, 0, 1e-5, 1e-2, 3});
+    others.add("Matmul", {1e9, 1e12, 9, 1});
+    others.add("Rope", {1e6, 1e6, 1e-5, 1});
+    others.addSteps(LaunchKind::Replayed, {2e-6, 0, 2e-5, 2e-2, 3});
+    others.addSteps(LaunchKind::Trained, {2e-6, 0, 2e-5, 0, 3});
+    own.borrow(others);
+    EXPECT_EQ(own.families(), 2U);
+    EXPECT_EQ(own.toJson()["ops"]["Matmul"].size(), 1U) << "its own family stays its own";
+    EXPECT_FALSE(own.seconds("Matmul", 1'000'000, 1'000'000'000, plainDevice())->far);
+    EXPECT_TRUE(own.seconds("Rope", 1'000'000, 1'000'000, plainDevice())->far);
+    EXPECT_EQ(own.launch(LaunchKind::Replayed).first, 1e-2);
+    EXPECT_EQ(own.launch(LaunchKind::Trained).step, 2e-5);
+    OpRates measured;
+    measured.add("Rope", {1e6, 1e6, 2e-5, 1});
+    own.overlay(measured);
+    EXPECT_FALSE(own.seconds("Rope", 1'000'000, 1'000'000, plainDevice())->far) << "measured since";
 }
 
 TEST(OpRates, AreTheSameAfterWritingAndReading) {
@@ -213,7 +249,8 @@ TEST(OpRates, ProfilesHaveTheirOwnOrThoseOfADeviceLikeThem) {
     EXPECT_EQ(loadDeviceProfile("t4").ratesFrom, RatesFrom::Profile);
     ASSERT_NE(h200.rates, nullptr);
     const std::uint64_t bytes = 4'000'000'000; // bound by memory, which the H200 has more of
-    EXPECT_LT(*h200.rates->seconds("LmHead", bytes, bytes, h200), *h100.rates->seconds("LmHead", bytes, bytes, h100));
+    EXPECT_LT(h200.rates->seconds("LmHead", bytes, bytes, h200)->seconds,
+              h100.rates->seconds("LmHead", bytes, bytes, h100)->seconds);
 }
 
 TEST(OpRates, AFileOfOnesOwnIsReadAndADamagedOneIsNot) {

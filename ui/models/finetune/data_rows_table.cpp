@@ -22,8 +22,8 @@ FlatCell numberCell(std::int64_t value) {
 /// Adds rows up to the limit and counts the rest.
 class RowTableMaker {
 public:
-    RowTableMaker() {
-        tree_->columns = {{QObject::tr("Line"), true},          {QObject::tr("What"), false},
+    explicit RowTableMaker(const engine::DataSummary& summary) : place_(placeWord(summary, true)) {
+        tree_->columns = {{placeWord(summary), true},          {QObject::tr("What"), false},
                           {QObject::tr("Tokens"), true},        {QObject::tr("Lost"), true},
                           {QObject::tr("Trained, lost"), true}, {QObject::tr("Why"), false}};
     }
@@ -42,7 +42,7 @@ public:
     void addLeftOut(const engine::LeftOutRow& row) {
         if (FlatNode* node = add(row.line)) {
             const QString why = row.firstLine > 0
-                                    ? QObject::tr("the same tokens as line %1").arg(countText(row.firstLine))
+                                    ? QObject::tr("the same tokens as %1 %2").arg(place_, countText(row.firstLine))
                                     : textOf(row.why);
             node->cells = {numberCell(row.line),    FlatCell(QObject::tr("left out: %1").arg(leftOutName(row.reason))),
                            FlatCell(unknownText()), FlatCell(unknownText()),
@@ -85,6 +85,7 @@ private:
         return &node;
     }
 
+    QString place_; ///< what a number of a row counts, "line"
     std::shared_ptr<FlatTree> tree_ = std::make_shared<FlatTree>();
     std::int64_t more_ = 0;
 };
@@ -119,7 +120,7 @@ QString filterText(const RowFilter& filter) {
 
 FlatTreePtr rowsTable(const DataSet& set, const RowFilter& filter) {
     const engine::DataSummary& s = set.summary;
-    RowTableMaker table;
+    RowTableMaker table(s);
     if (filter.to > 0) {
         addRowsOfLength(set, filter, table);
         return table.finish();

@@ -78,6 +78,12 @@ QString plainText(const SentenceParts& sentence) {
     return text;
 }
 
+QString placeWord(const engine::DataSummary& summary, bool small) {
+    return summary.inArray ? small ? QObject::tr("row") : QObject::tr("Row")
+           : small         ? QObject::tr("line")
+                           : QObject::tr("Line");
+}
+
 SentenceParts dataSentence(const DataSet& set) {
     const engine::DataSummary& s = set.summary;
     if (s.trained == 0) {

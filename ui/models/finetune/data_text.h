@@ -29,6 +29,9 @@ QString dataSecondLine(const DataSet& set);
 /// "Read 4,100 of about 12,480 rows: 4,093 are used."
 SentenceParts readingSentence(const DataCounts& counts);
 
+/// What the number of a row counts: "Line", or "Row" where the file is one array. `small`: within a sentence.
+QString placeWord(const engine::DataSummary& summary, bool small = false);
+
 /// "chat, messages", "text", "tokens": what the lines of the file are.
 QString rowKindText(const DataSet& set);
 /// "1,780 tokens, 904 trained in 4 answers".

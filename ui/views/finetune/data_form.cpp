@@ -169,7 +169,6 @@ void DataForm::buildGroups() {
     addRow(tr("End of turn"), endNote_);
     addGroup(tr("Sequences"), nullptr);
     length_ = textField(QStringLiteral("sequence_length"));
-    length_->setPlaceholderText(tr("the longest row"));
     addRow(tr("Length"), length_, new TextLabel(tr("tokens"), TypeRole::Table, TextColor::Text3, false, fields_),
            QStringLiteral("sequence_length"));
     longRows_ = choiceField(QStringLiteral("long_rows"), {{tr("cut the end"), QStringLiteral("cut")},
@@ -220,9 +219,9 @@ void DataForm::buildRawLine() {
     raw_->hide();
 }
 
-void DataForm::setRawLine(std::int64_t line, const QString& text) {
+void DataForm::setRawLine(const QString& place, const QString& text) {
     raw_->setVisible(!text.isEmpty());
-    rawTitle_->setText(tr("Line %1 as it is in the file").arg(countText(line)));
+    rawTitle_->setText(tr("%1 as it is in the file").arg(place));
     rawText_->setPlainText(text);
 }
 
@@ -239,6 +238,7 @@ void DataForm::takeForm() {
     validation_->setText(percentOf(value("validation")));
     seed_->setText(value("seed"));
     pack_->setChecked(value("pack") != QLatin1String("false"));
+    length_->setPlaceholderText(pack_->isChecked() ? tr("the model’s context") : tr("the longest row"));
     for (const auto& [field, key] :
          {std::pair{template_, "chat_format"}, {longRows_, "long_rows"}, {duplicates_, "duplicates"}}) {
         field->setCurrentIndex(std::max(0, field->findData(value(key))));
@@ -263,7 +263,7 @@ void DataForm::setData(const DataSetPtr& set) {
              {fileNote_, formatNote_, templateNote_, endNote_, longNote_, packNote_, duplicateNote_, validationNote_}) {
             label->setText({});
         }
-        setRawLine(0, {});
+        setRawLine({}, {});
         return;
     }
     const engine::DataSummary& s = set->summary;

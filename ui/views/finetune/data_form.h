@@ -27,7 +27,7 @@ public:
     DataForm(ExperimentForm* form, QWidget* parent);
 
     void setData(const DataSetPtr& set); ///< null: nothing is known
-    void setRawLine(std::int64_t line, const QString& text);
+    void setRawLine(const QString& place, const QString& text);
     void setReadOnly(bool on);
     QLineEdit* fileField() const { return file_; }
     QList<QWidget*> stops() const;

@@ -229,7 +229,7 @@ void DataInspector::showTotals() {
     rows.push_back(factRow(tr("kept after the cut"), countText(s.kept), share(s.kept, s.tokens)));
     rows.push_back(
         factRow(tr("trained tokens"), countText(s.trained), tr("%1 of kept").arg(shareText(s.trainedShare())), true));
-    rows.push_back(factRow(tr("longest row"), countText(s.longestTokens), tr("line %1").arg(countText(s.longestLine))));
+    rows.push_back(factRow(tr("longest row"), countText(s.longestTokens), tr("%1 %2").arg(placeWord(s, true), countText(s.longestLine))));
     totals_->setRows(std::move(rows), {80, 104});
 }
 
@@ -254,12 +254,13 @@ void DataInspector::showCut() {
                                      : tr("%1 rows lose %2 tokens").arg(countText(count), countText(s.lost));
     cutTitle_->setText(linkText(QStringLiteral("cut"), title, themeTokens().warn));
     cutTrained_->setText(tr("%1 trained").arg(countText(s.lostTrained)));
-    lost_->setLines(std::move(lines));
+    lost_->setLines(std::move(lines), placeWord(s));
     noAnswer_->setVisible(noAnswerLine_ > 0);
     noAnswerText_->setText(
         s.keepNoAnswer == 1
-            ? tr("Line %1 keeps no answer.").arg(countText(noAnswerLine_))
-            : tr("%1 keep no answer; line %2:").arg(countText(s.keepNoAnswer), countText(noAnswerLine_)));
+            ? tr("%1 %2 keeps no answer.").arg(placeWord(s), countText(noAnswerLine_))
+            : tr("%1 keep no answer; %2 %3:")
+                  .arg(countText(s.keepNoAnswer), placeWord(s, true), countText(noAnswerLine_)));
 }
 
 void DataInspector::showLeftOut() {

@@ -240,7 +240,11 @@ void DataPage::showRow(std::int64_t row, bool atCut) {
                       }
                   });
     lineJob_.start([set = set_, line = placed.line] { return rawLine(*set, line, kRawCharacters); },
-                   [this, line = placed.line](const QString& text) { fields_->setRawLine(line, text); });
+                   [this, place = placeOf(placed.line)](const QString& text) { fields_->setRawLine(place, text); });
+}
+
+QString DataPage::placeOf(std::int64_t line) const {
+    return tr("%1 %2").arg(placeWord(set_->summary), countText(line));
 }
 
 void DataPage::showTurns() {
@@ -288,14 +292,15 @@ void DataPage::showLine(std::int64_t line) {
     }
     // No sequence has it: it is left out, validates or keeps no answer. The raw line can still be read.
     lineJob_.start([set = set_, line] { return rawLine(*set, line, kRawCharacters); },
-                   [this, line](const QString& text) { fields_->setRawLine(line, text); });
+                   [this, place = placeOf(line)](const QString& text) { fields_->setRawLine(place, text); });
     const auto& left = set_->summary.leftOut;
     const auto found = std::find_if(left.begin(), left.end(), [line](const auto& each) { return each.line == line; });
     const QString why = found == left.end()    ? tr("no sequence that trains takes it")
                         : !found->why.empty()  ? textOf(found->why)
-                        : found->firstLine > 0 ? tr("it has the tokens of line %1").arg(countText(found->firstLine))
+                        : found->firstLine > 0 ? tr("it has the tokens of %1 %2")
+                                                     .arg(placeWord(set_->summary, true), countText(found->firstLine))
                                                : leftOutName(found->reason);
-    emit readoutChanged(tr("Line %1: %2").arg(countText(line), why));
+    emit readoutChanged(tr("%1: %2").arg(placeOf(line), why));
 }
 
 void DataPage::showNode(const FlatNode* node) {

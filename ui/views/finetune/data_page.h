@@ -98,6 +98,8 @@ private:
     void sayRead();
     void takeSequence(SequencePicture picture, std::int64_t row, bool atCut);
     void showMask();
+    /// "Line 12", or "Row 12" of a file that is one array.
+    QString placeOf(std::int64_t line) const;
     void showTurns();
     void updateInView();
     void hoverToken(std::int64_t token, bool fromGrid);

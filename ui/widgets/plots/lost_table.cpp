@@ -21,8 +21,9 @@ LostTable::LostTable(const QString& title, QWidget* parent) : ItemPlot(title, pa
     setMouseTracking(true);
 }
 
-void LostTable::setLines(std::vector<LostLine> lines) {
+void LostTable::setLines(std::vector<LostLine> lines, const QString& place) {
     lines_ = std::move(lines);
+    place_ = place;
     forgetCurrentItem();
     setFixedHeight(sizeHint().height());
     updateGeometry();
@@ -39,7 +40,7 @@ QImage LostTable::picture(const QSizeF& size, double dpr) const {
                           const QFont& in) {
         drawText(painter, QRectF(right - 64, y, 64, height), Qt::AlignRight | Qt::AlignVCenter, text, color, in);
     };
-    cell(kLostEnds[0], 0, kHead, tr("Line"), t.text3, axis);
+    cell(kLostEnds[0], 0, kHead, place_, t.text3, axis);
     cell(kLostEnds[1], 0, kHead, tr("Tokens"), t.text3, axis);
     cell(kLostEnds[2], 0, kHead, tr("Lost"), t.text3, axis);
     drawText(painter, QRectF(last - 120, 0, 120, kHead), Qt::AlignRight | Qt::AlignVCenter, tr("of that trained"),
@@ -67,8 +68,8 @@ int LostTable::itemAt(QPointF position) const {
 
 QString LostTable::itemText(int item) const {
     const LostLine& line = lines_[static_cast<std::size_t>(item)];
-    return tr("Line %1: %2 tokens, %3 lost, %4 of them trained%5")
-        .arg(countText(line.line), countText(line.tokens), countText(line.lost), countText(line.lostTrained),
+    return tr("%1 %2: %3 tokens, %4 lost, %5 of them trained%6")
+        .arg(place_, countText(line.line), countText(line.tokens), countText(line.lost), countText(line.lostTrained),
              line.keepsNothing ? tr(", keeps no answer") : QString());
 }
 

@@ -24,8 +24,8 @@ public:
     static constexpr std::size_t kMostLines = 7;
 
     explicit LostTable(const QString& title, QWidget* parent = nullptr);
-    /// Shows the first ones where there are more than kMostLines.
-    void setLines(std::vector<LostLine> lines);
+    /// Shows the first ones where there are more than kMostLines. `place`: what their numbers count, "Line".
+    void setLines(std::vector<LostLine> lines, const QString& place);
     std::int64_t lineOf(int item) const { return lines_[static_cast<std::size_t>(item)].line; }
 
     QImage picture(const QSizeF& size, double dpr) const override;
@@ -39,6 +39,7 @@ protected:
 
 private:
     std::vector<LostLine> lines_;
+    QString place_;
 };
 
 } // namespace vitrine::ui

@@ -45,14 +45,23 @@ protected:
         return Experiment::parse(more, "experiment");
     }
 
+    Experiment withoutLength(Json more = Json::object()) const {
+        Experiment out = experiment(std::move(more));
+        out.unset("sequence_length");
+        return out;
+    }
+
     struct Both {
         PreparedData data;
         DataSummary summary;
     };
-    Both both(const Experiment& spec) const {
+    /// `context`: of the model; 0: its own.
+    Both both(const Experiment& spec, std::int64_t context = 0) const {
         Json metrics;
         const engine::Run run{spec, sinks_, {}, metrics};
-        Both out{prepareData(run, openSource(run)), {}};
+        ModelSource source = openSource(run);
+        source.config.maxPositions = context > 0 ? context : source.config.maxPositions;
+        Both out{prepareData(run, source), {}};
         out.summary = summarizeData(out.data, sequencesOfStep(spec, static_cast<std::int64_t>(out.data.packed.size())));
         return out;
     }
@@ -83,6 +92,29 @@ TEST_F(DataSummaryTest, RowsAddUp) {
         EXPECT_LT(bin.from, bin.to);
     }
     EXPECT_EQ(inBins, s.used);
+}
+
+TEST_F(DataSummaryTest, WithoutALengthRowsArePackedIntoTheContextAndNoneIsCut) {
+    const auto [data, s] = both(withoutLength());
+    EXPECT_TRUE(data.packs);
+    EXPECT_EQ(s.sequences, 1) << "the model takes more tokens than all rows have";
+    EXPECT_EQ(s.cutRows, 0);
+    EXPECT_EQ(s.padding, 0);
+    EXPECT_EQ(s.sequenceTokens, s.tokens);
+    const DataSummary narrow = both(withoutLength(), 16).summary;
+    EXPECT_GT(narrow.sequences, 1);
+    EXPECT_LT(narrow.sequences, narrow.trainRows);
+    EXPECT_EQ(narrow.length, 16);
+    const DataSummary tiny = both(withoutLength(), 5).summary;
+    EXPECT_EQ(tiny.length, 11) << "the longest row";
+    EXPECT_EQ(tiny.cutRows, 0);
+}
+
+TEST_F(DataSummaryTest, WithoutPackingARowIsASequence) {
+    const auto [data, s] = both(withoutLength({{"pack", false}}));
+    EXPECT_FALSE(data.packs);
+    EXPECT_EQ(s.sequences, s.trainRows);
+    EXPECT_EQ(s.length, 11);
 }
 
 TEST_F(DataSummaryTest, RowsOfAnArrayAreNamedByTheirNumber) {

@@ -7,6 +7,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "ui/models/finetune/data_text.h"
 #include "ui/models/run/experiment_form.h"
 #include "ui/views/finetune/data_inspector.h"
 #include "ui/views/finetune/finetune_form.h"
@@ -98,6 +99,31 @@ private slots:
         QCOMPARE(shown.page().row().kinds[8], ui::TokenKind::Lost);
         shown.page().showLine(3); // a duplicate has no sequence
         QTRY_VERIFY(shown.view.readout().contains(QStringLiteral("it has the tokens of line 1")));
+    }
+
+    void rowsOfAnArrayAreNoLines() {
+        ShownData shown;
+        QFile file(shown.path());
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("[{\"tokens\": [1, 2, 3]}, {\"tokens\": [4, 5, 6]}, {\"tokens\": [1, 2, 3]}]");
+        file.close();
+        shown.open();
+        QTRY_VERIFY(shown.page().row().row >= 0);
+        shown.page().showLine(3);
+        QTRY_VERIFY(shown.view.readout().startsWith(QStringLiteral("Row 3: it has the tokens of row 1")));
+        const ui::FlatTreePtr table = ui::rowsTable(*shown.page().data(), {});
+        QCOMPARE(table->columns.front().title, QStringLiteral("Row"));
+        QCOMPARE(ui::placeWord(shown.page().data()->summary, true), QStringLiteral("row"));
+    }
+
+    void withoutALengthTheBoxOfPackingSaysWhatHappens() {
+        ShownData shown;
+        shown.open();
+        ui::ExperimentForm* form = shown.view.form()->form();
+        form->setText(QStringLiteral("sequence_length"), QString());
+        QTRY_VERIFY(shown.page().hasData() && shown.page().data()->summary.sequences == 1);
+        form->setText(QStringLiteral("pack"), QStringLiteral("false"));
+        QTRY_COMPARE(shown.page().data()->summary.sequences, 4);
     }
 
     void aRowCanKeepItsEnd() {

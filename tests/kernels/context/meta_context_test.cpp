@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/context/meta_context.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+
+namespace vitrine::kernels {
+namespace {
+
+constexpr std::string_view kMatmul = "Matmul", kRope = "Rope", kRoute = "Route";
+
+DeviceTraits ratedDevice() {
+    DeviceTraits traits;
+    traits.id = "rated";
+    traits.memoryBandwidth = 1e12;
+    traits.flopsF32 = traits.flopsBf16 = traits.flopsF16 = 1e14;
+    OpRates rates;
+    rates.add(kMatmul, {1e9, 1e9, 2e-3, 1});
+    rates.add(kRope, {1e6, 1e6, 5e-6, 1});
+    traits.rates = std::make_shared<const OpRates>(rates);
+    return traits;
+}
+
+Cost costOf(std::uint64_t bytes, std::uint64_t flops) {
+    Cost cost;
+    cost.bytesRead = bytes;
+    cost.flops = flops;
+    return cost;
+}
+
+void charge(MetaContext& device, std::string_view op, const Cost& cost) {
+    device.charge(op, device.secondsOf(op, cost));
+}
+
+TEST(MetaContext, TellsMeasuredTimeFromExtrapolatedTimeAndTheDataSheet) {
+    MetaContext device(ratedDevice());
+    charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
+    const base::TimeNs known = device.pricedTime().ops;
+    EXPECT_NEAR(static_cast<double>(known), 2e6, 1e4);
+    EXPECT_EQ(device.pricedTime().far, 0);
+    charge(device, kRope, costOf(1'000'000'000, 1'000'000));
+    charge(device, kRoute, costOf(1'000'000'000, 1'000'000'000));
+    const MetaContext::PricedTime priced = device.pricedTime();
+    EXPECT_GT(priced.far, 0);
+    EXPECT_GT(priced.sheet, 0);
+    EXPECT_EQ(priced.ops, known + priced.far + priced.sheet);
+    EXPECT_EQ(priced.farOps, std::vector<std::string_view>{kRope});
+    EXPECT_EQ(priced.sheetOps, std::vector<std::string_view>{kRoute});
+}
+
+TEST(MetaContext, RepeatedTimeCountsInAllParts) {
+    MetaContext device(ratedDevice());
+    const MetaContext::Times begin = device.times();
+    charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
+    charge(device, kRope, costOf(1'000'000'000, 1'000'000));
+    const MetaContext::PricedTime once = device.pricedTime();
+    device.passAgain(begin, 2);
+    EXPECT_EQ(device.pricedTime().ops, 3 * once.ops);
+    EXPECT_EQ(device.pricedTime().far, 3 * once.far);
+}
+
+TEST(MetaContext, NamesTheOpsOfTheLongestTimesFirst) {
+    MetaContext device(ratedDevice());
+    charge(device, kRope, costOf(1'000'000'000, 1'000'000));
+    charge(device, kMatmul, costOf(1'000'000'000'000, 1'000'000));
+    EXPECT_EQ(device.pricedTime().farOps, (std::vector<std::string_view>{kMatmul, kRope}));
+}
+
+TEST(MetaContext, ADeviceWithoutMeasuredTimesDoubtsNothing) {
+    DeviceTraits traits = ratedDevice();
+    traits.rates = nullptr;
+    MetaContext device(traits);
+    charge(device, kRoute, costOf(1'000'000'000, 1'000'000'000));
+    EXPECT_EQ(device.pricedTime().ops, 0);
+    EXPECT_GT(device.now(), 0);
+}
+
+} // namespace
+} // namespace vitrine::kernels
