@@ -43,7 +43,8 @@ engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
             run.environmentJson,
             run.metricsJson,
             run.status == sessions::RunStatus::Done,
-            run.status == sessions::RunStatus::OutOfMemory};
+            run.status == sessions::RunStatus::OutOfMemory,
+            std::string(sessions::runStatusName(run.status))};
 }
 
 } // namespace

@@ -354,6 +354,12 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+void addRepeats(json& metrics, const std::string& path, const std::vector<double>& values) {
+    if (values.size() > 1) {
+        metrics[result::kRepeats.key][path] = values;
+    }
+}
+
 std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
                                   const std::function<void(std::int64_t)>& work) {
     // Where the context runs ahead nothing waits for the device between two runs.

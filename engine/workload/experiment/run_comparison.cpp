@@ -279,7 +279,11 @@ std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const 
 }
 
 bool areRepeats(const ComparedRun& a, const ComparedRun& b) {
-    if (!a.done || !b.done || base::parsedObject(a.spec) != base::parsedObject(b.spec)) {
+    Json settings = base::parsedObject(a.spec), others = base::parsedObject(b.spec);
+    for (Json* spec : {&settings, &others}) {
+        spec->erase("repeat"); // how often one measures changes nothing of what is measured
+    }
+    if (!a.done || !b.done || settings != others) {
         return false;
     }
     const Json left = base::parsedObject(a.environment), right = base::parsedObject(b.environment);

@@ -17,7 +17,8 @@ engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
             run.environmentJson,
             run.metricsJson,
             run.status == sessions::RunStatus::Done,
-            run.status == sessions::RunStatus::OutOfMemory};
+            run.status == sessions::RunStatus::OutOfMemory,
+            std::string(sessions::runStatusName(run.status))};
 }
 
 std::vector<engine::ComparedRun> comparedRuns(const std::vector<sessions::RunInfo>& runs) {

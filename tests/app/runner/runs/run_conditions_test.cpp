@@ -82,5 +82,23 @@ TEST(RunConditions, TotalsOfARunThatStoppedEarlyAreNotJudged) {
     EXPECT_EQ(result.sentence, "decode_seconds<-3%: not judged, B stopped after 100 of 400 tokens");
 }
 
+/// Else a run that ran out of memory would pass every limit of time.
+TEST(RunConditions, TimesOfAPartOfTheWorkCannotBeJudged) {
+    const auto a = saved(1, R"({"prefill_seconds":151})");
+    auto b = saved(2, R"({"prefill_seconds":36.4,"prompt_tokens":65536,"prefilled_tokens":24576})");
+    b.done = false;
+    b.outOfMemory = true;
+    const std::vector<engine::ComparedRun> all{a, b};
+    const auto results = engine::compareResults(a, b, all);
+    EXPECT_EQ(results.front().judgement->verdict, engine::Verdict::Differs);
+    try {
+        checkCondition(parseCondition("prefill_seconds>+3%", results), a, b, results);
+        ADD_FAILURE();
+    } catch (const base::BadInput& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("run #2 ran out of memory after 24,576 of 65,536 prompt tokens, so "
+                                                     "its prefill_seconds is that of a part of the work"));
+    }
+}
+
 } // namespace
 } // namespace vitrine::app

@@ -59,6 +59,9 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     EXPECT_EQ(out["prompt_tokens"], 3);
     EXPECT_EQ(out["ids"].size(), 12U);
     EXPECT_EQ(out["ids"].get<std::vector<std::int32_t>>(), streamed) << "repetitions do not stream";
+    EXPECT_EQ(out["repeats"]["prefill_seconds"].size(), 2U);
+    EXPECT_EQ(out["repeats"]["decode_tokens_per_second"].size(), 2U);
+    EXPECT_FALSE(out.contains("prefilled_tokens")) << "only of a prompt that was not read whole";
     EXPECT_TRUE(out["text"].is_null());
     EXPECT_EQ(out["finish_reason"], "length");
     EXPECT_GT(out["prefill_seconds"], 0.0);

@@ -102,6 +102,26 @@ TEST(RunComparison, FindsRepeatsAndLeavesCompilingOut) {
     EXPECT_EQ(changeText("peak_bytes", judge("peak_bytes", 2147483648.0, 1073741824.0, {}, {})), "▼ −1.00 GiB");
 }
 
+/// `--repeat 3` holds three measurements in one run.
+TEST(RunComparison, MeasurementsWithinARunAreRepeats) {
+    const ComparedRun a = run(1, R"("repeat":3)", R"({"prefill_seconds":1.5,"prefill_compile_seconds":0,
+        "repeats":{"prefill_seconds":[3,1.5,1.2],"prefill_compile_seconds":[1.6,0,0]}})");
+    const ComparedRun b = run(2, R"("repeat":3,"prefill_chunk":8)", R"({"prefill_seconds":1.3,
+        "repeats":{"prefill_seconds":[1.3,1.3,1.4]}})");
+    const ComparedRun once = run(3, "", R"({"prefill_seconds":1.1})");
+    const std::vector<ComparedRun> all{a, b};
+    const auto rows = compareResults(a, b, all);
+    ASSERT_EQ(rows.front().path, "prefill_seconds");
+    EXPECT_EQ(rows.front().repeatsA, (std::vector<double>{1.4, 1.5, 1.2}));
+    EXPECT_EQ(rows.front().repeatsB.size(), 3U);
+    EXPECT_TRUE(rows.front().judgement->fromRepeats);
+    EXPECT_EQ(rows.front().judgement->verdict, Verdict::Same) << "the three values differ by as much";
+    EXPECT_EQ(rows.size(), 2U) << "the lists themselves are no results";
+    // A run that measured once repeats one that measured three times.
+    EXPECT_TRUE(areRepeats(a, once));
+    EXPECT_EQ(compareResults(a, b, std::vector<ComparedRun>{a, b, once}).front().repeatsA.size(), 4U);
+}
+
 TEST(RunComparison, KnowsRunsThatStoppedEarly) {
     const ComparedRun whole = run(1, R"("max_new_tokens":400)", R"({"generated_tokens":400,"finish_reason":"length"})");
     const ComparedRun early = run(2, R"("max_new_tokens":400)", R"({"generated_tokens":176,"finish_reason":"stop"})");
