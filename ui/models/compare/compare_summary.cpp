@@ -199,7 +199,7 @@ QString columnTitle(const std::vector<RunInfo>& shown, std::size_t i) {
 FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Setting")}, {columnTitle({a, b}, 0)}, {columnTitle({a, b}, 1)}};
-    const Json left = base::parsedObject(a.specJson), right = base::parsedObject(b.specJson);
+    const Json left = base::parsedObject(comparedRun(a).spec), right = base::parsedObject(comparedRun(b).spec);
     const auto add = [&](const std::string& key, const QString& x, const QString& y, bool changed) {
         FlatNode row;
         row.key = table->nodes.size() + 1;

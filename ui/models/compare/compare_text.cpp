@@ -13,7 +13,7 @@ namespace vitrine::ui {
 
 engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
     return {run.id,
-            run.specJson,
+            run.storedSpecJson.empty() ? run.specJson : run.storedSpecJson,
             run.environmentJson,
             run.metricsJson,
             run.status == sessions::RunStatus::Done,

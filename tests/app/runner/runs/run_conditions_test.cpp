@@ -95,8 +95,9 @@ TEST(RunConditions, TimesOfAPartOfTheWorkCannotBeJudged) {
         checkCondition(parseCondition("prefill_seconds>+3%", results), a, b, results);
         ADD_FAILURE();
     } catch (const base::BadInput& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("run #2 ran out of memory after 24,576 of 65,536 prompt tokens, so "
-                                                     "its prefill_seconds is that of a part of the work"));
+        EXPECT_THAT(error.what(),
+                    testing::HasSubstr("run #2 ran out of memory after 24,576 of 65,536 prompt tokens, so "
+                                       "its prefill_seconds is that of a part of the work"));
     }
 }
 

@@ -16,6 +16,7 @@
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/engine/workload/common/stop_at.h"
 #include "tests/engine/workload/common/sum_of_bytes.h"
 #include "tests/fixture_paths.h"
 
@@ -355,6 +356,22 @@ TEST_F(WorkloadRun, TokenizeGoesThereAndBack) {
         EXPECT_THROW(run({{"workload", "tokenize"}, {"tokenizer", tokenizer}, {"jsonl", noRows}}), base::BadInput)
             << noRows;
     }
+}
+
+TEST_F(WorkloadRun, APromptThatWasNotReadWholeSaysHowFarItWasRead) {
+    test::StopAt stop("Reading the prompt");
+    WorkloadSinks sinks;
+    sinks.progress = &stop;
+    Json partial;
+    EXPECT_THROW(run({{"workload", "generate"},
+                      {"model", "synthetic:tiny-llama"},
+                      {"prompt_length", 40},
+                      {"prefill_chunk", 16},
+                      {"max_new_tokens", 2}},
+                     sinks, stop.token(), &partial),
+                 base::Cancelled);
+    EXPECT_EQ(partial["prompt_tokens"], 40);
+    EXPECT_EQ(partial["prefilled_tokens"], 16);
 }
 
 TEST_F(WorkloadRun, FailuresKeepWhatIsKnown) {

@@ -79,8 +79,9 @@ TEST(ComparisonWords, ARunThatDidAPartOfItsWorkGainsNothing) {
     b.done = false;
     b.outOfMemory = true;
     const ComparisonWords said = words(a, b);
-    EXPECT_EQ(said.sentence,
-              "B ran out of memory after 24,576 of 65,536 prompt tokens (scratch of 2.00 GiB found no room), A did not.");
+    EXPECT_EQ(
+        said.sentence,
+        "B ran out of memory after 24,576 of 65,536 prompt tokens (scratch of 2.00 GiB found no room), A did not.");
     EXPECT_EQ(said.other, "B did a part of its work, so times and rates of that are no gain or loss.");
     EXPECT_EQ(words(b, a).sentence.substr(0, 38), "A ran out of memory after 24,576 of 65");
     ComparedRun other = b;
