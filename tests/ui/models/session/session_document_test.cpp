@@ -3,6 +3,7 @@
 // A document over real session files: the live tail, other writers, broken files, and that the GUI thread never waits.
 #include "ui/models/session/session_document.h"
 
+#include <QDir>
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -10,16 +11,19 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "tests/ui/models/common/patience.h"
+#include "ui/models/common/format.h"
 
 using namespace vitrine;
 using sessions::OpenMode;
 using sessions::RunStatus;
 using sessions::SessionFile;
 using ui::SessionDocument;
+using ui::textOf;
 
 class SessionDocumentTest final : public QObject {
     Q_OBJECT

@@ -19,12 +19,14 @@
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/common/patience.h"
 #include "ui/models/run/run_command.h"
+#include "ui/views/run/run_view.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/controls.h"
+#include "ui/widgets/base/notice_bar.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/theme.h"
 
@@ -209,7 +211,9 @@ private slots:
         file.close();
         window_->openFile(path);
         QCOMPARE(window_->currentView()->id(), QStringLiteral("run"));
-        QVERIFY(window_->currentView()->findChild<OptionForm*>()->form().text(QStringLiteral("model")) == path);
+        auto* run = dynamic_cast<RunView*>(window_->currentView());
+        QVERIFY(run != nullptr);
+        QCOMPARE(run->form()->text(QStringLiteral("model")), path);
     }
 
     void aForeignFileLeavesTheSessionOpen() {
