@@ -354,7 +354,7 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-void addRepeats(json& metrics, const std::string& path, const std::vector<double>& values) {
+void addRepeats(nlohmann::json& metrics, const std::string& path, const std::vector<double>& values) {
     if (values.size() > 1) {
         metrics[result::kRepeats.key][path] = values;
     }
