@@ -186,10 +186,12 @@ private:
                 most = &row;
             }
         }
-        return most == nullptr
-                   ? fmt::format("#{} and #{} are the same within the noise.", a_.number, b_.number)
-                   : fmt::format("Peak and rates are the same within the noise; {} changed from {} to {}.", most->words,
-                                 sizeText(most->path, *most->a), sizeText(most->path, *most->b));
+        const bool small =
+            std::ranges::any_of(changes_, [this](const Change& change) { return !isTheWay(*change.candidate); });
+        return most == nullptr ? fmt::format("#{} and #{} are the same within the noise.", a_.number, b_.number)
+                               : fmt::format("{} the same within the noise; {} changed from {} to {}.",
+                                             small ? "The run as a whole is" : "Peak and rates are", most->words,
+                                             sizeText(most->path, *most->a), sizeText(most->path, *most->b));
     }
 
     void collect() {

@@ -198,10 +198,10 @@ void SessionDocument::Worker::readMovedModels() {
 void SessionDocument::Worker::keepMovedModel(const std::string& name, const std::string& path) {
     moved_[name] = path;
     found_.clear();
+    publishRuns(false);
     if (file_->writable()) {
         file_->putSessionText(kMovedModelsText, base::compactText(nlohmann::json(moved_)));
     }
-    publishRuns(false);
 }
 
 bool SessionDocument::Worker::readSome() {

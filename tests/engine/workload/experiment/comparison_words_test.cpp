@@ -118,7 +118,7 @@ TEST(ComparisonWords, AFewMillisecondsLeadNoSentence) {
     b.metrics = R"({"peak_bytes":1073741824,"prefill_seconds":0.0045,"decode_seconds":1,
         "decode_tokens_per_second":100})";
     EXPECT_EQ(words(a, b).sentence,
-              "Peak and rates are the same within the noise; prefill time changed from 10.0 ms to 4.50 ms.");
+              "The run as a whole is the same within the noise; prefill time changed from 10.0 ms to 4.50 ms.");
     // Training has no prefill, yet its load is the way there too.
     const ComparedRun trained = generated(3, "", R"({"load_seconds":0.0080,"tokens_per_second":100})"),
                       faster = generated(4, R"("method":"x")", R"({"load_seconds":0.0025,"tokens_per_second":110})");
