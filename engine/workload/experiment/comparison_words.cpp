@@ -127,7 +127,7 @@ class Words {
 public:
     Words(const ComparedRun& a, const ComparedRun& b, const std::vector<ResultChange>& results)
         : a_(a), b_(b), results_(results), stop_(a.done && b.done ? earlyStop(a, b) : std::nullopt),
-          settings_(diffExperiments(base::parsedObject(a.spec), base::parsedObject(b.spec))) {
+          settings_(diffSettings(a, b)) {
         const auto reasons = whyIncomparable(a, b);
         timesComparable_ = std::ranges::none_of(reasons, [](const Incomparability& reason) {
             return reason.what == Incomparable::Times && reason.planned;

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/workload/experiment/experiment.h"
+
 namespace vitrine::engine {
 
 /// What a session keeps of a run, as far as comparing needs it. JSON texts may come from another version.
@@ -22,6 +24,9 @@ struct ComparedRun {
     bool done = false;        ///< it came to its end
     bool outOfMemory = false; ///< it ended because memory did not suffice
     std::string status = {};  ///< as sessions name it: "cancelled", "failed"; empty: only what the flags say is known
+    /// The spec with its files named by where they are now (stored_files.h); empty: as `spec` has them. A run that was
+    /// started again from its session names the same files in another way.
+    std::string foundSpec = {};
 };
 
 /// What of two runs must not be compared.
@@ -50,6 +55,9 @@ struct SurroundingDifference {
 std::vector<SurroundingDifference> allSurroundings(const ComparedRun& a, const ComparedRun& b);
 /// Those that differ.
 std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const ComparedRun& b);
+
+/// The settings that differ. A file that both runs read is the same setting, however each of them names it.
+std::vector<SpecDifference> diffSettings(const ComparedRun& a, const ComparedRun& b);
 
 /// Runs with the settings of `run` on the same machine and build that came to their end: they differ by noise alone.
 bool areRepeats(const ComparedRun& a, const ComparedRun& b);

@@ -212,7 +212,7 @@ FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
         row.emphasis = false;
         table->nodes.push_back(std::move(row));
     };
-    const auto differences = engine::diffExperiments(left, right);
+    const auto differences = engine::diffSettings(comparedRun(a), comparedRun(b));
     for (const engine::SpecDifference& row : differences) {
         add(row.key, QString::fromStdString(row.a), QString::fromStdString(row.b), true);
     }

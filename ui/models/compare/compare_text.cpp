@@ -18,7 +18,8 @@ engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
             run.metricsJson,
             run.status == sessions::RunStatus::Done,
             run.status == sessions::RunStatus::OutOfMemory,
-            std::string(sessions::runStatusName(run.status))};
+            std::string(sessions::runStatusName(run.status)),
+            run.storedSpecJson.empty() ? std::string() : run.specJson};
 }
 
 std::vector<engine::ComparedRun> comparedRuns(const std::vector<sessions::RunInfo>& runs) {

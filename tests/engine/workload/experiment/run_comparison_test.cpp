@@ -34,6 +34,21 @@ TEST(RunComparison, SaysWhatCannotBeComparedAtAll) {
     EXPECT_TRUE(allIncomparable(whyIncomparable(run(1, R"("trace":"x")", "{}"), run(2, R"("trace":"y")", "{}"))));
 }
 
+/// "Run again" names the model by where it was found, and repeats the run all the same.
+TEST(RunComparison, AFileIsTheSameHoweverItIsNamed) {
+    ComparedRun a = run(1, "", "{}"), again = a;
+    again.number = 2;
+    again.spec = R"({"vitrine":1,"workload":"generate","model":"/home/a/m"})";
+    EXPECT_TRUE(allIncomparable(whyIncomparable(a, again)));
+    a.foundSpec = again.spec;
+    EXPECT_TRUE(whyIncomparable(a, again).empty());
+    EXPECT_TRUE(areRepeats(a, again));
+    EXPECT_TRUE(diffSettings(a, again).empty());
+    ComparedRun elsewhere = run(3, "", "{}"); // of another folder, with the names of the first
+    elsewhere.foundSpec = R"({"vitrine":1,"workload":"generate","model":"/home/b/m"})";
+    EXPECT_TRUE(areRepeats(a, elsewhere));
+}
+
 TEST(RunComparison, SaysWhichPartCannotBeCompared) {
     const char* slow = R"({"backend":"cuda","sm_clock_hz":1755e6,"driver_version":"550"})";
     const char* fast = R"({"backend":"cuda","sm_clock_hz":1980e6,"driver_version":"550"})";
