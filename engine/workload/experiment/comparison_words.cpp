@@ -143,7 +143,7 @@ public:
             words.sentence = !fate.empty()      ? fate + "."
                              : !stopped.empty() ? stopped + "; their rates and peaks are the same within the noise."
                                                 : sameWords();
-            words.other = partOfWorkWords();
+            words.other = partOfWorkSentence(a_, b_);
             words.other += (words.other.empty() || compileWords().empty() ? "" : " ") + compileWords();
             return words;
         }
@@ -157,7 +157,7 @@ public:
         const auto next = std::ranges::find_if(
             changes_, [&](const Change& change) { return change.row != first.row && change.better != first.better; });
         words.other = next != changes_.end()                ? counterpart(*next)
-                      : also(first).empty() && unfinished() ? partOfWorkWords()
+                      : also(first).empty() && unfinished() ? partOfWorkSentence(a_, b_)
                       : also(first).empty()                 ? "Nothing else changed beyond the noise."
                                                             : also(first);
         if (const std::string compiling = compileWords(); !compiling.empty()) {
@@ -280,12 +280,7 @@ private:
     /// "A ran out of memory and B did not", "B fits 16 GiB and A does not": what decides whether a run is possible.
     std::string possibility() const {
         if (unfinished()) {
-            const auto fate = [](const ComparedRun& run, const ComparedRun& other) {
-                return !run.done ? unfinishedWords(run) : other.outOfMemory ? "did not" : "came to its end";
-            };
-            const bool aFirst = !a_.done;
-            const std::string left = "A " + fate(a_, b_), right = "B " + fate(b_, a_);
-            return fmt::format("{}, {}", aFirst ? left : right, aFirst ? right : left);
+            return unfinishedFate(a_, b_);
         }
         const Json left = base::parsedObject(a_.metrics), right = base::parsedObject(b_.metrics);
         const auto fitsA = flagOf(left, result::kFits), fitsB = flagOf(right, result::kFits);
@@ -298,15 +293,6 @@ private:
     }
 
     bool unfinished() const { return !a_.done || !b_.done; }
-
-    /// Why nothing is said of times and rates.
-    std::string partOfWorkWords() const {
-        return !unfinished() ? std::string()
-               : a_.done || b_.done
-                   ? fmt::format("{} did a part of its work, so times and rates of that are no gain or loss.",
-                                 a_.done ? 'B' : 'A')
-                   : "Both did a part of their work, so its times and rates are no gain or loss.";
-    }
 
     std::string stopWords() const {
         if (!stop_) {

@@ -108,6 +108,23 @@ std::string unfinishedWords(const ComparedRun& run) {
     return howItEnded(run) + whereItEnded(base::parsedObject(run.spec), metrics) + whyItEnded(run, metrics);
 }
 
+std::string unfinishedFate(const ComparedRun& a, const ComparedRun& b) {
+    const auto fate = [](const ComparedRun& run, const ComparedRun& other) {
+        return !run.done ? unfinishedWords(run) : other.outOfMemory ? "did not" : "came to its end";
+    };
+    const std::string left = "A " + fate(a, b), right = "B " + fate(b, a);
+    return a.done ? right + ", " + left : left + ", " + right;
+}
+
+std::string partOfWorkSentence(const ComparedRun& a, const ComparedRun& b) {
+    if (a.done && b.done) {
+        return {};
+    }
+    return a.done || b.done ? fmt::format("{} did a part of its work, so times and rates of that are no gain or loss.",
+                                          a.done ? 'B' : 'A')
+                            : "Both did a part of their work, so its times and rates are no gain or loss.";
+}
+
 bool isOfWholeWork(const ComparedRun& a, const ComparedRun& b, std::string_view path, double valueA, double valueB) {
     if (a.done && b.done) {
         return true;

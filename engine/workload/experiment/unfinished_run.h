@@ -16,6 +16,11 @@ namespace vitrine::engine {
 /// no room)". Empty for a run that came to its end.
 std::string unfinishedWords(const ComparedRun& run);
 
+/// "B ran out of memory after ..., A did not": how two runs ended, one of which did not come to its end.
+std::string unfinishedFate(const ComparedRun& a, const ComparedRun& b);
+/// Why nothing is said of times and rates of such a pair; empty where both came to their end.
+std::string partOfWorkSentence(const ComparedRun& a, const ComparedRun& b);
+
 /// Whether both values of a result are those of work that was done whole, so that one may be better than the other. A
 /// peak is also compared where the run that ended early already has the higher one.
 bool isOfWholeWork(const ComparedRun& a, const ComparedRun& b, std::string_view path, double valueA, double valueB);
