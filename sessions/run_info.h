@@ -21,9 +21,11 @@ RunStatus runStatusFromName(std::string_view name);
 /// Everything of a run but its events.
 struct RunInfo {
     RunId id = 0;
-    std::string name;            ///< shown in lists; the user may change it
-    std::string workload;        ///< "generate"
-    std::string specJson;        ///< the experiment
+    std::string name;     ///< shown in lists; the user may change it
+    std::string workload; ///< "generate"
+    std::string specJson; ///< the experiment
+    /// Not in the file: the experiment as the file has it, where a reader's specJson names files by where they are now.
+    std::string storedSpecJson;
     std::string environmentJson; ///< program version, machine, backend, device traits, time base
     std::string metricsJson;     ///< flat or nested results; {} while running
     std::string error;           ///< one sentence, empty when it ended well

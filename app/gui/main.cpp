@@ -44,9 +44,9 @@ struct Options {
 
     explicit Options(QCommandLineParser& parser) : help(parser.addHelpOption()), version(parser.addVersionOption()) {
         parser.setApplicationDescription(
-            QObject::tr("Opens session files (.vitrine), model folders and rows to train on (.jsonl)."));
+            QObject::tr("Opens session files (.vitrine), model folders, GGUF files and rows to train on (.jsonl)."));
         parser.addPositionalArgument(QStringLiteral("FILE"),
-                                     QObject::tr("Session file, model folder or rows to train on"),
+                                     QObject::tr("Session file, model folder, GGUF file or rows to train on"),
                                      QStringLiteral("[FILE...]"));
         parser.addOptions({render, size, views, view});
     }

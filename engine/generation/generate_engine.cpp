@@ -182,6 +182,7 @@ void GenerateEngine::prefill() {
         done += schedule.tokens();
         advanceTo(std::move(schedule));
         report_.prefillSeconds = seconds() - begin;
+        report_.prefilledTokens = done;
         if (library != nullptr) {
             report_.prefillCompileSeconds = library->waitedSeconds() - waited;
         }

@@ -125,8 +125,9 @@ struct GenerateResult {
 
 struct GenerateReport {
     std::vector<GenerateResult> results;
-    double prefillSeconds = 0; ///< until every request has its first token
-    double decodeSeconds = 0;  ///< after that
+    double prefillSeconds = 0;        ///< until every request has its first token
+    double decodeSeconds = 0;         ///< after that
+    std::int64_t prefilledTokens = 0; ///< of all prompts, in steps that came to their end
     /// What of prefillSeconds waited for kernels to compile; nothing where kernels are not compiled.
     std::optional<double> prefillCompileSeconds;
     std::int64_t decodedTokens = 0; ///< new tokens, without the first one of each request

@@ -273,6 +273,10 @@ void Context::passFirstUse(LaunchKind kind) {
     }
 }
 
+PricedTime Context::pricedTime() const {
+    return meta_ == nullptr ? PricedTime{} : meta_->pricedTime();
+}
+
 void Context::beginVirtualStep(LaunchKind kind) {
     if (MetaContext* virtualDevice = meta()) {
         virtualDevice->beginStep(kind);

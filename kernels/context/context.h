@@ -117,6 +117,8 @@ public:
     void expectCopies(bool copies) { copies_ = copies; }
     /// Passes the time that the first steps of this kind take more than later ones, once. Does nothing in real time.
     void passFirstUse(LaunchKind kind);
+    /// How well the time of the ops so far is known. All zero in real time.
+    PricedTime pricedTime() const;
     /// Advances the clock of ops (or of copies, below) by the time of work that is not run. REQUIRES can().virtualTime.
     void passTime(double seconds);
     void passCopyTime(double seconds);

@@ -59,6 +59,9 @@ void MetaContext::addOp(double seconds) {
     const LaunchCost& cost = traits_.rates->launch(kind_);
     host_ += nanoseconds(cost.host);
     compute_ = std::max(compute_ + nanoseconds(cost.gap), host_) + nanoseconds(seconds);
+    if (first_) {
+        compute_ += nanoseconds(cost.first / cost.ops);
+    }
 }
 
 void MetaContext::charge(std::string_view op, const OpSeconds& time) {
@@ -81,12 +84,13 @@ void MetaContext::charge(std::string_view op, const OpSeconds& time) {
     addOp(time.seconds);
 }
 
-MetaContext::PricedTime MetaContext::pricedTime() const {
+PricedTime MetaContext::pricedTime() const {
     return {ops_, far_, sheet_, longestFirst(farOps_), longestFirst(sheetOps_)};
 }
 
 void MetaContext::beginStep(LaunchKind kind) {
     kind_ = kind;
+    first_ = std::exchange(firstIsNext_[static_cast<std::size_t>(kind)], false);
     if (traits_.rates != nullptr) {
         compute_ += nanoseconds(traits_.rates->launch(kind).step);
     }
@@ -94,7 +98,10 @@ void MetaContext::beginStep(LaunchKind kind) {
 
 void MetaContext::passFirstUse(LaunchKind kind) {
     if (traits_.rates != nullptr && !std::exchange(begun_[static_cast<std::size_t>(kind)], true)) {
-        compute_ += nanoseconds(traits_.rates->launch(kind).first);
+        const LaunchCost& cost = traits_.rates->launch(kind);
+        const bool growsWithOps = cost.ops > 0;
+        firstIsNext_[static_cast<std::size_t>(kind)] = growsWithOps;
+        compute_ += growsWithOps ? 0 : nanoseconds(cost.first);
         joinStreams();
     }
 }

@@ -31,7 +31,8 @@ public:
     void addCompute(double seconds);
     /// How the ops that follow reach the device, and what each step costs beside them.
     void beginStep(LaunchKind kind);
-    /// Passes what the first steps of this kind take more than later ones, once.
+    /// Passes what the first steps of this kind take more than later ones, once: now, or op by op in the next step
+    /// where that time grows with the ops of a step.
     void passFirstUse(LaunchKind kind);
     void addCopy(double seconds);
     void joinStreams(); ///< both streams wait for the later one
@@ -54,13 +55,6 @@ public:
 
     /// Charges an op of this time, which secondsOf() gave.
     void charge(std::string_view op, const OpSeconds& time);
-    /// How well the time of all ops is known.
-    struct PricedTime {
-        base::TimeNs ops = 0;                           ///< of all ops together
-        base::TimeNs far = 0;                           ///< extrapolated: no call like it was measured on this device
-        base::TimeNs sheet = 0;                         ///< by the data sheet: no call of that op was ever measured
-        std::vector<std::string_view> farOps, sheetOps; ///< whose time that is, the longest first
-    };
     /// All zero on a device of which nothing was measured.
     PricedTime pricedTime() const;
 
@@ -83,7 +77,9 @@ private:
     bool unwatched_ = false;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
     LaunchKind kind_ = LaunchKind::Launched;
-    std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun
+    std::array<bool, kLaunchKindNames.size()> begun_{};       ///< by kind: a step of it has begun
+    bool first_ = false;                                      ///< the step that goes on is the first of its kind
+    std::array<bool, kLaunchKindNames.size()> firstIsNext_{}; ///< by kind: its next step is the first one
 };
 
 } // namespace vitrine::kernels

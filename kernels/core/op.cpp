@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <span>
 
 #include "base/error.h"
@@ -16,33 +17,86 @@ namespace {
 
 constexpr std::int64_t kNarrowHeadDim = 64;
 
-using Suffixes = std::span<const std::string_view>;
+/// The endings of the families of a class: its own, then those that stand in for it.
+struct Endings {
+    RateClass rateClass = RateClass::Any;
+    std::array<std::string_view, 7> texts;
+    std::size_t count = 0;
+};
 
-/// The endings of the families of a class: its own, then those that stand in for it. Files of older versions know
-/// ".bytes" for a cache of either byte type, and ".copies" and "" for experts however they are stored.
-Suffixes suffixesOf(RateClass rateClass) {
-    using Text = std::string_view;
-    static constexpr std::array kAny{Text("")};
-    static constexpr std::array kNarrow{Text(".narrow"), Text("")};
-    static constexpr std::array kWide{Text(".wide"), Text("")};
-    static constexpr std::array kNarrowFp8{Text(".narrow.fp8"), Text(".narrow.bytes"), Text(".narrow.int8"),
-                                           Text(".narrow"), Text("")};
-    static constexpr std::array kWideFp8{Text(".wide.fp8"), Text(".wide.bytes"), Text(".wide.int8"), Text(".wide"),
-                                         Text("")};
-    static constexpr std::array kNarrowInt8{Text(".narrow.int8"), Text(".narrow.bytes"), Text(".narrow.fp8"),
-                                            Text(".narrow"), Text("")};
-    static constexpr std::array kWideInt8{Text(".wide.int8"), Text(".wide.bytes"), Text(".wide.fp8"), Text(".wide"),
-                                          Text("")};
-    static constexpr std::array kPacked{Text(".packed"), Text(""), Text(".dense")};
-    static constexpr std::array kDense{Text(".dense"), Text(""), Text(".packed")};
-    static constexpr std::array kPackedCopies{Text(".packed.copies"), Text(".copies"), Text(".packed"), Text(""),
-                                              Text(".dense")};
-    static constexpr std::array kDenseCopies{Text(".dense.copies"), Text(".copies"), Text(".dense"), Text(""),
-                                             Text(".packed")};
-    static constexpr std::array<Suffixes, 11> kOfClasses{kAny,     kNarrow,       kWide,       kNarrowFp8,
-                                                         kWideFp8, kNarrowInt8,   kWideInt8,   kPacked,
-                                                         kDense,   kPackedCopies, kDenseCopies};
-    return kOfClasses[static_cast<std::size_t>(rateClass)];
+constexpr Endings endings(RateClass rateClass, std::initializer_list<std::string_view> texts) {
+    Endings out{rateClass, {}, texts.size()};
+    std::copy(texts.begin(), texts.end(), out.texts.begin());
+    return out;
+}
+
+/// In the order of RateClass. Files of older versions know ".bytes" for a cache of either byte type, ".copies" and ""
+/// for experts however they are stored, and "" and ".packed" for every format of weights.
+constexpr std::array<Endings, kRateClasses> kEndings{{
+    endings(RateClass::Any, {""}),
+    endings(RateClass::NarrowHeads, {".narrow", ""}),
+    endings(RateClass::WideHeads, {".wide", ""}),
+    endings(RateClass::NarrowHeadsFp8, {".narrow.fp8", ".narrow.bytes", ".narrow.int8", ".narrow", ""}),
+    endings(RateClass::WideHeadsFp8, {".wide.fp8", ".wide.bytes", ".wide.int8", ".wide", ""}),
+    endings(RateClass::NarrowHeadsInt8, {".narrow.int8", ".narrow.bytes", ".narrow.fp8", ".narrow", ""}),
+    endings(RateClass::WideHeadsInt8, {".wide.int8", ".wide.bytes", ".wide.fp8", ".wide", ""}),
+    endings(RateClass::PackedExperts, {".packed", "", ".dense"}),
+    endings(RateClass::DenseExperts, {".dense", "", ".packed"}),
+    endings(RateClass::CopiesPacked, {".packed.copies", ".copies", ".packed", "", ".dense"}),
+    endings(RateClass::CopiesDense, {".dense.copies", ".copies", ".dense", "", ".packed"}),
+    endings(RateClass::Mxfp4Weights, {".mxfp4", ""}),
+    endings(RateClass::Nf4Weights, {".nf4", ""}),
+    endings(RateClass::Int4Weights, {".int4", ""}),
+    endings(RateClass::Int8Weights, {".int8", ""}),
+    endings(RateClass::Fp8Weights, {".fp8", ""}),
+    endings(RateClass::BlockWeights, {".blocks", ""}),
+    endings(RateClass::Nf4Experts, {".nf4", ".packed", "", ".dense"}),
+    endings(RateClass::Int4Experts, {".int4", ".packed", "", ".dense"}),
+    endings(RateClass::Int8Experts, {".int8", ".packed", "", ".dense"}),
+    endings(RateClass::Fp8Experts, {".fp8", ".packed", "", ".dense"}),
+    endings(RateClass::BlockExperts, {".blocks", ".packed", "", ".dense"}),
+    endings(RateClass::CopiesNf4, {".nf4.copies", ".packed.copies", ".copies", ".nf4", ".packed", "", ".dense"}),
+    endings(RateClass::CopiesInt4, {".int4.copies", ".packed.copies", ".copies", ".int4", ".packed", "", ".dense"}),
+    endings(RateClass::CopiesInt8, {".int8.copies", ".packed.copies", ".copies", ".int8", ".packed", "", ".dense"}),
+    endings(RateClass::CopiesFp8, {".fp8.copies", ".packed.copies", ".copies", ".fp8", ".packed", "", ".dense"}),
+    endings(RateClass::CopiesBlock,
+            {".blocks.copies", ".packed.copies", ".copies", ".blocks", ".packed", "", ".dense"}),
+}};
+static_assert([] {
+    for (std::size_t i = 0; i < kEndings.size(); ++i) {
+        if (static_cast<std::size_t>(kEndings[i].rateClass) != i) {
+            return false;
+        }
+    }
+    return true;
+}());
+
+std::span<const std::string_view> suffixesOf(RateClass rateClass) {
+    const Endings& found = kEndings[static_cast<std::size_t>(rateClass)];
+    return {found.texts.data(), found.count};
+}
+
+/// The classes that the format of weights makes, in the order of WeightFormat.
+struct FormatClasses {
+    RateClass weights, experts, copies;
+};
+constexpr FormatClasses kBlocks{RateClass::BlockWeights, RateClass::BlockExperts, RateClass::CopiesBlock};
+constexpr std::array<FormatClasses, 11> kFormatClasses{{
+    {RateClass::Any, RateClass::DenseExperts, RateClass::CopiesDense},
+    {RateClass::Mxfp4Weights, RateClass::PackedExperts, RateClass::CopiesPacked},
+    {RateClass::Nf4Weights, RateClass::Nf4Experts, RateClass::CopiesNf4},
+    {RateClass::Int4Weights, RateClass::Int4Experts, RateClass::CopiesInt4},
+    {RateClass::Int8Weights, RateClass::Int8Experts, RateClass::CopiesInt8},
+    {RateClass::Fp8Weights, RateClass::Fp8Experts, RateClass::CopiesFp8},
+    kBlocks,
+    kBlocks,
+    kBlocks,
+    kBlocks,
+    kBlocks,
+}};
+
+const FormatClasses& classesOf(WeightFormat format) {
+    return kFormatClasses[std::min(static_cast<std::size_t>(format), kFormatClasses.size() - 1)];
 }
 
 } // namespace
@@ -66,15 +120,17 @@ RateClass attentionRateClass(std::int64_t headDim, DType cache) {
     }
 }
 
-RateClass expertRateClass(bool packed, bool copies) {
-    const RateClass rateClass = packed ? RateClass::PackedExperts : RateClass::DenseExperts;
-    return copies ? rateClassOfCopies(rateClass) : rateClass;
+RateClass weightRateClass(WeightFormat format) {
+    return classesOf(format).weights;
+}
+
+RateClass expertRateClass(WeightFormat format, bool copies) {
+    return copies ? classesOf(format).copies : classesOf(format).experts;
 }
 
 RateClass rateClassOfCopies(RateClass rateClass) {
-    return rateClass == RateClass::PackedExperts  ? RateClass::CopiesPacked
-           : rateClass == RateClass::DenseExperts ? RateClass::CopiesDense
-                                                  : rateClass;
+    const auto found = std::ranges::find(kFormatClasses, rateClass, &FormatClasses::experts);
+    return found == kFormatClasses.end() ? rateClass : found->copies;
 }
 
 std::string rateFamily(std::string_view op, RateClass rateClass) {
@@ -93,7 +149,15 @@ RateClass RunRateClasses::of(std::string_view op) const {
     if (op == "Attention" || op == "FlexAttention" || op == "FlexAttentionBackward") {
         return attention;
     }
-    return op == "ExpertMlp" ? experts : RateClass::Any;
+    if (op == "ExpertMlp") {
+        return experts;
+    }
+    if (op == "QkvProject" || op == "OutProject") {
+        return projections;
+    }
+    // Training multiplies by all weights with the same ops.
+    const bool product = op == "Matmul" || op == "MatmulInputGradient";
+    return op == "DenseMlp" ? mlp : product && projections == mlp ? mlp : RateClass::Any;
 }
 
 OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits) {

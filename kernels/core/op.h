@@ -15,6 +15,7 @@
 #include "base/trace.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/dtype.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 
@@ -23,25 +24,44 @@ class CpuContext;
 class CudaContext;
 class MetaContext;
 
-/// Calls of one op whose rates differ although they move and compute the same. Attention differs by head dim and by
-/// what the KV cache holds: floats, FP8 and INT8 have kernels of their own. Expert products differ by whether the
-/// weights are packed, and by whether all requests are copies of one, which choose the same experts.
+/// Calls of one op whose rates differ although they move and compute the same, because other kernels run. Attention
+/// differs by head dim and by what the KV cache holds: floats, FP8 or INT8. Products differ by the format of their
+/// weights. Expert products also differ by whether all requests are copies of one, which choose the same experts.
 enum class RateClass : std::uint8_t {
-    Any,
+    Any, ///< also products with dense weights
     NarrowHeads,
     WideHeads,
     NarrowHeadsFp8,
     WideHeadsFp8,
     NarrowHeadsInt8,
     WideHeadsInt8,
-    PackedExperts,
+    PackedExperts, ///< MXFP4
     DenseExperts,
     CopiesPacked,
-    CopiesDense
+    CopiesDense,
+    Mxfp4Weights,
+    Nf4Weights,
+    Int4Weights,
+    Int8Weights,
+    Fp8Weights,
+    BlockWeights, ///< the blocks of GGUF files
+    Nf4Experts,
+    Int4Experts,
+    Int8Experts,
+    Fp8Experts,
+    BlockExperts,
+    CopiesNf4,
+    CopiesInt4,
+    CopiesInt8,
+    CopiesFp8,
+    CopiesBlock,
 };
+inline constexpr std::size_t kRateClasses = 27;
 /// `cache`: the type of the KV cache; any float where there is none.
 RateClass attentionRateClass(std::int64_t headDim, DType cache);
-RateClass expertRateClass(bool packed, bool copies);
+/// Of products that are no experts'.
+RateClass weightRateClass(WeightFormat format);
+RateClass expertRateClass(WeightFormat format, bool copies);
 /// The class of calls of this class where all requests are copies of one.
 RateClass rateClassOfCopies(RateClass rateClass);
 /// The name of the family in OpRates that holds the calls of a class: "Attention.wide".
@@ -54,6 +74,8 @@ std::vector<std::string> rateFamilies(std::string_view op, RateClass rateClass);
 struct RunRateClasses {
     RateClass attention = RateClass::Any;
     RateClass experts = RateClass::Any;
+    RateClass projections = RateClass::Any; ///< products of attention's weights
+    RateClass mlp = RateClass::Any;         ///< products of the MLP's weights, where it has no experts
 
     RateClass of(std::string_view op) const;
 };
@@ -92,6 +114,14 @@ struct OpSeconds {
     bool far = false; ///< of a measured one: no call like it was measured on this device, see RatedSeconds
 };
 OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits);
+
+/// How well the time of all ops of a plan is known.
+struct PricedTime {
+    base::TimeNs ops = 0;                           ///< of all ops together
+    base::TimeNs far = 0;                           ///< extrapolated: no call like it was measured on this device
+    base::TimeNs sheet = 0;                         ///< by the data sheet: no call of that op was ever measured
+    std::vector<std::string_view> farOps, sheetOps; ///< whose time that is, the longest first
+};
 
 /// Meta computes nothing: check and cost have done everything. Sample has an overload of its own.
 template <class Op> void execute(MetaContext&, const Op&) {}

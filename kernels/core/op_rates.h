@@ -45,6 +45,7 @@ struct LaunchCost {
     double step = 0;  ///< of every step, beside its ops and what is between them
     double first = 0; ///< what the first steps of a run take more than later ones: libraries wake up, graphs are made
     double steps = 0; ///< how many measured steps stand behind these numbers; 0: nothing was measured
+    double ops = 0;   ///< how many ops the first steps had, where `first` grows with them; 0: it does not
 };
 
 /// What rates say of one call.
@@ -76,7 +77,7 @@ public:
                                         const DeviceTraits& traits) const;
     const LaunchCost& launch(LaunchKind kind) const { return launches_[static_cast<std::size_t>(kind)]; }
 
-    /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps}, ..}, "ops": {NAME: [[bytes, flops,
+    /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps, ops}, ..}, "ops": {NAME: [[bytes, flops,
     /// seconds, calls], ..]}}
     nlohmann::json toJson() const;
     /// Throws BadInput that names `file` and the field.

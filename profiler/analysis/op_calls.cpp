@@ -28,6 +28,7 @@ constexpr TimeNs kOwnGap = 2000;           ///< a longer wait inside an op is th
 constexpr std::size_t kStepsOfHost = 64;   ///< steps that are read of a run without a device
 constexpr std::size_t kStepsForWall = 512; ///< of each size
 constexpr std::size_t kFirstDecodes = 3;   ///< one runs as prefill does, one becomes the graph, one is uploaded
+constexpr std::size_t kFewestUntraced = 4; ///< steps that say more about the usual time than traced ones
 
 double secondsOf(TimeNs time) {
     return static_cast<double>(time) * 1e-9;
@@ -52,10 +53,11 @@ struct TracedStep {
     std::vector<CallInStep> calls;
 };
 
-/// How long steps of one name and size took, in their order.
+/// How long steps of one name and size took, in their order. Tracing makes a step up to a tenth longer, so that steps
+/// in which nothing of the device was recorded say what is usual, where there are some.
 struct Walls {
-    std::vector<double> seconds;
-    double usual() const { return medianOf(seconds); }
+    std::vector<double> seconds, untraced;
+    double usual() const { return medianOf(untraced.size() >= kFewestUntraced ? untraced : seconds); }
 };
 
 class Collector {
@@ -133,11 +135,23 @@ public:
         out.trained.first = 0; // a plan prices one step, and it means a later one
         out.replayed = costOf(replayed, false);
         out.replayed.first = device ? firstDecodes() : 0;
+        out.replayed.ops = out.replayed.first > 0 ? opsOfStep(replayed) : 0;
         return out;
     }
 
 private:
+    /// When what was recorded of the device began, in order.
+    std::vector<TimeNs> tracedTimes() const {
+        std::vector<TimeNs> times;
+        for (const base::SpanEvent& span : timeline_.kernels().spans()) {
+            times.push_back(span.begin);
+        }
+        std::ranges::sort(times);
+        return times;
+    }
+
     void readWalls() {
+        const std::vector<TimeNs> traced = tracedTimes();
         TimeNs before = 0; // steps are launched ahead: what one waits for the one before is not its own
         for (const ScopeRow row : timeline_.scopes().steps()) {
             firstOfName_.try_emplace(row.name, row.id);
@@ -146,6 +160,10 @@ private:
             own_[row.id] = secondsOf(own);
             if (own > 0 && walls.seconds.size() < kStepsForWall) {
                 walls.seconds.push_back(secondsOf(own));
+                const auto inside = std::ranges::lower_bound(traced, row.begin);
+                if (inside == traced.end() || *inside >= row.end) {
+                    walls.untraced.push_back(secondsOf(own));
+                }
             }
             before = std::max(before, row.end);
         }
@@ -210,6 +228,14 @@ private:
             }
         }
         return most;
+    }
+
+    static double opsOfStep(const std::vector<TracedStep>& steps) {
+        std::vector<double> counts;
+        for (const TracedStep& step : steps) {
+            counts.push_back(static_cast<double>(step.calls.size()));
+        }
+        return medianOf(std::move(counts));
     }
 
     /// From the begin of one op on the host to that of the next, of all ops of a step.

@@ -3,6 +3,7 @@
 #include "app/runner/machine/environment.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <sys/utsname.h>
+#include <system_error>
 
 #include "app/runner/machine/gpu_libraries.h"
 #include "app/runner/machine/model_fingerprint.h"
@@ -162,6 +164,10 @@ json runEnvironment(const engine::Experiment& experiment) {
     result["time_base"] = meta ? "virtual" : "monotonic";
     const bool pricesCpu = meta && experiment.text("backend") == "cpu";
     result["command_line"] = commandLine();
+    std::error_code error; // a folder that was deleted meanwhile has no name
+    if (const auto folder = std::filesystem::current_path(error); !error) {
+        result["working_directory"] = folder.string();
+    }
     if (const std::string hash = hashOfModel(experiment.text("model")); !hash.empty()) {
         result["model_hash"] = hash;
     }

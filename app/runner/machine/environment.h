@@ -26,9 +26,10 @@ nlohmann::json machineEnvironment();
 std::string_view chosenBackend(const engine::Experiment& experiment);
 
 /// The machine and what an experiment chose: "backend" ("cpu", "cuda", "meta"), "device" (traits), "time_base"
-/// ("monotonic" or "virtual"), "command_line" (the first 2,000 characters), "model_hash" (see model_fingerprint.h; of
-/// models with files), and of a run on a GPU, where the driver says it, "driver_version", "cuda_version" (of the
-/// driver), "sm_clock_max_hz" and "power_limit_watts". Throws what reading a device profile throws.
+/// ("monotonic" or "virtual"), "command_line" (the first 2,000 characters), "working_directory" (from which relative
+/// names of files count), "model_hash" (see model_fingerprint.h; of models with files), and of a run on a GPU, where
+/// the driver says it, "driver_version", "cuda_version" (of the driver), "sm_clock_max_hz" and "power_limit_watts".
+/// Throws what reading a device profile throws.
 nlohmann::json runEnvironment(const engine::Experiment& experiment);
 
 /// Adds "sm_clock_hz" to the metrics of a run on a GPU that has just ended: the clock that the work ran at. Nothing

@@ -30,7 +30,7 @@ using nlohmann::json;
 constexpr std::uint64_t kMostRows = 3'000'000; ///< of events: about a second to read
 
 kernels::LaunchCost launchCostOf(const profiler::StepCost& cost) {
-    return {cost.gap, cost.host, cost.step, cost.first, static_cast<double>(cost.steps)};
+    return {cost.gap, cost.host, cost.step, cost.first, static_cast<double>(cost.steps), cost.ops};
 }
 
 /// Of the device that the run takes; nothing where no profile describes it, or other kernels than ours run.
@@ -64,14 +64,33 @@ kernels::DType cacheType(const engine::Experiment& experiment) {
     return name == "fp8" ? kernels::DType::F8E4M3 : name == "int8" ? kernels::DType::I8 : kernels::DType::BF16;
 }
 
-/// A run that loads both kinds of weights multiplies by both, so that its expert products have no class.
-kernels::RateClass expertsOf(const engine::Experiment& experiment, const engine::ModelConfig& config) {
+/// The format in which a run holds the weights whose names have `part` in them, as the files or the options say;
+/// nothing where it loads both kinds and multiplies by either.
+std::optional<kernels::WeightFormat> heldFormat(const engine::Experiment& experiment, const engine::ModelConfig& config,
+                                                std::string_view part, bool experts) {
     const std::string weights = experiment.has("weights") ? experiment.text("weights") : std::string();
-    const bool packed = std::ranges::any_of(
-        config.packings, [](const auto& weight) { return weight.first.find(".experts.") != std::string::npos; });
-    return packed && weights == "both"
-               ? kernels::RateClass::Any
-               : kernels::expertRateClass(packed && weights != "dequantized", repeatsPrompt(experiment));
+    const auto found = std::ranges::find_if(config.packings, [&](const auto& weight) {
+        const bool ofExperts = weight.first.find(".experts.") != std::string::npos;
+        return ofExperts == experts && weight.first.find(part) != std::string::npos;
+    });
+    if (found == config.packings.end()) {
+        // At load only the linears of a dense model are packed.
+        return weights == "nf4" && !experts ? kernels::WeightFormat::Nf4 : kernels::WeightFormat::Dense;
+    }
+    return weights == "both"          ? std::nullopt
+           : weights == "dequantized" ? std::optional(kernels::WeightFormat::Dense)
+                                      : found->second.format;
+}
+
+kernels::RateClass weightsOf(const engine::Experiment& experiment, const engine::ModelConfig& config,
+                             std::string_view part) {
+    const auto format = heldFormat(experiment, config, part, false);
+    return format ? kernels::weightRateClass(*format) : kernels::RateClass::Any;
+}
+
+kernels::RateClass expertsOf(const engine::Experiment& experiment, const engine::ModelConfig& config) {
+    const auto format = heldFormat(experiment, config, ".experts.", true);
+    return format ? kernels::expertRateClass(*format, repeatsPrompt(experiment)) : kernels::RateClass::Any;
 }
 
 } // namespace
@@ -79,12 +98,13 @@ kernels::RateClass expertsOf(const engine::Experiment& experiment, const engine:
 kernels::RunRateClasses rateClassesOf(const engine::Experiment& experiment) {
     constexpr std::int64_t kHeadDimWithoutModel = 128; // such runs have heads of their own sizes; they count as wide
     if (!experiment.has("model")) {
-        return {kernels::attentionRateClass(kHeadDimWithoutModel, cacheType(experiment)), kernels::RateClass::Any};
+        return {kernels::attentionRateClass(kHeadDimWithoutModel, cacheType(experiment))};
     }
     json metrics;
     const engine::WorkloadSinks sinks;
     const engine::ModelConfig config = engine::openSource(engine::Run{experiment, sinks, {}, metrics}).config;
-    return {kernels::attentionRateClass(config.headDim, cacheType(experiment)), expertsOf(experiment, config)};
+    return {kernels::attentionRateClass(config.headDim, cacheType(experiment)), expertsOf(experiment, config),
+            weightsOf(experiment, config, ".self_attn."), weightsOf(experiment, config, ".mlp.")};
 }
 
 kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, const kernels::RunRateClasses& classes) {

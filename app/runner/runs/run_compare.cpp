@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/runs/run_compare.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/runner/recording/stored_timeline.h"
 #include "base/json_values.h"
+#include "engine/workload/experiment/stored_files.h"
 #include "profiler/analysis/timeline_align.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
@@ -37,13 +39,19 @@ std::vector<MemoryChange> comparePhases(const profiler::RunTimeline& a, const pr
     return phases;
 }
 
-engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
+/// `session` is the path of its file, beside which its model may lie.
+engine::ComparedRun comparedRun(const sessions::RunInfo& run, const std::string& session) {
+    const engine::StoredPlaces places{base::textIn(run.environmentJson, "working_directory"),
+                                      std::filesystem::absolute(session).parent_path().string(),
+                                      {}};
     return {run.id,
             run.specJson,
             run.environmentJson,
             run.metricsJson,
             run.status == sessions::RunStatus::Done,
-            run.status == sessions::RunStatus::OutOfMemory};
+            run.status == sessions::RunStatus::OutOfMemory,
+            std::string(sessions::runStatusName(run.status)),
+            engine::findStoredFiles(run.specJson, places).experiment};
 }
 
 } // namespace
@@ -51,12 +59,12 @@ engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
 RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a, const sessions::SessionFile& second,
                           sessions::RunId b) {
     RunComparison comparison;
-    comparison.a = comparedRun(first.run(a));
-    comparison.b = comparedRun(second.run(b));
+    comparison.a = comparedRun(first.run(a), first.path());
+    comparison.b = comparedRun(second.run(b), second.path());
     std::vector<engine::ComparedRun> all;
     for (const sessions::SessionFile* session : {&first, &second}) {
         for (const sessions::RunInfo& run : session->runs()) {
-            all.push_back(comparedRun(run));
+            all.push_back(comparedRun(run, session->path()));
         }
         if (first.path() == second.path()) {
             break; // one file, whose runs would be repeats of themselves
@@ -65,8 +73,7 @@ RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a,
     comparison.results = engine::compareResults(comparison.a, comparison.b, all);
     comparison.words = engine::comparisonWords(comparison.a, comparison.b, comparison.results);
     comparison.notComparable = engine::incomparableSentence(comparison.a, comparison.b);
-    comparison.spec =
-        engine::diffExperiments(base::parsedObject(comparison.a.spec), base::parsedObject(comparison.b.spec));
+    comparison.spec = engine::diffSettings(comparison.a, comparison.b);
     comparison.surroundings = engine::diffSurroundings(comparison.a, comparison.b);
     const auto left = loadTimeline(first, a), right = loadTimeline(second, b);
     comparison.phases = comparePhases(*left, *right);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "engine/workload/experiment/result_fields.h"
+#include "engine/workload/experiment/unfinished_run.h"
 
 namespace vitrine::app {
 
@@ -131,6 +132,12 @@ ConditionResult checkCondition(const RunCondition& condition, const engine::Comp
         out.sentence = fmt::format("{}: not judged, {} stopped after {} of {} tokens", condition.text,
                                    stop->isA ? 'A' : 'B', stop->tokens, stop->of);
         return out;
+    }
+    if (!engine::isOfWholeWork(a, b, condition.path, *row->a, *row->b)) {
+        const engine::ComparedRun& early = a.done ? b : a;
+        failCondition(condition.text, fmt::format("run #{} {}, so its {} is that of a part of the work; name runs that "
+                                                  "came to their end",
+                                                  early.number, engine::unfinishedWords(early), condition.path));
     }
     if (condition.percent && *row->a == 0) {
         failCondition(condition.text,

@@ -69,11 +69,11 @@ public:
             prepareBackward();
         }
         compileKernels(backward);
-        forwardTimes_.seconds = medianSeconds(forward_, "Forward");
+        forwardTimes_.seconds = medianSeconds(forward_, "Forward", result::kForwardMs);
         forwardTimes_.planned = plannedSeconds(forward_);
         addTimes("forward", forwardTimes_);
         if (backward) {
-            backwardTimes_.seconds = medianSeconds(backward_, "Backward");
+            backwardTimes_.seconds = medianSeconds(backward_, "Backward", result::kBackwardMs);
             backwardTimes_.planned = plannedSeconds(backward_);
             addTimes("backward", backwardTimes_);
         }
@@ -249,13 +249,18 @@ private:
         backward_.scratch = backwardScratch_.view();
     }
 
-    template <class Op> double medianSeconds(const Op& op, std::string_view what) {
+    /// The median; its single times are kept in ms as repeats of `field`.
+    template <class Op> double medianSeconds(const Op& op, std::string_view what, const ResultField& field) {
         const std::int64_t times = run_.repeats(3);
-        return median(secondsOfRuns(context_, times, [&](std::int64_t i) {
+        std::vector<double> all = secondsOfRuns(context_, times, [&](std::int64_t i) {
             base::throwIfStopped(run_.stop);
             progress(what, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(times));
             context_.run(op);
-        }));
+        });
+        const double middle = median(all);
+        std::ranges::for_each(all, [](double& time) { time *= 1e3; });
+        addRepeats(run_.metrics, std::string(field.key), all);
+        return middle;
     }
 
     /// The device profile knows what the kernel reaches; a device without one is asked for its rates.
@@ -279,7 +284,7 @@ private:
         if (masked) {
             forwardScratch = make("scratch", DType::U8, scratchShape(kernels::scratch(full, context_.traits())));
             full.scratch = forwardScratch.view();
-            forwardTimes_.full = medianSeconds(full, "Forward without the mask");
+            forwardTimes_.full = medianSeconds(full, "Forward without the mask", result::kFullForwardMs);
         } else {
             forwardTimes_.full = forwardTimes_.seconds;
         }
@@ -290,7 +295,7 @@ private:
             backwardScratch =
                 make("scratch", DType::U8, scratchShape(kernels::scratch(fullBackward, context_.traits())));
             fullBackward.scratch = backwardScratch.view();
-            backwardTimes_.full = medianSeconds(fullBackward, "Backward without the mask");
+            backwardTimes_.full = medianSeconds(fullBackward, "Backward without the mask", result::kFullBackwardMs);
         } else if (backward) {
             backwardTimes_.full = backwardTimes_.seconds;
         }

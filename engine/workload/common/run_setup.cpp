@@ -17,7 +17,6 @@
 #include "kernels/context/context.h"
 #include "kernels/context/context_options.h"
 #include "kernels/context/cpu_context.h"
-#include "kernels/context/meta_context.h"
 #include "kernels/cuda/cuda_options.h"
 #include "kernels/cuda/jit/kernel_library.h"
 
@@ -112,10 +111,9 @@ std::string_view timesFrom(kernels::RatesFrom rates) {
 }
 
 /// Which part of a plan's time is a guess, and of which ops. Small parts change no plan.
-void addTimeDoubts(Json& metrics, const kernels::MetaContext& device) {
+void addTimeDoubts(Json& metrics, const kernels::PricedTime& priced) {
     constexpr double kSmallest = 0.01;
     constexpr std::size_t kMostOps = 4;
-    const kernels::MetaContext::PricedTime priced = device.pricedTime();
     const auto add = [&](base::TimeNs time, std::vector<std::string_view> ops, const ResultField& share,
                          const ResultField& names) {
         const double part = priced.ops > 0 ? static_cast<double>(time) / static_cast<double>(priced.ops) : 0;
@@ -354,9 +352,7 @@ void runMeasured(const Run& run, kernels::Context& context, const std::function<
     const auto addWhatIsKnown = [&] {
         addMemoryMetrics(run.metrics, context);
         addKernelMetrics(run.metrics, context);
-        if (const kernels::MetaContext* device = context.meta()) {
-            addTimeDoubts(run.metrics, *device);
-        }
+        addTimeDoubts(run.metrics, context.pricedTime());
     };
     addContextMetrics(run, context);
     try {
@@ -375,6 +371,12 @@ double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t middle = values.size() / 2;
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+void addRepeats(nlohmann::json& metrics, const std::string& path, const std::vector<double>& values) {
+    if (values.size() > 1) {
+        metrics[result::kRepeats.key][path] = values;
+    }
 }
 
 std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,

@@ -165,6 +165,9 @@ void reportKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOpt
 
 /// The median: the middle value, or the mean of the two middle values of an even count.
 double median(std::vector<double> values);
+/// Keeps the single values of a result that is their median under "repeats"; of one value nothing. `path` is that of
+/// the result from the top of the metrics, "variants.quantized.seconds".
+void addRepeats(nlohmann::json& metrics, const std::string& path, const std::vector<double>& values);
 /// Calls work(0), work(1), ..., `times` in all, and returns the seconds that each call took. On a GPU the device's
 /// clock measures them, and the host does not wait between the calls. So the work of the host for one call overlaps
 /// with earlier calls on the device.

@@ -15,6 +15,7 @@
 #include "engine/workload/experiment/answer_words.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
+#include "engine/workload/experiment/unfinished_run.h"
 
 namespace vitrine::engine {
 namespace {
@@ -47,6 +48,9 @@ constexpr std::array<Candidate, 12> kCandidates{{
     {&result::kBackwardMs, "runs backward in {} less", "needs {} more backward"},
     {&result::kSlotUtilization, "uses {} less of its slots", "uses {} more of its slots"},
 }};
+
+/// The share of a value, or of the run's time, below which a change leads no sentence beside others.
+constexpr double kUsualNoise = 0.03;
 
 struct Change {
     const Candidate* candidate;
@@ -122,8 +126,8 @@ std::string sizeText(std::string_view path, double change) {
 class Words {
 public:
     Words(const ComparedRun& a, const ComparedRun& b, const std::vector<ResultChange>& results)
-        : a_(a), b_(b), results_(results), stop_(earlyStop(a, b)),
-          settings_(diffExperiments(base::parsedObject(a.spec), base::parsedObject(b.spec))) {
+        : a_(a), b_(b), results_(results), stop_(a.done && b.done ? earlyStop(a, b) : std::nullopt),
+          settings_(diffSettings(a, b)) {
         const auto reasons = whyIncomparable(a, b);
         timesComparable_ = std::ranges::none_of(reasons, [](const Incomparability& reason) {
             return reason.what == Incomparable::Times && reason.planned;
@@ -139,7 +143,8 @@ public:
             words.sentence = !fate.empty()      ? fate + "."
                              : !stopped.empty() ? stopped + "; their rates and peaks are the same within the noise."
                                                 : sameWords();
-            words.other = compileWords();
+            words.other = partOfWorkSentence(a_, b_);
+            words.other += (words.other.empty() || compileWords().empty() ? "" : " ") + compileWords();
             return words;
         }
         const Change& first = fate.empty() ? changes_.front() : peakOrFirst();
@@ -151,7 +156,10 @@ public:
                          (because.empty() ? "" : ": " + because) + ".";
         const auto next = std::ranges::find_if(
             changes_, [&](const Change& change) { return change.row != first.row && change.better != first.better; });
-        words.other = next == changes_.end() ? second(first) : counterpart(*next);
+        words.other = next != changes_.end()                ? counterpart(*next)
+                      : also(first).empty() && unfinished() ? partOfWorkSentence(a_, b_)
+                      : also(first).empty()                 ? "Nothing else changed beyond the noise."
+                                                            : also(first);
         if (const std::string compiling = compileWords(); !compiling.empty()) {
             words.other += (words.other.empty() ? "" : " ") + compiling;
         }
@@ -178,10 +186,12 @@ private:
                 most = &row;
             }
         }
-        return most == nullptr
-                   ? fmt::format("#{} and #{} are the same within the noise.", a_.number, b_.number)
-                   : fmt::format("Peak and rates are the same within the noise; {} changed from {} to {}.", most->words,
-                                 sizeText(most->path, *most->a), sizeText(most->path, *most->b));
+        const bool small =
+            std::ranges::any_of(changes_, [this](const Change& change) { return !isTheWay(*change.candidate); });
+        return most == nullptr ? fmt::format("#{} and #{} are the same within the noise.", a_.number, b_.number)
+                               : fmt::format("{} the same within the noise; {} changed from {} to {}.",
+                                             small ? "The run as a whole is" : "Peak and rates are", most->words,
+                                             sizeText(most->path, *most->a), sizeText(most->path, *most->b));
     }
 
     void collect() {
@@ -189,17 +199,20 @@ private:
             const ResultChange* row = rowOf(results_, candidate.field->key);
             if (row == nullptr || !row->judgement || row->judgement->verdict == Verdict::Same ||
                 (stop_ && growsWithTokens(row->path)) || (stop_ && isOfTheCache(*row)) ||
+                !isOfWholeWork(a_, b_, row->path, *row->a, *row->b) ||
                 (!timesComparable_ && candidate.field->unit != ResultUnit::Bytes &&
                  candidate.field->unit != ResultUnit::Count) ||
                 (candidate.field == &result::kLoadSeconds && weightsKept()) || (isTheWay(candidate) && isSmall(*row))) {
                 continue;
             }
             // Bytes have next to no noise; without a floor a change of some pages would lead every sentence.
-            const double floor = 0.03 * std::max(std::abs(*row->a), std::abs(*row->b));
-            const double noise = std::max(row->judgement->noise, floor);
-            const double part = isTheWay(candidate) ? 0 : partOfRun(*candidate.field, *row);
-            changes_.push_back({&candidate, row, part * std::abs(row->judgement->change) / std::max(noise, 1e-300),
-                                row->judgement->verdict == Verdict::Better});
+            const double larger = std::max({std::abs(*row->a), std::abs(*row->b), 1e-300});
+            const double noise = std::max(row->judgement->noise, kUsualNoise * larger);
+            const double part = partOfRun(*candidate.field, *row), size = std::abs(row->judgement->change);
+            // Twice a prefill of milliseconds is nothing of a long run.
+            const bool leads = !isTheWay(candidate) && (part == 1 || part * size > kUsualNoise * larger);
+            changes_.push_back(
+                {&candidate, row, leads ? part * size / noise : 0, row->judgement->verdict == Verdict::Better});
         }
         std::ranges::stable_sort(changes_, std::greater(), &Change::weight);
     }
@@ -220,9 +233,13 @@ private:
         return all > 0 && own > 0 ? std::min(1.0, own / all) : 1;
     }
 
-    /// Loading is what a run of `load` is about. Of a run that generates it is the way there: it leads no sentence.
+    /// Loading is what a run of `load` is about. Of a run that does more it is the way there: it leads no sentence.
     bool isTheWay(const Candidate& candidate) const {
-        return candidate.field == &result::kLoadSeconds && generating() > 0;
+        const auto isWork = [&](const Candidate& other) {
+            return other.field != &result::kPeakBytes && other.field != &result::kLoadSeconds &&
+                   rowOf(results_, other.field->key) != nullptr;
+        };
+        return candidate.field == &result::kLoadSeconds && std::ranges::any_of(kCandidates, isWork);
     }
 
     /// Less than a tenth of the run: not worth a word beside the rest.
@@ -262,10 +279,8 @@ private:
 
     /// "A ran out of memory and B did not", "B fits 16 GiB and A does not": what decides whether a run is possible.
     std::string possibility() const {
-        if (a_.outOfMemory != b_.outOfMemory) {
-            const char out = a_.outOfMemory ? 'A' : 'B', in = a_.outOfMemory ? 'B' : 'A';
-            return fmt::format("{} ran out of memory, {} {}", out, in,
-                               (a_.outOfMemory ? b_ : a_).done ? "did not" : "did not come to its end either");
+        if (unfinished()) {
+            return unfinishedFate(a_, b_);
         }
         const Json left = base::parsedObject(a_.metrics), right = base::parsedObject(b_.metrics);
         const auto fitsA = flagOf(left, result::kFits), fitsB = flagOf(right, result::kFits);
@@ -274,9 +289,10 @@ private:
             return fmt::format("{} fits{}, {} does not", *fitsB ? 'B' : 'A',
                                budget && *budget > 0 ? " " + base::formatBytes(*budget) : "", *fitsB ? 'A' : 'B');
         }
-        const bool known = a_.done != b_.done && (a_.done || b_.done);
-        return known ? fmt::format("{} did not come to its end", a_.done ? 'B' : 'A') : std::string();
+        return {};
     }
+
+    bool unfinished() const { return !a_.done || !b_.done; }
 
     std::string stopWords() const {
         if (!stop_) {
@@ -324,14 +340,14 @@ private:
                    : std::string();
     }
 
-    /// Nothing went the other way: the next change in the same direction.
-    std::string second(const Change& first) const {
+    /// Nothing went the other way: the next change in the same direction; empty where there is none.
+    std::string also(const Change& first) const {
         for (const Change& change : changes_) {
             if (change.row != first.row) {
                 return fmt::format("B also {}.", phrase(change)) + clockWords(change);
             }
         }
-        return "Nothing else changed beyond the noise.";
+        return {};
     }
 
     /// Time of the compiler is no time of the model; it is said where it would have been read as such.

@@ -50,12 +50,22 @@ inline constexpr std::array<const ResultField*, 15> kPlanSet{&kFits,
                                                              &kMaxContextLimitedBy,
                                                              &kMaxBatch,
                                                              &kMaxBatchLimitedBy};
-inline constexpr std::array<const ResultField*, 15> kAnswerSet{
-    &kPromptTokens,          &kIds,           &kText,
-    &kFinishReason,          &kFinishReasons, &kLogprobs,
-    &kTopLogprobs,           &kRequests,      &kMaxNewTokens,
-    &kGeneratedTokens,       &kDecodeSteps,   &kPrefillSeconds,
-    &kPrefillCompileSeconds, &kDecodeSeconds, &kDecodeTokensPerSecond};
+inline constexpr std::array<const ResultField*, 16> kAnswerSet{&kPromptTokens,
+                                                               &kPrefilledTokens,
+                                                               &kIds,
+                                                               &kText,
+                                                               &kFinishReason,
+                                                               &kFinishReasons,
+                                                               &kLogprobs,
+                                                               &kTopLogprobs,
+                                                               &kRequests,
+                                                               &kMaxNewTokens,
+                                                               &kGeneratedTokens,
+                                                               &kDecodeSteps,
+                                                               &kPrefillSeconds,
+                                                               &kPrefillCompileSeconds,
+                                                               &kDecodeSeconds,
+                                                               &kDecodeTokensPerSecond};
 inline constexpr std::array<const ResultField*, 13> kSpeculationSet{
     &kSpeculate,        &kDraftModel,       &kDraftModelBytes, &kDraftedTokens, &kAcceptedTokens,
     &kAcceptanceRate,   &kTokensPerStep,    &kDraftSeconds,    &kCheckSteps,    &kStepsSaved,
@@ -184,7 +194,7 @@ inline constexpr std::array<const ResultField*, 17> kBenchSet{
     &kTpotP99Seconds, &kE2eP50Seconds,  &kE2eP90Seconds,  &kE2eP95Seconds,  &kE2eP99Seconds};
 inline constexpr std::array<const ResultField*, 7> kProgramSet{
     &kSmClockHz, &kError, &kLostRecords, &kNextRun, &kProfilerNotes, &kDroppedParts, &kDroppedBytes};
-inline constexpr std::array<const ResultField*, 5> kRateSet{&kSeconds, &kGbPerSecond, &kSteps, &kTokensPerSecond,
-                                                            &kBatch};
+inline constexpr std::array<const ResultField*, 6> kRateSet{&kSeconds, &kRepeats,         &kGbPerSecond,
+                                                            &kSteps,   &kTokensPerSecond, &kBatch};
 
 } // namespace vitrine::engine::result

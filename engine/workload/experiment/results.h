@@ -100,6 +100,8 @@ inline constexpr ResultField kFinishReasons{"finish_reasons", ResultUnit::Count,
                                             Better::Neither, true};
 inline constexpr ResultField kLogprobs{"logprobs", ResultUnit::List, "log-probabilities"};
 inline constexpr ResultField kTopLogprobs{"top_logprobs", ResultUnit::List, "likely tokens"};
+/// Only where the run ended before all prompts were read.
+inline constexpr ResultField kPrefilledTokens{"prefilled_tokens", ResultUnit::Count, "prompt tokens read"};
 /// A number; of a run of several prompts the list of their answers.
 inline constexpr ResultField kRequests{"requests", ResultUnit::Count, "requests"};
 inline constexpr ResultField kBatch{"batch", ResultUnit::Count, "sequences"};
@@ -173,6 +175,8 @@ inline constexpr ResultField kRooflineExpertsCounted{"roofline.experts_counted",
 inline constexpr ResultField kVariants{"variants", ResultUnit::Rows, "loads"};
 inline constexpr ResultField kDiskBytes{"disk_bytes", ResultUnit::Bytes, "files", Better::Less};
 inline constexpr ResultField kSeconds{"seconds", ResultUnit::Seconds, "time", Better::Less};
+/// Of a run that measures several times: the single values of a result by its path, {"prefill_seconds": [1.1, 1.2]}.
+inline constexpr ResultField kRepeats{"repeats", ResultUnit::Data, "values of repeats"};
 inline constexpr ResultField kGbPerSecond{"gb_per_second", ResultUnit::GigabytesPerSecond, "rate", Better::More};
 inline constexpr ResultField kSteadyBytes{"steady_bytes", ResultUnit::Bytes, "held after the load", Better::Less};
 inline constexpr ResultField kAfterLoad{"after_load", ResultUnit::Data, "after the load"};

@@ -126,13 +126,27 @@ Json surroundingsOf(const ComparedRun& run) {
     return environment;
 }
 
+/// The settings of a run as they were given, and with its files named by where they are now.
+struct Settings {
+    explicit Settings(const ComparedRun& run)
+        : spec(base::parsedObject(run.spec)), found(run.foundSpec.empty() ? spec : base::parsedObject(run.foundSpec)) {}
+    Json spec, found;
+};
+
+bool sameSetting(const Settings& a, const Settings& b, std::string_view key) {
+    const auto same = [key = std::string(key)](const Json& x, const Json& y) {
+        return x.value(key, Json()) == y.value(key, Json());
+    };
+    return same(a.spec, b.spec) || same(a.found, b.found);
+}
+
 /// Everything that is read of a run, once.
-struct Read {
+struct Read : Settings {
     explicit Read(const ComparedRun& run)
-        : number(run.number), spec(base::parsedObject(run.spec)), environment(surroundingsOf(run)),
+        : Settings(run), number(run.number), environment(surroundingsOf(run)),
           metrics(base::parsedObject(run.metrics)) {}
     std::int64_t number;
-    Json spec, environment, metrics;
+    Json environment, metrics;
 
     std::string text(const char* key) const { return base::textAt(spec, key); }
     bool planned() const {
@@ -148,17 +162,13 @@ constexpr std::array<std::string_view, 14> kTraceKeys{
     "data",   "requests", "new_tokens",  "rate",          "random",        "system",  "scenarios"};
 constexpr std::array<std::string_view, 5> kSamplingKeys{"temperature", "top_k", "top_p", "min_p", "seed"};
 
-bool sameSetting(const Read& a, const Read& b, std::string_view key) {
-    return a.spec.value(std::string(key), Json()) == b.spec.value(std::string(key), Json());
-}
-
 void addAll(std::vector<Incomparability>& out, const Read& a, const Read& b) {
     const auto add = [&](std::string why) { out.push_back({Incomparable::All, std::move(why), false}); };
     if (a.text("workload") != b.text("workload")) {
         add(fmt::format("#{} is a run of {}, #{} of {}", a.number, a.text("workload"), b.number, b.text("workload")));
         return;
     }
-    if (a.text("model") != b.text("model")) {
+    if (!sameSetting(a, b, "model")) {
         add(fmt::format("#{} has the model {}, #{} {}", a.number, a.text("model"), b.number, b.text("model")));
     }
     const auto tokensA = promptTokens(a.metrics), tokensB = promptTokens(b.metrics);
@@ -278,8 +288,17 @@ std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const 
     return out;
 }
 
+std::vector<SpecDifference> diffSettings(const ComparedRun& a, const ComparedRun& b) {
+    const Settings left(a), right(b);
+    std::vector<SpecDifference> out = diffExperiments(left.spec, right.spec);
+    std::erase_if(out, [&](const SpecDifference& row) { return sameSetting(left, right, row.key); });
+    return out;
+}
+
 bool areRepeats(const ComparedRun& a, const ComparedRun& b) {
-    if (!a.done || !b.done || base::parsedObject(a.spec) != base::parsedObject(b.spec)) {
+    // How often one measures changes nothing of what is measured.
+    const auto differs = [](const SpecDifference& row) { return row.key != "repeat"; };
+    if (!a.done || !b.done || std::ranges::any_of(diffSettings(a, b), differs)) {
         return false;
     }
     const Json left = base::parsedObject(a.environment), right = base::parsedObject(b.environment);

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/workload/experiment/experiment.h"
+
 namespace vitrine::engine {
 
 /// What a session keeps of a run, as far as comparing needs it. JSON texts may come from another version.
@@ -21,6 +23,10 @@ struct ComparedRun {
     std::string spec, environment, metrics;
     bool done = false;        ///< it came to its end
     bool outOfMemory = false; ///< it ended because memory did not suffice
+    std::string status = {};  ///< as sessions name it: "cancelled", "failed"; empty: only what the flags say is known
+    /// The spec with its files named by where they are now (stored_files.h); empty: as `spec` has them. A run that was
+    /// started again from its session names the same files in another way.
+    std::string foundSpec = {};
 };
 
 /// What of two runs must not be compared.
@@ -50,6 +56,9 @@ std::vector<SurroundingDifference> allSurroundings(const ComparedRun& a, const C
 /// Those that differ.
 std::vector<SurroundingDifference> diffSurroundings(const ComparedRun& a, const ComparedRun& b);
 
+/// The settings that differ. A file that both runs read is the same setting, however each of them names it.
+std::vector<SpecDifference> diffSettings(const ComparedRun& a, const ComparedRun& b);
+
 /// Runs with the settings of `run` on the same machine and build that came to their end: they differ by noise alone.
 bool areRepeats(const ComparedRun& a, const ComparedRun& b);
 
@@ -60,8 +69,8 @@ struct Judgement {
     double noise = 0;         ///< half width of the band around A, in the unit of the field
     bool fromRepeats = false; ///< the band has the spread of repeats; else it is only what such values usually have
 };
-/// Judges a result. `repeatsA` and `repeatsB` are the values of repeats, those of A and B among them. `clockShare` is
-/// the share of a time that other clocks explain (see clockShare below).
+/// Judges a result of work that both runs did whole. `repeatsA` and `repeatsB` are the values of repeats, those of A
+/// and B among them. `clockShare` is the share of a time that other clocks explain (see clockShare below).
 Judgement judge(std::string_view path, double a, double b, std::span<const double> repeatsA,
                 std::span<const double> repeatsB, double clockShare = 0);
 /// |clock of A / clock of B − 1| of GPUs; 0 where one is unknown.
@@ -83,7 +92,7 @@ struct ResultChange {
     std::string words; ///< "peak memory"
     std::optional<double> a, b;
     std::vector<double> repeatsA, repeatsB; ///< values of repeats, the run itself among them
-    std::optional<Judgement> judgement;     ///< where both runs have it
+    std::optional<Judgement> judgement;     ///< where both runs have it; Differs where one did a part of the work
 };
 /// Results that may be compared, what answers a question first in front. `all` are the runs among which repeats are
 /// looked for; they may contain A and B.

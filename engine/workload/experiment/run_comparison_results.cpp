@@ -10,6 +10,7 @@
 #include "base/json_values.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/run_comparison.h"
+#include "engine/workload/experiment/unfinished_run.h"
 
 namespace vitrine::engine {
 namespace {
@@ -39,18 +40,50 @@ double spreadOf(std::span<const double> values) {
     return *high - *low;
 }
 
-/// The numbers of a run by path, with prefill as it is compared.
-std::map<std::string, double> comparedNumbers(const ComparedRun& run) {
-    std::map<std::string, double> numbers = base::numbersByPath(run.metrics);
-    const auto prefill = numbers.find(std::string(result::kPrefillSeconds.key));
-    const auto compiling = numbers.find(std::string(result::kPrefillCompileSeconds.key));
-    if (prefill != numbers.end() && compiling != numbers.end()) {
-        prefill->second = std::max(0.0, prefill->second - std::max(0.0, compiling->second));
-    }
-    return numbers;
+/// The values of a run's results by path. A run that measured several times (option repeat) has several.
+struct ValuesOfRun {
+    std::map<std::string, double> numbers; ///< what the run reports, of several times their median
+    std::map<std::string, std::vector<double>> repeats;
+};
+
+double withoutCompiling(double prefill, double compiling) {
+    return std::max(0.0, prefill - std::max(0.0, compiling));
 }
 
-using NumbersOfRuns = std::vector<std::map<std::string, double>>;
+std::map<std::string, std::vector<double>> repeatsWithin(const ComparedRun& run) {
+    std::map<std::string, std::vector<double>> repeats;
+    const nlohmann::json metrics = base::parsedObject(run.metrics);
+    const nlohmann::json* lists = valueOf(metrics, result::kRepeats);
+    if (lists == nullptr || !lists->is_object()) {
+        return repeats;
+    }
+    for (const auto& [path, list] : lists->items()) {
+        for (const nlohmann::json& value : list) {
+            if (value.is_number()) {
+                repeats[path].push_back(value.get<double>());
+            }
+        }
+    }
+    return repeats;
+}
+
+/// With prefill as it is compared.
+ValuesOfRun comparedValues(const ComparedRun& run) {
+    ValuesOfRun values{base::numbersByPath(run.metrics), repeatsWithin(run)};
+    const std::string read(result::kPrefillSeconds.key), compiled(result::kPrefillCompileSeconds.key);
+    const auto prefill = values.numbers.find(read), compiling = values.numbers.find(compiled);
+    if (prefill != values.numbers.end() && compiling != values.numbers.end()) {
+        prefill->second = withoutCompiling(prefill->second, compiling->second);
+    }
+    const auto times = values.repeats.find(read), waits = values.repeats.find(compiled);
+    if (times != values.repeats.end() && waits != values.repeats.end() &&
+        times->second.size() == waits->second.size()) {
+        std::ranges::transform(times->second, waits->second, times->second.begin(), withoutCompiling);
+    }
+    return values;
+}
+
+using ValuesOfRuns = std::vector<ValuesOfRun>;
 
 bool isSame(const ComparedRun& a, const ComparedRun& b) {
     return a.number == b.number && a.metrics == b.metrics;
@@ -58,20 +91,24 @@ bool isSame(const ComparedRun& a, const ComparedRun& b) {
 
 /// The run itself first, then its repeats. The run that it is compared with is none of them, even where its settings
 /// are the same: else no change of such a pair could be more than noise.
-NumbersOfRuns withRepeats(const ComparedRun& run, const ComparedRun& partner, std::span<const ComparedRun> all) {
-    NumbersOfRuns out{comparedNumbers(run)};
+ValuesOfRuns withRepeats(const ComparedRun& run, const ComparedRun& partner, std::span<const ComparedRun> all) {
+    ValuesOfRuns out{comparedValues(run)};
     for (const ComparedRun& other : all) {
         if (!isSame(run, other) && !isSame(partner, other) && areRepeats(run, other)) {
-            out.push_back(comparedNumbers(other));
+            out.push_back(comparedValues(other));
         }
     }
     return out;
 }
 
-std::vector<double> valuesOf(const NumbersOfRuns& runs, const std::string& path) {
+/// Each run counts with all that it measured.
+std::vector<double> valuesOf(const ValuesOfRuns& runs, const std::string& path) {
     std::vector<double> values;
-    for (const auto& numbers : runs) {
-        if (const auto found = numbers.find(path); found != numbers.end()) {
+    for (const ValuesOfRun& run : runs) {
+        const auto single = run.repeats.find(path);
+        if (single != run.repeats.end() && single->second.size() > 1) {
+            values.insert(values.end(), single->second.begin(), single->second.end());
+        } else if (const auto found = run.numbers.find(path); found != run.numbers.end()) {
             values.push_back(found->second);
         }
     }
@@ -114,9 +151,10 @@ bool growsWithTokens(std::string_view path) {
 }
 
 std::vector<ResultChange> compareResults(const ComparedRun& a, const ComparedRun& b, std::span<const ComparedRun> all) {
-    const NumbersOfRuns left = withRepeats(a, b, all), right = withRepeats(b, a, all);
+    const ValuesOfRuns leftRuns = withRepeats(a, b, all), rightRuns = withRepeats(b, a, all);
+    const auto &left = leftRuns.front().numbers, &right = rightRuns.front().numbers;
     std::vector<std::string> paths;
-    for (const auto* numbers : {&left.front(), &right.front()}) {
+    for (const auto* numbers : {&left, &right}) {
         for (const auto& [path, value] : *numbers) {
             if (isComparable(path) && std::ranges::find(paths, path) == paths.end()) {
                 paths.push_back(path);
@@ -128,12 +166,15 @@ std::vector<ResultChange> compareResults(const ComparedRun& a, const ComparedRun
     const double clocks = clockShare(a, b);
     std::vector<ResultChange> out;
     for (const std::string& path : paths) {
-        ResultChange row{path, resultWords(path), {}, {}, valuesOf(left, path), valuesOf(right, path), {}};
-        const auto x = left.front().find(path), y = right.front().find(path);
-        row.a = x == left.front().end() ? std::nullopt : std::optional(x->second);
-        row.b = y == right.front().end() ? std::nullopt : std::optional(y->second);
+        ResultChange row{path, resultWords(path), {}, {}, valuesOf(leftRuns, path), valuesOf(rightRuns, path), {}};
+        const auto x = left.find(path), y = right.find(path);
+        row.a = x == left.end() ? std::nullopt : std::optional(x->second);
+        row.b = y == right.end() ? std::nullopt : std::optional(y->second);
         if (row.a && row.b) {
             row.judgement = judge(path, *row.a, *row.b, row.repeatsA, row.repeatsB, clocks);
+            if (row.judgement->verdict != Verdict::Same && !isOfWholeWork(a, b, path, *row.a, *row.b)) {
+                row.judgement->verdict = Verdict::Differs;
+            }
         }
         out.push_back(std::move(row));
     }

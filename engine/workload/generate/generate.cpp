@@ -60,11 +60,12 @@ Json resultJson(const GenerateResult& result, bool hasText, bool logprobs) {
 }
 
 void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool logprobs) {
-    std::int64_t generated = 0;
+    std::int64_t generated = 0, prompts = 0;
     Json requests = Json::array();
     FinishCounts endings{};
     for (const GenerateResult& result : report.results) {
         generated += static_cast<std::int64_t>(result.ids.size());
+        prompts += result.promptTokens;
         ++endings[static_cast<std::size_t>(result.finish)];
         requests.push_back(resultJson(result, hasText, logprobs));
     }
@@ -76,6 +77,9 @@ void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool l
         metrics[result::kFinishReasons.key] = finishCountsJson(endings);
     }
     metrics[result::kGeneratedTokens.key] = generated;
+    if (report.prefilledTokens < prompts) {
+        metrics[result::kPrefilledTokens.key] = report.prefilledTokens;
+    }
     metrics[result::kDecodeSteps.key] = report.decodeSteps;
     metrics[result::kPrefillSeconds.key] = report.prefillSeconds;
     if (report.prefillCompileSeconds) {
@@ -160,7 +164,7 @@ void runGenerate(const Run& run) {
             generate.countedSteps = 1;
         }
         Generator generator(model, prompts.tokenizer, generate);
-        std::vector<double> prefill, compiling, decode;
+        std::vector<double> prefill, compiling, decode, rates;
         for (std::int64_t i = 0; i < run.repeats(); ++i) {
             // Repetitions are for the times; their tokens are the same.
             generator.run(prompts.requests, report,
@@ -169,12 +173,17 @@ void runGenerate(const Run& run) {
             prefill.push_back(report.prefillSeconds);
             compiling.push_back(report.prefillCompileSeconds.value_or(0));
             decode.push_back(report.decodeSeconds);
+            rates.push_back(rate(report.decodedTokens, report.decodeSeconds));
         }
         report.prefillSeconds = median(prefill);
+        addRepeats(metrics, std::string(result::kPrefillSeconds.key), prefill);
         if (report.prefillCompileSeconds) {
             report.prefillCompileSeconds = median(compiling);
+            addRepeats(metrics, std::string(result::kPrefillCompileSeconds.key), compiling);
         }
         report.decodeSeconds = median(decode);
+        addRepeats(metrics, std::string(result::kDecodeSeconds.key), decode);
+        addRepeats(metrics, std::string(result::kDecodeTokensPerSecond.key), rates);
         speculation.addMetrics(metrics, report.speculation);
         if (!speculation.speculation().on()) { // steps that check drafts are other steps
             roofline = decodeRoofline(model, report, generate);

@@ -151,6 +151,7 @@ void runLogits(const Run& run) {
         }
         metrics[result::kShape.key] = shape;
         metrics[result::kSeconds.key] = median(seconds);
+        addRepeats(metrics, std::string(result::kSeconds.key), seconds);
         addLoadMetrics(metrics, model.loadReport());
         metrics[result::kOutput.key] = run.spec.text("output");
     });

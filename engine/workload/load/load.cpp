@@ -52,6 +52,7 @@ Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& co
     }
     const double time = median(seconds);
     out["seconds"] = time;
+    addRepeats(run.metrics, "variants." + weights + ".seconds", seconds);
     out["disk_bytes"] = diskBytes(source);
     out["gb_per_second"] = time > 0 ? out["bytes_read"].get<double>() / time * 1e-9 : 0;
     addMemoryMetrics(out, context);

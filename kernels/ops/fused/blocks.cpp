@@ -38,7 +38,9 @@ void check(const QkvProject& op) {
 }
 
 Cost cost(const QkvProject& op, const DeviceTraits& traits) {
-    return primitiveCost<QkvProjectPrimitives>(op, traits);
+    Cost cost = primitiveCost<QkvProjectPrimitives>(op, traits);
+    cost.rateClass = weightRateClass(op.q.weight.format);
+    return cost;
 }
 
 std::uint64_t scratch(const QkvProject& op, const DeviceTraits& traits) {
@@ -53,7 +55,9 @@ void check(const OutProject& op) {
 }
 
 Cost cost(const OutProject& op, const DeviceTraits& traits) {
-    return primitiveCost<OutProjectPrimitives>(op, traits);
+    Cost cost = primitiveCost<OutProjectPrimitives>(op, traits);
+    cost.rateClass = weightRateClass(op.o.weight.format);
+    return cost;
 }
 
 std::uint64_t scratch(const OutProject& op, const DeviceTraits& traits) {
@@ -69,7 +73,9 @@ void check(const DenseMlp& op) {
 }
 
 Cost cost(const DenseMlp& op, const DeviceTraits& traits) {
-    return primitiveCost<DenseMlpPrimitives>(op, traits);
+    Cost cost = primitiveCost<DenseMlpPrimitives>(op, traits);
+    cost.rateClass = weightRateClass(op.up.weight.format);
+    return cost;
 }
 
 std::uint64_t scratch(const DenseMlp& op, const DeviceTraits& traits) {
@@ -104,7 +110,7 @@ void check(const ExpertMlp& op) {
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
     Cost cost = op.grouped() ? primitiveCost<GroupedExpertPrimitives>(op, traits)
                              : primitiveCost<ExpertMlpPrimitives>(op, traits);
-    cost.rateClass = expertRateClass(op.gateUp.weight.quantized(), false);
+    cost.rateClass = expertRateClass(op.gateUp.weight.format, false);
     return cost;
 }
 

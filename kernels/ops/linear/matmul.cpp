@@ -60,6 +60,7 @@ void check(const Matmul& op) {
 
 Cost cost(const Matmul& op, const DeviceTraits& traits) {
     Cost cost;
+    cost.rateClass = weightRateClass(op.weight.format);
     if (!op.adapter.empty()) {
         cost.launches = 0;
         cost.computeType = op.x.dtype;

@@ -55,6 +55,7 @@ Cost cost(const MatmulInputGradient& op, const DeviceTraits& traits) {
     Cost cost = productCost(op.gradOut.bytes() + op.weight.bytes(), op.gradX, op.accumulate, op.weight.outFeatures(),
                             op.gradOut.dtype);
     addExpansion(cost, asMatmul(op), traits);
+    cost.rateClass = weightRateClass(op.weight.format);
     return cost;
 }
 

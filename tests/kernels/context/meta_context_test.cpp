@@ -41,7 +41,7 @@ TEST(MetaContext, TellsMeasuredTimeFromExtrapolatedTimeAndTheDataSheet) {
     EXPECT_EQ(device.pricedTime().far, 0);
     charge(device, kRope, costOf(1'000'000'000, 1'000'000));
     charge(device, kRoute, costOf(1'000'000'000, 1'000'000'000));
-    const MetaContext::PricedTime priced = device.pricedTime();
+    const PricedTime priced = device.pricedTime();
     EXPECT_GT(priced.far, 0);
     EXPECT_GT(priced.sheet, 0);
     EXPECT_EQ(priced.ops, known + priced.far + priced.sheet);
@@ -54,7 +54,7 @@ TEST(MetaContext, RepeatedTimeCountsInAllParts) {
     const MetaContext::Times begin = device.times();
     charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
     charge(device, kRope, costOf(1'000'000'000, 1'000'000));
-    const MetaContext::PricedTime once = device.pricedTime();
+    const PricedTime once = device.pricedTime();
     device.passAgain(begin, 2);
     EXPECT_EQ(device.pricedTime().ops, 3 * once.ops);
     EXPECT_EQ(device.pricedTime().far, 3 * once.far);
@@ -65,6 +65,32 @@ TEST(MetaContext, NamesTheOpsOfTheLongestTimesFirst) {
     charge(device, kRope, costOf(1'000'000'000, 1'000'000));
     charge(device, kMatmul, costOf(1'000'000'000'000, 1'000'000));
     EXPECT_EQ(device.pricedTime().farOps, (std::vector<std::string_view>{kMatmul, kRope}));
+}
+
+TEST(MetaContext, FirstStepsTakeMoreForEachOfTheirOps) {
+    DeviceTraits traits = ratedDevice();
+    OpRates rates = *traits.rates;
+    LaunchCost cost;
+    cost.first = 10e-3;
+    cost.ops = 100;
+    cost.steps = 1;
+    rates.addSteps(LaunchKind::Replayed, cost);
+    traits.rates = std::make_shared<const OpRates>(rates);
+    const auto stepOf = [&](MetaContext& device, LaunchKind kind) {
+        const base::TimeNs begin = device.now();
+        device.beginStep(kind);
+        charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
+        charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
+        return device.now() - begin;
+    };
+    MetaContext device(traits);
+    device.passFirstUse(LaunchKind::Replayed);
+    const base::TimeNs launched = stepOf(device, LaunchKind::Launched), first = stepOf(device, LaunchKind::Replayed);
+    const base::TimeNs later = stepOf(device, LaunchKind::Replayed);
+    EXPECT_EQ(launched, later) << "a prompt between makes no graph";
+    EXPECT_NEAR(static_cast<double>(first - later), 2 * 10e6 / 100, 10) << "two of a hundred ops";
+    device.passFirstUse(LaunchKind::Replayed);
+    EXPECT_EQ(stepOf(device, LaunchKind::Replayed), later) << "once";
 }
 
 TEST(MetaContext, ADeviceWithoutMeasuredTimesDoubtsNothing) {

@@ -131,8 +131,10 @@ TEST(OpRates, AreTheSameAfterWritingAndReading) {
     OpRates rates;
     rates.add("Matmul", {1e9, 1e12, 0.0213, 5});
     rates.addSteps(LaunchKind::Trained, {1e-6, 2e-5, 3e-3, 0, 7});
+    rates.addSteps(LaunchKind::Replayed, {1e-6, 0, 3e-6, 2e-2, 7, 150});
     const json value = rates.toJson();
     EXPECT_EQ(OpRates::fromJson(value, "rates.json").toJson(), value);
+    EXPECT_EQ(OpRates::fromJson(value, "rates.json").launch(LaunchKind::Replayed).ops, 150);
 }
 
 TEST(OpRates, DamagedFilesNameFileAndField) {
@@ -181,8 +183,9 @@ TEST(OpRates, PlansTakeTheTimeOfTheClass) {
         seconds += 0.01;
     }
     seconds = 0.01;
-    for (const RateClass experts : {expertRateClass(true, false), expertRateClass(false, false),
-                                    expertRateClass(true, true), expertRateClass(false, true)}) {
+    for (const RateClass experts :
+         {expertRateClass(WeightFormat::Mxfp4, false), expertRateClass(WeightFormat::Dense, false),
+          expertRateClass(WeightFormat::Mxfp4, true), expertRateClass(WeightFormat::Dense, true)}) {
         EXPECT_NEAR(secondsOfClass("ExpertMlp", experts, rates), seconds, 1e-4);
         seconds += 0.01;
     }
@@ -192,6 +195,26 @@ TEST(OpRates, PlansTakeTheTimeOfTheClass) {
             seconds += 0.01;
         }
     }
+}
+
+TEST(OpRates, ProductsAreClassedByTheFormatOfTheirWeights) {
+    OpRates rates;
+    rates.add("DenseMlp", {1e9, 1e9, 0.01, 1});
+    rates.add("DenseMlp.int4", {1e9, 1e9, 0.02, 1});
+    rates.add("DenseMlp.nf4", {1e9, 1e9, 0.5, 1});
+    rates.add("ExpertMlp.packed", {1e9, 1e9, 0.03, 1});
+    rates.add("ExpertMlp.int4", {1e9, 1e9, 0.04, 1});
+    rates.add("ExpertMlp.int4.copies", {1e9, 1e9, 0.05, 1});
+    EXPECT_NEAR(secondsOfClass("DenseMlp", weightRateClass(WeightFormat::Dense), rates), 0.01, 1e-4);
+    EXPECT_NEAR(secondsOfClass("DenseMlp", weightRateClass(WeightFormat::Int4), rates), 0.02, 1e-4);
+    EXPECT_NEAR(secondsOfClass("DenseMlp", weightRateClass(WeightFormat::Nf4), rates), 0.5, 1e-4);
+    EXPECT_NEAR(secondsOfClass("DenseMlp", weightRateClass(WeightFormat::Fp8), rates), 0.01, 1e-4) << "none of its own";
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Int4, false), rates), 0.04, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Int4, true), rates), 0.05, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Fp8, true), rates), 0.03, 1e-4);
+    EXPECT_EQ(rateClassOfCopies(RateClass::Int4Experts), RateClass::CopiesInt4);
+    EXPECT_EQ(rateClassOfCopies(RateClass::Int4Weights), RateClass::Int4Weights);
+    EXPECT_EQ(weightRateClass(WeightFormat::Q5K), RateClass::BlockWeights);
 }
 
 TEST(OpRates, AClassThatWasNotMeasuredTakesTheRatesOfAnotherForItsOwnBytes) {
@@ -224,11 +247,19 @@ TEST(OpRates, RatesOfOlderVersionsStandInForTheClassesThatTheyDidNotTellApart) {
 }
 
 TEST(OpRates, ClassesOfARunAreThoseOfItsAttentionAndItsExperts) {
-    const RunRateClasses classes{RateClass::WideHeadsFp8, RateClass::CopiesDense};
+    RunRateClasses classes{RateClass::WideHeadsFp8, RateClass::CopiesDense};
     EXPECT_EQ(classes.of("Attention"), RateClass::WideHeadsFp8);
     EXPECT_EQ(classes.of("FlexAttentionBackward"), RateClass::WideHeadsFp8);
     EXPECT_EQ(classes.of("ExpertMlp"), RateClass::CopiesDense);
     EXPECT_EQ(classes.of("Matmul"), RateClass::Any);
+    classes.projections = RateClass::Int4Weights;
+    EXPECT_EQ(classes.of("OutProject"), RateClass::Int4Weights);
+    EXPECT_EQ(classes.of("DenseMlp"), RateClass::Any);
+    EXPECT_EQ(classes.of("Matmul"), RateClass::Any) << "it multiplies by either";
+    classes.mlp = RateClass::Int4Weights;
+    EXPECT_EQ(classes.of("DenseMlp"), RateClass::Int4Weights);
+    EXPECT_EQ(classes.of("MatmulInputGradient"), RateClass::Int4Weights);
+    EXPECT_EQ(classes.of("LmHead"), RateClass::Any);
     EXPECT_EQ(rateClassOfCopies(RateClass::PackedExperts), RateClass::CopiesPacked);
     EXPECT_EQ(rateClassOfCopies(RateClass::WideHeads), RateClass::WideHeads);
 }

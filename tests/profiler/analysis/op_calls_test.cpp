@@ -85,6 +85,23 @@ TEST_F(OpCallsTest, UntracedStepsSayHowLongTheKernelsOfAGraphReallyTake) {
     EXPECT_NEAR(find(ops, "B")->seconds, 5e-6, 1e-12);
     EXPECT_EQ(ops.replayed.steps, 1U);
     EXPECT_NEAR(ops.replayed.first, 50e-6, 1e-9) << "40 of the first step and 10 of the second";
+    EXPECT_EQ(ops.replayed.ops, 2) << "making a graph takes time for each of its ops";
+}
+
+TEST_F(OpCallsTest, StepsInWhichSomethingWasTracedDoNotSayWhatIsUsual) {
+    for (std::uint64_t step = 0; step < 25; ++step) { // most steps are traced, and a tenth longer for it
+        const base::TimeNs at = static_cast<base::TimeNs>(step) * 100'000;
+        scope(10 * step + 1, 0, base::ScopeKind::Step, "decode", at, at + (step < 20 ? 11'000 : 10'000));
+        scope(10 * step + 2, 10 * step + 1, base::ScopeKind::Op, "A", at, at + 10, 5, 5);
+        if (step < 20 && step != 1) {
+            recorder_.record(
+                base::SpanEvent{at, at + 11'000, recorder_.intern("Graphs"), recorder_.intern("graph"), {}, 0, 0});
+        }
+    }
+    kernel(12, 100'000, 111'000);
+    const MeasuredOps ops = measured();
+    ASSERT_NE(find(ops, "A"), nullptr);
+    EXPECT_NEAR(find(ops, "A")->seconds, 10e-6, 1e-12);
 }
 
 TEST_F(OpCallsTest, TimesOfAnotherReplayAreLeftOut) {

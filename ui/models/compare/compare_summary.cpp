@@ -199,7 +199,7 @@ QString columnTitle(const std::vector<RunInfo>& shown, std::size_t i) {
 FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Setting")}, {columnTitle({a, b}, 0)}, {columnTitle({a, b}, 1)}};
-    const Json left = base::parsedObject(a.specJson), right = base::parsedObject(b.specJson);
+    const Json left = base::parsedObject(comparedRun(a).spec), right = base::parsedObject(comparedRun(b).spec);
     const auto add = [&](const std::string& key, const QString& x, const QString& y, bool changed) {
         FlatNode row;
         row.key = table->nodes.size() + 1;
@@ -212,7 +212,7 @@ FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
         row.emphasis = false;
         table->nodes.push_back(std::move(row));
     };
-    const auto differences = engine::diffExperiments(left, right);
+    const auto differences = engine::diffSettings(comparedRun(a), comparedRun(b));
     for (const engine::SpecDifference& row : differences) {
         add(row.key, QString::fromStdString(row.a), QString::fromStdString(row.b), true);
     }

@@ -13,11 +13,13 @@ namespace vitrine::ui {
 
 engine::ComparedRun comparedRun(const sessions::RunInfo& run) {
     return {run.id,
-            run.specJson,
+            run.storedSpecJson.empty() ? run.specJson : run.storedSpecJson,
             run.environmentJson,
             run.metricsJson,
             run.status == sessions::RunStatus::Done,
-            run.status == sessions::RunStatus::OutOfMemory};
+            run.status == sessions::RunStatus::OutOfMemory,
+            std::string(sessions::runStatusName(run.status)),
+            run.storedSpecJson.empty() ? std::string() : run.specJson};
 }
 
 std::vector<engine::ComparedRun> comparedRuns(const std::vector<sessions::RunInfo>& runs) {

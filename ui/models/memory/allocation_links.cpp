@@ -8,6 +8,7 @@
 
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/analysis/weight_readers.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "profiler/timeline/scope_facet.h"
@@ -73,6 +74,65 @@ std::vector<std::size_t> namesakes(const RunTimeline& timeline, const Allocation
     return found;
 }
 
+/// Whether the embedding is the head's weight too.
+bool isTied(const RunTimeline& timeline) {
+    const auto rows = timeline.memory().allocations();
+    const std::size_t last = std::min(rows.size(), kRowsLookedAt);
+    for (std::size_t i = 0; i < last; ++i) {
+        const AllocationRow row = rows[i];
+        if (row.category == base::MemoryCategory::Weights &&
+            timeline.text(row.name).find("lm_head") != std::string_view::npos) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The ops that read the weight, in the first step that has one.
+void addReaders(const RunTimeline& timeline, const AllocationRow& row, base::TimeNs end, std::size_t limit,
+                std::vector<AllocationLink>& links) {
+    const profiler::WeightReaders readers = profiler::weightReaders(timeline.text(row.name), isTied(timeline));
+    const auto scopes = timeline.scopes().all();
+    const ScopeRow* step = nullptr;
+    std::size_t at = readers.ops.empty() ? scopes.size() : profiler::scopesUpTo(timeline, row.born - 1);
+    for (std::size_t looked = 0; at < scopes.size() && looked < kScopesLookedAt && links.size() <= limit; ++looked) {
+        const ScopeRow scope = scopes[at++];
+        if (scope.begin >= end || (step != nullptr && scope.begin > profiler::scopeEnd(timeline, *step))) {
+            break;
+        }
+        const std::string_view name = timeline.text(scope.name);
+        if (scope.kind != ScopeKind::Op || std::ranges::find(readers.ops, name) == readers.ops.end()) {
+            continue;
+        }
+        const ScopeRow* layer = profiler::enclosingScope(timeline, scope.id, ScopeKind::Layer);
+        if ((layer == nullptr ? -1 : layer->index) == readers.layer) {
+            step = step == nullptr ? profiler::enclosingScope(timeline, scope.id, ScopeKind::Step) : step;
+            links.push_back({AllocationLink::Kind::Read, scope.begin, scope.id, textOf(name)});
+        }
+    }
+}
+
+/// The ops of the step that began while it lived.
+void addOpsMeanwhile(const RunTimeline& timeline, const AllocationRow& row, base::TimeNs end, std::size_t limit,
+                     std::vector<AllocationLink>& links) {
+    const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
+    const base::TimeNs stepEnd = step != nullptr ? std::min(end, profiler::scopeEnd(timeline, *step)) : end;
+    const auto scopes = timeline.scopes().all();
+    std::size_t at = profiler::scopesUpTo(timeline, row.born - 1);
+    for (std::size_t looked = 0; at < scopes.size() && looked < kScopesLookedAt && links.size() <= limit; ++looked) {
+        const ScopeRow scope = scopes[at++];
+        if (scope.begin >= stepEnd) {
+            break;
+        }
+        // What runs inside the maker is the maker; ops inside ops would show the same thing twice.
+        const ScopeRow* parent = timeline.scopes().find(scope.parent);
+        if (scope.kind == ScopeKind::Op && scope.id != row.scope && !isInside(timeline, scope.id, row.scope) &&
+            (parent == nullptr || parent->kind != ScopeKind::Op)) {
+            links.push_back({AllocationLink::Kind::Ran, scope.begin, scope.id, textOf(timeline.text(scope.name))});
+        }
+    }
+}
+
 } // namespace
 
 base::TimeNs endOfWork(const RunTimeline& timeline) {
@@ -104,22 +164,8 @@ std::vector<AllocationLink> allocationLinks(const RunTimeline& timeline, std::si
                      : maker != nullptr ? textOf(timeline.text(maker->name))
                                         : QString()});
     const base::TimeNs end = row.freed < 0 ? timeline.end() : row.freed;
-    const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
-    const base::TimeNs stepEnd = step != nullptr ? std::min(end, profiler::scopeEnd(timeline, *step)) : end;
-    const auto scopes = timeline.scopes().all();
-    std::size_t at = profiler::scopesUpTo(timeline, row.born - 1);
-    for (std::size_t looked = 0; at < scopes.size() && looked < kScopesLookedAt && links.size() <= limit; ++looked) {
-        const ScopeRow scope = scopes[at++];
-        if (scope.begin >= stepEnd) {
-            break;
-        }
-        // What runs inside the maker is the maker; ops inside ops would show the same thing twice.
-        const ScopeRow* parent = timeline.scopes().find(scope.parent);
-        if (scope.kind == ScopeKind::Op && scope.id != row.scope && !isInside(timeline, scope.id, row.scope) &&
-            (parent == nullptr || parent->kind != ScopeKind::Op)) {
-            links.push_back({AllocationLink::Kind::Used, scope.begin, scope.id, textOf(timeline.text(scope.name))});
-        }
-    }
+    const bool weight = row.category == base::MemoryCategory::Weights;
+    (weight ? addReaders : addOpsMeanwhile)(timeline, row, end, limit, links);
     if (!livesToTheEnd(timeline, row, endOfWork(timeline))) {
         const ScopeRow* last = innermostAt(timeline, row.freed);
         links.push_back({AllocationLink::Kind::Freed, row.freed, last != nullptr ? last->id : 0,

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What one allocation is linked to: the op that made it, the ops that ran while it lived, its end, and the same tensor
-// in the step before. Pure functions over an immutable timeline; any thread. They look at a bounded number of scopes
-// and rows.
+// What one allocation is linked to: the op that made it, the ops that read it or ran while it lived, its end, and the
+// same tensor in the step before. Pure functions over an immutable timeline; any thread. They look at a bounded number
+// of scopes and rows.
 
 #include <QString>
 #include <cstdint>
@@ -22,15 +22,18 @@ namespace vitrine::ui {
 
 /// One station on the way of an allocation, in order of time.
 struct AllocationLink {
-    enum class Kind : std::uint8_t { Made, Used, Freed };
+    /// Read: the op reads this weight. Ran: it ran while the tensor lived, and who reads it is not known.
+    enum class Kind : std::uint8_t { Made, Read, Ran, Freed };
     Kind kind = Kind::Made;
     base::TimeNs time = 0;
     std::uint64_t scope = 0; ///< 0: none is known
     QString name;            ///< of the scope: "LmHead"
 };
 
-/// Made, the ops of the same step that began while it lived (at most `limit`; the engine does not record who reads),
-/// and its end where it came before that of the run. Scratch is made by the op whose name it carries.
+/// Made, then ops (at most `limit`), and its end where it came before that of the run. Runs do not record who reads a
+/// tensor. Of a weight it follows from its name: its ops are those that read it in the first step that does, and none
+/// where that is not known. Of other tensors they are the ops of the same step that began while it lived. Scratch is
+/// made by the op whose name it carries.
 std::vector<AllocationLink> allocationLinks(const profiler::RunTimeline& timeline, std::size_t row,
                                             std::size_t limit = 16);
 

@@ -54,13 +54,33 @@ SessionDocument::SessionDocument(QObject* parent, SessionOpener opener) : QObjec
 SessionDocument::~SessionDocument() = default;
 
 void SessionDocument::open(const QString& path) {
+    const QString file = QFileInfo(path).absoluteFilePath();
+    if (open_ && worker_ && QFileInfo(file) != QFileInfo(path_)) {
+        opening_ = std::make_unique<Worker>(*this, file.toStdString(), opener_);
+        return;
+    }
     close();
-    path_ = QFileInfo(path).absoluteFilePath();
+    path_ = file;
     readOnly_ = !canBeWritten(path_);
     worker_ = std::make_unique<Worker>(*this, path_.toStdString(), opener_);
 }
 
+void SessionDocument::takeOpening() {
+    if (opening_) {
+        std::unique_ptr<Worker> next = std::move(opening_);
+        close();
+        worker_ = std::move(next);
+        path_ = QString::fromStdString(worker_->path_);
+        readOnly_ = !canBeWritten(path_);
+    }
+}
+
+void SessionDocument::dropOpening() {
+    opening_.reset();
+}
+
 void SessionDocument::close() {
+    opening_.reset();
     worker_.reset();
     const bool was = open_;
     open_ = false;
@@ -70,6 +90,7 @@ void SessionDocument::close() {
     path_.clear();
     runs_.clear();
     timelines_.clear();
+    missingModels_.clear();
     a_ = b_ = 0;
     if (was) {
         emit closed();
@@ -81,6 +102,19 @@ void SessionDocument::close() {
 const RunInfo* SessionDocument::run(RunId id) const {
     const auto found = std::find_if(runs_.begin(), runs_.end(), [id](const RunInfo& r) { return r.id == id; });
     return found == runs_.end() ? nullptr : &*found;
+}
+
+QString SessionDocument::missingModel(RunId id) const {
+    const auto found = missingModels_.find(id);
+    return found == missingModels_.end() ? QString() : QString::fromStdString(found->second);
+}
+
+void SessionDocument::placeModel(const QString& name, const QString& path) {
+    if (worker_) {
+        worker_->post([worker = worker_.get(), name, path](SessionFile&) {
+            worker->keepMovedModel(name.toStdString(), path.toStdString());
+        });
+    }
 }
 
 void SessionDocument::setRunA(RunId id) {

@@ -47,7 +47,8 @@ public:
     explicit SessionDocument(QObject* parent = nullptr, SessionOpener opener = {});
     ~SessionDocument() override; ///< stops the worker and waits for the chunk in its hands
 
-    /// Opens another file; what was shown before goes when the new one is there. Ends in opened() or openFailed().
+    /// Opens another file; what was shown before goes when the new one is there, and stays when that is no session.
+    /// Ends in opened() or openFailed().
     void open(const QString& path);
     void close();
     bool isOpen() const { return open_; }
@@ -61,7 +62,12 @@ public:
 
     /// Oldest first; a copy of what the file held at the last change.
     const std::vector<sessions::RunInfo>& runs() const { return runs_; }
+    /// The experiments of runs name their files by where these are now, see engine/workload/experiment/stored_files.h.
     const sessions::RunInfo* run(sessions::RunId id) const;
+    /// The model of the run, as its experiment names it, where it was not found; empty where nothing is missing.
+    QString missingModel(sessions::RunId id) const;
+    /// Says where a model is now, for all runs that name it so. The session keeps it where it can be written.
+    void placeModel(const QString& name, const QString& path);
 
     /// A is the run one looks at, B the baseline; 0 is none.
     sessions::RunId runA() const { return a_; }
@@ -112,17 +118,21 @@ signals:
 private:
     class Worker;
     friend class Worker;
+    void takeOpening(); ///< the file that was opened takes the place of the one before
+    void dropOpening(); ///< the file that was to be opened is no session
     void takeRuns(std::vector<sessions::RunInfo> runs);
     void choose();
 
     SessionOpener opener_;
     std::unique_ptr<Worker> worker_;
+    std::unique_ptr<Worker> opening_; ///< of the file that will be shown instead; null: none
     QString path_;
     bool open_ = false, readOnly_ = false, reading_ = false;
     SessionKeeping keeping_;
     int editsUnderWay_ = 0;
     std::vector<sessions::RunInfo> runs_;
     std::map<sessions::RunId, TimelineState> timelines_;
+    std::map<sessions::RunId, std::string> missingModels_;
     sessions::RunId a_ = 0, b_ = 0;
 };
 

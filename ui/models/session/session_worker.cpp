@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/session/session_worker.h"
 
+#include <QFileInfo>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "profiler/timeline/run_timeline_builder.h"
 
 namespace vitrine::ui {
@@ -20,6 +23,7 @@ constexpr std::chrono::milliseconds kIdlePoll{500}; // other processes may appen
 constexpr std::chrono::milliseconds kPublishEvery{100};
 constexpr std::chrono::milliseconds kKeepingEvery{400};
 constexpr std::size_t kChunksAtOnce = 16;
+constexpr const char* kMovedModelsText = "moved_models"; // of the session
 
 } // namespace
 
@@ -30,10 +34,12 @@ QString SessionDocument::Worker::sentenceOf(const std::exception& error) {
 void SessionDocument::Worker::run() noexcept {
     try {
         file_ = opener_(path_);
+        readMovedModels();
         publishRuns(true);
     } catch (const std::exception& error) {
         file_.reset();
         toGui([text = sentenceOf(error), path = QString::fromStdString(path_)](SessionDocument& d) {
+            d.dropOpening();
             emit d.openFailed(path, text);
         });
         return;
@@ -143,17 +149,59 @@ void SessionDocument::Worker::publishRuns(bool first) {
     seen_ = file_->changeCounter();
     std::vector<RunInfo> runs = file_->runs();
     live_ = std::any_of(runs.begin(), runs.end(), [](const RunInfo& r) { return r.status == RunStatus::Running; });
-    toGui([list = std::move(runs), first](SessionDocument& d) mutable {
+    missing_.clear();
+    for (RunInfo& run : runs) {
+        findFiles(run);
+    }
+    toGui([list = std::move(runs), missing = missing_, first](SessionDocument& d) mutable {
         if (first) {
+            d.takeOpening();
             d.open_ = true;
             d.runs_.clear();
             d.timelines_.clear();
         }
+        d.missingModels_ = std::move(missing);
         d.takeRuns(std::move(list));
         if (first) {
             emit d.opened();
         }
     });
+}
+
+void SessionDocument::Worker::findFiles(RunInfo& run) {
+    const auto [place, fresh] = found_.try_emplace(run.id);
+    FoundFiles& found = place->second;
+    if (fresh || found.experiment != run.specJson || found.environment != run.environmentJson) {
+        const std::string folder = base::textIn(run.environmentJson, "working_directory");
+        const std::string beside = QFileInfo(QString::fromStdString(path_)).absolutePath().toStdString();
+        found = {run.specJson, run.environmentJson, engine::findStoredFiles(run.specJson, {folder, beside, moved_})};
+    }
+    const engine::StoredFiles& files = found.files;
+    if (files.experiment != run.specJson) {
+        run.storedSpecJson = std::exchange(run.specJson, files.experiment);
+    }
+    if (!files.missingModel.empty()) {
+        missing_[run.id] = files.missingModel;
+    }
+}
+
+void SessionDocument::Worker::readMovedModels() {
+    const nlohmann::json models = base::parsedObject(file_->sessionText(kMovedModelsText).value_or(""));
+    for (const auto& [name, path] : models.items()) {
+        if (path.is_string()) {
+            moved_[name] = path.get<std::string>();
+        }
+    }
+}
+
+/// A file that cannot be written keeps nothing; the answer then holds until it is closed.
+void SessionDocument::Worker::keepMovedModel(const std::string& name, const std::string& path) {
+    moved_[name] = path;
+    found_.clear();
+    publishRuns(false);
+    if (file_->writable()) {
+        file_->putSessionText(kMovedModelsText, base::compactText(nlohmann::json(moved_)));
+    }
 }
 
 bool SessionDocument::Worker::readSome() {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/workload/experiment/stored_files.h"
 #include "profiler/timeline/run_timeline_builder.h"
 #include "ui/models/session/session_document.h"
 
@@ -77,7 +78,7 @@ private:
             &document_,
             [self = this, document = &document_, body = std::forward<F>(call)]() mutable {
                 // A queued call of a worker that was replaced has nothing to say any more.
-                if (document->worker_.get() == self) {
+                if (document->worker_.get() == self || document->opening_.get() == self) {
                     body(*document);
                 }
             },
@@ -90,6 +91,10 @@ private:
     void waitForWork();
     void poll();
     void publishRuns(bool first);
+    /// Says of the run's files where they are now. On the worker.
+    void findFiles(sessions::RunInfo& run);
+    void readMovedModels();
+    void keepMovedModel(const std::string& name, const std::string& path);
     /// Reads one batch of the first run that is not read to its end. False: all are up to date.
     bool readSome();
     void readBatch(sessions::RunId id, Reader& reader);
@@ -100,6 +105,13 @@ private:
     SessionOpener opener_;
     std::unique_ptr<sessions::SessionFile> file_; // worker thread only
     std::map<sessions::RunId, Reader> readers_;   // worker thread only
+    struct FoundFiles {
+        std::string experiment, environment; ///< of the run when its files were looked for
+        engine::StoredFiles files;
+    };
+    std::map<sessions::RunId, FoundFiles> found_;    ///< worker thread only
+    std::map<std::string, std::string> moved_;       ///< models by their name in experiments; worker thread only
+    std::map<sessions::RunId, std::string> missing_; ///< models of runs that were not found; worker thread only
     std::uint64_t seen_ = 0;
     SessionKeeping keeping_;
     QString whyWaiting_;

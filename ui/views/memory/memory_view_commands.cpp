@@ -70,7 +70,8 @@ void MemoryView::walkLinks(int direction) {
     }
     time->goTo(link.time);
     const QString what = link.kind == AllocationLink::Kind::Made   ? tr("made by %1")
-                         : link.kind == AllocationLink::Kind::Used ? tr("used by %1")
+                         : link.kind == AllocationLink::Kind::Read ? tr("read by %1")
+                         : link.kind == AllocationLink::Kind::Ran  ? tr("meanwhile ran %1")
                                                                    : tr("freed in %1");
     setReadout(tr("Link %1 of %2: %3, %4")
                    .arg(linkAt_ + 1)

@@ -174,11 +174,13 @@ void PinnedPanel::addLinks(const profiler::RunTimeline& timeline, const profiler
     std::vector<Part> used;
     QStringList all;
     for (const AllocationLink& link : links_) {
-        if (link.kind == AllocationLink::Kind::Used) {
+        const bool read = link.kind == AllocationLink::Kind::Read;
+        if (read || link.kind == AllocationLink::Kind::Ran) {
             all << link.name;
             if (used.size() < kUsersNamed) {
                 used.push_back({link.name, TextColor::Accent, false, link.scope, 0,
-                                tr("Ran while this was alive; runs do not record who reads a tensor")});
+                                read ? tr("Reads this weight in the first step")
+                                     : tr("Ran while this was alive; runs do not record who reads a tensor")});
             }
         }
     }
@@ -187,7 +189,7 @@ void PinnedPanel::addLinks(const profiler::RunTimeline& timeline, const profiler
                         false, 0, 0, all.join(QStringLiteral(", "))});
     }
     if (!used.empty()) {
-        addRow(tr("Used by"), used);
+        addRow(row.category == base::MemoryCategory::Weights ? tr("Read by") : tr("Meanwhile ran"), used);
     }
     if (!livesToTheEnd(timeline, row, endOfWork(timeline))) {
         std::vector<Part> freed{{instantText(row.freed)},

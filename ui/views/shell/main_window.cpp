@@ -13,6 +13,8 @@
 #include <QPlainTextEdit>
 #include <algorithm>
 
+#include "base/error.h"
+#include "engine/checkpoint/gguf_file.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/stack_model.h"
@@ -39,6 +41,18 @@ constexpr int kMainWindowSmallWidth = 1100;
 bool takesKeys(QObject* object) {
     return qobject_cast<QLineEdit*>(object) != nullptr || qobject_cast<QAbstractSpinBox*>(object) != nullptr ||
            qobject_cast<QPlainTextEdit*>(object) != nullptr;
+}
+
+/// A model folder, or a file that says by its name or its first bytes that it is a GGUF file.
+bool isModel(const QFileInfo& info) {
+    if (info.isDir() || !info.isFile()) {
+        return info.isDir();
+    }
+    try {
+        return info.suffix() == QLatin1String("gguf") || engine::GgufFile::is(info.filePath().toStdString());
+    } catch (const base::Error&) {
+        return false; // it cannot be read, which the one who opens it says
+    }
 }
 
 } // namespace
@@ -201,7 +215,7 @@ void MainWindow::onTimeline(qint64 run) {
 
 void MainWindow::openFile(const QString& path) {
     const QFileInfo info(path);
-    if (info.isDir()) {
+    if (isModel(info)) {
         openView(QStringLiteral("run"));
         currentView()->takeFolder(info.absoluteFilePath());
         return;

@@ -47,7 +47,8 @@ public:
     TimeCursor* timeCursor() const { return time_; }
     ActionList* actionList() const { return actions_; }
 
-    void openFile(const QString& path); ///< a session; a model folder goes to the Run view, .jsonl to Fine-tune
+    /// A session; a model folder or GGUF file goes to the Run view, .jsonl to Fine-tune.
+    void openFile(const QString& path);
     void openView(const QString& id) { stack_->open(id); }
     View* currentView() const { return stack_->shown(); }
     View* view(const QString& id) const { return stack_->view(id); }
@@ -55,6 +56,7 @@ public:
     QLineEdit* searchField() const;
     DeviceStrip* deviceStrip() const;
     NoticeBar* keepingBar() const { return keepingBar_; }
+    NoticeBar* modelBar() const { return modelBar_; }
     NoticeBar* undoBar() const { return undoBar_; }
     StatusRow* statusRow() const { return status_; }
     SessionCommands* sessionCommands() const { return sessions_; }
@@ -115,6 +117,7 @@ private:
     ViewStack* stack_ = nullptr;
     StatusRow* status_ = nullptr;
     NoticeBar* keepingBar_ = nullptr; ///< says that the session is not saved
+    NoticeBar* modelBar_ = nullptr;   ///< offers to look for the model of run A
     NoticeBar* undoBar_ = nullptr;
     QTimer undoBarTimer_;
     TextLabel* sessionName_ = nullptr; ///< in the corner of the menu bar

@@ -102,7 +102,12 @@ void MainWindow::buildViews() {
                       {{tr("Save a copy…"), does("file.save-copy")}, {tr("Close"), does("file.close")}}, centre);
     undoBar_ =
         new NoticeBar(NoticeBar::Tone::Plain, {{tr("Undo"), [this] { context_.edits->stack()->undo(); }}}, centre);
+    modelBar_ = new NoticeBar(NoticeBar::Tone::Plain,
+                              {{tr("Find the model…"), [this] { sessions_->findModel(); }},
+                               {tr("Not now"), [this] { sessions_->leaveModel(); }}},
+                              centre);
     column->addWidget(keepingBar_);
+    column->addWidget(modelBar_);
     column->addWidget(undoBar_);
     column->addWidget(stack_, 1);
     setCentralWidget(centre);
@@ -137,6 +142,7 @@ void MainWindow::connectEdits() {
         keepingBar_->say(keepingSentence(keeping, document_->path()));
     });
     connect(document_, &SessionDocument::closed, this, [this] { keepingBar_->say({}); });
+    connect(sessions_, &SessionCommands::modelMissing, modelBar_, &NoticeBar::say);
 }
 
 void MainWindow::connectView(View* view) {

@@ -29,6 +29,9 @@ SessionCommands::SessionCommands(const ViewServices& context, const QString& set
         recent_ = kept->value(QStringLiteral("recent")).toStringList();
     }
     connect(document_, &SessionDocument::opened, this, &SessionCommands::keepRecent);
+    connect(document_, &SessionDocument::runsChanged, this, &SessionCommands::lookForModel);
+    connect(document_, &SessionDocument::selectionChanged, this, &SessionCommands::lookForModel);
+    connect(document_, &SessionDocument::closed, this, [this] { leftModels_.clear(); });
     connect(document_, &SessionDocument::copyFailed, this, &SessionCommands::failed);
     connect(document_, &SessionDocument::copySaved, this, &SessionCommands::takeCopy);
 }
@@ -76,12 +79,39 @@ void SessionCommands::fillRecentMenu() {
 }
 
 void SessionCommands::chooseFile() {
-    const QString path = QFileDialog::getOpenFileName(window_, tr("Open"), QFileInfo(document_->path()).path(),
-                                                      tr("Vitrine sessions, rows to train on (*.vitrine *.jsonl);;"
-                                                         "All files (*)"));
+    const QString path =
+        QFileDialog::getOpenFileName(window_, tr("Open"), QFileInfo(document_->path()).path(),
+                                     tr("Sessions, models, rows to train on (*.vitrine *.gguf *.jsonl);;"
+                                        "All files (*)"));
     if (!path.isEmpty()) {
         emit openWanted(path);
     }
+}
+
+void SessionCommands::lookForModel() {
+    const QString name = document_->missingModel(document_->runA());
+    emit modelMissing(name.isEmpty() || leftModels_.contains(name)
+                          ? QString()
+                          : tr("The model %1 of run %2 is not here; say where it is now, and all runs of the session "
+                               "that name it find it.")
+                                .arg(name)
+                                .arg(document_->runA()));
+}
+
+void SessionCommands::findModel() {
+    const QString name = document_->missingModel(document_->runA()), beside = QFileInfo(document_->path()).path();
+    const QString path =
+        name.endsWith(QLatin1String(".gguf"))
+            ? QFileDialog::getOpenFileName(window_, tr("Find the model %1").arg(name), beside, tr("Models (*.gguf)"))
+            : QFileDialog::getExistingDirectory(window_, tr("Find the folder of the model %1").arg(name), beside);
+    if (!name.isEmpty() && !path.isEmpty()) {
+        document_->placeModel(name, path);
+    }
+}
+
+void SessionCommands::leaveModel() {
+    leftModels_ << document_->missingModel(document_->runA());
+    lookForModel();
 }
 
 void SessionCommands::makeFile() {

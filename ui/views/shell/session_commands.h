@@ -27,9 +27,14 @@ public:
     /// Files that were opened, newest first.
     const QStringList& recentFiles() const { return recent_; }
 
+    void findModel();  ///< asks where the model of run A is now, for all runs of the session that name it
+    void leaveModel(); ///< asks no more for the model of run A while the session is open
+
 signals:
     void openWanted(const QString& path);
     void failed(const QString& error); ///< a sentence for people
+    /// A sentence about the model of run A where it was not found; else empty.
+    void modelMissing(const QString& sentence);
 
 private:
     void chooseFile();
@@ -38,6 +43,7 @@ private:
     void takeCopy(const QString& path);
     void renameRun();
     void runAgain();
+    void lookForModel();
     void keepRecent();
     void fillRecentMenu();
 
@@ -47,6 +53,7 @@ private:
     QWidget* window_;
     QMenu* recentMenu_ = nullptr;
     QStringList recent_;
+    QStringList leftModels_; ///< for which people do not want to be asked
 };
 
 } // namespace vitrine::ui

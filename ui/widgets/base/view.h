@@ -114,7 +114,7 @@ public:
     virtual void showPage(const QString& page);
     /// Shows an experiment in the view's form: what "Try" and "Run again with changes" hand to the Run view.
     virtual void takeExperiment(const QString& experimentJson);
-    /// A model folder that was opened or dropped.
+    /// A model folder, or GGUF file, that was opened or dropped.
     virtual void takeFolder(const QString& path);
     /// A file of rows to train on that was opened or dropped.
     virtual void takeData(const QString& path);

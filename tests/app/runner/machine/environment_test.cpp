@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/machine/environment.h"
 
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,7 @@ TEST(Environment, SaysWhichProgramRanWhichModel) {
     EXPECT_EQ(own.at("model_hash").get<std::string>().size(), 16u);
     EXPECT_FALSE(own.at("commit").get<std::string>().empty());
     EXPECT_NE(own.at("command_line").get<std::string>().find("app_tests"), std::string::npos);
+    EXPECT_EQ(own.at("working_directory"), std::filesystem::current_path().string());
     EXPECT_FALSE(own.contains("driver_version")) << "not of a run on the CPU";
     EXPECT_FALSE(environmentOf("synthetic:tiny-gpt-oss").contains("model_hash")) << "it has no files";
 }

@@ -33,6 +33,24 @@ TEST(RunRatesTest, ExpertsAreClassedByHowTheirWeightsAreHeldAndByCopies) {
     EXPECT_EQ(classesOf({{"workload", "load"}, {"weights", "both"}}).experts, RateClass::Any);
 }
 
+TEST(RunRatesTest, ProductsAreClassedByTheFormatOfTheirWeights) {
+    const char* fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
+    const auto dense = classesOf({{"prompt_length", 64}, {"model", "synthetic:qwen3-4b"}});
+    EXPECT_EQ(dense.projections, RateClass::Any);
+    const auto packed =
+        classesOf({{"prompt_length", 64}, {"model", "synthetic:qwen3-4b"}, {"set", {{"quantization_config", fp8}}}});
+    EXPECT_EQ(packed.projections, RateClass::Fp8Weights);
+    EXPECT_EQ(packed.mlp, RateClass::Fp8Weights);
+    const auto nf4 = classesOf({{"prompt_length", 64}, {"model", "synthetic:qwen3-4b"}, {"weights", "nf4"}});
+    EXPECT_EQ(nf4.projections, RateClass::Nf4Weights);
+    const auto gptOss = classesOf({{"prompt_length", 64}});
+    EXPECT_EQ(gptOss.projections, RateClass::Any);
+    EXPECT_EQ(gptOss.mlp, RateClass::Any) << "only its experts are packed";
+    const auto experts = classesOf(
+        {{"prompt_length", 64}, {"model", "synthetic:qwen3-30b-a3b"}, {"set", {{"quantization_config", fp8}}}});
+    EXPECT_EQ(experts.experts, RateClass::Fp8Experts);
+}
+
 TEST(RunRatesTest, AttentionIsClassedByHeadsAndCache) {
     const RateClass plain = classesOf({{"prompt_length", 64}}).attention;
     const RateClass fp8 = classesOf({{"prompt_length", 64}, {"kv_dtype", "fp8"}}).attention;

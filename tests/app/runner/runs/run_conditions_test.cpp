@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/runs/run_conditions.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +81,27 @@ TEST(RunConditions, TotalsOfARunThatStoppedEarlyAreNotJudged) {
     const ConditionResult result = checkCondition(parseCondition("decode_seconds<-3%", results), a, b, results);
     EXPECT_FALSE(result.holds);
     EXPECT_EQ(result.sentence, "decode_seconds<-3%: not judged, B stopped after 100 of 400 tokens");
+}
+
+/// Else a run that ran out of memory would pass every limit of time.
+TEST(RunConditions, TimesOfAPartOfTheWorkCannotBeJudged) {
+    const auto a = saved(1, R"({"prefill_seconds":151})");
+    auto b = saved(2, R"({"prefill_seconds":36.4,"prompt_tokens":65536,"prefilled_tokens":24576})");
+    b.done = false;
+    b.outOfMemory = true;
+    const std::vector<engine::ComparedRun> all{a, b};
+    const auto results = engine::compareResults(a, b, all);
+    const auto prefill = std::ranges::find(results, "prefill_seconds", &engine::ResultChange::path);
+    ASSERT_NE(prefill, results.end());
+    EXPECT_EQ(prefill->judgement->verdict, engine::Verdict::Differs);
+    try {
+        checkCondition(parseCondition("prefill_seconds>+3%", results), a, b, results);
+        ADD_FAILURE();
+    } catch (const base::BadInput& error) {
+        EXPECT_THAT(error.what(),
+                    testing::HasSubstr("run #2 ran out of memory after 24,576 of 65,536 prompt tokens, so "
+                                       "its prefill_seconds is that of a part of the work"));
+    }
 }
 
 } // namespace

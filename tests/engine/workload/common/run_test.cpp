@@ -16,6 +16,7 @@
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/engine/workload/common/stop_at.h"
 #include "tests/engine/workload/common/sum_of_bytes.h"
 #include "tests/fixture_paths.h"
 
@@ -59,6 +60,9 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     EXPECT_EQ(out["prompt_tokens"], 3);
     EXPECT_EQ(out["ids"].size(), 12U);
     EXPECT_EQ(out["ids"].get<std::vector<std::int32_t>>(), streamed) << "repetitions do not stream";
+    EXPECT_EQ(out["repeats"]["prefill_seconds"].size(), 2U);
+    EXPECT_EQ(out["repeats"]["decode_tokens_per_second"].size(), 2U);
+    EXPECT_FALSE(out.contains("prefilled_tokens")) << "only of a prompt that was not read whole";
     EXPECT_TRUE(out["text"].is_null());
     EXPECT_EQ(out["finish_reason"], "length");
     EXPECT_GT(out["prefill_seconds"], 0.0);
@@ -352,6 +356,22 @@ TEST_F(WorkloadRun, TokenizeGoesThereAndBack) {
         EXPECT_THROW(run({{"workload", "tokenize"}, {"tokenizer", tokenizer}, {"jsonl", noRows}}), base::BadInput)
             << noRows;
     }
+}
+
+TEST_F(WorkloadRun, APromptThatWasNotReadWholeSaysHowFarItWasRead) {
+    test::StopAt stop("Reading the prompt");
+    WorkloadSinks sinks;
+    sinks.progress = &stop;
+    Json partial;
+    EXPECT_THROW(run({{"workload", "generate"},
+                      {"model", "synthetic:tiny-llama"},
+                      {"prompt_length", 40},
+                      {"prefill_chunk", 16},
+                      {"max_new_tokens", 2}},
+                     sinks, stop.token(), &partial),
+                 base::Cancelled);
+    EXPECT_EQ(partial["prompt_tokens"], 40);
+    EXPECT_EQ(partial["prefilled_tokens"], 16);
 }
 
 TEST_F(WorkloadRun, FailuresKeepWhatIsKnown) {

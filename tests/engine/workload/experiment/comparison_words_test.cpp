@@ -69,6 +69,62 @@ TEST(ComparisonWords, WhatDecidesWhetherARunIsPossibleGoesFirst) {
     EXPECT_EQ(words(a, b).sentence, "A ran out of memory, B did not; B peaks 1.00 GiB lower.");
 }
 
+/// It read 24,576 of 65,536 tokens in less time than the other took for all of them.
+TEST(ComparisonWords, ARunThatDidAPartOfItsWorkGainsNothing) {
+    const ComparedRun a = generated(1, R"("max_new_tokens":8)", R"({"peak_bytes":2147483648,"prompt_tokens":65536,
+        "prefill_seconds":151,"decode_steps":7,"generated_tokens":8,"decode_tokens_per_second":10})");
+    ComparedRun b = generated(2, R"("max_new_tokens":8,"prefill_chunk":8192)", R"({"peak_bytes":1073741824,
+        "prompt_tokens":65536,"prefilled_tokens":24576,"prefill_seconds":36.4,"decode_steps":0,"generated_tokens":0,
+        "error":{"kind":"out_of_memory","message":"m","what":"scratch","requested_bytes":2147483648}})");
+    b.done = false;
+    b.outOfMemory = true;
+    const ComparisonWords said = words(a, b);
+    EXPECT_EQ(
+        said.sentence,
+        "B ran out of memory after 24,576 of 65,536 prompt tokens (scratch of 2.00 GiB found no room), A did not.");
+    EXPECT_EQ(said.other, "B did a part of its work, so times and rates of that are no gain or loss.");
+    EXPECT_EQ(words(b, a).sentence.substr(0, 38), "A ran out of memory after 24,576 of 65");
+    ComparedRun other = b;
+    other.number = 3;
+    other.metrics = R"({"peak_bytes":1073741824,"prompt_tokens":65536,"prefill_seconds":9,"generated_tokens":0})";
+    other.outOfMemory = false;
+    other.status = "cancelled";
+    EXPECT_TRUE(words(b, other).sentence.ends_with("B was stopped while it read its prompt of 65,536 tokens."))
+        << words(b, other).sentence;
+    EXPECT_EQ(words(b, other).other, "Both did a part of their work, so its times and rates are no gain or loss.");
+}
+
+/// A prompt that both read whole may be compared, also when the answer was cut short.
+TEST(ComparisonWords, WhatARunDidWholeBeforeItEndedIsCompared) {
+    const ComparedRun a = generated(1, R"("max_new_tokens":80)", R"({"prefill_seconds":2,"decode_steps":79,
+        "generated_tokens":80,"decode_seconds":8,"decode_tokens_per_second":10})");
+    ComparedRun b = generated(2, R"("max_new_tokens":80,"kernel":"x")", R"({"prefill_seconds":1,"decode_steps":9,
+        "generated_tokens":10,"decode_seconds":0.5,"decode_tokens_per_second":18,
+        "error":{"kind":"internal","message":"the device was lost."}})");
+    b.done = false;
+    b.status = "failed";
+    EXPECT_EQ(words(a, b).sentence, "B failed after 10 of 80 new tokens (the device was lost), A came to its end; "
+                                    "B prefills in 1.00 s less.");
+    EXPECT_EQ(words(a, b).other, "B did a part of its work, so times and rates of that are no gain or loss.");
+}
+
+/// 5.5 ms of a run of a second are no headline, beside a change of the rate that is smaller in itself.
+TEST(ComparisonWords, AFewMillisecondsLeadNoSentence) {
+    const ComparedRun a = generated(1, "", R"({"peak_bytes":1073741824,"prefill_seconds":0.010,"decode_seconds":1,
+        "decode_tokens_per_second":100})");
+    ComparedRun b = generated(2, R"("kernel":"x")", R"({"peak_bytes":1095216660,"prefill_seconds":0.0045,
+        "decode_seconds":1,"decode_tokens_per_second":100})");
+    EXPECT_EQ(words(a, b).sentence, "B peaks 20.5 MiB higher.");
+    b.metrics = R"({"peak_bytes":1073741824,"prefill_seconds":0.0045,"decode_seconds":1,
+        "decode_tokens_per_second":100})";
+    EXPECT_EQ(words(a, b).sentence,
+              "The run as a whole is the same within the noise; prefill time changed from 10.0 ms to 4.50 ms.");
+    // Training has no prefill, yet its load is the way there too.
+    const ComparedRun trained = generated(3, "", R"({"load_seconds":0.0080,"tokens_per_second":100})"),
+                      faster = generated(4, R"("method":"x")", R"({"load_seconds":0.0025,"tokens_per_second":110})");
+    EXPECT_EQ(words(trained, faster).sentence, "B makes 10 tok/s more.");
+}
+
 TEST(ComparisonWords, SaysThatNothingChanged) {
     const ComparedRun a = generated(12, "", R"({"peak_bytes":2147483648,"decode_tokens_per_second":100})");
     const ComparedRun b = generated(15, "", R"({"peak_bytes":2147483648,"decode_tokens_per_second":101})");

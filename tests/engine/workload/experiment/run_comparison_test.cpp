@@ -34,6 +34,21 @@ TEST(RunComparison, SaysWhatCannotBeComparedAtAll) {
     EXPECT_TRUE(allIncomparable(whyIncomparable(run(1, R"("trace":"x")", "{}"), run(2, R"("trace":"y")", "{}"))));
 }
 
+/// "Run again" names the model by where it was found, and repeats the run all the same.
+TEST(RunComparison, AFileIsTheSameHoweverItIsNamed) {
+    ComparedRun a = run(1, "", "{}"), again = a;
+    again.number = 2;
+    again.spec = R"({"vitrine":1,"workload":"generate","model":"/home/a/m"})";
+    EXPECT_TRUE(allIncomparable(whyIncomparable(a, again)));
+    a.foundSpec = again.spec;
+    EXPECT_TRUE(whyIncomparable(a, again).empty());
+    EXPECT_TRUE(areRepeats(a, again));
+    EXPECT_TRUE(diffSettings(a, again).empty());
+    ComparedRun elsewhere = run(3, "", "{}"); // of another folder, with the names of the first
+    elsewhere.foundSpec = R"({"vitrine":1,"workload":"generate","model":"/home/b/m"})";
+    EXPECT_TRUE(areRepeats(a, elsewhere));
+}
+
 TEST(RunComparison, SaysWhichPartCannotBeCompared) {
     const char* slow = R"({"backend":"cuda","sm_clock_hz":1755e6,"driver_version":"550"})";
     const char* fast = R"({"backend":"cuda","sm_clock_hz":1980e6,"driver_version":"550"})";
@@ -100,6 +115,26 @@ TEST(RunComparison, FindsRepeatsAndLeavesCompilingOut) {
     EXPECT_EQ(rows[1].path, "prefill_compile_seconds");
     EXPECT_EQ(changeText("prefill_seconds", *rows[0].judgement), "=");
     EXPECT_EQ(changeText("peak_bytes", judge("peak_bytes", 2147483648.0, 1073741824.0, {}, {})), "▼ −1.00 GiB");
+}
+
+/// `--repeat 3` holds three measurements in one run.
+TEST(RunComparison, MeasurementsWithinARunAreRepeats) {
+    const ComparedRun a = run(1, R"("repeat":3)", R"({"prefill_seconds":1.5,"prefill_compile_seconds":0,
+        "repeats":{"prefill_seconds":[3,1.5,1.2],"prefill_compile_seconds":[1.6,0,0]}})");
+    const ComparedRun b = run(2, R"("repeat":3,"prefill_chunk":8)", R"({"prefill_seconds":1.3,
+        "repeats":{"prefill_seconds":[1.3,1.3,1.4]}})");
+    const ComparedRun once = run(3, "", R"({"prefill_seconds":1.1})");
+    const std::vector<ComparedRun> all{a, b};
+    const auto rows = compareResults(a, b, all);
+    ASSERT_EQ(rows.front().path, "prefill_seconds");
+    EXPECT_EQ(rows.front().repeatsA, (std::vector<double>{1.4, 1.5, 1.2}));
+    EXPECT_EQ(rows.front().repeatsB.size(), 3U);
+    EXPECT_TRUE(rows.front().judgement->fromRepeats);
+    EXPECT_EQ(rows.front().judgement->verdict, Verdict::Same) << "the three values differ by as much";
+    EXPECT_EQ(rows.size(), 2U) << "the lists themselves are no results";
+    // A run that measured once repeats one that measured three times.
+    EXPECT_TRUE(areRepeats(a, once));
+    EXPECT_EQ(compareResults(a, b, std::vector<ComparedRun>{a, b, once}).front().repeatsA.size(), 4U);
 }
 
 TEST(RunComparison, KnowsRunsThatStoppedEarly) {

@@ -372,6 +372,47 @@ private slots:
         QVERIFY(links.back().kind == AllocationLink::Kind::Freed);
     }
 
+    /// All ops run while a weight lives; those that read it are the ones of its module.
+    void aWeightIsReadByTheOpsOfItsModule() {
+        test::TimelineScript script;
+        const std::uint64_t load = script.addScope(base::ScopeKind::Phase, "load", 0, 1);
+        script.alloc(base::MemoryCategory::Weights, "lm_head.weight", 100, 0, 100, load);
+        script.alloc(base::MemoryCategory::Weights, "model.layers.1.self_attn.q_proj.weight", 100, 0, 100, load);
+        script.alloc(base::MemoryCategory::Weights, "model.layers.1.post_attention_layernorm.weight", 10, 0, 100, load);
+        std::vector<std::uint64_t> heads, projections;
+        const std::uint64_t phase = script.addScope(base::ScopeKind::Phase, "prefill", 1, 100);
+        for (const base::TimeNs begin : {10, 50}) {
+            const std::uint64_t step = script.addScope(base::ScopeKind::Step, "prefill", begin, begin + 30, phase, 0);
+            script.addScope(base::ScopeKind::Op, "Embedding", begin, begin + 1, step);
+            for (const int layer : {0, 1}) {
+                const base::TimeNs at = begin + 2 + 5 * layer;
+                const std::uint64_t scope = script.addScope(base::ScopeKind::Layer, "layer", at, at + 4, step, layer);
+                projections.push_back(script.addScope(base::ScopeKind::Op, "QkvProject", at, at + 1, scope));
+                script.addScope(base::ScopeKind::Op, "OutProject", at + 2, at + 3, scope);
+            }
+            heads.push_back(script.addScope(base::ScopeKind::Op, "LmHead", begin + 20, begin + 21, step));
+        }
+        script.finish(100);
+        const auto run = script.timeline();
+        const auto readersOf = [&](std::string_view name) {
+            std::vector<std::uint64_t> scopes;
+            const auto rows = run->memory().allocations();
+            std::size_t index = 0;
+            while (run->text(rows[index].name) != name) {
+                ++index;
+            }
+            for (const AllocationLink& link : allocationLinks(*run, index)) {
+                if (link.kind == AllocationLink::Kind::Read || link.kind == AllocationLink::Kind::Ran) {
+                    scopes.push_back(link.scope);
+                }
+            }
+            return scopes;
+        };
+        QCOMPARE(readersOf("lm_head.weight"), std::vector<std::uint64_t>{heads[0]});
+        QCOMPARE(readersOf("model.layers.1.self_attn.q_proj.weight"), std::vector<std::uint64_t>{projections[1]});
+        QVERIFY(readersOf("model.layers.1.post_attention_layernorm.weight").empty()); // rather none than wrong ones
+    }
+
     /// The planner's answers, by a run that needs 10 bytes and 2 for each token, and one byte for a new token.
     void whatWouldHaveFitted() {
         FitChanges changes(R"({"workload": "generate", "backend": "meta", "prompt_length": 100, "max_new_tokens": 8})",

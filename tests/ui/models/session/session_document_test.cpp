@@ -3,6 +3,7 @@
 // A document over real session files: the live tail, other writers, broken files, and that the GUI thread never waits.
 #include "ui/models/session/session_document.h"
 
+#include <QDir>
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -10,16 +11,19 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
 #include "tests/ui/models/common/patience.h"
+#include "ui/models/common/format.h"
 
 using namespace vitrine;
 using sessions::OpenMode;
 using sessions::RunStatus;
 using sessions::SessionFile;
 using ui::SessionDocument;
+using ui::textOf;
 
 class SessionDocumentTest final : public QObject {
     Q_OBJECT
@@ -86,6 +90,69 @@ private slots:
         document.edit([](SessionFile& file) { file.renameRun(4711, "x"); });
         document.edit([](SessionFile&) { throw base::BadInput("x: y: z"); });
         QTRY_VERIFY(failed.count() >= 1);
+    }
+
+    void findsTheModelsOfRunsFromAnyFolder() {
+        const QDir folder(folder_.path());
+        QVERIFY(folder.mkpath(QStringLiteral("models/tiny")) && folder.mkpath(QStringLiteral("elsewhere")));
+        const std::string path = newPath();
+        {
+            const auto made = SessionFile::open(path, OpenMode::CreateOrOpen);
+            for (const char* model : {"models/tiny", "gone/tiny", "gone/tiny", "synthetic:tiny-llama"}) {
+                sessions::RunInfo run = info("one");
+                run.specJson = std::string(R"({"vitrine":1,"workload":"generate","model":")") + model + "\"}";
+                made->finishRun(made->createRun(run), RunStatus::Done, "{}", "");
+            }
+        }
+        const auto model = [](const SessionDocument& document, sessions::RunId run) {
+            return textOf(base::textIn(document.run(run)->specJson, "model"));
+        };
+        for (const bool again : {false, true}) { // the answer is kept in the session
+            SessionDocument document;
+            document.open(QString::fromStdString(path));
+            QTRY_VERIFY(document.isOpen());
+            QCOMPARE(model(document, 1), folder.filePath(QStringLiteral("models/tiny")));
+            QCOMPARE(textOf(base::textIn(document.run(1)->storedSpecJson, "model")), QStringLiteral("models/tiny"));
+            QCOMPARE(document.missingModel(1), QString());
+            QCOMPARE(document.missingModel(4), QString());
+            if (!again) {
+                QCOMPARE(document.missingModel(2), QStringLiteral("gone/tiny"));
+                document.placeModel(QStringLiteral("gone/tiny"), folder.filePath(QStringLiteral("elsewhere")));
+                QTRY_COMPARE(document.missingModel(2), QString());
+            }
+            QCOMPARE(document.missingModel(3), QString());
+            QCOMPARE(model(document, 3), folder.filePath(QStringLiteral("elsewhere")));
+        }
+        // The file has what was run.
+        const auto file = SessionFile::open(path, OpenMode::ReadOnly);
+        QCOMPARE(textOf(base::textIn(file->run(2).specJson, "model")), QStringLiteral("gone/tiny"));
+    }
+
+    void aFileThatIsNoSessionLeavesTheOneThatIsOpen() {
+        const std::string path = newPath(), other = newPath();
+        for (const std::string& file : {path, other}) {
+            const auto made = SessionFile::open(file, OpenMode::CreateOrOpen);
+            made->finishRun(made->createRun(info(file)), RunStatus::Done, "{}", "");
+        }
+        SessionDocument document;
+        document.open(QString::fromStdString(path));
+        QTRY_VERIFY(document.isOpen());
+        QSignalSpy failed(&document, &SessionDocument::openFailed), closed(&document, &SessionDocument::closed);
+        const QString foreign = folder_.filePath(QStringLiteral("notes.txt"));
+        QFile file(foreign);
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("nonsense") == 8);
+        file.close();
+        document.open(foreign);
+        QTRY_COMPARE(failed.count(), 1);
+        QCOMPARE(closed.count(), 0);
+        QVERIFY(document.isOpen());
+        QCOMPARE(document.path(), QString::fromStdString(path));
+        document.edit([](SessionFile& session) { session.renameRun(1, "still here"); });
+        QTRY_COMPARE(QString::fromStdString(document.run(1)->name), QStringLiteral("still here"));
+        document.open(QString::fromStdString(other));
+        QTRY_COMPARE(closed.count(), 1);
+        QTRY_COMPARE(document.path(), QString::fromStdString(other));
+        QCOMPARE(QString::fromStdString(document.run(1)->name), QString::fromStdString(other));
     }
 
     void saysWhenItsFileIsReplaced() {

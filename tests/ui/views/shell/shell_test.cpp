@@ -19,12 +19,14 @@
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/common/patience.h"
 #include "ui/models/run/run_command.h"
+#include "ui/views/run/run_view.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/controls.h"
+#include "ui/widgets/base/notice_bar.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/theme.h"
 
@@ -200,6 +202,44 @@ private slots:
         QDropEvent drop(QPointF(50, 50), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(window_.get(), &drop);
         QCOMPARE(window_->currentView()->id(), QStringLiteral("run")); // a folder is a model
+    }
+
+    void aGgufFileIsAModel() {
+        const QString path = folder_.filePath(QStringLiteral("tiny-model")); // its first bytes say what it is
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("GGUF\3\0\0\0", 8) == 8);
+        file.close();
+        window_->openFile(path);
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("run"));
+        auto* run = dynamic_cast<RunView*>(window_->currentView());
+        QVERIFY(run != nullptr);
+        QCOMPARE(run->form()->text(QStringLiteral("model")), path);
+    }
+
+    void aForeignFileLeavesTheSessionOpen() {
+        const QString session = folder_.filePath(QStringLiteral("kept.vitrine"));
+        {
+            const auto made = sessions::SessionFile::open(session.toStdString(), sessions::OpenMode::CreateOrOpen);
+            sessions::RunInfo run = test::runInfo(1, "x", sessions::RunStatus::Done);
+            run.specJson = R"({"vitrine":1,"workload":"generate","model":"/no/such/model"})";
+            made->finishRun(made->createRun(run), sessions::RunStatus::Done, "{}", "");
+        }
+        window_->openFile(session);
+        QTRY_COMPARE(window_->document()->runs().size(), std::size_t(1));
+        // Its model is somewhere else now, and one is asked once.
+        QVERIFY(window_->modelBar()->isVisible());
+        QVERIFY(window_->modelBar()->sentence().startsWith(QStringLiteral("The model /no/such/model of run 1")));
+        const QString foreign = folder_.filePath(QStringLiteral("picture.png"));
+        QFile file(foreign);
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("nonsense") == 8);
+        file.close();
+        window_->openFile(foreign);
+        QTRY_VERIFY(!window_->currentView()->findChild<ErrorStrip*>()->sentence().isEmpty());
+        QVERIFY(window_->document()->isOpen());
+        QCOMPARE(window_->document()->path(), session);
+        QCOMPARE(window_->document()->runs().size(), std::size_t(1));
+        window_->document()->placeModel(QStringLiteral("/no/such/model"), folder_.path());
+        QTRY_VERIFY(!window_->modelBar()->isVisible());
     }
 
     void rowsOpenTheirPage() {
