@@ -312,6 +312,26 @@ std::vector<std::string> earlierTraining(const std::string& output) {
     return out;
 }
 
+std::uint64_t earlierTrainingBytes(const std::string& output) {
+    std::uint64_t bytes = 0;
+    const auto add = [&](const fs::path& file) {
+        std::error_code error;
+        const std::uintmax_t size = fs::file_size(file, error);
+        bytes += error ? 0 : size;
+    };
+    for (const std::string& one : earlierTraining(output)) {
+        std::error_code error;
+        if (isFile(one)) {
+            add(one);
+            continue;
+        }
+        for (fs::directory_iterator it(one, error), end; !error && it != end; it.increment(error)) {
+            add(it->path());
+        }
+    }
+    return bytes;
+}
+
 void removeEarlierTraining(const std::string& output) {
     const std::vector<std::string> earlier = earlierTraining(output);
     const bool listed = isFile(withoutEnd(output) / kTrainingFilesName);

@@ -76,6 +76,7 @@ void FinetuneLoop::run() {
         terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, data_));
     }
     resume();
+    requireRoomForResult(run_, source_, model_, first_, steps_);
     output_.begin(first_, steps_);
     try {
         steps();

@@ -232,6 +232,22 @@ TEST_F(TrainingOutputTest, WhereTheFolderCannotBeMadeTheStateIsSavedElsewhere) {
     fs::remove_all(fs::path(place).parent_path());
 }
 
+TEST_F(TrainingOutputTest, CheckpointsThatHaveNoRoomOnTheDiskAreRefusedFirst) {
+    run(training(1, {{"save_every", 1}}));
+    const std::int64_t many = 16'000'000;
+    EXPECT_THAT(failure(training(many, {{"save_every", 1}, {"overwrite", true}, {"rank", 64}})),
+                HasSubstr(at("out") + ": needs "));
+    EXPECT_TRUE(has("checkpoint-1")) << "nothing is removed for a run that does not begin";
+    base::StopSource stop;
+    AfterStep enough(1, [&] { stop.request_stop(); });
+    WorkloadSinks sinks;
+    sinks.progress = &enough;
+    const Json fewKept = training(many, {{"save_every", 1}, {"overwrite", true}, {"keep_checkpoints", 2}});
+    EXPECT_THAT(
+        test::failure([&] { runExperiment(Experiment::parse(fewKept, "experiment"), sinks, stop.get_token()); }),
+        testing::Not(HasSubstr("of disk")));
+}
+
 TEST_F(TrainingOutputTest, WhatAKilledProcessLeftIsRemoved) {
     fs::create_directories(at("out/checkpoint-3.partial"));
     fs::create_directories(at("out/checkpoint-5.partial"));
