@@ -143,7 +143,13 @@ void SessionDocument::Worker::publishRuns(bool first) {
     seen_ = file_->changeCounter();
     std::vector<RunInfo> runs = file_->runs();
     live_ = std::any_of(runs.begin(), runs.end(), [](const RunInfo& r) { return r.status == RunStatus::Running; });
-    toGui([list = std::move(runs), first](SessionDocument& d) mutable {
+    QStringList damaged; // runs that the list does not have, told once
+    for (const auto& [run, sentence] : file_->damagedRuns()) {
+        if (toldDamage_.insert(run).second) {
+            damaged += QString::fromStdString(sentence);
+        }
+    }
+    toGui([list = std::move(runs), damaged, first](SessionDocument& d) mutable {
         if (first) {
             d.open_ = true;
             d.runs_.clear();
@@ -152,6 +158,9 @@ void SessionDocument::Worker::publishRuns(bool first) {
         d.takeRuns(std::move(list));
         if (first) {
             emit d.opened();
+        }
+        for (const QString& sentence : damaged) {
+            emit d.runDamaged(sentence);
         }
     });
 }
