@@ -13,6 +13,7 @@
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "sessions/sqlite/database.h"
 #include "tests/ui/models/common/patience.h"
 
 using namespace vitrine;
