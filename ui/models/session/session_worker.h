@@ -101,7 +101,7 @@ private:
     SessionOpener opener_;
     std::unique_ptr<sessions::SessionFile> file_; // worker thread only
     std::map<sessions::RunId, Reader> readers_;   // worker thread only
-    std::set<RunId> toldDamage_;
+    std::set<sessions::RunId> toldDamage_;        ///< runs that were told to be damaged
     std::uint64_t seen_ = 0;
     SessionKeeping keeping_;
     QString whyWaiting_;
