@@ -57,6 +57,7 @@ void QueueDriver::load(RunQueue queue) {
     queue_ = std::move(queue);
     own_ = lost_ = 0;
     broughtBack_.clear();
+    begun_.clear();
 }
 
 std::optional<std::int64_t> QueueDriver::next(std::string_view sweep) const {
@@ -84,7 +85,7 @@ bool QueueDriver::start(std::int64_t number) {
         return false;
     }
     own_ = number;
-    endedByRule_ = endedByUser_ = false;
+    endedByRule_ = endedByUser_ = worked_ = false;
     keep();
     host_.start(*std::as_const(queue_).find(number));
     return true;
@@ -101,6 +102,7 @@ bool QueueDriver::progress(std::string_view what, std::uint64_t done, std::uint6
     if (current() == nullptr) {
         return false;
     }
+    worked_ = true;
     takeProgress(*queue_.find(own_), what, done, total);
     return true;
 }
@@ -109,6 +111,7 @@ bool QueueDriver::metric(std::string_view name, double value) {
     if (current() == nullptr) {
         return false;
     }
+    worked_ = true;
     QueuedRun& run = *queue_.find(own_);
     if (!takeMetric(run, name, value)) {
         return false;
@@ -135,6 +138,9 @@ QueueDriver::After QueueDriver::ended(const QueueEnd& end) {
     if (again) {
         queue_.interrupt(number);
         lost_ = number;
+        if (worked_) {
+            begun_.insert(number);
+        }
     } else {
         QueueState state = QueueState::Failed;
         std::string reason = end.error;
@@ -175,14 +181,15 @@ GoingOn QueueDriver::findGoingOn(const std::string& spec) {
     return out;
 }
 
-/// Without a record in the session it never began, and what is in its folder is not its own.
+/// A run that has no record in the session and has reported no work never began, and what is in its folder is not its
+/// own.
 std::string QueueDriver::goOn(std::int64_t number, const GoingOn& where) {
     lost_ = lost_ == number ? 0 : lost_;
     const QueuedRun* run = std::as_const(queue_).find(number);
     if (run == nullptr || run->state != QueueState::Paused) {
         return {};
     }
-    const bool began = run->run > 0 || host_.isRecorded(run->spec);
+    const bool began = run->run > 0 || begun_.contains(number) || host_.isRecorded(run->spec);
     const std::optional<QueuePrice> price = run->price; // it holds what it held
     engine::goOn(queue_, number, where.fromCheckpoint);
     if (!where.fromCheckpoint && where.overItself && began) {

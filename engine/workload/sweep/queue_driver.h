@@ -94,7 +94,9 @@ private:
     RunQueue queue_;
     std::int64_t own_ = 0, lost_ = 0; ///< `lost_`: waits for goOn(); 0: none
     bool endedByRule_ = false, endedByUser_ = false;
+    bool worked_ = false;                ///< the run has reported work, so its folder is its own
     std::set<std::int64_t> broughtBack_; ///< runs that were lost once
+    std::set<std::int64_t> begun_;       ///< those of them that had worked
 };
 
 /// Whether two experiments, JSON, ask for the same.

@@ -147,6 +147,22 @@ TEST_F(QueueDriverTest, ALostRunWithoutACheckpointBeginsAgainOverWhatItLeft) {
     EXPECT_EQ(driver_.next(), 1);
 }
 
+TEST_F(QueueDriverTest, WithoutASessionALostRunTakesTheFolderThatItWorkedIn) {
+    addRun(2);
+    addRun(4);
+    startNext();
+    loseIt();
+    bringBack(1);
+    EXPECT_FALSE(specOf(1).contains("overwrite")) << "it may never have begun";
+    startNext();
+    driver_.ended({How::Done, 0, {}, "{}"});
+    startNext();
+    EXPECT_TRUE(driver_.progress("Training", 1, 4));
+    loseIt();
+    bringBack(2);
+    EXPECT_EQ(specOf(2).value("overwrite", false), true);
+}
+
 TEST_F(QueueDriverTest, AnInterruptedRunTakesOnlyAFolderThatItBegan) {
     addRun(2);
     addRun(4);
