@@ -60,7 +60,7 @@ SweepDriver::SweepDriver(RunHost& host, const std::string& sessionFile, SweepLis
         driver_.load(std::move(*kept));
     }
     for (const sessions::RunInfo& run : session_->runs()) {
-        queue().numberAbove(run.id);
+        edited().numberAbove(run.id);
     }
 }
 
@@ -77,13 +77,13 @@ void SweepDriver::recoverOthers() {
                                          "another session",
                                          file_, running->number));
     }
-    queue().recover();
+    edited().recover();
 }
 
 std::string SweepDriver::add(engine::SweepPlan plan) {
     recoverOthers();
     lock(plan);
-    const std::string name = queue().addSweep(std::move(plan));
+    const std::string name = edited().addSweep(std::move(plan));
     driver_.keep();
     return name;
 }
@@ -101,13 +101,13 @@ void SweepDriver::resume(const engine::SweepPlan& plan) {
                                          name, file_));
     }
     lock(plan);
-    queue().recover();
+    edited().recover();
     std::vector<std::int64_t> numbers;
     for (const QueuedRun* run : queue().runsOf(name)) {
         numbers.push_back(run->number);
     }
     for (const std::int64_t number : numbers) {
-        queue().bringBack(number);
+        edited().bringBack(number);
         const QueuedRun& run = *queue().find(number);
         if (run.state == QueueState::Paused) {
             driver_.goOn(number, engine::QueueDriver::findGoingOn(run.spec));
@@ -145,14 +145,14 @@ void SweepDriver::price(const std::string& sweep) {
         } catch (const base::Error& error) {
             price.error = error.message(); // the run itself says what is wrong
         }
-        queue().setPrice(number, price);
+        edited().setPrice(number, price);
         call(listener_.priced, *queue().find(number));
     }
     driver_.keep();
 }
 
 void SweepDriver::run(const std::string& sweep) {
-    queue().resume();
+    edited().resume();
     price(sweep);
     while (!stopping_) {
         const auto number = driver_.next(sweep);

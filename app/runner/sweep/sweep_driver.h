@@ -66,7 +66,7 @@ private:
     void keep(const engine::RunQueue& queue) override;
     void mark(const engine::QueuedRun& run) override;
 
-    engine::RunQueue& queue() { return driver_.queue(); }
+    engine::RunQueue& edited() { return driver_.queue(); } ///< the queue, to change it
     void lock(const engine::SweepPlan& plan);
     void recoverOthers();
     void price(const std::string& sweep);
