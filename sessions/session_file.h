@@ -8,6 +8,7 @@
 // in session_write.cpp. A SessionFile belongs to one thread at a time.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,9 +91,11 @@ public:
     void deleteRun(RunId run);
     void putImage(RunId run, const std::string& name, const std::string& pngBytes);
 
-    // Reading.
-    std::vector<RunInfo> runs() const; ///< oldest first
-    RunInfo run(RunId run) const;      ///< throws BadInput when there is none
+    // Reading. A run that holds a value which is not of its column's type is damaged: reading it throws BadInput.
+    std::vector<RunInfo> runs() const; ///< oldest first, without damaged ones
+    /// Damaged runs, with a sentence for each. Of a file of more than 32 MiB: those that were met until now.
+    const std::map<RunId, std::string>& damagedRuns() const { return damaged_; }
+    RunInfo run(RunId run) const; ///< throws BadInput when there is none
     std::optional<std::string> text(RunId run, std::string_view kind) const;
     std::vector<RunText> texts(RunId run) const;
     std::optional<std::string> sessionText(std::string_view name) const;
@@ -115,7 +118,10 @@ private:
     void settleAbandonedRuns(); ///< marks the runs as ended whose owner process is gone
     RunInfo readRun(const Statement& row) const;
     void readTagsAndNote(RunInfo& info) const;
-    void requireRun(RunId run) const; ///< throws BadInput when there is none
+    void noteDamage(RunId run, const std::string& what) const;
+    void noteDamages(const std::map<RunId, std::string>& damage) const;
+    void requireReadable(RunId run) const; ///< throws BadInput for a damaged one
+    void requireRun(RunId run) const;      ///< throws BadInput when there is none
     void requireWritable() const;
     void requireEditable() const;   ///< for what can be edited in memory
     void noteEdit(RunId run) const; ///< before an edit
@@ -131,6 +137,7 @@ private:
     bool writable_;
     std::int64_t version_; ///< of the tables that the file has
     bool editsInMemory_ = false;
+    mutable std::map<RunId, std::string> damaged_;
     int file_ = -1; ///< stays the open file's, whatever name it has; for nothing else
     std::unique_ptr<Statement> insertChunk_;
     std::unique_ptr<Statement> beat_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <map>
 #include <sqlite3.h>
 #include <string>
 #include <sys/stat.h>
@@ -78,36 +79,47 @@ void createSessionFile(const std::string& path) {
     }
 }
 
-/// Throws BadInput when a column of the table holds a value that is not of its type, which SQLite takes as it comes.
-void checkTypes(const Database& database, const char* table) {
+using Damage = std::map<RunId, std::string>; ///< what is wrong with a run
+
+/// Looks for values that are not of their column's type, which SQLite takes as they come. One that belongs to a run
+/// damages that run. Throws BadInput for others.
+void checkTypes(const Database& database, const char* table, Damage& damage) {
     std::vector<std::pair<std::string, std::string>> columns; // name and type
     std::string cases;
+    std::string owner = "NULL"; // the column with the number of the run
     Statement described(database, "SELECT name, lower(type) FROM pragma_table_info(?)");
     described.bind(table);
     while (described.step()) {
-        cases += fmt::format(" WHEN typeof({}) NOT IN ('null', ?{}) THEN {}", quotedName(described.text(0)),
-                             columns.size() + 1, columns.size());
-        columns.emplace_back(described.text(0), described.text(1));
+        const std::string name = described.text(0);
+        cases += fmt::format(" WHEN typeof({}) NOT IN ('null', ?{}) THEN {}", quotedName(name), columns.size() + 1,
+                             columns.size());
+        columns.emplace_back(name, described.text(1));
+        owner = name == (std::string_view(table) == "runs" ? "id" : "run") ? quotedName(name) : owner;
     }
     if (columns.empty()) {
         return;
     }
-    Statement wrong(database, fmt::format("SELECT place FROM (SELECT CASE{} END AS place FROM {}) "
-                                          "WHERE place IS NOT NULL LIMIT 1",
-                                          cases, quotedName(table)));
+    Statement wrong(database, fmt::format("SELECT place, typeof(owner) = 'integer', owner FROM (SELECT "
+                                          "CASE{} END AS place, {} AS owner FROM {}) WHERE place IS NOT NULL",
+                                          cases, owner, quotedName(table)));
     wrong.bind();
     for (std::size_t i = 0; i < columns.size(); ++i) {
         wrong.bindAt(static_cast<int>(i) + 1, columns[i].second);
     }
-    if (wrong.step()) {
+    while (wrong.step()) {
         const auto& [name, type] = columns.at(static_cast<std::size_t>(wrong.integer(0)));
-        throwSqliteError(SQLITE_CORRUPT, database.path(),
-                         fmt::format("the column {} of {} holds a value that is no {}", name, table, type));
+        const std::string what = fmt::format("the column {} of {} holds a value that is no {}", name, table, type);
+        if (wrong.integer(1) == 0) {
+            throwSqliteError(SQLITE_CORRUPT, database.path(), what);
+        }
+        damage.emplace(wrong.integer(2), what);
     }
 }
 
-/// Reads the places at which a damaged file would fail, before anything is written to it.
-void checkStructure(const Database& database, const FileHeader& facts) {
+/// Reads the places at which a damaged file would fail, before anything is written to it. Returns the runs that cannot
+/// be read.
+Damage checkStructure(const Database& database, const FileHeader& facts) {
+    Damage damage;
     if (facts.version > 0) {
         for (const char* table : {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes"}) {
             const bool exists =
@@ -122,7 +134,7 @@ void checkStructure(const Database& database, const FileHeader& facts) {
         if (facts.bytes <= kFullCheckBytes) {
             for (const char* table :
                  {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes", "session_texts", "sweeps"}) {
-                checkTypes(database, table);
+                checkTypes(database, table, damage);
             }
         }
         database.queryInteger("SELECT sum(length(spec) + length(metrics)) FROM runs");
@@ -140,6 +152,7 @@ void checkStructure(const Database& database, const FileHeader& facts) {
                              verdict.c_str() + (verdict.starts_with(kTitle) ? kTitle.size() : 0));
         }
     }
+    return damage;
 }
 
 /// Write-ahead logging lets readers and several writers work at once. The switch needs the file for itself for a
@@ -204,14 +217,16 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
         rollBack(path);
     }
     std::unique_ptr<Database> reader = openReadOnly(path, facts);
-    checkStructure(*reader, facts);
+    const Damage damage = checkStructure(*reader, facts);
     if (mode == OpenMode::ReadOnly) {
         if (facts.version < kOldestReadable) {
             throw base::BadInput(
                 fmt::format("{}: session format {} is older than this program's ({}); open it once for writing", path,
                             facts.version, formatVersion()));
         }
-        return std::unique_ptr<SessionFile>(new SessionFile(path, std::move(reader), false, facts.version));
+        std::unique_ptr<SessionFile> session(new SessionFile(path, std::move(reader), false, facts.version));
+        session->noteDamages(damage);
+        return session;
     }
     reader.reset();
     if (::access(path.c_str(), W_OK) != 0) {
@@ -223,6 +238,7 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
     enterWal(*database);
     migrate(*database, migrations());
     std::unique_ptr<SessionFile> session(new SessionFile(path, std::move(database), true, formatVersion()));
+    session->noteDamages(damage);
     session->settleAbandonedRuns();
     return session;
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "sessions/owner.h"
 #include "sessions/session_file.h"
 #include "sessions/sqlite/database.h"
@@ -67,20 +68,50 @@ void SessionFile::readTagsAndNote(RunInfo& info) const {
     }
 }
 
+void SessionFile::noteDamage(RunId run, const std::string& what) const {
+    const auto [place, isNew] = damaged_.emplace(
+        run, fmt::format("{}: run {} is damaged ({}); the other runs can be read: restore the file from a copy, or "
+                         "delete the run",
+                         path_, run, what));
+    if (isNew) {
+        base::logWarning(place->second);
+    }
+}
+
+void SessionFile::noteDamages(const std::map<RunId, std::string>& damage) const {
+    for (const auto& [run, what] : damage) {
+        noteDamage(run, what);
+    }
+}
+
+void SessionFile::requireReadable(RunId run) const {
+    if (const auto found = damaged_.find(run); found != damaged_.end()) {
+        throw base::BadInput(found->second);
+    }
+}
+
 std::vector<RunInfo> SessionFile::runs() const {
     const ReadTransaction oneState(*database_);
     std::vector<RunInfo> result;
     Statement rows(*database_, std::string(kRunColumns) + "ORDER BY id");
     while (rows.step()) {
-        result.push_back(readRun(rows));
-    }
-    for (RunInfo& info : result) {
-        readTagsAndNote(info);
+        const RunId id = rows.integer(0);
+        if (damaged_.contains(id)) {
+            continue;
+        }
+        try {
+            RunInfo info = readRun(rows);
+            readTagsAndNote(info);
+            result.push_back(std::move(info));
+        } catch (const WrongValue&) {
+            noteDamage(id, "a value is not of its column's type");
+        }
     }
     return result;
 }
 
 RunInfo SessionFile::run(RunId run) const {
+    requireReadable(run);
     const ReadTransaction oneState(*database_);
     Statement rows(*database_, std::string(kRunColumns) + "WHERE id = ?");
     if (!rows.bind(run).step()) {
@@ -92,6 +123,7 @@ RunInfo SessionFile::run(RunId run) const {
 }
 
 std::optional<std::string> SessionFile::text(RunId run, std::string_view kind) const {
+    requireReadable(run);
     Statement rows(*database_, "SELECT body FROM texts WHERE run = ? AND kind = ?");
     if (!rows.bind(run, kind).step()) {
         return std::nullopt;
@@ -100,6 +132,7 @@ std::optional<std::string> SessionFile::text(RunId run, std::string_view kind) c
 }
 
 std::vector<RunText> SessionFile::texts(RunId run) const {
+    requireReadable(run);
     std::vector<RunText> result;
     Statement rows(*database_, "SELECT kind, body FROM texts WHERE run = ? ORDER BY kind");
     rows.bind(run);
@@ -118,6 +151,7 @@ std::optional<std::string> SessionFile::sessionText(std::string_view name) const
 }
 
 std::vector<std::string> SessionFile::images(RunId run) const {
+    requireReadable(run);
     std::vector<std::string> result;
     Statement rows(*database_, "SELECT name FROM images WHERE run = ? ORDER BY name");
     rows.bind(run);
@@ -128,6 +162,7 @@ std::vector<std::string> SessionFile::images(RunId run) const {
 }
 
 std::optional<std::string> SessionFile::image(RunId run, std::string_view name) const {
+    requireReadable(run);
     Statement rows(*database_, "SELECT png FROM images WHERE run = ? AND name = ?");
     if (!rows.bind(run, name).step()) {
         return std::nullopt;
@@ -136,6 +171,7 @@ std::optional<std::string> SessionFile::image(RunId run, std::string_view name) 
 }
 
 std::vector<TimelineNote> SessionFile::timelineNotes(RunId run) const {
+    requireReadable(run);
     std::vector<TimelineNote> result;
     Statement rows(*database_,
                    "SELECT id, time_begin, time_end, body FROM timeline_notes WHERE run = ? ORDER BY time_begin, id");
@@ -147,6 +183,7 @@ std::vector<TimelineNote> SessionFile::timelineNotes(RunId run) const {
 }
 
 std::vector<std::string> SessionFile::streams(RunId run) const {
+    requireReadable(run);
     std::vector<std::string> result;
     Statement rows(*database_, "SELECT DISTINCT stream FROM chunks WHERE run = ? ORDER BY stream");
     rows.bind(run);
@@ -164,6 +201,7 @@ std::uint64_t SessionFile::chunkCount(RunId run) const {
 
 std::vector<base::ColumnChunk> SessionFile::chunks(RunId run, std::string_view stream, std::uint64_t firstSequence,
                                                    std::size_t maxChunks) const {
+    requireReadable(run);
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     std::vector<base::ColumnChunk> result;
     if (firstSequence > kMost) {

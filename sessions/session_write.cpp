@@ -66,6 +66,9 @@ void SessionFile::settleAbandonedRuns() {
     Statement running(*database_, "SELECT id, owner_machine, owner_pid, owner_start, heartbeat_ms FROM runs "
                                   "WHERE status = 'running'");
     while (running.step()) {
+        if (damaged_.contains(running.integer(0))) {
+            continue; // it stays as it is
+        }
         if (ownerIsGone(ownerOf(running), running.integer(4), base::wallClockMs())) {
             gone.emplace_back(running.integer(0), running.integer(4));
         }

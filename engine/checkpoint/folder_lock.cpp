@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/checkpoint/folder_lock.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -52,37 +53,61 @@ bool isNamed(int fd, const std::string& path) {
 } // namespace
 
 FolderLock::FolderLock(std::string_view option, const std::string& folder)
-    : file_((fs::path(folder) / kLockFile).string()) {
+    : option_(option), folder_(folder), file_((fs::path(folder) / kLockFile).string()) {
+    take();
+}
+
+void FolderLock::take() {
     for (;;) {
-        made_ = makeFolders(option, folder);
+        made_ = makeFolders(option_, folder_);
         fd_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (fd_ < 0 && errno == ENOENT) {
             continue; // another run that ended took the empty folder away
         }
         if (fd_ < 0) {
-            throw base::BadInput(fmt::format("{}: {}: creating: {}; check the folder and its permissions", option,
+            throw base::BadInput(fmt::format("{}: {}: creating: {}; check the folder and its permissions", option_,
                                              file_, std::strerror(errno)));
         }
         if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
             if (isNamed(fd_, file_)) {
                 return;
             }
-            ::close(fd_); // its last holder has removed the file
+            close(); // its last holder has removed the file
             continue;
         }
         const int reason = errno;
         if (reason == EINTR) {
-            ::close(fd_);
+            close();
             continue;
         }
         if (reason == EWOULDBLOCK) {
-            ::close(fd_);
+            close();
             throw base::BadInput(fmt::format(
-                "{}: another run writes into {} now; wait until it ends, or name another folder", option, folder));
+                "{}: another run writes into {} now; wait until it ends, or name another folder", option_, folder_));
         }
-        base::logWarning(fmt::format("{}: cannot be locked: {}; see that no other run writes into this folder", folder,
+        base::logWarning(fmt::format("{}: cannot be locked: {}; see that no other run writes into this folder", folder_,
                                      std::strerror(reason)));
         return;
+    }
+}
+
+void FolderLock::renew() {
+    if (file_.empty() || (fd_ >= 0 && isNamed(fd_, file_))) {
+        return;
+    }
+    close();
+    const std::vector<std::string> before = std::move(made_);
+    take();
+    // Folders of the first time that nobody removed are still this run's to clear away.
+    made_.insert(made_.begin(), before.begin(), before.end());
+    std::ranges::sort(made_, {}, &std::string::size);
+    const auto twice = std::ranges::unique(made_);
+    made_.erase(twice.begin(), twice.end());
+}
+
+void FolderLock::close() {
+    if (fd_ >= 0) {
+        ::close(std::exchange(fd_, -1));
     }
 }
 
@@ -90,17 +115,18 @@ FolderLock::~FolderLock() {
     if (file_.empty()) {
         return;
     }
-    if (isNamed(fd_, file_)) {
+    if (fd_ >= 0 && isNamed(fd_, file_)) {
         ::unlink(file_.c_str()); // while the lock is held: nobody else can have taken it
     }
-    ::close(fd_);
+    close();
     for (const std::string& folder : made_ | std::views::reverse) {
         ::rmdir(folder.c_str()); // it stays where something was written
     }
 }
 
 FolderLock::FolderLock(FolderLock&& other) noexcept
-    : file_(std::exchange(other.file_, {})), made_(std::move(other.made_)), fd_(std::exchange(other.fd_, -1)) {}
+    : option_(std::move(other.option_)), folder_(std::move(other.folder_)), file_(std::exchange(other.file_, {})),
+      made_(std::move(other.made_)), fd_(std::exchange(other.fd_, -1)) {}
 
 bool isFolderFree(const std::string& folder) {
     const int fd = ::open((fs::path(folder) / kLockFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -19,11 +19,18 @@ public:
     /// Removes the folders that it made and nobody wrote into.
     ~FolderLock();
     FolderLock(FolderLock&& other) noexcept;
+    /// Where the folder vanished, the lock went with it: makes the folder again where there is none, and locks it anew.
+    /// Does nothing while the lock holds. Throws as the constructor does; the folder is not this run's then.
+    void renew();
     FolderLock(const FolderLock&) = delete; // owns a descriptor
     FolderLock& operator=(const FolderLock&) = delete;
     FolderLock& operator=(FolderLock&&) = delete;
 
 private:
+    void take();
+    void close();
+
+    std::string option_, folder_;
     std::string file_;              ///< empty: moved away
     std::vector<std::string> made_; ///< outermost first
     int fd_ = -1;

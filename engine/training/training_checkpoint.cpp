@@ -91,6 +91,23 @@ std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step
     return folder.string();
 }
 
+std::uint64_t trainingCheckpointBytes(const TrainedState& state) {
+    std::uint64_t bytes = 0;
+    for (const TrainedState::Piece& piece : state.pieces()) {
+        bytes += piece.view.bytes();
+    }
+    return bytes;
+}
+
+std::int64_t checkpointsAtOnce(std::int64_t first, std::int64_t last, std::int64_t every, std::int64_t keep,
+                               std::int64_t there) {
+    if (every <= 0 || first > last) {
+        return 0;
+    }
+    const std::int64_t written = last / every - (first - 1) / every;
+    return keep <= 0 ? written : std::min(written, std::max<std::int64_t>(keep - there, 0) + 1);
+}
+
 std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count, std::int64_t step) {
     std::map<std::int64_t, std::string> own = namedCheckpoints(output);
     std::erase_if(

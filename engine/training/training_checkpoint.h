@@ -25,6 +25,14 @@ class TrainedState;
 std::string writeTrainingCheckpoint(const std::string& output, std::int64_t step, kernels::Context& context,
                                     const TrainedState& state, const nlohmann::json& progress);
 
+/// Bytes of the tensors that writeTrainingCheckpoint() writes.
+std::uint64_t trainingCheckpointBytes(const TrainedState& state);
+/// How many checkpoints a run adds to its folder at most at the same time: one after each `every` steps from `first` to
+/// `last`, of which the `keep` latest stay (0: all) beside the one that is being written. `there`: those of earlier
+/// runs, which count among the kept.
+std::int64_t checkpointsAtOnce(std::int64_t first, std::int64_t last, std::int64_t every, std::int64_t keep,
+                               std::int64_t there);
+
 /// Deletes all but the `count` latest complete checkpoints of OUTPUT up to `step`. Later ones, those with other files
 /// in them and what cannot be deleted stay. Returns the steps of those that were deleted, earliest first.
 std::vector<std::int64_t> keepLatestCheckpoints(const std::string& output, std::int64_t count, std::int64_t step);

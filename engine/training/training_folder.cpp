@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/shards.h"
 
@@ -36,9 +38,8 @@ constexpr const char* kListKey = "files";
 constexpr std::array<const char*, 8> kResultNames = {
     "adapter_config.json", "adapter_model.safetensors", "config.json", "model.safetensors", "metrics.csv", "merged",
     "tensorboard",         kTrainingFilesName};
-/// What a training of a version without a list wrote, beside the table that tells that there was one.
-constexpr std::array<const char*, 5> kUnlistedNames = {"adapter_config.json", "adapter_model.safetensors",
-                                                       "metrics.csv", "merged/config.json", "merged/model.safetensors"};
+constexpr const char* kTableName = "metrics.csv";
+constexpr std::size_t kTensorHead = 4096; ///< bytes of a safetensors file that are looked at
 constexpr std::string_view kTableHead = "step,loss,learning_rate,grad_norm,tokens_per_second\n";
 
 fs::file_type linkTypeOf(const fs::path& path) {
@@ -91,6 +92,71 @@ bool staysBelow(const std::string& name) {
            *path.begin() != ".." && *path.begin() != ".";
 }
 
+bool isOwnCheckpoint(const fs::path& folder) {
+    return linkTypeOf(folder) == fs::file_type::directory && isFile(folder / kTrainerProgressName) &&
+           isFile(folder / kTrainerTensorsName) && hasCheckpointFilesAlone(folder);
+}
+
+/// The first bytes of a file; none of a link.
+std::string headOf(const fs::path& path, std::size_t count) {
+    std::string head(isFile(path) ? count : 0, '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+    return head;
+}
+
+/// The object of a file that is laid out as ours are: two spaces and an end of the last line. PEFT writes no such end.
+Json ownObject(const fs::path& path) {
+    const std::string text = headOf(path, kLongestList);
+    const Json object = Json::parse(text, nullptr, false);
+    const bool own = object.is_object() && text == object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return own ? object : Json::object();
+}
+
+/// Files that a training of a version without a list surely wrote, by their names and by what is in them.
+std::set<std::string> unlistedFiles(const fs::path& output) {
+    std::set<std::string> out;
+    if (headOf(output / kTableName, kTableHead.size()) == kTableHead) {
+        out.insert(kTableName);
+    }
+    const auto checkpoints = namedCheckpoints(output.string());
+    if (out.empty() && std::ranges::none_of(checkpoints, [](const auto& one) { return isOwnCheckpoint(one.second); })) {
+        return out; // nothing tells that there was a training
+    }
+    const Json adapter = ownObject(output / "adapter_config.json");
+    const std::string tensors = headOf(output / "adapter_model.safetensors", kTensorHead);
+    if (adapter.value("peft_type", Json()) != "LORA" || adapter.value("task_type", Json()) != "CAUSAL_LM" ||
+        tensors.find("\"base_model.model.") == std::string::npos) {
+        return out;
+    }
+    out.insert({"adapter_config.json", "adapter_model.safetensors"});
+    if (ownObject(output / "merged" / "config.json").contains("model_type") &&
+        headOf(output / "merged" / "model.safetensors", kTensorHead).find("\"dtype\"") != std::string::npos) {
+        out.insert({"merged/config.json", "merged/model.safetensors"});
+    }
+    return out;
+}
+
+/// What is still in the folder and in its merged/, as one text; empty where nothing is.
+std::string leftIn(const fs::path& output) {
+    std::set<std::string> names;
+    for (const char* below : {"", "merged"}) {
+        std::error_code error;
+        for (fs::directory_iterator it(output / below, error), end; !error && it != end; it.increment(error)) {
+            const std::string name = it->path().filename().string();
+            if (!name.starts_with('.') && (*below != '\0' || name != "merged")) {
+                names.insert((fs::path(below) / name).string());
+            }
+        }
+    }
+    constexpr std::size_t kMostNamed = 8;
+    const std::size_t more = names.size() - std::min(names.size(), kMostNamed);
+    const std::vector<std::string> first(names.begin(),
+                                         std::next(names.begin(), static_cast<std::ptrdiff_t>(names.size() - more)));
+    return fmt::format("{}{}", fmt::join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 std::set<std::string> listedFiles(const fs::path& output) {
     std::set<std::string> out;
     const fs::path path = output / kTrainingFilesName;
@@ -108,15 +174,7 @@ std::set<std::string> listedFiles(const fs::path& output) {
         out.insert(kTrainingFilesName);
         return out;
     }
-    std::string head(kTableHead.size(), '\0');
-    if (isFile(output / "metrics.csv")) {
-        std::ifstream(output / "metrics.csv", std::ios::binary)
-            .read(head.data(), static_cast<std::streamsize>(head.size()));
-    }
-    if (head == kTableHead) {
-        out.insert(kUnlistedNames.begin(), kUnlistedNames.end());
-    }
-    return out;
+    return unlistedFiles(output);
 }
 
 [[noreturn]] void failLink(const fs::path& path) {
@@ -254,9 +312,31 @@ std::vector<std::string> earlierTraining(const std::string& output) {
     return out;
 }
 
-void removeEarlierTraining(const std::string& output) {
-    std::set<fs::path> emptied;
+std::uint64_t earlierTrainingBytes(const std::string& output) {
+    std::uint64_t bytes = 0;
+    const auto add = [&](const fs::path& file) {
+        std::error_code error;
+        const std::uintmax_t size = fs::file_size(file, error);
+        bytes += error ? 0 : size;
+    };
     for (const std::string& one : earlierTraining(output)) {
+        std::error_code error;
+        if (isFile(one)) {
+            add(one);
+            continue;
+        }
+        for (fs::directory_iterator it(one, error), end; !error && it != end; it.increment(error)) {
+            add(it->path());
+        }
+    }
+    return bytes;
+}
+
+void removeEarlierTraining(const std::string& output) {
+    const std::vector<std::string> earlier = earlierTraining(output);
+    const bool listed = isFile(withoutEnd(output) / kTrainingFilesName);
+    std::set<fs::path> emptied;
+    for (const std::string& one : earlier) {
         const fs::path path = one;
         if (linkTypeOf(path) == fs::file_type::directory) {
             removeCheckpoint(path.string());
@@ -269,6 +349,12 @@ void removeEarlierTraining(const std::string& output) {
     for (const fs::path& folder : emptied) {
         std::error_code stays; // it has files of somebody else
         fs::remove(folder, stays);
+    }
+    const std::string left = listed || earlier.empty() ? std::string() : leftIn(withoutEnd(output));
+    if (!left.empty()) {
+        base::logWarning(fmt::format("output: {} has no {}, as a training of an older version leaves it; what it did "
+                                     "not surely write stays: {}",
+                                     output, kTrainingFilesName, left));
     }
 }
 

@@ -42,7 +42,10 @@ void noteTrainingFiles(const std::string& output, const std::vector<std::string>
 /// The files and checkpoints that trainings of ours left in `output`. Throws BadInput "output: what" where a link or a
 /// checkpoint with other files in it stands in the way.
 std::vector<std::string> earlierTraining(const std::string& output);
-/// Removes them. Throws as earlierTraining() does, and BadInput for what cannot be removed.
+/// Bytes on the disk of these.
+std::uint64_t earlierTrainingBytes(const std::string& output);
+/// Removes them. Where an older version kept no list, only what its content shows to be of a training goes, and a
+/// warning names what stays. Throws as earlierTraining() does, and BadInput for what cannot be removed.
 void removeEarlierTraining(const std::string& output);
 
 } // namespace vitrine::engine

@@ -220,9 +220,10 @@ void Statement::run() {
 bool Statement::holds(int column, int type) const {
     const int found = sqlite3_column_type(handle_.get(), column);
     if (found != SQLITE_NULL && found != type) {
-        throwSqliteError(SQLITE_CORRUPT, database_->path(),
-                         fmt::format("the column {} holds {} in place of {}",
-                                     sqlite3_column_name(handle_.get(), column), typeName(found), typeName(type)));
+        throw WrongValue(fmt::format("{}: the session file is damaged (the column {} holds {} in place of {}); restore "
+                                     "it from a copy, nothing was written",
+                                     database_->path(), oneLine(sqlite3_column_name(handle_.get(), column)),
+                                     typeName(found), typeName(type)));
     }
     return found == type;
 }

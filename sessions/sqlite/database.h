@@ -26,6 +26,12 @@ public:
     using base::Internal::Internal;
 };
 
+/// A value of a row is not of its column's type: damage of that row alone.
+class WrongValue : public base::BadInput {
+public:
+    using base::BadInput::BadInput;
+};
+
 /// The error for a result code of SQLite that is not a success. Damage, a missing file and missing rights become
 /// BadInput. A lock that was held too long becomes Busy, a full disk and failing hardware Internal (exit code 1: the
 /// work failed).

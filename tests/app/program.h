@@ -25,6 +25,7 @@ public:
     Program& operator=(const Program&) = delete;
 
     void signal(int number) const;
+    pid_t pid() const { return pid_; } ///< -1 when it has ended
     /// Waits until standard output holds `text` or the program ended; false when it ended or 60 s passed without it.
     bool waitForOutput(const std::string& text) { return waitFor(result_.out, text); }
     bool waitForError(const std::string& text) { return waitFor(result_.err, text); }

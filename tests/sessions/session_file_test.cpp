@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
@@ -423,7 +424,11 @@ void makeFullSession(const std::string& path) {
 /// Reads all that a session has.
 void readEverything(const std::string& path) {
     const auto session = SessionFile::open(path, OpenMode::ReadOnly);
-    for (const RunInfo& info : session->runs()) {
+    const std::vector<RunInfo> runs = session->runs();
+    if (!session->damagedRuns().empty()) {
+        session->run(session->damagedRuns().begin()->first);
+    }
+    for (const RunInfo& info : runs) {
         session->texts(info.id);
         session->timelineNotes(info.id);
         for (const std::string& image : session->images(info.id)) {
@@ -479,6 +484,42 @@ TEST(SessionFile, AValueOfAnotherTypeIsDamageInEveryColumn) {
         }
     }
     EXPECT_GT(wrong, 25U);
+}
+
+TEST(SessionFile, AWrongValueDamagesItsRunAlone) {
+    for (const auto& [change, where] : std::vector<std::pair<std::string, std::string>>{
+             {"UPDATE runs SET lost_records = 'x' WHERE id = 1", "lost_records of runs"},
+             {"UPDATE runs SET owner_pid = 'x' WHERE id = 1", "owner_pid of runs"},
+             {"UPDATE tags SET position = 'x' WHERE run = 1", "position of tags"},
+             {"UPDATE chunks SET data = 'x' WHERE run = 1", "data of chunks"},
+             {"UPDATE texts SET body = x'00' WHERE run = 1", "body of texts"}}) {
+        const TempFolder folder;
+        const std::string path = folder.file("x.vitrine");
+        makeFullSession(path);
+        SessionFile::open(path, OpenMode::ReadWrite)->createRun(makeRun("second"));
+        Database(path, Database::Access::ReadWrite).execute(change);
+        for (const OpenMode mode : {OpenMode::ReadOnly, OpenMode::ReadWrite}) {
+            const auto session = SessionFile::open(path, mode);
+            ASSERT_EQ(session->runs().size(), 1U) << change;
+            EXPECT_EQ(session->runs()[0].name, "second");
+            EXPECT_EQ(session->run(2).name, "second");
+            EXPECT_EQ(session->sessionText("queue"), "{}");
+            ASSERT_EQ(session->damagedRuns().size(), 1U) << change;
+            for (const auto& read :
+                 std::vector<std::function<void()>>{[&] { session->run(1); }, [&] { session->texts(1); },
+                                                    [&] { session->streams(1); }, [&] { session->chunks(1, "s"); }}) {
+                try {
+                    read();
+                    ADD_FAILURE() << change;
+                } catch (const base::BadInput& error) {
+                    EXPECT_THAT(error.message(), StartsWith(path + ": run 1 is damaged (the column " + where));
+                }
+            }
+        }
+        const auto session = SessionFile::open(path, OpenMode::ReadWrite);
+        session->deleteRun(1);
+        EXPECT_TRUE(SessionFile::open(path, OpenMode::ReadOnly)->damagedRuns().empty());
+    }
 }
 
 TEST(SessionFile, TheLastNumberOfAChunkEndsItsStream) {

@@ -183,6 +183,9 @@ public:
         };
         out.started = [this](const QueuedRun& run) { name_ = fmt::format("#{} {}", run.number, run.name); };
         out.ended = [this](const QueuedRun& run) { print(endLine(run)); };
+        out.broughtBack = [this](const QueuedRun& run, const std::string& what) {
+            print(fmt::format("#{} {}: its process was lost, so it {}\n", run.number, run.name, what));
+        };
         out.progress = [this](const std::string& what, std::uint64_t done, std::uint64_t total) {
             bar_.show(name_ + ": " + what, done, total);
         };

@@ -6,9 +6,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <limits>
 #include <poll.h>
 #include <unistd.h>
+
+#include "base/error.h"
 
 namespace vitrine::app {
 
@@ -45,6 +50,21 @@ private:
 
 } // namespace
 
+void Descriptor::reset() {
+    if (value_ >= 0) {
+        ::close(std::exchange(value_, -1));
+    }
+}
+
+Pipe::Pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        throw base::Internal(fmt::format("a pipe to the worker: {}", std::strerror(errno)));
+    }
+    read = Descriptor(ends[0]);
+    write = Descriptor(ends[1]);
+}
+
 std::optional<std::string> LineReader::next() {
     std::size_t searched = begin_;
     while (true) {
@@ -58,6 +78,8 @@ std::optional<std::string> LineReader::next() {
         begin_ = 0;
         searched = buffer_.size();
         if (buffer_.size() > kLongestLine) {
+            tooLong_ = true;
+            buffer_ = {}; // it is large
             return std::nullopt;
         }
         std::array<char, 65536> piece{};

@@ -9,8 +9,34 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace vitrine::app {
+
+/// A file descriptor that closes itself.
+class Descriptor {
+public:
+    explicit Descriptor(int value = -1) : value_(value) {}
+    ~Descriptor() { reset(); }
+    Descriptor(const Descriptor&) = delete; // closes once
+    Descriptor& operator=(const Descriptor&) = delete;
+    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(value_, other.value_);
+        return *this;
+    }
+    int get() const { return value_; }
+    void reset();
+
+private:
+    int value_;
+};
+
+/// The two ends of a new pipe, which other programs do not inherit.
+struct Pipe {
+    Pipe(); ///< throws Internal
+    Descriptor read, write;
+};
 
 /// Reads whole lines. One thread; the descriptor stays its owner's.
 class LineReader {
@@ -20,6 +46,8 @@ public:
     /// The next line without its end, or nothing when the other side is gone (what came of an unfinished line is
     /// dropped). Blocks. A line over 64 MiB ends the talk too: no message is that long.
     std::optional<std::string> next();
+    /// Whether such a line ended the talk. The other side may still be there, and waits for somebody to read.
+    bool wasTooLong() const { return tooLong_; }
     enum class Arrived : std::uint8_t { Input, Wake, Nothing };
     /// Waits until next() has something to read (a line may still be unfinished), or the descriptor `wake` can be read,
     /// or `most` has passed.
@@ -29,6 +57,7 @@ private:
     int descriptor_;
     std::string buffer_;
     std::size_t begin_ = 0; ///< of the next line in buffer_
+    bool tooLong_ = false;
 };
 
 /// Writes a line and its end. False when the other side is gone, without a signal.

@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -36,41 +35,6 @@ namespace vitrine::app {
 namespace {
 
 using nlohmann::json;
-
-/// A file descriptor that closes itself.
-class Descriptor {
-public:
-    explicit Descriptor(int value = -1) : value_(value) {}
-    ~Descriptor() { reset(); }
-    Descriptor(const Descriptor&) = delete; // closes once
-    Descriptor& operator=(const Descriptor&) = delete;
-    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(value_, other.value_);
-        return *this;
-    }
-    int get() const { return value_; }
-    void reset() {
-        if (value_ >= 0) {
-            ::close(std::exchange(value_, -1));
-        }
-    }
-
-private:
-    int value_;
-};
-
-struct Pipe {
-    Pipe() {
-        std::array<int, 2> ends{};
-        if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-            throw base::Internal(fmt::format("a pipe to the worker: {}", std::strerror(errno)));
-        }
-        read = Descriptor(ends[0]);
-        write = Descriptor(ends[1]);
-    }
-    Descriptor read, write;
-};
 
 base::ErrorKind kindNamed(std::string_view name) {
     using base::ErrorKind;
@@ -112,11 +76,17 @@ std::string howItEnded(int status) {
     return fmt::format("ended with code {}", WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
+/// How a worker ended.
+struct WorkerEnd {
+    int status = 0;       ///< as waitpid() gives it
+    bool tooLong = false; ///< it was killed for a line that is no message
+};
+
 /// One worker process: its pipes and the thread that reads what it says.
 class WorkerProcess {
 public:
     WorkerProcess(const std::string& program, std::chrono::seconds keepIdle, std::function<void(const json&)> onMessage,
-                  std::function<void(int status)> onEnd) {
+                  std::function<void(const WorkerEnd&)> onEnd) {
         Pipe requests, answers;
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);
@@ -150,7 +120,12 @@ public:
                     base::logWarning(fmt::format("a line of the worker is left out: {}", left.what()));
                 }
             }
-            onEnd(waitForEnd());
+            if (lines.wasTooLong()) {
+                // Nobody reads any more: it would wait for ever to write the rest. It has its number until it is waited
+                // for.
+                ::kill(pid_, SIGKILL);
+            }
+            onEnd({waitForEnd(), lines.wasTooLong()});
         });
     }
     ~WorkerProcess() {
@@ -225,7 +200,7 @@ private:
     std::unique_ptr<WorkerProcess> spawn() {
         return std::make_unique<WorkerProcess>(
             program_, keepIdle_, [this](const json& message) { onMessage(message); },
-            [this](int status) { onEnd(status); });
+            [this](const WorkerEnd& end) { onEnd(end); });
     }
 
     void sendToWorker(const json& message) {
@@ -236,7 +211,7 @@ private:
     }
 
     void onMessage(const json& message);
-    void onEnd(int status);
+    void onEnd(const WorkerEnd& end);
     RunOutcome failed(base::ErrorKind kind, std::string error) const;
     void finish(const RunOutcome& outcome) { finish(outcome, endedMessage(outcome)); }
     void finish(const RunOutcome& outcome, const json& message);
@@ -325,14 +300,16 @@ void WorkerHost::onMessage(const json& message) {
     sink(message);
 }
 
-void WorkerHost::onEnd(int status) {
+void WorkerHost::onEnd(const WorkerEnd& end) {
     std::unique_lock lock(mutex_);
     const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
-    lost_ = faulted ? "had a device fault" : howItEnded(status);
+    lost_ = faulted       ? "had a device fault"
+            : end.tooLong ? "sent a line of more than 64 MiB, which is no message, and was ended"
+                          : howItEnded(end.status);
     if (!running_ || closing_) {
         return;
     }
-    if (!fresh_ && !answered_) {
+    if (!fresh_ && !answered_ && !end.tooLong) {
         // It was gone before it heard of this run, which another worker can take as it is.
         fresh_ = true;
         retired_ = std::move(worker_);
@@ -350,7 +327,8 @@ void WorkerHost::onEnd(int status) {
     }
     const std::string how = lost_;
     lock.unlock();
-    finish(failed(base::ErrorKind::DeviceFault,
+    // The next worker would send such a line again: that is a mistake of this program and no loss.
+    finish(failed(end.tooLong ? base::ErrorKind::Internal : base::ErrorKind::DeviceFault,
                   fmt::format("the worker process {}; what it recorded is in the session, and the next run "
                               "starts a new worker",
                               how)));

@@ -37,15 +37,6 @@ engine::Experiment planOfThisMachine(const engine::Experiment& experiment) {
     return plan;
 }
 
-/// The worker of a program that was killed may still save where it is. What it does not end in this time is its own.
-void waitForFolder(const std::string& folder) {
-    constexpr std::chrono::milliseconds kStep{50}, kLongest{30000};
-    for (std::chrono::milliseconds waited{0}; !folder.empty() && waited < kLongest && !engine::isFolderFree(folder);
-         waited += kStep) {
-        std::this_thread::sleep_for(kStep);
-    }
-}
-
 void call(const std::function<void(const QueuedRun&)>& what, const QueuedRun& run) {
     if (what) {
         what(run);
@@ -66,24 +57,41 @@ SweepDriver::SweepDriver(RunHost& host, const std::string& sessionFile, SweepLis
             throw base::BadInput(fmt::format(
                 "{}: its queue was written by another version of this program; use another session", file_));
         }
-        queue_ = std::move(*kept);
+        driver_.load(std::move(*kept));
     }
     for (const sessions::RunInfo& run : session_->runs()) {
-        queue_.numberAbove(run.id);
+        edited().numberAbove(run.id);
     }
 }
 
+/// A run that a program left behind as running would let no other one begin.
+void SweepDriver::recoverOthers() {
+    const QueuedRun* running = queue().running();
+    if (running == nullptr) {
+        return;
+    }
+    const std::vector<sessions::RunInfo> runs = session_->runs();
+    const auto own = std::ranges::find(runs, running->run, &sessions::RunInfo::id);
+    if (own != runs.end() && own->status == sessions::RunStatus::Running) {
+        throw base::BadInput(fmt::format("{}: another program runs #{} of its queue now; wait for its end, or use "
+                                         "another session",
+                                         file_, running->number));
+    }
+    edited().recover();
+}
+
 std::string SweepDriver::add(engine::SweepPlan plan) {
+    recoverOthers();
     lock(plan);
-    const std::string name = queue_.addSweep(std::move(plan));
-    keep();
+    const std::string name = edited().addSweep(std::move(plan));
+    driver_.keep();
     return name;
 }
 
 void SweepDriver::resume(const engine::SweepPlan& plan) {
     const std::string& name = plan.name;
-    const auto found = queue_.sweeps().find(name);
-    if (found == queue_.sweeps().end()) {
+    const auto found = queue().sweeps().find(name);
+    if (found == queue().sweeps().end()) {
         throw base::BadInput(
             fmt::format("--resume: {} has no sweep \"{}\"; leave --resume out to begin it", file_, name));
     }
@@ -93,34 +101,19 @@ void SweepDriver::resume(const engine::SweepPlan& plan) {
                                          name, file_));
     }
     lock(plan);
-    queue_.recover();
+    edited().recover();
     std::vector<std::int64_t> numbers;
-    for (const QueuedRun* run : queue_.runsOf(name)) {
+    for (const QueuedRun* run : queue().runsOf(name)) {
         numbers.push_back(run->number);
     }
     for (const std::int64_t number : numbers) {
-        queue_.bringBack(number);
-        if (queue_.find(number)->state == QueueState::Paused) {
-            takeUp(number);
+        edited().bringBack(number);
+        const QueuedRun& run = *queue().find(number);
+        if (run.state == QueueState::Paused) {
+            driver_.goOn(number, engine::QueueDriver::findGoingOn(run.spec));
         }
     }
-    keep();
-}
-
-/// From its last checkpoint, or from its beginning over what it left. Without a record in the session it never began,
-/// and what is in its folder is not its own.
-void SweepDriver::takeUp(std::int64_t number) {
-    const std::string spec = queue_.find(number)->spec;
-    waitForFolder(experimentOf(*queue_.find(number)).text("output"));
-    const auto from = engine::fromLastCheckpoint(spec);
-    engine::goOn(queue_, number, from);
-    const std::vector<sessions::RunInfo> runs = session_->runs();
-    const bool began = std::ranges::any_of(runs, [wanted = base::parsedObject(spec)](const sessions::RunInfo& run) {
-        return base::parsedObject(run.specJson) == wanted;
-    });
-    if (const auto anew = engine::overItself(spec); anew && !from && began) {
-        queue_.edit(number, *anew);
-    }
+    driver_.keep();
 }
 
 /// Folders of its runs lie below the one that the experiment names, which no other sweep or run may have meanwhile.
@@ -134,17 +127,10 @@ void SweepDriver::lock(const engine::SweepPlan& plan) {
     }
 }
 
-std::optional<std::int64_t> SweepDriver::nextOf(const std::string& sweep) const {
-    const std::vector<const QueuedRun*> runs = queue_.runsOf(sweep);
-    const auto waiting =
-        std::ranges::find_if(runs, [](const QueuedRun* run) { return run->state == QueueState::Waiting; });
-    return waiting == runs.end() || queue_.paused() ? std::nullopt : std::optional((*waiting)->number);
-}
-
 void SweepDriver::price(const std::string& sweep) {
     engine::PlanPricer pricer;
     std::vector<std::int64_t> numbers;
-    for (const QueuedRun* run : queue_.runsOf(sweep)) {
+    for (const QueuedRun* run : queue().runsOf(sweep)) {
         if (!hasEnded(run->state)) {
             numbers.push_back(run->number);
         }
@@ -152,94 +138,81 @@ void SweepDriver::price(const std::string& sweep) {
     for (const std::int64_t number : numbers) {
         engine::QueuePrice price;
         try {
-            const engine::Experiment experiment = experimentOf(*queue_.find(number));
+            const engine::Experiment experiment = experimentOf(*queue().find(number));
             price = engine::priceQueued(experiment, planOfThisMachine(experiment), pricer, pricing_.get_token());
         } catch (const base::Cancelled&) {
             return;
         } catch (const base::Error& error) {
             price.error = error.message(); // the run itself says what is wrong
         }
-        queue_.setPrice(number, price);
-        call(listener_.priced, *queue_.find(number));
+        edited().setPrice(number, price);
+        call(listener_.priced, *queue().find(number));
     }
-    keep();
+    driver_.keep();
 }
 
 void SweepDriver::run(const std::string& sweep) {
-    queue_.resume();
+    edited().resume();
     price(sweep);
     while (!stopping_) {
-        const auto number = nextOf(sweep);
+        const auto number = driver_.next(sweep);
         if (!number) {
             break;
         }
-        runOne(*number);
+        refused_.reset();
+        call(listener_.started, *queue().find(*number));
+        driver_.start(*number);
+        finish(*number, refused_ ? *refused_ : host_.wait());
     }
 }
 
-void SweepDriver::runOne(std::int64_t number) {
-    queue_.start(number, base::wallClockMs());
-    endedByRule_ = false;
-    keep();
-    call(listener_.started, *queue_.find(number));
-    RunOutcome outcome;
+void SweepDriver::start(const QueuedRun& run) {
     try {
-        host_.start(experimentOf(*queue_.find(number)), file_,
-                    [this, number](const json& message) { take(number, message); });
-        outcome = host_.wait();
+        host_.start(experimentOf(run), file_, [this](const json& message) { take(message); });
     } catch (const base::Error&) {
-        outcome = outcomeOf(std::current_exception());
+        refused_ = outcomeOf(std::current_exception());
     }
-    finish(number, outcome);
 }
 
-void SweepDriver::take(std::int64_t number, const json& message) {
-    const std::string type = message.value("type", "");
+void SweepDriver::take(const json& message) {
+    const std::string type = base::textAt(message, "type");
     const std::lock_guard lock(mutex_);
-    QueuedRun& run = *queue_.find(number);
     if (type == "progress") {
-        const std::string what = message.value("what", "");
-        const auto done = message.value("done", std::uint64_t{0}), total = message.value("total", std::uint64_t{0});
-        takeProgress(run, what, done, total);
-        if (listener_.progress) {
+        const std::string what = base::textAt(message, "what");
+        const std::uint64_t done = base::bytesAt(message, "done").value_or(0);
+        const std::uint64_t total = base::bytesAt(message, "total").value_or(0);
+        if (driver_.progress(what, done, total) && listener_.progress) {
             listener_.progress(what, done, total);
         }
     } else if (type == "started") {
-        run.run = message.value("run", std::int64_t{0});
-    } else if (type == "metric" && message["value"].is_number() &&
-               takeMetric(run, message.value("name", ""), message["value"].get<double>())) {
-        call(listener_.evaluated, run);
-        const auto verdict = queue_.verdict(number);
-        if (verdict && verdict->ends && !endedByRule_) {
-            endedByRule_ = true;
-            run.reason = fmt::format("{:.3f} above #{} at step {}", verdict->above, verdict->bestNumber, verdict->step);
-            host_.stop();
+        driver_.started(base::integerAt(message, "run").value_or(0));
+    } else if (type == "metric") {
+        if (const auto value = base::numberAt(message, "value")) {
+            driver_.metric(base::textAt(message, "name"), *value);
         }
     }
 }
 
 void SweepDriver::finish(std::int64_t number, const RunOutcome& outcome) {
-    const std::lock_guard lock(mutex_);
-    QueuedRun& run = *queue_.find(number);
-    run.run = outcome.run > 0 ? outcome.run : run.run;
-    takeResults(run, outcome.metricsJson);
+    using How = engine::QueueEnd::How;
+    std::unique_lock lock(mutex_);
     metrics_[number] = outcome.metricsJson;
-    QueueState state = QueueState::Failed;
-    std::string reason = oneLine(outcome.error);
-    if (outcome.status == RunOutcome::Status::Done) {
-        state = QueueState::Finished; // also where the rule came with its last evaluation
-    } else if (outcome.status == RunOutcome::Status::Cancelled) {
-        state = endedByRule_ ? QueueState::EndedByRule : QueueState::EndedByUser;
-        reason = endedByRule_ ? run.reason : reason;
+    const How how = outcome.status == RunOutcome::Status::Done        ? How::Done
+                    : outcome.status == RunOutcome::Status::Cancelled ? How::Cancelled
+                                                                      : How::Failed;
+    const auto after = driver_.ended({how, outcome.run, oneLine(outcome.error), outcome.metricsJson});
+    if (after == engine::QueueDriver::After::Ended) {
+        call(listener_.ended, *queue().find(number));
+        return;
     }
-    run.lost = state == QueueState::Failed && outcome.errorKind == base::ErrorKind::DeviceFault;
-    queue_.end(number, state, reason, base::wallClockMs());
-    if (session_ != nullptr && run.run > 0) {
-        session_->setSweep(run.run, run.sweep);
-        session_->renameRun(run.run, run.name);
+    const std::string spec = queue().find(number)->spec;
+    lock.unlock();
+    const engine::GoingOn where = engine::QueueDriver::findGoingOn(spec);
+    lock.lock();
+    const std::string what = driver_.goOn(number, where);
+    if (listener_.broughtBack) {
+        listener_.broughtBack(*queue().find(number), what);
     }
-    keep();
-    call(listener_.ended, run);
 }
 
 void SweepDriver::stopAfterRun() {
@@ -247,9 +220,23 @@ void SweepDriver::stopAfterRun() {
     pricing_.request_stop();
 }
 
-void SweepDriver::keep() {
+bool SweepDriver::isRecorded(const std::string& spec) const {
+    const std::vector<sessions::RunInfo> runs =
+        session_ != nullptr ? session_->runs() : std::vector<sessions::RunInfo>();
+    return std::ranges::any_of(
+        runs, [&](const sessions::RunInfo& run) { return engine::isSameExperiment(run.specJson, spec); });
+}
+
+void SweepDriver::keep(const engine::RunQueue& queue) {
     if (session_ != nullptr) {
-        session_->putSessionText(kQueueText, base::compactText(queue_.toJson()));
+        session_->putSessionText(kQueueText, base::compactText(queue.toJson()));
+    }
+}
+
+void SweepDriver::mark(const QueuedRun& run) {
+    if (session_ != nullptr) {
+        session_->setSweep(run.run, run.sweep);
+        session_->renameRun(run.run, run.name);
     }
 }
 

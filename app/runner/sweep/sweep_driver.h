@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs a sweep to its end on one host: prices its runs, holds back what does not fit, starts one after the other, ends
-// what the rule ends, and keeps the queue in the session after each change, so that another call can go on with it.
+// Runs a sweep to its end on one host, and waits for it: prices its runs, holds back what does not fit, and lets the
+// queue's driver run one after the other. The session keeps the queue, so that another call can go on with it.
 
 #include <atomic>
 #include <cstdint>
@@ -11,13 +11,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/runner/host/run_host.h"
 #include "base/stop.h"
 #include "engine/workload/common/output_files.h"
-#include "engine/workload/sweep/run_queue.h"
+#include "engine/workload/sweep/queue_driver.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {
@@ -29,17 +30,18 @@ inline constexpr const char* kQueueText = "queue";
 struct SweepListener {
     std::function<void(const engine::QueuedRun& run)> priced;
     std::function<void(const engine::QueuedRun& run)> started, ended;
-    std::function<void(const engine::QueuedRun& run)> evaluated;
+    /// Its process was lost; `what` says how it goes on: "goes on from its last checkpoint".
+    std::function<void(const engine::QueuedRun& run, const std::string& what)> broughtBack;
     std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)> progress;
 };
 
-class SweepDriver {
+class SweepDriver final : private engine::QueueHost {
 public:
     /// `sessionFile` empty: nothing is kept. Throws BadInput for a session that cannot be had.
     SweepDriver(RunHost& host, const std::string& sessionFile, SweepListener listener);
     SweepDriver(const SweepDriver&) = delete; // the run's thread holds its address
     SweepDriver& operator=(const SweepDriver&) = delete;
-    ~SweepDriver() = default;
+    ~SweepDriver() override = default;
 
     /// Adds the sweep to the queue of the session; its name there is returned. Throws BadInput, also where another
     /// sweep or run writes into the same folder.
@@ -53,31 +55,35 @@ public:
     /// Ends after the run that is going on. Any thread.
     void stopAfterRun();
 
-    const engine::RunQueue& queue() const { return queue_; } ///< not while run() is going on
+    const engine::RunQueue& queue() const { return driver_.queue(); } ///< not while run() is going on
     /// The results of a run of this call, JSON; empty: it has none.
     const std::string& metrics(std::int64_t number) const;
 
 private:
+    void start(const engine::QueuedRun& run) override;
+    void stop() override { host_.stop(); }
+    bool isRecorded(const std::string& spec) const override;
+    void keep(const engine::RunQueue& queue) override;
+    void mark(const engine::QueuedRun& run) override;
+
+    engine::RunQueue& edited() { return driver_.queue(); } ///< the queue, to change it
     void lock(const engine::SweepPlan& plan);
-    void takeUp(std::int64_t number);
+    void recoverOthers();
     void price(const std::string& sweep);
-    void runOne(std::int64_t number);
-    void take(std::int64_t number, const nlohmann::json& message);
+    void take(const nlohmann::json& message);
     void finish(std::int64_t number, const RunOutcome& outcome);
-    void keep();
-    std::optional<std::int64_t> nextOf(const std::string& sweep) const;
 
     RunHost& host_;
     std::string file_;
     SweepListener listener_;
     std::unique_ptr<sessions::SessionFile> session_; ///< null: none
-    engine::RunQueue queue_;
+    engine::QueueDriver driver_{*this};
     std::map<std::int64_t, std::string> metrics_;
-    std::mutex mutex_; ///< of queue_ while a run is going on
+    std::mutex mutex_; ///< of driver_ and session_ while a run is going on
     std::atomic<bool> stopping_ = false;
     std::vector<engine::FolderLock> locks_;
     base::StopSource pricing_;
-    bool endedByRule_ = false; ///< the run that is going on
+    std::optional<RunOutcome> refused_; ///< what kept the run from starting
 };
 
 } // namespace vitrine::app

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "engine/workload/common/first_sentence.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 
@@ -66,12 +67,13 @@ std::string fieldsText(const json& value) {
     return text;
 }
 
-/// Objects with the same fields as a table.
+/// Objects with the same fields as a table. A field that says nothing in all of them has no column.
 std::string rowsText(const json& list) {
     std::vector<std::string> keys;
     for (const json& row : list) {
         for (const auto& [key, member] : row.items()) {
-            if (!member.is_structured() && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+            if (!member.is_structured() && !isNothing(member) &&
+                std::find(keys.begin(), keys.end(), key) == keys.end()) {
                 keys.push_back(key);
             }
         }
@@ -146,50 +148,6 @@ std::string answersText(const json& metrics) {
     return text;
 }
 
-std::string fieldWords(const json& metrics, const ResultField& field) {
-    const json* value = valueOf(metrics, field);
-    return value == nullptr ? std::string() : resultValueText(field.key, *value);
-}
-
-/// "It fits: ...": by how much, and what would change it.
-std::string planSentence(const json& metrics, bool fits) {
-    const auto needed = countOf(metrics, metrics.contains(result::kPeakReservedBytes.key) ? result::kPeakReservedBytes
-                                                                                          : result::kPeakBytes);
-    const auto budget = countOf(metrics, result::kBudgetBytes);
-    std::string text = fits ? "It fits" : "It does not fit";
-    if (needed && budget) {
-        const std::uint64_t apart =
-            fits ? *budget - std::min(*needed, *budget)
-                 : countOf(metrics, result::kShortByBytes).value_or(*needed - std::min(*needed, *budget));
-        text += fmt::format(": it needs {} of {}, so {} {}", base::formatBytes(*needed), base::formatBytes(*budget),
-                            base::formatBytes(apart), fits ? "stay free" : "are missing");
-    }
-    return text + (fits ? ".\n" : "; what would fit stands at the end.\n");
-}
-
-/// What a reader wants to know first, in one sentence; empty where the text says it by itself.
-std::string firstSentence(const Experiment& experiment, const json& metrics) {
-    const auto number = [&](const ResultField& field) { return fieldWords(metrics, field); };
-    if (const auto fits = flagOf(metrics, result::kFits); fits && experiment.isPlan()) {
-        return planSentence(metrics, *fits);
-    }
-    const json& losses = rowsOf(metrics, result::kLosses);
-    if (!losses.empty() && losses.front().is_number() && losses.back().is_number()) {
-        return fmt::format("Trained {} steps: the loss went from {:.4g} to {:.4g}, at {}.\n", losses.size(),
-                           losses.front().get<double>(), losses.back().get<double>(), number(result::kTokensPerSecond));
-    }
-    if (metrics.contains(result::kFinishedRequests.key) && metrics.contains(result::kRequests.key)) {
-        return fmt::format("{} of {} requests were finished in {}: {} tokens, {}.\n", number(result::kFinishedRequests),
-                           number(result::kRequests), number(result::kSeconds), number(result::kGeneratedTokens),
-                           number(result::kTokensPerSecond));
-    }
-    if (metrics.contains(result::kFiles.key) && metrics.contains(result::kBytes.key)) {
-        return fmt::format("{} were written to {} in {}.\n", number(result::kBytes), experiment.text("output"),
-                           number(result::kSeconds));
-    }
-    return {};
-}
-
 /// What the work itself gave.
 std::string workText(const Experiment& experiment, const json& metrics) {
     if (const auto own = experiment.workload().resultText; own != nullptr) {
@@ -201,8 +159,8 @@ std::string workText(const Experiment& experiment, const json& metrics) {
         return rowsText(metrics[result::kRows.key]);
     }
     if (metrics.contains(result::kVariants.key) && metrics[result::kVariants.key].is_array()) {
-        return rowsText(metrics[result::kVariants.key]) + categoriesText(metrics[result::kVariants.key]) +
-               answersText(metrics);
+        return variantsSentence(experiment, metrics) + "\n" + rowsText(metrics[result::kVariants.key]) +
+               categoriesText(metrics[result::kVariants.key]) + answersText(metrics);
     }
     json fields = metrics;
     fields.erase("peak_by_category");

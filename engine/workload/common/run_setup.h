@@ -9,11 +9,13 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/chat/chat_format.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/folder_lock.h"
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -34,7 +36,8 @@ struct Run {
     const WorkloadSinks& sinks;
     base::StopToken stop;
     nlohmann::json& metrics;
-    std::string today = {}; ///< YYYY-MM-DD, that prompts take for today; empty: the clock's
+    std::string today = {};           ///< YYYY-MM-DD, that prompts take for today; empty: the clock's
+    std::span<FolderLock> locks = {}; ///< of the folders that it writes into
 
     std::uint64_t seed() const;
     /// How often the work is repeated; `unset` when the experiment does not say it.

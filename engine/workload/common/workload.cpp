@@ -19,7 +19,7 @@ nlohmann::json runExperiment(const Experiment& experiment, const WorkloadSinks& 
     metrics = nlohmann::json::object();
     const Workload& workload = experiment.workload();
     checkOutputs(experiment);
-    const std::vector<FolderLock> locks = lockOutputs(experiment);
+    std::vector<FolderLock> locks = lockOutputs(experiment);
     if (!locks.empty()) {
         checkOutputs(experiment); // another run may have ended there in between
     }
@@ -32,7 +32,7 @@ nlohmann::json runExperiment(const Experiment& experiment, const WorkloadSinks& 
         own.kept->release();
         own.kept = nullptr;
     }
-    workload.run({experiment, own, std::move(stop), metrics});
+    workload.run({experiment, own, std::move(stop), metrics, {}, locks});
     return metrics;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -206,7 +207,23 @@ void runConvert(const Run& run) {
     run.metrics[result::kGbPerSecond.key] = seconds > 0 ? static_cast<double>(model.bytesRead) * 1e-9 / seconds : 0;
 }
 
-/// A line for each role, and what was written.
+/// "369.1 KiB became 208.2 KiB of int4 ..": what was written, and what suffered most.
+std::string convertSentence(const Experiment& experiment, const Json& metrics, const Json& roles) {
+    const auto worst = std::ranges::min_element(roles, {}, [](const Json& role) {
+        return numberOf(role, result::kSignalToNoise).value_or(std::numeric_limits<double>::infinity());
+    });
+    const auto ratio = numberOf(*worst, result::kSignalToNoise);
+    return fmt::format("{} became {} of {}, written to {} in {}{}.\n",
+                       base::formatBytes(countOf(metrics, result::kBytesRead).value_or(0)),
+                       base::formatBytes(countOf(metrics, result::kBytes).value_or(0)), experiment.text("to"),
+                       experiment.text("output"),
+                       resultValueText(result::kSeconds.key, metrics.value("seconds", Json())),
+                       ratio ? fmt::format("; {} kept least of its values, with a signal to noise of {:.1f} dB",
+                                           textOf(*worst, result::kName), *ratio)
+                             : "");
+}
+
+/// A sentence, and a line for each role.
 std::optional<std::string> convertWords(const Experiment& experiment, const Json& metrics) {
     const Json& roles = rowsOf(metrics, result::kRoles);
     if (roles.empty()) {
@@ -227,10 +244,7 @@ std::optional<std::string> convertWords(const Experiment& experiment, const Json
             row.push_back(resultValueText(column->key, value == nullptr ? Json() : *value));
         }
     }
-    return tableText(rows) + fmt::format("\n{} read, {} written to {}\n",
-                                         base::formatBytes(countOf(metrics, result::kBytesRead).value_or(0)),
-                                         base::formatBytes(countOf(metrics, result::kBytes).value_or(0)),
-                                         experiment.text("output"));
+    return convertSentence(experiment, metrics, roles) + "\n" + tableText(rows);
 }
 
 } // namespace

@@ -136,7 +136,6 @@ void runFinetune(const Run& asked) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     runMeasured(run, *context, [&] {
         FinetuneModel model(run, source, *context);
-        requireRoomForResult(run, source, model);
         FinetuneLoop loop(run, source, model, data);
         loop.run();
     });

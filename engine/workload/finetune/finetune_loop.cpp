@@ -76,10 +76,12 @@ void FinetuneLoop::run() {
         terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, data_));
     }
     resume();
+    requireRoomForResult(run_, source_, model_, first_, steps_);
     output_.begin(first_, steps_);
     try {
         steps();
         addMetrics();
+        holdFolder();
         saveTrained();
     } catch (const base::Cancelled&) {
         keepState(); // that of the last whole step
@@ -109,6 +111,17 @@ void FinetuneLoop::keepState() {
     const auto step = static_cast<std::int64_t>(losses_.size());
     if (step > 0 && (savedStep_ != step)) {
         save(step);
+    }
+}
+
+/// What was saved in a folder that another run has taken meanwhile is gone with it.
+void FinetuneLoop::holdFolder() {
+    try {
+        output_.holdFolder();
+    } catch (const base::Error&) {
+        savedStep_ = 0;
+        keepState();
+        throw;
     }
 }
 

@@ -78,6 +78,7 @@ private:
     void catchUp();
     void saveTrained();
     void keepState();
+    void holdFolder();
     bool evaluates(std::int64_t step) const;
     double lossOfEvaluation(std::int64_t number);
     void step(std::int64_t number);

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/shards.h"
 #include "engine/quant/format_options.h"
 #include "engine/training/adapter_saving.h"
 #include "engine/training/merged_model.h"
+#include "engine/training/training_checkpoint.h"
+#include "engine/training/training_folder.h"
 #include "engine/workload/experiment/results.h"
 #include "kernels/context/context.h"
 
@@ -60,15 +63,28 @@ kernels::WeightFormat formatOfStacks(const ModelConfig& config) {
 
 } // namespace
 
-void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneModel& model) {
-    const bool adapter = model.adapter() != nullptr;
-    if (!run.spec.has("output") || !model.model().context().can().computesValues ||
-        (adapter && run.spec.text("merge") == "none")) {
+void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneModel& model, std::int64_t first,
+                          std::int64_t last) {
+    if (!run.spec.has("output") || !model.model().context().can().computesValues) {
         return;
     }
-    requireFreeSpace(run.spec.text("output"),
-                     mergedModelBytes(source, model.model(),
-                                      adapter ? formatNamed(run.spec.text("merge")) : formatOfStacks(source.config)));
+    const std::string folder = run.spec.text("output");
+    const bool adapter = model.adapter() != nullptr;
+    std::uint64_t bytes = 0;
+    if (!adapter || run.spec.text("merge") != "none") {
+        bytes = mergedModelBytes(source, model.model(),
+                                 adapter ? formatNamed(run.spec.text("merge")) : formatOfStacks(source.config));
+    }
+    const bool goesOn = goesOnIn(run.spec.text("resume"), folder);
+    const bool replaces = run.spec.flag("overwrite") && !goesOn;
+    const auto there = static_cast<std::int64_t>(goesOn ? namedCheckpoints(folder).size() : 0);
+    bytes += trainingCheckpointBytes(model.state()) *
+             static_cast<std::uint64_t>(checkpointsAtOnce(first, last, run.spec.integer("save_every"),
+                                                          run.spec.integer("keep_checkpoints"), there));
+    const std::uint64_t freed = replaces ? earlierTrainingBytes(folder) : 0;
+    if (bytes > freed) {
+        requireFreeSpace(folder, bytes - freed);
+    }
 }
 
 void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data) {

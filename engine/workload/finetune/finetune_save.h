@@ -9,8 +9,10 @@
 
 namespace vitrine::engine {
 
-/// Throws BadInput when the disk has no room for the model that the run will write: before it trains for hours.
-void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneModel& model);
+/// Throws BadInput when the disk has no room for the model and the checkpoints that the run will write from step
+/// `first` to step `last`: before it trains for hours. What --overwrite will remove counts as room.
+void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneModel& model, std::int64_t first,
+                          std::int64_t last);
 
 /// Does nothing without an output folder. Adds saved_loss and, with a merge, merged_loss, base_loss and merge_loss_kept
 /// (the share of what training gained that the merged model still has) to the metrics. After merge-aware training

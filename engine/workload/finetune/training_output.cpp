@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/finetune/training_output.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
@@ -123,10 +124,17 @@ std::vector<std::string> TrainingOutput::resultFiles() const {
     return out;
 }
 
+void TrainingOutput::holdFolder() const {
+    if (written_) {
+        std::ranges::for_each(run_.locks, &FolderLock::renew);
+    }
+}
+
 void TrainingOutput::writeStep(std::int64_t step, std::span<const double> values) {
     if (table_ == nullptr) {
         return;
     }
+    holdFolder();
     if (std::error_code none; !fs::exists(folder_ + "/" + kMetricTable, none)) {
         base::logWarning(fmt::format("output: {} is gone; it is made again, and {} begins with step {}", folder_,
                                      kMetricTable, step));
@@ -152,6 +160,7 @@ void TrainingOutput::writeEvaluation(std::int64_t step, double loss) {
 std::vector<std::int64_t> TrainingOutput::save(std::int64_t step, kernels::Context& context, const TrainedState& state,
                                                const nlohmann::json& progress) {
     try {
+        holdFolder();
         writeTrainingCheckpoint(folder_, step, context, state, progress);
     } catch (const base::BadInput& error) {
         saveElsewhere(error, step, context, state, progress);

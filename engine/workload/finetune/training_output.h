@@ -29,7 +29,10 @@ public:
     /// Takes the folder over for steps from `firstStep` on: with overwrite an earlier training's files are removed.
     /// Throws BadInput for what is in the way.
     void begin(std::int64_t firstStep, std::int64_t steps);
-    /// `values`: loss, learning rate, norm of the gradients, tokens per second.
+    /// Locks the folder anew where it vanished meanwhile. Throws BadInput where it cannot be made again, or another run
+    /// has taken it.
+    void holdFolder() const;
+    /// Throws as holdFolder() does. `values`: loss, learning rate, norm of the gradients, tokens per second.
     void writeStep(std::int64_t step, std::span<const double> values);
     void writeEvaluation(std::int64_t step, double loss);
     /// Writes a checkpoint. Returns the steps of those that were deleted for it. Where the folder cannot be written,

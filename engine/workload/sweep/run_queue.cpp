@@ -242,6 +242,11 @@ void RunQueue::recover() {
     pauseAfterRun_ = false;
 }
 
+bool RunQueue::interrupt(std::int64_t number) {
+    QueuedRun* run = find(number);
+    return run != nullptr && run->state == QueueState::Running && (run->interrupted = become(*run, QueueState::Paused));
+}
+
 bool RunQueue::bringBack(std::int64_t number) {
     QueuedRun* run = find(number);
     if (run == nullptr || !run->lost || run->state != QueueState::Failed) {

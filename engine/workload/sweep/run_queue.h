@@ -135,6 +135,8 @@ public:
     /// After the program ended while the queue worked: the run is paused as interrupted, and so is the queue, so that
     /// nothing starts by itself.
     void recover();
+    /// The running one is paused as interrupted, to go on where it was: its process was lost. It counts as no failure.
+    bool interrupt(std::int64_t number);
     /// A run that was lost is paused as interrupted, to go on where it was.
     bool bringBack(std::int64_t number);
 

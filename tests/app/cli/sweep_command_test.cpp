@@ -12,6 +12,7 @@
 
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
+#include "tests/app/runner/host/worker_testing.h"
 #include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -131,6 +132,44 @@ TEST_F(SweepCommand, BringsBackWhatWasKilledBeforeItsFirstCheckpoint) {
     for (const json& run : runsOf(again)) {
         EXPECT_EQ(run["status"], "finished") << run;
         EXPECT_EQ(run["metrics"]["losses"].size(), 60U);
+    }
+}
+
+TEST_F(SweepCommand, BringsBackARunWhoseWorkerWasKilled) {
+    const std::string output = folder_.file("out");
+    const std::string file = spec({{"steps", 200}, {"output", output}});
+    test::Program program(std::vector<std::string>{"sweep", file, "--session", session(), "--vary", "rank=2,4"});
+    ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(output + "/rank-2/metrics.csv"); }));
+    const pid_t worker = test::workerPid(program.pid());
+    ASSERT_GT(worker, 0);
+    ::kill(worker, SIGKILL);
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(result.exitCode, 0) << result.err << result.out;
+    EXPECT_THAT(result.out, HasSubstr("#1 rank 2: its process was lost, so it has written no checkpoint and begins "
+                                      "again"));
+    EXPECT_THAT(result.out, HasSubstr("#1 rank 2: finished"));
+    EXPECT_THAT(result.out, HasSubstr("#2 rank 4: finished"));
+    const auto kept = SessionFile::open(session(), OpenMode::ReadOnly);
+    const std::vector<sessions::RunInfo> runs = kept->runs();
+    ASSERT_EQ(runs.size(), 3U) << "the lost try stays in the session";
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+        EXPECT_EQ(runs[i].status, sessions::RunStatus::Done);
+        EXPECT_EQ(json::parse(runs[i].metricsJson)["losses"].size(), 200U);
+    }
+}
+
+TEST_F(SweepCommand, BeginsInASessionThatAKilledSweepLeft) {
+    const std::string file = spec({{"steps", 200}});
+    test::Program killed(std::vector<std::string>{"sweep", file, "--session", session(), "--vary", "rank=2,4"});
+    const pid_t worker = test::workerPid(killed.pid());
+    ASSERT_GT(worker, 0);
+    killed.signal(SIGKILL);
+    killed.wait();
+    ::kill(worker, SIGKILL);
+    const ProgramResult second = sweep(spec(), {"--vary", "rank=2,4", "--name", "second"});
+    EXPECT_EQ(second.exitCode, 0) << second.err << second.out;
+    for (const json& run : runsOf(second)) {
+        EXPECT_EQ(run["status"], "finished") << run;
     }
 }
 

@@ -68,6 +68,35 @@ TEST_F(FolderLocks, AKilledProcessHoldsNothing) {
     EXPECT_FALSE(fs::exists(out() + "/.vitrine-lock"));
 }
 
+TEST_F(FolderLocks, IsTakenAnewInAFolderThatWasMadeAgain) {
+    {
+        FolderLock lock("output", out());
+        lock.renew();
+        EXPECT_THAT(taken(out()), HasSubstr("another run writes into"));
+        fs::remove_all(folder_.file("a"));
+        fs::create_directories(out());
+        lock.renew();
+        EXPECT_THAT(taken(out()), HasSubstr("another run writes into")) << "it is locked anew";
+        fs::remove_all(out());
+        lock.renew();
+        EXPECT_TRUE(fs::exists(out())) << "it is made again";
+        EXPECT_THAT(taken(out()), HasSubstr("another run writes into"));
+    }
+    EXPECT_FALSE(fs::exists(folder_.file("a"))) << "what it made goes with it";
+}
+
+TEST_F(FolderLocks, IsLostToARunThatTookTheFolderMeanwhile) {
+    FolderLock lock("output", out());
+    fs::remove_all(out());
+    std::optional<FolderLock> other(std::in_place, "output", out());
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_THAT(test::failure([&] { lock.renew(); }), HasSubstr("another run writes into " + out() + " now"));
+    }
+    other.reset();
+    EXPECT_EQ(test::failure([&] { lock.renew(); }), "no error");
+    EXPECT_THAT(taken(out()), HasSubstr("another run writes into"));
+}
+
 TEST_F(FolderLocks, APlaceThatCannotBeLockedIsOneSentence) {
     folder_.write("file", "mine");
     EXPECT_THAT(taken(folder_.file("file/out")), HasSubstr("cannot be made"));

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 
 namespace vitrine::engine {
@@ -103,6 +105,62 @@ TEST_F(TrainingFolder, LinksAreNotFollowed) {
     }
     EXPECT_TRUE(fs::exists(at("checkpoint-5")));
     EXPECT_TRUE(fs::exists(elsewhere + "/config.json"));
+}
+
+/// Versions before training_files.json.
+class UnlistedTraining : public TrainingFolder {
+protected:
+    void SetUp() override {
+        TrainingFolder::SetUp();
+        fs::create_directories(at("merged"));
+        fs::create_directories(at("tensorboard"));
+        folder_.write("out/metrics.csv", "step,loss,learning_rate,grad_norm,tokens_per_second\n1,2,3,4,5\n");
+        folder_.write("out/adapter_config.json", text({{"peft_type", "LORA"}, {"task_type", "CAUSAL_LM"}, {"r", 2}}));
+        folder_.write("out/adapter_model.safetensors", tensors("base_model.model.x.lora_A.weight"));
+        folder_.write("out/merged/config.json", text({{"model_type", "llama"}}));
+        folder_.write("out/merged/model.safetensors", tensors("model.norm.weight"));
+        write("merged/tokenizer.json");
+        write("tensorboard/events.out.tfevents.1");
+        write("notes.txt");
+        writeCheckpoint("checkpoint-2");
+    }
+    static std::string text(const nlohmann::json& object) { return object.dump(2) + "\n"; }
+    static std::string tensors(const std::string& name) {
+        return std::string(8, '\0') + R"({"__metadata__":{"format":"pt"},")" + name + R"(":{"dtype":"F32"}})";
+    }
+    std::string warning() const {
+        std::string said;
+        base::setLogSink([&](base::LogLevel, std::string_view text) { said += text; });
+        EXPECT_EQ(removal(), "no error");
+        base::setLogSink({});
+        return said;
+    }
+};
+
+TEST_F(UnlistedTraining, LosesWhatATrainingSurelyWrote) {
+    const std::string said = warning();
+    for (const char* name : {"metrics.csv", "adapter_config.json", "adapter_model.safetensors", "merged/config.json",
+                             "merged/model.safetensors", "checkpoint-2"}) {
+        EXPECT_FALSE(fs::exists(at(name))) << name;
+    }
+    EXPECT_THAT(said, HasSubstr("output: " + out() + " has no training_files.json"));
+    EXPECT_THAT(said, HasSubstr("stays: merged/tokenizer.json, notes.txt, tensorboard"));
+    EXPECT_TRUE(fs::exists(at("merged/tokenizer.json")) && fs::exists(at("notes.txt")));
+}
+
+TEST_F(UnlistedTraining, KeepsAnAdapterThatSomebodyElseWrote) {
+    const std::string own = text({{"peft_type", "LORA"}, {"task_type", "CAUSAL_LM"}, {"r", 2}});
+    folder_.write("out/adapter_config.json", own.substr(0, own.size() - 1)); // as PEFT does
+    EXPECT_THAT(warning(), HasSubstr("stays: adapter_config.json, adapter_model.safetensors, merged/config.json"));
+    EXPECT_FALSE(fs::exists(at("metrics.csv")) || fs::exists(at("checkpoint-2")));
+    EXPECT_TRUE(fs::exists(at("adapter_model.safetensors")) && fs::exists(at("merged/model.safetensors")));
+}
+
+TEST_F(UnlistedTraining, WithoutATraceOfATrainingAllStays) {
+    write("metrics.csv");
+    fs::remove_all(at("checkpoint-2"));
+    EXPECT_EQ(warning(), "");
+    EXPECT_TRUE(fs::exists(at("adapter_config.json")) && fs::exists(at("metrics.csv")));
 }
 
 TEST_F(TrainingFolder, ADamagedListRemovesNothing) {

@@ -36,7 +36,8 @@ std::uint64_t growth(const std::optional<std::uint64_t>& before, const std::opti
 } // namespace
 
 QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject* parent, DeviceFeed* devices)
-    : QObject(parent), document_(document), runs_(runs), pricing_(this), finding_(this), devices_(devices) {
+    : QObject(parent), document_(document), runs_(runs), pricing_(this), finding_(this), findingLost_(this),
+      devices_(devices) {
     memoryCheck_.setSingleShot(true);
     memoryCheck_.setInterval(kMemorySettlesMs);
     connect(&memoryCheck_, &QTimer::timeout, this, &QueueRunner::checkMemory);
@@ -45,37 +46,54 @@ QueueRunner::QueueRunner(SessionDocument* document, RunController* runs, QObject
         connect(document_, &SessionDocument::closed, this, &QueueRunner::load);
     }
     if (runs_ != nullptr) {
-        connect(runs_, &RunController::started, this, &QueueRunner::onStarted);
-        connect(runs_, &RunController::metric, this, &QueueRunner::onMetric);
+        connect(runs_, &RunController::started, this, [this](qint64 run) {
+            if (driver_.own() != 0) {
+                driver_.started(run);
+                emit changed();
+            }
+        });
+        connect(runs_, &RunController::metric, this, [this](const QString& name, double value) {
+            if (driver_.own() == 0) {
+                return;
+            }
+            if (driver_.metric(name.toStdString(), value)) {
+                emit changed();
+            }
+            emit progress();
+        });
         connect(runs_, &RunController::progress, this, [this](const QString& what, quint64 done, quint64 total) {
-            if (QueuedRun* run = current()) {
-                engine::takeProgress(*run, what.toStdString(), done, total);
+            if (driver_.progress(what.toStdString(), done, total)) {
                 emit progress();
             }
         });
-        connect(runs_, &RunController::ended, this, &QueueRunner::onEnded);
+        connect(runs_, &RunController::ended, this,
+                [this](const QString& status, const QString& error, const QString& metrics) {
+                    using How = engine::QueueEnd::How;
+                    const How how = status == QLatin1String("done")        ? How::Done
+                                    : status == QLatin1String("cancelled") ? How::Cancelled
+                                                                           : How::Failed;
+                    onEnded(how, how == How::Failed ? error : QString(), metrics.toStdString());
+                });
         connect(runs_, &RunController::refused, this, [this](const QString& error) {
-            if (own_ != 0) {
-                finish(QueueState::Failed, error);
+            if (driver_.own() != 0) {
+                onEnded(engine::QueueEnd::How::Failed, error, {});
             }
         });
     }
 }
 
-QueuedRun* QueueRunner::current() {
-    return own_ != 0 ? queue_.find(own_) : nullptr;
-}
-
 void QueueRunner::load() {
-    if (own_ != 0 && document_->path() == file_) {
+    if (driver_.own() != 0 && document_->path() == file_) {
         loadedFrom_ = file_; // the session that this queue's run has made
-        keep();
+        driver_.keep();
         return;
     }
-    if (own_ != 0) {
+    if (driver_.own() != 0) {
         return; // its run goes on; the queue stays that of the run's session
     }
-    queue_ = {};
+    finding_.cancel();
+    findingLost_.cancel();
+    driver_.load({});
     loadedFrom_ = document_->path();
     emit changed();
     if (!document_->isOpen()) {
@@ -85,12 +103,12 @@ void QueueRunner::load() {
     document_->readSessionText(kQueueTextName, this, [this](const std::optional<std::string>& text) {
         loading_ = false;
         if (auto read = text ? engine::RunQueue::read(*text) : std::nullopt) {
-            queue_ = std::move(*read);
+            driver_.load(std::move(*read));
             // A run that another program goes on with is that program's.
-            const QueuedRun* running = queue_.running();
+            const QueuedRun* running = queue().running();
             const sessions::RunInfo* info = running != nullptr ? document_->run(running->run) : nullptr;
             if (info == nullptr || info->status != sessions::RunStatus::Running) {
-                queue_.recover();
+                edited().recover();
             }
         }
         emit changed();
@@ -98,18 +116,18 @@ void QueueRunner::load() {
     });
 }
 
-void QueueRunner::keep() {
+void QueueRunner::keep(const engine::RunQueue& queue) {
     if (document_ == nullptr || !document_->isOpen() || document_->readOnly() || loading_ ||
         document_->path() != loadedFrom_) {
         return;
     }
-    document_->edit([text = base::compactText(queue_.toJson())](sessions::SessionFile& file) {
+    document_->edit([text = base::compactText(queue.toJson())](sessions::SessionFile& file) {
         file.putSessionText(kQueueTextName, text);
     });
 }
 
 void QueueRunner::settle() {
-    keep();
+    driver_.keep();
     emit changed();
     priceNext();
     startNext();
@@ -122,85 +140,99 @@ std::int64_t QueueRunner::add(const std::string& experimentJson) {
         run.name = engine::runName(*experiment);
     }
     for (const sessions::RunInfo& info : document_->runs()) {
-        queue_.numberAbove(info.id);
+        edited().numberAbove(info.id);
     }
-    const std::int64_t number = queue_.add(std::move(run));
+    const std::int64_t number = edited().add(std::move(run));
     settle();
     return number;
 }
 
 std::string QueueRunner::addSweep(const engine::SweepPlan& plan) {
     for (const sessions::RunInfo& info : document_->runs()) {
-        queue_.numberAbove(info.id);
+        edited().numberAbove(info.id);
     }
-    const std::string name = queue_.addSweep(plan);
+    const std::string name = edited().addSweep(plan);
     settle();
     return name;
 }
 
 void QueueRunner::remove(std::int64_t number) {
-    if (queue_.remove(number)) {
+    if (edited().remove(number)) {
         settle();
     }
 }
 
 void QueueRunner::move(std::int64_t number, std::size_t place) {
-    if (queue_.move(number, place)) {
+    if (edited().move(number, place)) {
         settle();
     }
 }
 
 void QueueRunner::hold(std::int64_t number, bool on) {
-    if (on ? queue_.hold(number) : queue_.release(number)) {
+    if (on ? edited().hold(number) : edited().release(number)) {
         settle();
     }
 }
 
 void QueueRunner::goOnWith(std::int64_t number, bool resume) {
-    const QueuedRun* run = std::as_const(queue_).find(number);
+    const QueuedRun* run = queue().find(number);
     if (run == nullptr || !run->interrupted) {
         return;
     }
-    finding_.start([spec = run->spec] { return engine::fromLastCheckpoint(spec); },
-                   [this, number, resume](const std::optional<std::string>& spec) {
-                       engine::goOn(queue_, number, spec);
+    driver_.forgiveLoss(number);
+    finding_.start([spec = run->spec] { return engine::QueueDriver::findGoingOn(spec); },
+                   [this, number, resume](const engine::GoingOn& where) {
+                       const std::string what = driver_.goOn(number, where);
+                       if (what.empty()) {
+                           return; // it was ended meanwhile
+                       }
                        if (resume) {
-                           queue_.resume();
+                           edited().resume();
                        }
                        settle();
-                       emit said(spec ? tr("#%1 goes on from its last checkpoint").arg(number)
-                                      : tr("#%1 has written no checkpoint and begins again").arg(number));
+                       emit said(tr("#%1 %2").arg(number).arg(QString::fromStdString(what)));
                    });
 }
 
+void QueueRunner::bringBack(std::int64_t number) {
+    findingLost_.start(
+        [spec = queue().find(number)->spec] { return engine::QueueDriver::findGoingOn(spec); },
+        [this, number](const engine::GoingOn& where) {
+            const std::string what = driver_.goOn(number, where);
+            settle();
+            if (!what.empty()) {
+                emit said(tr("The process of #%1 was lost, so it %2").arg(number).arg(QString::fromStdString(what)));
+            }
+        });
+}
+
 void QueueRunner::useNearest(std::int64_t number) {
-    const QueuedRun* run = std::as_const(queue_).find(number);
+    const QueuedRun* run = queue().find(number);
     if (run != nullptr && run->price && !run->price->nearestSpec.empty() &&
-        queue_.edit(number, std::string(run->price->nearestSpec))) {
+        edited().edit(number, std::string(run->price->nearestSpec))) {
         settle();
     }
 }
 
 void QueueRunner::end(std::int64_t number) {
-    if (number == own_ && own_ != 0) {
-        endedByUser_ = true;
-        runs_->stop();
-    } else if (queue_.end(number, QueueState::EndedByUser, {}, base::wallClockMs())) {
+    if (number == driver_.own() && number != 0) {
+        driver_.endByUser();
+    } else if (edited().end(number, QueueState::EndedByUser, {}, base::wallClockMs())) {
         settle();
     }
 }
 
 void QueueRunner::endSweep(const std::string& sweep) {
     std::vector<std::int64_t> waiting;
-    for (const QueuedRun* run : queue_.runsOf(sweep)) {
-        if (!hasEnded(run->state) && run->number != own_) {
+    for (const QueuedRun* run : queue().runsOf(sweep)) {
+        if (!hasEnded(run->state) && run->number != driver_.own()) {
             waiting.push_back(run->number);
         }
     }
     for (const std::int64_t number : waiting) {
-        queue_.remove(number);
+        edited().remove(number);
     }
-    const QueuedRun* run = current();
+    const QueuedRun* run = driver_.current();
     if (run != nullptr && run->sweep == sweep) {
         end(run->number);
     }
@@ -208,22 +240,22 @@ void QueueRunner::endSweep(const std::string& sweep) {
 }
 
 void QueueRunner::pauseAfterRun(bool on) {
-    queue_.pauseAfterRun(on);
+    edited().pauseAfterRun(on);
     settle();
 }
 
 void QueueRunner::resume() {
-    queue_.resume();
+    edited().resume();
     settle();
 }
 
 void QueueRunner::setGoOnAfterFailure(bool on) {
-    queue_.setGoOnAfterFailure(on);
+    edited().setGoOnAfterFailure(on);
     settle();
 }
 
 void QueueRunner::setRule(const std::string& sweep, const std::optional<engine::StopRule>& rule) {
-    if (queue_.setRule(sweep, rule)) {
+    if (edited().setRule(sweep, rule)) {
         settle();
     }
 }
@@ -232,7 +264,7 @@ void QueueRunner::priceNext() {
     if (runs_ == nullptr || pricing_.busy()) {
         return;
     }
-    const auto& all = queue_.runs();
+    const auto& all = queue().runs();
     const auto unpriced = std::ranges::find_if(all, [](const QueuedRun& run) {
         return !hasEnded(run.state) && !run.price && run.state != QueueState::Running;
     });
@@ -245,40 +277,39 @@ void QueueRunner::priceNext() {
     } catch (const std::exception& error) {
         engine::QueuePrice price;
         price.error = error.what(); // the run itself says it again when its turn comes
-        queue_.setPrice(unpriced->number, price);
+        edited().setPrice(unpriced->number, price);
         QTimer::singleShot(0, this, &QueueRunner::settle);
         return;
     }
     pricing_.start([spec = unpriced->spec, plan] { return plannedPrice(spec, plan); },
                    [this, number = unpriced->number, spec = unpriced->spec](const engine::QueuePrice& price) {
-                       const QueuedRun* run = std::as_const(queue_).find(number);
+                       const QueuedRun* run = queue().find(number);
                        if (run != nullptr && run->spec == spec) {
-                           queue_.setPrice(number, price);
+                           edited().setPrice(number, price);
                        }
                        QTimer::singleShot(0, this, &QueueRunner::settle); // the job is over then
                    });
 }
 
 void QueueRunner::startNext() {
-    if (runs_ == nullptr || own_ != 0 || runs_->running() || loading_ || memoryCheck_.isActive()) {
+    if (runs_ == nullptr || runs_->running() || loading_ || memoryCheck_.isActive()) {
         return;
     }
-    const auto number = queue_.next();
-    const QueuedRun* next = number ? std::as_const(queue_).find(*number) : nullptr;
+    const auto number = driver_.next();
+    const QueuedRun* next = number ? queue().find(*number) : nullptr;
     if (next == nullptr || !next->price) {
         return; // priced before its turn
     }
     if (!before_ && runs_->keptBytes() == 0) {
         before_ = gpuReading();
     }
-    own_ = *number;
-    endedByRule_ = endedByUser_ = false;
-    queue_.start(own_, base::wallClockMs());
-    const QString file =
-        document_ != nullptr && document_->isOpen() && !document_->readOnly() ? document_->path() : file_;
-    file_ = file;
-    const std::string spec = next->spec;
-    keep();
+    file_ = document_ != nullptr && document_->isOpen() && !document_->readOnly() ? document_->path() : file_;
+    driver_.start(*number);
+}
+
+void QueueRunner::start(const QueuedRun& run) {
+    const std::string spec = run.spec; // the queue may change while it starts
+    const QString file = file_;
     emit changed();
     runs_->start(spec, file);
     if (runs_->running() && document_ != nullptr && !file.isEmpty() && file != document_->path()) {
@@ -286,75 +317,45 @@ void QueueRunner::startNext() {
     }
 }
 
-void QueueRunner::onStarted(qint64 run) {
-    QueuedRun* now = current();
-    if (now == nullptr) {
-        return;
-    }
-    now->run = run;
-    keep();
-    emit changed();
+void QueueRunner::stop() {
+    runs_->stop();
 }
 
-void QueueRunner::onMetric(const QString& name, double value) {
-    QueuedRun* run = current();
-    if (run == nullptr) {
-        return;
-    }
-    if (engine::takeMetric(*run, name.toStdString(), value)) {
-        const auto verdict = queue_.verdict(own_);
-        if (verdict && verdict->ends && !endedByRule_) {
-            endedByRule_ = true;
-            run->reason = tr("%1 above #%2 at step %3")
-                              .arg(verdict->above, 0, 'f', 3)
-                              .arg(verdict->bestNumber)
-                              .arg(countText(verdict->step))
-                              .toStdString();
-            runs_->stop();
-        }
-        emit changed();
-    }
-    emit progress();
+bool QueueRunner::isRecorded(const std::string& spec) const {
+    return document_ != nullptr && std::ranges::any_of(document_->runs(), [&](const sessions::RunInfo& run) {
+               return engine::isSameExperiment(run.specJson, spec);
+           });
 }
 
-void QueueRunner::onEnded(const QString& status, const QString& error, const QString& metrics) {
-    QueuedRun* run = current();
-    if (run == nullptr) {
+void QueueRunner::onEnded(engine::QueueEnd::How how, const QString& error, const std::string& metrics) {
+    const std::int64_t number = driver_.own();
+    if (number == 0) {
         QTimer::singleShot(0, this, &QueueRunner::startNext); // somebody else's run is over
         return;
     }
-    engine::takeResults(*run, metrics.toStdString());
-    if (status == QLatin1String("done")) {
-        finish(QueueState::Finished, {});
-    } else if (status == QLatin1String("cancelled")) {
-        finish(endedByRule_ ? QueueState::EndedByRule : QueueState::EndedByUser,
-               endedByRule_ ? QString::fromStdString(run->reason) : QString());
-    } else {
-        finish(QueueState::Failed, error);
-    }
-}
-
-void QueueRunner::finish(QueueState state, const QString& reason) {
-    const std::int64_t number = std::exchange(own_, 0);
-    queue_.end(number, state, reason.toStdString(), base::wallClockMs());
-    const QueuedRun* run = std::as_const(queue_).find(number);
-    if (run != nullptr && run->run > 0 && !run->sweep.empty() && document_ != nullptr && document_->isOpen() &&
-        document_->path() == file_) {
-        document_->edit([id = run->run, sweep = run->sweep, name = run->name](sessions::SessionFile& file) {
-            file.setSweep(id, sweep);
-            file.renameRun(id, name);
-        });
-    }
-    keep();
+    const auto after = driver_.ended({how, 0, error.toStdString(), metrics});
     emit changed();
-    if (state == QueueState::Failed && before_) {
+    if (before_ && how == engine::QueueEnd::How::Failed) {
         memoryCheck_.start();
+    }
+    if (after == engine::QueueDriver::After::Lost) {
+        bringBack(number);
     }
     QTimer::singleShot(0, this, [this] { // the controller is still inside the run that ended
         if (memoryCheck_.isActive()) {
             runs_->releaseMemory();
         }
         settle();
+    });
+}
+
+void QueueRunner::mark(const QueuedRun& run) {
+    if (run.sweep.empty() || document_ == nullptr || !document_->isOpen() || document_->path() != file_) {
+        return;
+    }
+    document_->edit([id = run.run, sweep = run.sweep, name = run.name](sessions::SessionFile& file) {
+        file.setSweep(id, sweep);
+        file.renameRun(id, name);
     });
 }
 
@@ -370,10 +371,10 @@ void QueueRunner::checkMemory() {
     const std::uint64_t own = now ? growth(before_->own, now->own) : 0;
     if (all > kLeftAlone) {
         const QString device = deviceTitle(devices_->devices()[static_cast<std::size_t>(devices_->chosen())]);
-        queue_.pause((own > kLeftAlone
-                          ? tr("%1 of the %2 are still held by the runs of this program").arg(bytesText(own), device)
-                          : tr("%1 of the %2 are held by other programs").arg(bytesText(all), device))
-                         .toStdString());
+        edited().pause((own > kLeftAlone
+                            ? tr("%1 of the %2 are still held by the runs of this program").arg(bytesText(own), device)
+                            : tr("%1 of the %2 are held by other programs").arg(bytesText(all), device))
+                           .toStdString());
     }
     settle();
 }

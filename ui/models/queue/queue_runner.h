@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The queue of the desktop program: prices what waits, starts the next run when nothing runs, ends what the rule ends,
+// The queue of the desktop program: prices what waits, lets the queue's driver start the next run when nothing runs,
 // looks after a failure whether the device's memory came back, and keeps the queue in the session after each change of
 // state. A queue that comes with a session never starts by itself. Belongs to the GUI thread. A run that is started
 // elsewhere makes the queue wait for its end.
@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/workload/sweep/run_queue.h"
+#include "engine/workload/sweep/queue_driver.h"
 #include "ui/models/common/device_feed.h"
 #include "ui/models/common/latest_job.h"
 #include "ui/models/common/run_controller.h"
@@ -21,14 +21,14 @@
 
 namespace vitrine::ui {
 
-class QueueRunner final : public QObject {
+class QueueRunner final : public QObject, private engine::QueueHost {
     Q_OBJECT
 
 public:
     /// `runs` may be null: nothing can be started then. `devices` too: memory is not looked at then.
     QueueRunner(SessionDocument* document, RunController* runs, QObject* parent, DeviceFeed* devices = nullptr);
 
-    const engine::RunQueue& queue() const { return queue_; }
+    const engine::RunQueue& queue() const { return driver_.queue(); }
     bool canRun() const { return runs_ != nullptr; }
     bool pricing() const { return pricing_.busy(); }
     /// How long a device has to give memory back after a failed run before it is looked at.
@@ -65,30 +65,34 @@ signals:
 
 private:
     void load();
-    void keep();
     void settle(); ///< after a change: keep, price, start
     void priceNext();
     void startNext();
-    void onStarted(qint64 run);
-    void onMetric(const QString& name, double value);
-    void onEnded(const QString& status, const QString& error, const QString& metrics);
-    void finish(engine::QueueState state, const QString& reason);
+    void onEnded(engine::QueueEnd::How how, const QString& error, const std::string& metrics);
+    void bringBack(std::int64_t number); ///< a run whose process was lost
+
+    // What the driver asks for.
+    void start(const engine::QueuedRun& run) override;
+    void stop() override;
+    bool isRecorded(const std::string& spec) const override;
+    void keep(const engine::RunQueue& queue) override;
+    void mark(const engine::QueuedRun& run) override;
+
+    engine::RunQueue& edited() { return driver_.queue(); } ///< the queue, to change it
     /// Memory of the GPU that runs take, as it is read now; nothing without a GPU or a reading.
     std::optional<DeviceReading> gpuReading() const;
     void checkMemory(); ///< pauses the queue where more is held than before the first run
-    engine::QueuedRun* current();
 
     SessionDocument* document_;
     RunController* runs_;
-    engine::RunQueue queue_;
+    engine::QueueDriver driver_{*this};
     LatestJob<engine::QueuePrice> pricing_;
-    LatestJob<std::optional<std::string>> finding_; ///< the checkpoint of an interrupted run
+    LatestJob<engine::GoingOn> finding_, findingLost_; ///< where an interrupted or a lost run goes on
     QString file_, loadedFrom_;
     DeviceFeed* devices_;
     std::optional<DeviceReading> before_; ///< before the first run of the queue
     QTimer memoryCheck_;                  ///< active: nothing starts until memory was looked at
-    std::int64_t own_ = 0;                ///< number of the run that this queue has started; 0: none
-    bool endedByRule_ = false, endedByUser_ = false, loading_ = false;
+    bool loading_ = false;
 };
 
 } // namespace vitrine::ui

@@ -109,6 +109,7 @@ signals:
     void timelineChanged(qint64 run);
     void notesChanged(qint64 run); ///< whoever edits a run's timeline notes emits it; readNotes() then sees the edit
     void editFailed(const QString& error);
+    void runDamaged(const QString& sentence); ///< a run that runs() leaves out; once for each
     void keepingChanged();
     void copySaved(const QString& path);
     void copyFailed(const QString& error);

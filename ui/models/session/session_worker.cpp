@@ -153,7 +153,13 @@ void SessionDocument::Worker::publishRuns(bool first) {
     for (RunInfo& run : runs) {
         findFiles(run);
     }
-    toGui([list = std::move(runs), missing = missing_, first](SessionDocument& d) mutable {
+    QStringList damaged; // runs that the list does not have, told once
+    for (const auto& [run, sentence] : file_->damagedRuns()) {
+        if (toldDamage_.insert(run).second) {
+            damaged += QString::fromStdString(sentence);
+        }
+    }
+    toGui([list = std::move(runs), missing = missing_, damaged, first](SessionDocument& d) mutable {
         if (first) {
             d.takeOpening();
             d.open_ = true;
@@ -164,6 +170,9 @@ void SessionDocument::Worker::publishRuns(bool first) {
         d.takeRuns(std::move(list));
         if (first) {
             emit d.opened();
+        }
+        for (const QString& sentence : damaged) {
+            emit d.runDamaged(sentence);
         }
     });
 }

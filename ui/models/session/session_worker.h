@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -112,6 +113,7 @@ private:
     std::map<sessions::RunId, FoundFiles> found_;    ///< worker thread only
     std::map<std::string, std::string> moved_;       ///< models by their name in experiments; worker thread only
     std::map<sessions::RunId, std::string> missing_; ///< models of runs that were not found; worker thread only
+    std::set<sessions::RunId> toldDamage_;           ///< runs that were told to be damaged; worker thread only
     std::uint64_t seen_ = 0;
     SessionKeeping keeping_;
     QString whyWaiting_;

@@ -149,8 +149,9 @@ void MainWindow::connectDocument() {
         updateTitle();
         currentView()->showError(error);
     });
-    connect(document_, &SessionDocument::editFailed, this,
-            [this](const QString& error) { currentView()->showError(error); });
+    for (const auto sentence : {&SessionDocument::editFailed, &SessionDocument::runDamaged}) {
+        connect(document_, sentence, this, [this](const QString& error) { currentView()->showError(error); });
+    }
     connect(document_, &SessionDocument::runsChanged, this, [this] {
         updateAvailability();
         status_->refresh();

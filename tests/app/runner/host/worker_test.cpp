@@ -196,6 +196,24 @@ TEST(Worker, AnotherProgramInItsPlaceEndsNothing) {
     EXPECT_EQ(outcome.run, 0);
 }
 
+TEST(Worker, ALineWithoutEndEndsTheRunAndTheNextRunWorks) {
+    const test::TempFolder folder;
+    const std::string program = folder.file("worker");
+    test::writeAll(program, "#!/bin/sh\nread request\nexec tr '\\0' x < /dev/zero\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const auto host = RunHost::inWorker(program);
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "", {});
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
+    EXPECT_EQ(outcome.error, "the worker process sent a line of more than 64 MiB, which is no message, and was ended; "
+                             "what it recorded is in the session, and the next run starts a new worker");
+    EXPECT_EQ(outcome.errorKind, base::ErrorKind::Internal) << "the same run would send it again";
+    std::filesystem::remove(program); // its last process may still end
+    std::filesystem::create_symlink(kWorkerProgram, program);
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "", {});
+    EXPECT_EQ(host->wait().status, RunOutcome::Status::Done);
+}
+
 TEST(LinePipe, ReadsWholeLinesHoweverTheyArrive) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe(ends.data()), 0);

@@ -16,11 +16,12 @@ namespace vitrine::test {
 
 inline const std::string kWorkerProgram = vitrineProgram();
 
-/// The child of this thread's process whose name is vitrine; -1 when none appears within a minute.
-inline pid_t workerPid() {
+/// The child of a thread (this one, or the first one of a program) whose name is vitrine; -1 when none appears within a
+/// minute.
+inline pid_t workerPid(pid_t parent = ::gettid()) {
     pid_t found = -1;
-    eventually([&found] {
-        std::ifstream children("/proc/self/task/" + std::to_string(::gettid()) + "/children");
+    eventually([&found, thread = std::to_string(parent)] {
+        std::ifstream children("/proc/" + thread + "/task/" + thread + "/children");
         for (pid_t pid = 0; found < 0 && children >> pid;) {
             std::string name;
             std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);

@@ -61,5 +61,55 @@ TEST(ResultText, BeginsWithASentenceAndLeavesOutWhatSaysNothing) {
         testing::StartsWith("Trained 2 steps: the loss went from 3 to 2, at "));
 }
 
+TEST(ResultText, SaysFirstWhetherItFitsAndWhatWouldChangeIt) {
+    const auto text = [](json spec, const json& metrics) {
+        spec.update({{"vitrine", 1}, {"model", "synthetic:tiny-llama"}});
+        return resultText(Experiment::parse(spec, "experiment"), metrics);
+    };
+    json small{{"weights", "quantized"},
+               {"seconds", 2.0},
+               {"peak_reserved_bytes", 3 << 20},
+               {"budget_bytes", 4 << 20},
+               {"bytes_read", 0},
+               {"short_by_bytes", 0},
+               {"peak_by_category", {{"weights", 2 << 20}, {"untracked", 3 << 20}, {"kv_cache", 0}}}};
+    const std::string one = text({{"workload", "load"}}, {{"variants", json::array({small})}});
+    EXPECT_THAT(one, testing::StartsWith(
+                         "Loaded in 2.00 s: it needs 3.0 MiB of 4.0 MiB, so 1.0 MiB stay free; the largest part is "
+                         "weights (2.0 MiB), so weights of fewer bits would change it first.\n\nweights"));
+    EXPECT_THAT(one, Not(HasSubstr("bytes_read"))) << "a column of zeros says nothing";
+    small["fits"] = true;
+    json large = small;
+    large.update({{"weights", "dequantized"}, {"fits", false}, {"peak_reserved_bytes", 6 << 20}});
+    large.erase("short_by_bytes");
+    EXPECT_THAT(
+        text({{"workload", "load"}, {"plan", true}, {"weights", "both"}}, {{"variants", json::array({small, large})}}),
+        testing::StartsWith("Quantized fits: it needs 3.0 MiB of 4.0 MiB, so 1.0 MiB stay free; dequantized does not "
+                            "fit: it needs 6.0 MiB of 4.0 MiB, so 2.0 MiB are missing; what would fit stands at the "
+                            "end.\n"));
+    json plan = small;
+    plan["peak_by_category"] = {{"weights", 1 << 20}, {"kv_cache", 2 << 20}};
+    EXPECT_THAT(text({{"workload", "generate"}, {"prompt_length", 4}, {"plan", true}}, plan),
+                testing::StartsWith("It fits: it needs 3.0 MiB of 4.0 MiB, so 1.0 MiB stay free; the largest part is "
+                                    "the KV cache (2.0 MiB), so a shorter context or a smaller kv_dtype would change "
+                                    "it first.\n"));
+}
+
+TEST(ResultText, SaysFirstWhatWasWritten) {
+    const auto text = [](json spec, const json& metrics) {
+        spec.update({{"vitrine", 1}, {"model", "synthetic:tiny-llama"}, {"output", "x.safetensors"}});
+        return resultText(Experiment::parse(spec, "experiment"), metrics);
+    };
+    EXPECT_THAT(text({{"workload", "logits"}, {"tokens_file", "t"}},
+                     {{"output", "x.safetensors"}, {"shape", {2, 4, 512}}, {"seconds", 2.0}}),
+                testing::StartsWith("The logits of 8 tokens were written to x.safetensors in 2.00 s.\n"));
+    const json role{{"name", "mlp"}, {"snr_db", 20.5}};
+    const json better{{"name", "attention"}, {"snr_db", 30.5}};
+    EXPECT_THAT(text({{"workload", "convert"}, {"to", "int8"}},
+                     {{"roles", {better, role}}, {"bytes_read", 4096}, {"bytes", 2048}, {"seconds", 2.0}}),
+                testing::StartsWith("4.0 KiB became 2.0 KiB of int8, written to x.safetensors in 2.00 s; mlp kept "
+                                    "least of its values, with a signal to noise of 20.5 dB.\n\nrole"));
+}
+
 } // namespace
 } // namespace vitrine::engine

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -165,6 +166,52 @@ TEST_F(TrainingOutputTest, AFolderThatVanishesIsMadeAgain) {
     EXPECT_TRUE(has("checkpoint-4/trainer_state.json") && has("adapter_model.safetensors") && has("metrics.csv"));
 }
 
+TEST_F(TrainingOutputTest, AFolderThatWasMadeAgainIsLockedAnew) {
+    std::string second;
+    AfterStep gone(2, [&] {
+        fs::remove_all(at("out"));
+        fs::create_directories(at("out"));
+    });
+    AfterStep look(3, [&] { second = test::failure([&] { const FolderLock other("output", at("out")); }); });
+    class Both final : public base::ProgressSink {
+    public:
+        Both(base::ProgressSink& first, base::ProgressSink& second) : first_(first), second_(second) {}
+        void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
+            first_.progress(what, done, total);
+            second_.progress(what, done, total);
+        }
+
+    private:
+        base::ProgressSink &first_, &second_;
+    } both(gone, look);
+    WorkloadSinks sinks;
+    sinks.progress = &both;
+    runExperiment(Experiment::parse(training(4), "experiment"), sinks, {});
+    EXPECT_THAT(second, HasSubstr("another run writes into"));
+    EXPECT_TRUE(has("adapter_model.safetensors"));
+}
+
+TEST_F(TrainingOutputTest, AFolderThatAnotherRunTookMeanwhileIsLeftAlone) {
+    std::optional<FolderLock> other;
+    for (const std::uint64_t step : {2, 4}) {
+        AfterStep gone(step, [&] {
+            fs::remove_all(at("out"));
+            other.emplace("output", at("out"));
+        });
+        WorkloadSinks sinks;
+        sinks.progress = &gone;
+        const std::string what =
+            test::failure([&] { runExperiment(Experiment::parse(training(4), "experiment"), sinks, {}); });
+        EXPECT_THAT(what, HasSubstr("another run writes into"));
+        const std::string mark = "is saved in ";
+        ASSERT_THAT(what, HasSubstr(mark)) << step;
+        const std::size_t begin = what.find(mark) + mark.size();
+        fs::remove_all(fs::path(what.substr(begin, what.find(':', begin) - begin)).parent_path());
+        EXPECT_FALSE(has("metrics.csv") || has("adapter_model.safetensors")) << step;
+        other.reset();
+    }
+}
+
 TEST_F(TrainingOutputTest, WhereTheFolderCannotBeMadeTheStateIsSavedElsewhere) {
     const auto blocked = [&] {
         fs::remove_all(at("out"));
@@ -183,6 +230,22 @@ TEST_F(TrainingOutputTest, WhereTheFolderCannotBeMadeTheStateIsSavedElsewhere) {
     const Json whole = run(training(4, {{"output", at("whole")}}));
     EXPECT_EQ(run(training(4, {{"resume", place}}))["losses"], whole["losses"]);
     fs::remove_all(fs::path(place).parent_path());
+}
+
+TEST_F(TrainingOutputTest, CheckpointsThatHaveNoRoomOnTheDiskAreRefusedFirst) {
+    run(training(1, {{"save_every", 1}}));
+    const std::int64_t many = 16'000'000;
+    EXPECT_THAT(failure(training(many, {{"save_every", 1}, {"overwrite", true}, {"rank", 64}})),
+                HasSubstr(at("out") + ": needs "));
+    EXPECT_TRUE(has("checkpoint-1")) << "nothing is removed for a run that does not begin";
+    base::StopSource stop;
+    AfterStep enough(1, [&] { stop.request_stop(); });
+    WorkloadSinks sinks;
+    sinks.progress = &enough;
+    const Json fewKept = training(many, {{"save_every", 1}, {"overwrite", true}, {"keep_checkpoints", 2}});
+    EXPECT_THAT(
+        test::failure([&] { runExperiment(Experiment::parse(fewKept, "experiment"), sinks, stop.get_token()); }),
+        testing::Not(HasSubstr("of disk")));
 }
 
 TEST_F(TrainingOutputTest, WhatAKilledProcessLeftIsRemoved) {

@@ -154,6 +154,53 @@ private slots:
         QVERIFY(!runs_.busy);
     }
 
+    void bringsBackARunWhoseProcessWasLost() {
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        QSignalSpy said(&queue, &ui::QueueRunner::said);
+        queue.addSweep(ranks());
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
+        const QString lost = QStringLiteral(R"({"error": {"kind": "device_fault", "message": "gone"}})");
+        runs_.end(QStringLiteral("failed"), QStringLiteral("the worker process was killed"), lost);
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
+        QCOMPARE(said.front().front().toString(),
+                 QStringLiteral("The process of #1 was lost, so it has written no checkpoint and begins again"));
+        runs_.end(QStringLiteral("failed"), QStringLiteral("the worker process was killed"), lost);
+        QCOMPARE(stateOf(queue, 1), QueueState::Failed);
+        QTRY_COMPARE(stateOf(queue, 2), QueueState::Running);
+        runs_.end(QStringLiteral("done"), {});
+        QTRY_COMPARE(stateOf(queue, 3), QueueState::Running);
+        runs_.end(QStringLiteral("done"), {});
+    }
+
+    /// The program was killed before the run's first checkpoint: the run's own files are in the folder.
+    void beginsAnInterruptedRunAgainOverWhatItLeft() {
+        const std::string path = folder_.file("killed.vitrine");
+        nlohmann::json spec = nlohmann::json::parse(kTune);
+        spec["output"] = folder_.file("out");
+        {
+            engine::RunQueue left;
+            engine::QueuedRun run;
+            run.spec = spec.dump();
+            left.add(std::move(run));
+            left.start(1, 1);
+            const auto file = sessions::SessionFile::open(path, sessions::OpenMode::CreateOrOpen);
+            sessions::RunInfo record;
+            record.specJson = spec.dump(2);
+            const sessions::RunId id = file->createRun(record);
+            file->finishRun(id, sessions::RunStatus::Interrupted, "{}", "");
+            file->putSessionText("queue", left.toJson().dump());
+        }
+        ui::SessionDocument document;
+        ui::QueueRunner queue(&document, &runs_, nullptr);
+        document.open(QString::fromStdString(path));
+        QTRY_COMPARE(queue.queue().runs().size(), 1U);
+        queue.goOnWith(1, true);
+        QTRY_COMPARE(stateOf(queue, 1), QueueState::Running);
+        QCOMPARE(runs_.asked.value("overwrite", false), true);
+        runs_.end(QStringLiteral("done"), {});
+    }
+
     void keepsTheQueueAndStartsNothingWhenItComesBack() {
         const std::string path = folder_.file("queue.vitrine");
         sessions::SessionFile::open(path, sessions::OpenMode::CreateOrOpen);

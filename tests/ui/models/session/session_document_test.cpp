@@ -15,6 +15,7 @@
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_timeline.h"
+#include "sessions/sqlite/database.h"
 #include "tests/ui/models/common/patience.h"
 #include "ui/models/common/format.h"
 
@@ -55,6 +56,24 @@ class SessionDocumentTest final : public QObject {
     }
 
 private slots:
+    void namesARunThatHoldsAWrongValue() {
+        const std::string path = newPath();
+        {
+            const auto file = SessionFile::open(path, OpenMode::CreateOrOpen);
+            file->createRun(info("one"));
+            file->createRun(info("two"));
+        }
+        sessions::Database(path, sessions::Database::Access::ReadWrite)
+            .execute("UPDATE runs SET lost_records = 'x' WHERE id = 1");
+        SessionDocument document;
+        QSignalSpy damaged(&document, &SessionDocument::runDamaged);
+        document.open(QString::fromStdString(path));
+        QTRY_COMPARE(damaged.count(), 1);
+        QVERIFY(damaged.front().front().toString().contains(QLatin1String("run 1 is damaged")));
+        QCOMPARE(document.runs().size(), std::size_t(1));
+        QCOMPARE(document.runs().front().name, std::string("two"));
+    }
+
     void readsASavedRun() {
         const std::string path = newPath();
         {
