@@ -48,9 +48,13 @@ OpSeconds MetaContext::secondsOf(std::string_view op, const Cost& cost) {
     if (const auto known = measured_.find(call); known != measured_.end()) {
         return known->second;
     }
-    const OpSeconds out = opSeconds(op, cost, traits_);
+    OpSeconds out = opSeconds(op, cost, traits_);
+    const double wake = std::exchange(out.wake, 0);
     if (out.measured) {
         measured_.emplace(call, out);
+    }
+    if (wake > 0 && kind_ == LaunchKind::Launched && awake_.emplace(op.data(), cost.rateClass).second) {
+        out.wake = wake;
     }
     return out;
 }
@@ -81,6 +85,7 @@ void MetaContext::charge(std::string_view op, const OpSeconds& time) {
         far_ += took;
         addTo(farOps_, op, took);
     }
+    host_ += nanoseconds(time.wake);
     addOp(time.seconds);
 }
 

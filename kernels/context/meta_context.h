@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -58,8 +59,8 @@ public:
     /// All zero on a device of which nothing was measured.
     PricedTime pricedTime() const;
 
-    /// opSeconds() on this device. Steps repeat their calls, so a measured time is looked up once for calls that move
-    /// and compute the same. `op` is the name that the op itself has.
+    /// opSeconds() on this device; `wake` is set once for each op. Steps repeat their calls, so a measured time is
+    /// looked up once for calls that move and compute the same. `op` is the name that the op itself has.
     OpSeconds secondsOf(std::string_view op, const Cost& cost);
 
 private:
@@ -69,6 +70,7 @@ private:
     DeviceTraits traits_;
     using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t>; ///< name, class, bytes, FLOPs
     std::map<Call, OpSeconds> measured_;
+    std::set<std::pair<const char*, RateClass>> awake_; ///< ops whose first launch has passed
     base::TimeNs ops_ = 0, far_ = 0, sheet_ = 0;
     using OpTimes = std::vector<std::pair<std::string_view, base::TimeNs>>; ///< by the name that the op itself has
     OpTimes farOps_, sheetOps_;                                             ///< without what passAgain() repeats

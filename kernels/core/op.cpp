@@ -165,7 +165,8 @@ OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits&
         const std::vector<std::string> families = rateFamilies(name, cost.rateClass);
         for (const std::string& family : families) {
             if (const auto rated = traits.rates->seconds(family, cost.bytes(), cost.flops, traits)) {
-                return {rated->seconds, true, rated->far || &family != &families.front()};
+                return {rated->seconds, true, rated->far || &family != &families.front(),
+                        traits.rates->wake(families.front())};
             }
         }
     }

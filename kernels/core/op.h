@@ -112,6 +112,7 @@ struct OpSeconds {
     double seconds = 0;
     bool measured = false;
     bool far = false; ///< of a measured one: no call like it was measured on this device, see RatedSeconds
+    double wake = 0;  ///< what the first launch of such a call takes the host more
 };
 OpSeconds opSeconds(std::string_view name, const Cost& cost, const DeviceTraits& traits);
 

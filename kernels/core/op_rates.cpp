@@ -135,11 +135,27 @@ void OpRates::addSteps(LaunchKind kind, const LaunchCost& cost) {
     mean.steps += cost.steps;
 }
 
+void OpRates::addWake(std::string_view op, double seconds) {
+    Wake& wake = wakes_.try_emplace(std::string(op)).first->second;
+    wake.runs += 1;
+    joinMean(wake.seconds, seconds, 1 / std::min(wake.runs, kMostWeight));
+}
+
+double OpRates::wake(std::string_view op) const {
+    const auto found = wakes_.find(op);
+    return found == wakes_.end() ? 0 : found->second.seconds;
+}
+
 void OpRates::join(const OpRates& other) {
     for (const auto& [op, family] : other.families_) {
         for (const OpCalls& one : family) {
             add(op, one);
         }
+    }
+    for (const auto& [op, wake] : other.wakes_) {
+        Wake& mean = wakes_.try_emplace(op).first->second;
+        joinMean(mean.seconds, wake.seconds, wake.runs / (std::min(mean.runs, kMostWeight) + wake.runs));
+        mean.runs += wake.runs;
     }
     for (std::size_t kind = 0; kind < launches_.size(); ++kind) {
         if (other.launches_[kind].steps > 0) {
@@ -160,6 +176,9 @@ void OpRates::borrow(const OpRates& other) {
     for (const auto& [op, calls] : other.families_) {
         if (families_.try_emplace(op, calls).second) {
             borrowed_.insert(op);
+            if (const auto wake = other.wakes_.find(op); wake != other.wakes_.end()) {
+                wakes_.insert(*wake);
+            }
         }
     }
     for (std::size_t kind = 0; kind < launches_.size(); ++kind) {
@@ -178,6 +197,9 @@ void OpRates::overlay(const OpRates& newer) {
                 calls, [&](const OpCalls& one) { return distance(old, one) <= kOverlayOctaves * kOverlayOctaves; });
         });
         family.insert(family.end(), calls.begin(), calls.end());
+    }
+    for (const auto& [op, wake] : newer.wakes_) {
+        wakes_[op] = wake;
     }
     for (std::size_t kind = 0; kind < launches_.size(); ++kind) {
         if (newer.launches_[kind].steps > 0) {
@@ -241,7 +263,24 @@ json OpRates::toJson() const {
         }
         ops[op] = std::move(rows);
     }
-    return {{"format", kFormat}, {"launch", std::move(launches)}, {"ops", std::move(ops)}};
+    json out = {{"format", kFormat}, {"launch", std::move(launches)}, {"ops", std::move(ops)}};
+    for (const auto& [op, wake] : wakes_) {
+        out["wake"][op] = {shortNumber(wake.seconds), wake.runs};
+    }
+    return out;
+}
+
+void OpRates::readWakes(const json& value, const std::string& file, Wakes& wakes) {
+    if (!value.is_object()) {
+        throw base::BadInput(file + ": wake: an object is expected");
+    }
+    for (const auto& [op, row] : value.items()) {
+        const std::string field = "wake." + op;
+        if (!row.is_array() || row.size() != 2) {
+            throw base::BadInput(fmt::format("{}: {}: [seconds, runs] is expected", file, field));
+        }
+        wakes[op] = {numberOf(row[0], file, field), std::max(numberOf(row[1], file, field), 1.0)};
+    }
 }
 
 OpRates OpRates::fromJson(const json& value, const std::string& file) {
@@ -278,6 +317,9 @@ OpRates OpRates::fromJson(const json& value, const std::string& file) {
                 throw base::BadInput(fmt::format("{}: ops.{}: seconds above 0 are expected", file, op));
             }
         }
+    }
+    if (value.contains("wake")) { // older files have none
+        readWakes(value["wake"], file, rates.wakes_);
     }
     return rates;
 }

@@ -63,6 +63,8 @@ public:
     /// Joins `calls` with those that lie less than a quarter of an octave away; old measurements fade slowly.
     void add(std::string_view op, const OpCalls& calls);
     void addSteps(LaunchKind kind, const LaunchCost& cost);
+    /// The first launches of calls of a family took the host so many seconds more than later ones, in one run.
+    void addWake(std::string_view op, double seconds);
     /// add() and addSteps() of all that `other` has.
     void join(const OpRates& other);
     /// Makes the times of a device with the traits `from` those of `to`, by their roofline times.
@@ -75,10 +77,12 @@ public:
     /// The time of a call; nothing where no call of this op was measured.
     std::optional<RatedSeconds> seconds(std::string_view op, std::uint64_t bytes, std::uint64_t flops,
                                         const DeviceTraits& traits) const;
+    /// What the first launch of such a call takes the host more than later ones, seconds; 0: nothing, or not measured.
+    double wake(std::string_view op) const;
     const LaunchCost& launch(LaunchKind kind) const { return launches_[static_cast<std::size_t>(kind)]; }
 
     /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps, ops}, ..}, "ops": {NAME: [[bytes, flops,
-    /// seconds, calls], ..]}}
+    /// seconds, calls], ..]}, "wake": {NAME: [seconds, runs]}}
     nlohmann::json toJson() const;
     /// Throws BadInput that names `file` and the field.
     static OpRates fromJson(const nlohmann::json& value, const std::string& file);
@@ -89,6 +93,12 @@ private:
     std::map<std::string, std::vector<OpCalls>, std::less<>> families_;
     std::set<std::string, std::less<>> borrowed_; ///< of families_: those of another device
     std::array<LaunchCost, kLaunchKindNames.size()> launches_;
+    struct Wake {
+        double seconds = 0, runs = 0; ///< a mean, and how many runs stand behind it
+    };
+    using Wakes = std::map<std::string, Wake, std::less<>>;
+    static void readWakes(const nlohmann::json& value, const std::string& file, Wakes& wakes);
+    Wakes wakes_;
 };
 
 /// Where the rates stand that runs on this machine measured on a device with these traits: "/op-rates/NAME.json" in

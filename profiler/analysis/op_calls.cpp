@@ -3,6 +3,7 @@
 #include "profiler/analysis/op_calls.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -28,6 +29,7 @@ constexpr TimeNs kOwnGap = 2000;           ///< a longer wait inside an op is th
 constexpr std::size_t kStepsOfHost = 64;   ///< steps that are read of a run without a device
 constexpr std::size_t kStepsForWall = 512; ///< of each size
 constexpr std::size_t kFirstDecodes = 3;   ///< one runs as prefill does, one becomes the graph, one is uploaded
+constexpr double kShortestWake = 0.2e-3;   ///< seconds by which a launch must exceed the usual one
 constexpr std::size_t kFewestUntraced = 4; ///< steps that say more about the usual time than traced ones
 
 double secondsOf(TimeNs time) {
@@ -127,8 +129,12 @@ public:
             const auto& [op, bytes, flops] = key;
             out.calls.push_back({std::string(timeline_.text(op)), bytes, flops, medianOf(seconds), seconds.size()});
         }
-        out.launched = costOf(launched, device);
         out.trained = costOf(trained, device);
+        wakes_.clear(); // a plan prices a later step of a training
+        out.launched = costOf(launched, device);
+        for (const auto& [op, seconds] : wakes_) {
+            out.wakes.push_back({std::string(timeline_.text(op)), seconds});
+        }
         if (device) {
             out.launched.step = 0; // a prompt in pieces has no waits; what is left are kernels that are compiled late
         }
@@ -238,19 +244,38 @@ private:
         return medianOf(std::move(counts));
     }
 
-    /// From the begin of one op on the host to that of the next, of all ops of a step.
-    void addHostTimes(const TracedStep& step, std::vector<double>& times) const {
+    /// From the begin of each op of a step on the host to that of the next; 0: not known.
+    std::vector<double> hostTimes(const TracedStep& step) const {
+        std::vector<double> times(step.calls.size());
         std::optional<TimeNs> before;
-        for (const CallInStep& call : step.calls) {
-            const std::optional<ScopeRow> row = timeline_.scopes().row(call.scope);
+        for (std::size_t i = 0; i < step.calls.size(); ++i) {
+            const std::optional<ScopeRow> row = timeline_.scopes().row(step.calls[i].scope);
             if (row && before && row->begin > *before) {
-                times.push_back(secondsOf(row->begin - *before));
+                times[i - 1] = secondsOf(row->begin - *before);
             }
             before = row ? std::optional(row->begin) : std::nullopt;
         }
+        return times;
     }
 
-    StepCost costOf(const std::vector<TracedStep>& steps, bool hostLaunches) const {
+    /// By how much the first launches of ops exceed the usual one, because a library wakes up for them.
+    std::vector<double> wakesOf(const TracedStep& step, const StepCost& cost) const {
+        std::vector<double> wakes = hostTimes(step);
+        for (double& wake : wakes) {
+            wake = wake - cost.host >= kShortestWake ? wake - cost.host : 0;
+        }
+        return wakes;
+    }
+
+    void addWakes(const TracedStep& step, const std::vector<double>& wakes) {
+        for (std::size_t i = 0; i < wakes.size(); ++i) {
+            if (wakes[i] > 0) {
+                wakes_[step.calls[i].op] += wakes[i];
+            }
+        }
+    }
+
+    StepCost costOf(const std::vector<TracedStep>& steps, bool hostLaunches) {
         StepCost cost;
         std::vector<double> gaps, hosts, rest, first;
         for (const TracedStep& step : steps) {
@@ -258,7 +283,7 @@ private:
                 gaps.push_back(call.gapBefore);
             }
             if (hostLaunches) {
-                addHostTimes(step, hosts);
+                std::ranges::copy_if(hostTimes(step), std::back_inserter(hosts), [](double time) { return time > 0; });
             }
         }
         cost.steps = steps.size();
@@ -267,9 +292,11 @@ private:
         std::ranges::sort(gaps);
         cost.gap = base::percentile(gaps, hostLaunches ? 0.1 : 0.5).value_or(0);
         for (const TracedStep& step : steps) {
-            const double known = queued(step, cost);
+            const double known = queued(step, cost, {});
             if (step.first) {
-                first.push_back(step.own - known);
+                const std::vector<double> wakes = hostLaunches ? wakesOf(step, cost) : std::vector<double>();
+                addWakes(step, wakes);
+                first.push_back(step.own - queued(step, cost, wakes));
             }
             if (!step.first || !hostLaunches) {
                 rest.push_back((hostLaunches ? step.own : step.wall) - known);
@@ -280,12 +307,12 @@ private:
         return cost;
     }
 
-    /// Seconds of a step's ops and what is between them, as plans add them up.
-    static double queued(const TracedStep& step, const StepCost& cost) {
+    /// Seconds of a step's ops and what is between them, as plans add them up. `wakes`: of each op, or empty.
+    static double queued(const TracedStep& step, const StepCost& cost, const std::vector<double>& wakes) {
         double device = 0, host = 0;
-        for (const CallInStep& call : step.calls) {
-            host += cost.host;
-            device = std::max(device + cost.gap, host) + call.seconds;
+        for (std::size_t i = 0; i < step.calls.size(); ++i) {
+            host += cost.host + (wakes.empty() ? 0 : wakes[i]);
+            device = std::max(device + cost.gap, host) + step.calls[i].seconds;
         }
         return device;
     }
@@ -297,6 +324,7 @@ private:
     std::unordered_map<std::uint64_t, double> own_; ///< by step: seconds since it began and the one before had ended
     std::unordered_map<std::uint32_t, std::uint64_t> firstOfName_;
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::vector<double>> calls_;
+    std::map<std::uint32_t, double> wakes_; ///< by op
 };
 
 } // namespace

@@ -34,7 +34,14 @@ struct StepCost {
     std::size_t steps = 0;
 };
 
+/// What the first launches of an op took the host more than later ones, seconds, beside `first` of StepCost.
+struct OpWake {
+    std::string op;
+    double seconds = 0;
+};
+
 struct MeasuredOps {
+    std::vector<OpWake> wakes;  ///< of steps whose ops the host launches
     std::vector<OpCalls> calls; ///< by op, bytes and FLOPs
     StepCost launched;          ///< of steps whose ops the host launches, and of steps on a CPU
     StepCost replayed;          ///< of decode steps on a GPU, which replays them as graphs

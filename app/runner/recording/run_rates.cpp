@@ -115,6 +115,9 @@ kernels::OpRates ratesOf(const profiler::RunTimeline& timeline, const kernels::R
                   {static_cast<double>(calls.bytes), static_cast<double>(calls.flops), calls.seconds,
                    static_cast<double>(calls.calls)});
     }
+    for (const profiler::OpWake& wake : measured.wakes) {
+        rates.addWake(kernels::rateFamily(wake.op, classes.of(wake.op)), wake.seconds);
+    }
     for (const auto& [kind, cost] : {std::pair(kernels::LaunchKind::Launched, &measured.launched),
                                      std::pair(kernels::LaunchKind::Replayed, &measured.replayed),
                                      std::pair(kernels::LaunchKind::Trained, &measured.trained)}) {

@@ -93,6 +93,25 @@ TEST(MetaContext, FirstStepsTakeMoreForEachOfTheirOps) {
     EXPECT_EQ(stepOf(device, LaunchKind::Replayed), later) << "once";
 }
 
+TEST(MetaContext, AnOpWakesItsLibraryOnce) {
+    DeviceTraits traits = ratedDevice();
+    OpRates rates = *traits.rates;
+    rates.addWake(kMatmul, 5e-3);
+    traits.rates = std::make_shared<const OpRates>(rates);
+    MetaContext device(traits);
+    device.beginStep(LaunchKind::Replayed);
+    charge(device, kMatmul, costOf(900'000'000, 900'000'000));
+    EXPECT_LT(device.now(), 3'000'000) << "a graph launches no op by itself";
+    device.beginStep(LaunchKind::Launched);
+    const base::TimeNs begin = device.now();
+    charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
+    const base::TimeNs first = device.now() - begin;
+    charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
+    charge(device, kMatmul, costOf(1'100'000'000, 1'000'000'000));
+    EXPECT_NEAR(static_cast<double>(first), 5e6 - static_cast<double>(begin) + 2e6, 1e5);
+    EXPECT_NEAR(static_cast<double>(device.now() - begin - first), 4.2e6, 2e5) << "awake for all sizes";
+}
+
 TEST(MetaContext, ADeviceWithoutMeasuredTimesDoubtsNothing) {
     DeviceTraits traits = ratedDevice();
     traits.rates = nullptr;

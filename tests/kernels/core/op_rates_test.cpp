@@ -127,8 +127,24 @@ TEST(OpRates, WhatADeviceLacksItBorrowsAndSaysSo) {
     EXPECT_FALSE(own.seconds("Rope", 1'000'000, 1'000'000, plainDevice())->far) << "measured since";
 }
 
+TEST(OpRates, WakesAreMeansOfRuns) {
+    OpRates rates, other;
+    rates.addWake("DenseMlp", 2e-3);
+    rates.addWake("DenseMlp", 4e-3);
+    other.addWake("DenseMlp", 9e-3);
+    other.addWake("LmHead", 1e-3);
+    EXPECT_NEAR(rates.wake("DenseMlp"), 3e-3, 1e-9);
+    EXPECT_EQ(rates.wake("LmHead"), 0);
+    rates.join(other);
+    EXPECT_NEAR(rates.wake("DenseMlp"), 5e-3, 1e-9) << "three runs";
+    EXPECT_NEAR(rates.wake("LmHead"), 1e-3, 1e-9);
+    const json damaged = {{"format", 1}, {"launch", json::object()}, {"ops", json::object()}, {"wake", {{"Rope", 3}}}};
+    EXPECT_THROW(OpRates::fromJson(damaged, "f"), base::BadInput);
+}
+
 TEST(OpRates, AreTheSameAfterWritingAndReading) {
     OpRates rates;
+    rates.addWake("Matmul", 1.5e-3);
     rates.add("Matmul", {1e9, 1e12, 0.0213, 5});
     rates.addSteps(LaunchKind::Trained, {1e-6, 2e-5, 3e-3, 0, 7});
     rates.addSteps(LaunchKind::Replayed, {1e-6, 0, 3e-6, 2e-2, 7, 150});
@@ -276,7 +292,8 @@ TEST(OpRates, TheShippedFileTellsPackedExpertsFromDenseOnes) {
 TEST(OpRates, ProfilesHaveTheirOwnOrThoseOfADeviceLikeThem) {
     const DeviceTraits h100 = loadDeviceProfile("h100-80gb"), h200 = loadDeviceProfile("h200");
     EXPECT_EQ(h100.ratesFrom, RatesFrom::Shipped);
-    EXPECT_EQ(h200.ratesFrom, RatesFrom::Scaled);
+    EXPECT_EQ(h200.ratesFrom, RatesFrom::Shipped);
+    EXPECT_TRUE(h200.rates->seconds("EmbeddingGradient", 1'000'000, 1'000'000, h200));
     EXPECT_EQ(loadDeviceProfile("t4").ratesFrom, RatesFrom::Profile);
     ASSERT_NE(h200.rates, nullptr);
     const std::uint64_t bytes = 4'000'000'000; // bound by memory, which the H200 has more of

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
+#include <vector>
 
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
@@ -102,6 +103,22 @@ TEST_F(OpCallsTest, StepsInWhichSomethingWasTracedDoNotSayWhatIsUsual) {
     const MeasuredOps ops = measured();
     ASSERT_NE(find(ops, "A"), nullptr);
     EXPECT_NEAR(find(ops, "A")->seconds, 10e-6, 1e-12);
+}
+
+TEST_F(OpCallsTest, LibrariesThatWakeUpAreNamed) {
+    // On the host: A takes 5 ms the first time, everything else 20 us.
+    const std::vector<base::TimeNs> begins{0, 5'000'000, 5'020'000, 5'040'000, 5'060'000, 5'080'000};
+    scope(1, 0, base::ScopeKind::Step, "prefill", 0, 5'200'000);
+    for (std::uint64_t i = 0; i < begins.size(); ++i) {
+        const base::TimeNs at = begins[i];
+        scope(2 + i, 1, base::ScopeKind::Op, i % 2 == 0 ? "A" : "B", at, at + 10, 5, 5);
+        kernel(2 + i, at + (i == 0 ? 4'990'000 : 10'000), at + (i == 0 ? 5'000'000 : 20'000));
+    }
+    const MeasuredOps ops = measured();
+    ASSERT_EQ(ops.wakes.size(), 1U);
+    EXPECT_EQ(ops.wakes[0].op, "A");
+    EXPECT_NEAR(ops.wakes[0].seconds, 4.98e-3, 1e-6);
+    EXPECT_LT(ops.launched.first, 0.2e-3) << "the wake is not counted twice";
 }
 
 TEST_F(OpCallsTest, TimesOfAnotherReplayAreLeftOut) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/resource_path.h"
+#include "base/strict_json.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/model/model_test_support.h"
@@ -94,6 +95,15 @@ TEST(Plan, WhatIsCancelledKeepsWhatIsKnown) {
 /// A profile of which no op was measured: its times follow from its rates alone.
 std::string unmeasuredH200() {
     const std::string file = ::testing::TempDir() + "/unmeasured-h200.json";
+    Json profile = base::readStrictJson(base::resourcePath("device-profiles/h200.json"));
+    profile.erase("rates_of");
+    std::ofstream(file) << profile;
+    return file;
+}
+
+/// The H200 as a card of one's own that takes the rates of another one.
+std::string scaledH200() {
+    const std::string file = ::testing::TempDir() + "/scaled-h200.json";
     std::ofstream(file) << std::ifstream(base::resourcePath("device-profiles/h200.json")).rdbuf();
     return file;
 }
@@ -139,12 +149,28 @@ TEST(Plan, AMeasuredDeviceSaysSoAndKnowsWhatTheFirstStepsTake) {
                      {"prompt_length", 64},
                      {"max_new_tokens", 4}});
     };
-    const Json measured = planned("h100-80gb"), scaled = planned("h200"), sheet = planned(unmeasuredH200());
+    const Json measured = planned("h100-80gb"), scaled = planned(scaledH200()), sheet = planned(unmeasuredH200()),
+               own = planned("h200");
     EXPECT_EQ(measured["times_from"], "measured on this kind of device");
     EXPECT_EQ(scaled["times_from"], "measured on a device like this one, scaled");
     EXPECT_EQ(sheet["times_from"], "data sheet");
+    EXPECT_EQ(own["times_from"], "measured on this kind of device");
+    EXPECT_FALSE(sheet.contains("extrapolated_share")) << "nothing is extrapolated where nothing was measured";
     EXPECT_GT(measured["prefill_seconds"], measured["step_seconds_estimate"]);
     EXPECT_EQ(scaled["peak_bytes"], sheet["peak_bytes"]) << "times change no allocation";
+}
+
+TEST(Plan, SaysWhichPartOfItsTimeIsExtrapolated) {
+    const Json far = plan({{"workload", "generate"},
+                           {"model", "synthetic:deepseek-v3"},
+                           {"set", {{"num_hidden_layers", "4"}}},
+                           {"device_profile", "h200"},
+                           {"prompt_length", 200'000},
+                           {"max_new_tokens", 1}});
+    const double share = far.value("extrapolated_share", 0.0) + far.value("data_sheet_share", 0.0);
+    EXPECT_GT(share, 0.2) << far.dump();
+    EXPECT_LE(share, 1.0);
+    EXPECT_FALSE((far.value("extrapolated_ops", "") + far.value("data_sheet_ops", "")).empty());
 }
 
 TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
