@@ -12,6 +12,10 @@
 namespace vitrine::engine {
 namespace {
 
+std::int64_t layersOf(const Model& model) {
+    return static_cast<std::int64_t>(model.config().layers.size());
+}
+
 /// Longest stretch of equal steps that scheduling jumps over: attention costs more as the cache grows.
 constexpr std::int64_t kLongestJump = 1024;
 
@@ -170,7 +174,7 @@ void GenerateEngine::prefill() {
     const kernels::KernelLibrary* const library = model_.context().kernelLibrary();
     const double waited = library == nullptr ? 0 : library->waitedSeconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
-    model_.context().passFirstUse(kernels::LaunchKind::Launched);
+    model_.context().passFirstUse(kernels::LaunchKind::Launched, layersOf(model_));
     std::int64_t total = 0;
     std::int64_t done = 0;
     for (const auto& row : rows_) {
@@ -197,7 +201,7 @@ void GenerateEngine::decode() {
     decodeBegin_ = seconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
     if (model_.context().traits().features.fewStepSizes) {
-        model_.context().passFirstUse(kernels::LaunchKind::Replayed);
+        model_.context().passFirstUse(kernels::LaunchKind::Replayed, layersOf(model_));
     }
     for (;;) {
         draftAll();

@@ -109,11 +109,13 @@ StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
         sampleOnMeta(stepInputs, config_.vocab, price->out.ids);
         return price->out;
     }
-    const base::TimeNs begin = context_.clock().now();
+    const base::TimeNs begin = context_.clock().now(), once = context_.onceTime();
     StepOutput out = runOps(step, &cache, false);
     const double seconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
     lastStepMemory_ = context_.memory().stepMemory();
-    stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, out});
+    if (context_.onceTime() == once) {
+        stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, out});
+    }
     return out;
 }
 

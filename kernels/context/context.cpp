@@ -267,9 +267,13 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     virtualDevice->charge(op, virtualDevice->secondsOf(op, classed));
 }
 
-void Context::passFirstUse(LaunchKind kind) {
+base::TimeNs Context::onceTime() const {
+    return meta_ == nullptr ? 0 : meta_->onceTime();
+}
+
+void Context::passFirstUse(LaunchKind kind, std::int64_t layers) {
     if (MetaContext* virtualDevice = meta()) {
-        virtualDevice->passFirstUse(kind);
+        virtualDevice->passFirstUse(kind, layers);
     }
 }
 

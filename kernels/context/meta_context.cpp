@@ -63,9 +63,6 @@ void MetaContext::addOp(double seconds) {
     const LaunchCost& cost = traits_.rates->launch(kind_);
     host_ += nanoseconds(cost.host);
     compute_ = std::max(compute_ + nanoseconds(cost.gap), host_) + nanoseconds(seconds);
-    if (first_) {
-        compute_ += nanoseconds(cost.first / cost.ops);
-    }
 }
 
 void MetaContext::charge(std::string_view op, const OpSeconds& time) {
@@ -86,6 +83,7 @@ void MetaContext::charge(std::string_view op, const OpSeconds& time) {
         addTo(farOps_, op, took);
     }
     host_ += nanoseconds(time.wake);
+    once_ += nanoseconds(time.wake);
     addOp(time.seconds);
 }
 
@@ -95,18 +93,15 @@ PricedTime MetaContext::pricedTime() const {
 
 void MetaContext::beginStep(LaunchKind kind) {
     kind_ = kind;
-    first_ = std::exchange(firstIsNext_[static_cast<std::size_t>(kind)], false);
     if (traits_.rates != nullptr) {
         compute_ += nanoseconds(traits_.rates->launch(kind).step);
     }
 }
 
-void MetaContext::passFirstUse(LaunchKind kind) {
+void MetaContext::passFirstUse(LaunchKind kind, std::int64_t layers) {
     if (traits_.rates != nullptr && !std::exchange(begun_[static_cast<std::size_t>(kind)], true)) {
         const LaunchCost& cost = traits_.rates->launch(kind);
-        const bool growsWithOps = cost.ops > 0;
-        firstIsNext_[static_cast<std::size_t>(kind)] = growsWithOps;
-        compute_ += growsWithOps ? 0 : nanoseconds(cost.first);
+        compute_ += nanoseconds(cost.layers > 0 ? cost.first * static_cast<double>(layers) / cost.layers : cost.first);
         joinStreams();
     }
 }

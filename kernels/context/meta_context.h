@@ -32,9 +32,8 @@ public:
     void addCompute(double seconds);
     /// How the ops that follow reach the device, and what each step costs beside them.
     void beginStep(LaunchKind kind);
-    /// Passes what the first steps of this kind take more than later ones, once: now, or op by op in the next step
-    /// where that time grows with the ops of a step.
-    void passFirstUse(LaunchKind kind);
+    /// Passes what the first steps of this kind take more than later ones, once. `layers`: of the model.
+    void passFirstUse(LaunchKind kind, std::int64_t layers);
     void addCopy(double seconds);
     void joinStreams(); ///< both streams wait for the later one
     base::TimeNs opsEnd() const { return compute_; }
@@ -58,6 +57,8 @@ public:
     void charge(std::string_view op, const OpSeconds& time);
     /// All zero on a device of which nothing was measured.
     PricedTime pricedTime() const;
+    /// What the host needed for first launches. A step in which it grows is like no later one.
+    base::TimeNs onceTime() const { return once_; }
 
     /// opSeconds() on this device; `wake` is set once for each op. Steps repeat their calls, so a measured time is
     /// looked up once for calls that move and compute the same. `op` is the name that the op itself has.
@@ -71,6 +72,7 @@ private:
     using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t>; ///< name, class, bytes, FLOPs
     std::map<Call, OpSeconds> measured_;
     std::set<std::pair<const char*, RateClass>> awake_; ///< ops whose first launch has passed
+    base::TimeNs once_ = 0;
     base::TimeNs ops_ = 0, far_ = 0, sheet_ = 0;
     using OpTimes = std::vector<std::pair<std::string_view, base::TimeNs>>; ///< by the name that the op itself has
     OpTimes farOps_, sheetOps_;                                             ///< without what passAgain() repeats
@@ -79,9 +81,7 @@ private:
     bool unwatched_ = false;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
     LaunchKind kind_ = LaunchKind::Launched;
-    std::array<bool, kLaunchKindNames.size()> begun_{};       ///< by kind: a step of it has begun
-    bool first_ = false;                                      ///< the step that goes on is the first of its kind
-    std::array<bool, kLaunchKindNames.size()> firstIsNext_{}; ///< by kind: its next step is the first one
+    std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun
 };
 
 } // namespace vitrine::kernels

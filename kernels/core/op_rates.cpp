@@ -131,7 +131,7 @@ void OpRates::addSteps(LaunchKind kind, const LaunchCost& cost) {
     joinMean(mean.host, cost.host, weight);
     joinMean(mean.step, cost.step, weight);
     joinMean(mean.first, cost.first, weight);
-    joinMean(mean.ops, cost.ops, weight);
+    joinMean(mean.layers, cost.layers, weight);
     mean.steps += cost.steps;
 }
 
@@ -251,8 +251,8 @@ json OpRates::toJson() const {
                                                              {"step", shortNumber(cost.step)},
                                                              {"first", shortNumber(cost.first)},
                                                              {"steps", cost.steps}};
-            if (cost.ops > 0) {
-                launches[std::string(kLaunchKindNames[kind])]["ops"] = shortNumber(cost.ops);
+            if (cost.layers > 0) {
+                launches[std::string(kLaunchKindNames[kind])]["layers"] = shortNumber(cost.layers);
             }
         }
     }
@@ -300,7 +300,8 @@ OpRates OpRates::fromJson(const json& value, const std::string& file) {
             return numberOf(memberOf(launches[name], key, file, field), file, field);
         };
         rates.launches_[kind] = {number("gap"), number("host"), number("step"), number("first"), number("steps")};
-        rates.launches_[kind].ops = launches[name].contains("ops") ? number("ops") : 0; // older files have none
+        rates.launches_[kind].layers =
+            launches[name].contains("layers") ? number("layers") : 0; // older files have none
     }
     const json& ops = memberOf(value, "ops", file, "ops");
     if (!ops.is_object()) {

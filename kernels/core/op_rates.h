@@ -40,12 +40,12 @@ inline constexpr std::array<std::string_view, 3> kLaunchKindNames{"launched", "r
 
 /// What a step costs beside its ops, seconds.
 struct LaunchCost {
-    double gap = 0;   ///< the device waits so long between two ops that are ready
-    double host = 0;  ///< the host needs so long to launch one op; 0 where a step is one launch
-    double step = 0;  ///< of every step, beside its ops and what is between them
-    double first = 0; ///< what the first steps of a run take more than later ones: libraries wake up, graphs are made
-    double steps = 0; ///< how many measured steps stand behind these numbers; 0: nothing was measured
-    double ops = 0;   ///< how many ops the first steps had, where `first` grows with them; 0: it does not
+    double gap = 0;    ///< the device waits so long between two ops that are ready
+    double host = 0;   ///< the host needs so long to launch one op; 0 where a step is one launch
+    double step = 0;   ///< of every step, beside its ops and what is between them
+    double first = 0;  ///< what the first steps of a run take more than later ones: libraries wake up, graphs are made
+    double steps = 0;  ///< how many measured steps stand behind these numbers; 0: nothing was measured
+    double layers = 0; ///< of the models behind `first`, which grows with their layers; 0: it does not
 };
 
 /// What rates say of one call.
@@ -81,7 +81,7 @@ public:
     double wake(std::string_view op) const;
     const LaunchCost& launch(LaunchKind kind) const { return launches_[static_cast<std::size_t>(kind)]; }
 
-    /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps, ops}, ..}, "ops": {NAME: [[bytes, flops,
+    /// {"format": 1, "launch": {"launched": {gap, host, step, first, steps, layers}, ..}, "ops": {NAME: [[bytes, flops,
     /// seconds, calls], ..]}, "wake": {NAME: [seconds, runs]}}
     nlohmann::json toJson() const;
     /// Throws BadInput that names `file` and the field.

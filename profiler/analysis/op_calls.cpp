@@ -141,7 +141,7 @@ public:
         out.trained.first = 0; // a plan prices one step, and it means a later one
         out.replayed = costOf(replayed, false);
         out.replayed.first = device ? firstDecodes() : 0;
-        out.replayed.ops = out.replayed.first > 0 ? opsOfStep(replayed) : 0;
+        out.replayed.layers = out.replayed.first > 0 ? static_cast<double>(layers_) : 0;
         return out;
     }
 
@@ -185,6 +185,7 @@ private:
 
     void addKernel(const base::SpanEvent& span, const ScopePlace& place, TimeNs end) {
         TracedStep& step = steps_[place.stepScope];
+        layers_ = std::max(layers_, place.layer + 1);
         step.begin = step.end == 0 ? span.begin : std::min(step.begin, span.begin);
         step.end = std::max(step.end, span.end);
         const TimeNs busy = std::max<TimeNs>(0, span.end - std::max(span.begin, end));
@@ -234,14 +235,6 @@ private:
             }
         }
         return most;
-    }
-
-    static double opsOfStep(const std::vector<TracedStep>& steps) {
-        std::vector<double> counts;
-        for (const TracedStep& step : steps) {
-            counts.push_back(static_cast<double>(step.calls.size()));
-        }
-        return medianOf(std::move(counts));
     }
 
     /// From the begin of each op of a step on the host to that of the next; 0: not known.
@@ -325,6 +318,7 @@ private:
     std::unordered_map<std::uint32_t, std::uint64_t> firstOfName_;
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::vector<double>> calls_;
     std::map<std::uint32_t, double> wakes_; ///< by op
+    std::int32_t layers_ = 0;               ///< of the model
 };
 
 } // namespace

@@ -26,11 +26,11 @@ struct OpCalls {
 
 /// What the steps of one kind cost beside their ops, seconds; medians.
 struct StepCost {
-    double gap = 0;   ///< between two ops that were ready
-    double host = 0;  ///< from the begin of one op on the host to that of the next
-    double step = 0;  ///< of a step, beside the ops and what is between them
-    double first = 0; ///< what the first steps took more than later ones
-    double ops = 0;   ///< how many ops such a step has, where `first` grows with them: of replayed steps
+    double gap = 0;    ///< between two ops that were ready
+    double host = 0;   ///< from the begin of one op on the host to that of the next
+    double step = 0;   ///< of a step, beside the ops and what is between them
+    double first = 0;  ///< what the first steps took more than later ones
+    double layers = 0; ///< of the model, where `first` grows with them: of replayed steps
     std::size_t steps = 0;
 };
 

@@ -30,7 +30,7 @@ using nlohmann::json;
 constexpr std::uint64_t kMostRows = 3'000'000; ///< of events: about a second to read
 
 kernels::LaunchCost launchCostOf(const profiler::StepCost& cost) {
-    return {cost.gap, cost.host, cost.step, cost.first, static_cast<double>(cost.steps), cost.ops};
+    return {cost.gap, cost.host, cost.step, cost.first, static_cast<double>(cost.steps), cost.layers};
 }
 
 /// Of the device that the run takes; nothing where no profile describes it, or other kernels than ours run.

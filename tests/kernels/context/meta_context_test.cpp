@@ -67,30 +67,24 @@ TEST(MetaContext, NamesTheOpsOfTheLongestTimesFirst) {
     EXPECT_EQ(device.pricedTime().farOps, (std::vector<std::string_view>{kMatmul, kRope}));
 }
 
-TEST(MetaContext, FirstStepsTakeMoreForEachOfTheirOps) {
+TEST(MetaContext, FirstStepsTakeMoreForEachLayer) {
     DeviceTraits traits = ratedDevice();
     OpRates rates = *traits.rates;
     LaunchCost cost;
     cost.first = 10e-3;
-    cost.ops = 100;
+    cost.layers = 20;
     cost.steps = 1;
     rates.addSteps(LaunchKind::Replayed, cost);
+    cost.layers = 0;
+    rates.addSteps(LaunchKind::Launched, cost);
     traits.rates = std::make_shared<const OpRates>(rates);
-    const auto stepOf = [&](MetaContext& device, LaunchKind kind) {
-        const base::TimeNs begin = device.now();
-        device.beginStep(kind);
-        charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
-        charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
-        return device.now() - begin;
-    };
     MetaContext device(traits);
-    device.passFirstUse(LaunchKind::Replayed);
-    const base::TimeNs launched = stepOf(device, LaunchKind::Launched), first = stepOf(device, LaunchKind::Replayed);
-    const base::TimeNs later = stepOf(device, LaunchKind::Replayed);
-    EXPECT_EQ(launched, later) << "a prompt between makes no graph";
-    EXPECT_NEAR(static_cast<double>(first - later), 2 * 10e6 / 100, 10) << "two of a hundred ops";
-    device.passFirstUse(LaunchKind::Replayed);
-    EXPECT_EQ(stepOf(device, LaunchKind::Replayed), later) << "once";
+    device.passFirstUse(LaunchKind::Replayed, 40);
+    EXPECT_EQ(device.now(), 20'000'000) << "twice the layers";
+    device.passFirstUse(LaunchKind::Replayed, 40);
+    EXPECT_EQ(device.now(), 20'000'000) << "once";
+    device.passFirstUse(LaunchKind::Launched, 40);
+    EXPECT_EQ(device.now(), 30'000'000) << "rates of older versions know no layers";
 }
 
 TEST(MetaContext, AnOpWakesItsLibraryOnce) {
@@ -108,6 +102,7 @@ TEST(MetaContext, AnOpWakesItsLibraryOnce) {
     const base::TimeNs first = device.now() - begin;
     charge(device, kMatmul, costOf(1'000'000'000, 1'000'000'000));
     charge(device, kMatmul, costOf(1'100'000'000, 1'000'000'000));
+    EXPECT_EQ(device.onceTime(), 5'000'000);
     EXPECT_NEAR(static_cast<double>(first), 5e6 - static_cast<double>(begin) + 2e6, 1e5);
     EXPECT_NEAR(static_cast<double>(device.now() - begin - first), 4.2e6, 2e5) << "awake for all sizes";
 }

@@ -150,7 +150,7 @@ TEST(OpRates, AreTheSameAfterWritingAndReading) {
     rates.addSteps(LaunchKind::Replayed, {1e-6, 0, 3e-6, 2e-2, 7, 150});
     const json value = rates.toJson();
     EXPECT_EQ(OpRates::fromJson(value, "rates.json").toJson(), value);
-    EXPECT_EQ(OpRates::fromJson(value, "rates.json").launch(LaunchKind::Replayed).ops, 150);
+    EXPECT_EQ(OpRates::fromJson(value, "rates.json").launch(LaunchKind::Replayed).layers, 150);
 }
 
 TEST(OpRates, DamagedFilesNameFileAndField) {
