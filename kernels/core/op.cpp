@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <fmt/format.h>
-#include <initializer_list>
-#include <span>
 
 #include "base/error.h"
 #include "kernels/core/op_rates.h"
@@ -17,86 +16,78 @@ namespace {
 
 constexpr std::int64_t kNarrowHeadDim = 64;
 
-/// The endings of the families of a class: its own, then those that stand in for it.
-struct Endings {
-    RateClass rateClass = RateClass::Any;
-    std::array<std::string_view, 7> texts;
-    std::size_t count = 0;
-};
+using Endings = std::vector<std::string>;
 
-constexpr Endings endings(RateClass rateClass, std::initializer_list<std::string_view> texts) {
-    Endings out{rateClass, {}, texts.size()};
-    std::copy(texts.begin(), texts.end(), out.texts.begin());
+/// Of the families of attention: its own, then those that stand in for it. Files of older versions know ".bytes" for a
+/// cache of either byte type.
+Endings attentionEndings(RateClass::Kind kind) {
+    switch (kind) {
+    case RateClass::NarrowHeads:
+        return {".narrow", ""};
+    case RateClass::WideHeads:
+        return {".wide", ""};
+    case RateClass::NarrowHeadsFp8:
+        return {".narrow.fp8", ".narrow.bytes", ".narrow.int8", ".narrow", ""};
+    case RateClass::WideHeadsFp8:
+        return {".wide.fp8", ".wide.bytes", ".wide.int8", ".wide", ""};
+    case RateClass::NarrowHeadsInt8:
+        return {".narrow.int8", ".narrow.bytes", ".narrow.fp8", ".narrow", ""};
+    case RateClass::WideHeadsInt8:
+        return {".wide.int8", ".wide.bytes", ".wide.fp8", ".wide", ""};
+    default:
+        return {""};
+    }
+}
+
+/// ".int4"; of floats ".dense".
+std::string formatEnding(WeightFormat format) {
+    const auto names = weightFormatNames();
+    const auto found = std::ranges::find(names, format, &WeightFormatName::format);
+    std::string out = ".";
+    for (const char letter : found == names.end() ? std::string_view("packed") : found->name) {
+        out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    }
     return out;
 }
 
-/// In the order of RateClass. Files of older versions know ".bytes" for a cache of either byte type, ".copies" and ""
-/// for experts however they are stored, and "" and ".packed" for every format of weights.
-constexpr std::array<Endings, kRateClasses> kEndings{{
-    endings(RateClass::Any, {""}),
-    endings(RateClass::NarrowHeads, {".narrow", ""}),
-    endings(RateClass::WideHeads, {".wide", ""}),
-    endings(RateClass::NarrowHeadsFp8, {".narrow.fp8", ".narrow.bytes", ".narrow.int8", ".narrow", ""}),
-    endings(RateClass::WideHeadsFp8, {".wide.fp8", ".wide.bytes", ".wide.int8", ".wide", ""}),
-    endings(RateClass::NarrowHeadsInt8, {".narrow.int8", ".narrow.bytes", ".narrow.fp8", ".narrow", ""}),
-    endings(RateClass::WideHeadsInt8, {".wide.int8", ".wide.bytes", ".wide.fp8", ".wide", ""}),
-    endings(RateClass::PackedExperts, {".packed", "", ".dense"}),
-    endings(RateClass::DenseExperts, {".dense", "", ".packed"}),
-    endings(RateClass::CopiesPacked, {".packed.copies", ".copies", ".packed", "", ".dense"}),
-    endings(RateClass::CopiesDense, {".dense.copies", ".copies", ".dense", "", ".packed"}),
-    endings(RateClass::Mxfp4Weights, {".mxfp4", ""}),
-    endings(RateClass::Nf4Weights, {".nf4", ""}),
-    endings(RateClass::Int4Weights, {".int4", ""}),
-    endings(RateClass::Int8Weights, {".int8", ""}),
-    endings(RateClass::Fp8Weights, {".fp8", ""}),
-    endings(RateClass::BlockWeights, {".blocks", ""}),
-    endings(RateClass::Nf4Experts, {".nf4", ".packed", "", ".dense"}),
-    endings(RateClass::Int4Experts, {".int4", ".packed", "", ".dense"}),
-    endings(RateClass::Int8Experts, {".int8", ".packed", "", ".dense"}),
-    endings(RateClass::Fp8Experts, {".fp8", ".packed", "", ".dense"}),
-    endings(RateClass::BlockExperts, {".blocks", ".packed", "", ".dense"}),
-    endings(RateClass::CopiesNf4, {".nf4.copies", ".packed.copies", ".copies", ".nf4", ".packed", "", ".dense"}),
-    endings(RateClass::CopiesInt4, {".int4.copies", ".packed.copies", ".copies", ".int4", ".packed", "", ".dense"}),
-    endings(RateClass::CopiesInt8, {".int8.copies", ".packed.copies", ".copies", ".int8", ".packed", "", ".dense"}),
-    endings(RateClass::CopiesFp8, {".fp8.copies", ".packed.copies", ".copies", ".fp8", ".packed", "", ".dense"}),
-    endings(RateClass::CopiesBlock,
-            {".blocks.copies", ".packed.copies", ".copies", ".blocks", ".packed", "", ".dense"}),
-}};
-static_assert([] {
-    for (std::size_t i = 0; i < kEndings.size(); ++i) {
-        if (static_cast<std::size_t>(kEndings[i].rateClass) != i) {
-            return false;
+/// Of experts: their own format, any packed one where they are packed, then the rest. Files of older versions know
+/// ".packed", and "" for experts however they are stored.
+Endings expertEndings(WeightFormat format) {
+    Endings packed{".packed"}, out{formatEnding(format)};
+    for (const WeightFormatName& other : weightFormatNames()) {
+        if (other.format != format && other.format != WeightFormat::Dense) {
+            packed.push_back(formatEnding(other.format));
         }
     }
-    return true;
-}());
-
-std::span<const std::string_view> suffixesOf(RateClass rateClass) {
-    const Endings& found = kEndings[static_cast<std::size_t>(rateClass)];
-    return {found.texts.data(), found.count};
+    if (format == WeightFormat::Dense) {
+        out.emplace_back("");
+    }
+    out.insert(out.end(), packed.begin(), packed.end());
+    if (format != WeightFormat::Dense) {
+        out.insert(out.end(), {"", formatEnding(WeightFormat::Dense)});
+    }
+    return out;
 }
 
-/// The classes that the format of weights makes, in the order of WeightFormat.
-struct FormatClasses {
-    RateClass weights, experts, copies;
-};
-constexpr FormatClasses kBlocks{RateClass::BlockWeights, RateClass::BlockExperts, RateClass::CopiesBlock};
-constexpr std::array<FormatClasses, 11> kFormatClasses{{
-    {RateClass::Any, RateClass::DenseExperts, RateClass::CopiesDense},
-    {RateClass::Mxfp4Weights, RateClass::PackedExperts, RateClass::CopiesPacked},
-    {RateClass::Nf4Weights, RateClass::Nf4Experts, RateClass::CopiesNf4},
-    {RateClass::Int4Weights, RateClass::Int4Experts, RateClass::CopiesInt4},
-    {RateClass::Int8Weights, RateClass::Int8Experts, RateClass::CopiesInt8},
-    {RateClass::Fp8Weights, RateClass::Fp8Experts, RateClass::CopiesFp8},
-    kBlocks,
-    kBlocks,
-    kBlocks,
-    kBlocks,
-    kBlocks,
-}};
+Endings copiesEndings(WeightFormat format) {
+    const std::string own = formatEnding(format) + ".copies";
+    Endings out = format == WeightFormat::Dense ? Endings{own, ".copies"} : Endings{own, ".packed.copies", ".copies"};
+    const Endings others = expertEndings(format);
+    out.insert(out.end(), others.begin(), others.end());
+    return out;
+}
 
-const FormatClasses& classesOf(WeightFormat format) {
-    return kFormatClasses[std::min(static_cast<std::size_t>(format), kFormatClasses.size() - 1)];
+Endings endingsOf(RateClass rateClass) {
+    switch (rateClass.kind) {
+    case RateClass::Weights:
+        return {formatEnding(rateClass.format), ""};
+    case RateClass::Experts:
+        return expertEndings(rateClass.format);
+    case RateClass::Copies:
+        return copiesEndings(rateClass.format);
+    default:
+        return attentionEndings(rateClass.kind);
+    }
 }
 
 } // namespace
@@ -121,26 +112,25 @@ RateClass attentionRateClass(std::int64_t headDim, DType cache) {
 }
 
 RateClass weightRateClass(WeightFormat format) {
-    return classesOf(format).weights;
+    return format == WeightFormat::Dense ? RateClass() : RateClass(RateClass::Weights, format);
 }
 
 RateClass expertRateClass(WeightFormat format, bool copies) {
-    return copies ? classesOf(format).copies : classesOf(format).experts;
+    return {copies ? RateClass::Copies : RateClass::Experts, format};
 }
 
 RateClass rateClassOfCopies(RateClass rateClass) {
-    const auto found = std::ranges::find(kFormatClasses, rateClass, &FormatClasses::experts);
-    return found == kFormatClasses.end() ? rateClass : found->copies;
+    return rateClass.kind == RateClass::Experts ? expertRateClass(rateClass.format, true) : rateClass;
 }
 
 std::string rateFamily(std::string_view op, RateClass rateClass) {
-    return std::string(op).append(suffixesOf(rateClass).front());
+    return std::string(op).append(endingsOf(rateClass).front());
 }
 
 std::vector<std::string> rateFamilies(std::string_view op, RateClass rateClass) {
-    std::vector<std::string> out;
-    for (const std::string_view suffix : suffixesOf(rateClass)) {
-        out.push_back(std::string(op).append(suffix));
+    Endings out = endingsOf(rateClass);
+    for (std::string& ending : out) {
+        ending.insert(0, op);
     }
     return out;
 }

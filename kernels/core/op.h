@@ -7,6 +7,7 @@
 // stands here for all ops but Sample, which has an overload of its own. Context::run (kernels/context/context.h) calls
 // them.
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,36 +28,25 @@ class MetaContext;
 /// Calls of one op whose rates differ although they move and compute the same, because other kernels run. Attention
 /// differs by head dim and by what the KV cache holds: floats, FP8 or INT8. Products differ by the format of their
 /// weights. Expert products also differ by whether all requests are copies of one, which choose the same experts.
-enum class RateClass : std::uint8_t {
-    Any, ///< also products with dense weights
-    NarrowHeads,
-    WideHeads,
-    NarrowHeadsFp8,
-    WideHeadsFp8,
-    NarrowHeadsInt8,
-    WideHeadsInt8,
-    PackedExperts, ///< MXFP4
-    DenseExperts,
-    CopiesPacked,
-    CopiesDense,
-    Mxfp4Weights,
-    Nf4Weights,
-    Int4Weights,
-    Int8Weights,
-    Fp8Weights,
-    BlockWeights, ///< the blocks of GGUF files
-    Nf4Experts,
-    Int4Experts,
-    Int8Experts,
-    Fp8Experts,
-    BlockExperts,
-    CopiesNf4,
-    CopiesInt4,
-    CopiesInt8,
-    CopiesFp8,
-    CopiesBlock,
+struct RateClass {
+    enum Kind : std::uint8_t {
+        Any, ///< also products with weights of floats
+        NarrowHeads,
+        WideHeads,
+        NarrowHeadsFp8,
+        WideHeadsFp8,
+        NarrowHeadsInt8,
+        WideHeadsInt8,
+        Weights,
+        Experts,
+        Copies, ///< experts of copies
+    };
+    Kind kind = Any;
+    WeightFormat format = WeightFormat::Dense; ///< of products
+
+    constexpr RateClass(Kind of = Any, WeightFormat weights = WeightFormat::Dense) : kind(of), format(weights) {}
+    auto operator<=>(const RateClass&) const = default;
 };
-inline constexpr std::size_t kRateClasses = 27;
 /// `cache`: the type of the KV cache; any float where there is none.
 RateClass attentionRateClass(std::int64_t headDim, DType cache);
 /// Of products that are no experts'.
@@ -72,10 +62,9 @@ std::vector<std::string> rateFamilies(std::string_view op, RateClass rateClass);
 
 /// The classes of a run's ops.
 struct RunRateClasses {
-    RateClass attention = RateClass::Any;
-    RateClass experts = RateClass::Any;
-    RateClass projections = RateClass::Any; ///< products of attention's weights
-    RateClass mlp = RateClass::Any;         ///< products of the MLP's weights, where it has no experts
+    RateClass attention, experts;
+    RateClass projections; ///< products of attention's weights
+    RateClass mlp;         ///< products of the MLP's weights, where it has no experts
 
     RateClass of(std::string_view op) const;
 };
@@ -87,7 +76,7 @@ struct Cost {
     std::uint64_t flops = 0;
     std::uint32_t launches = 1;
     DType computeType = DType::F32;
-    RateClass rateClass = RateClass::Any;
+    RateClass rateClass;
     double share = 1; ///< share of the device's rate of dense products that the FLOPs can reach
 
     std::uint64_t bytes() const { return bytesRead + bytesWritten; }

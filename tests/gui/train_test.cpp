@@ -69,7 +69,8 @@ private slots:
         QVERIFY(view != nullptr);
         QCOMPARE(view->page(), ui::FinetuneView::Data);
         view->setSessionFolder(folder_.path());
-        const ui::ExperimentForm* form = view->form()->form();
+        ui::ExperimentForm* form = view->form()->form();
+        form->setText(QStringLiteral("pack"), QStringLiteral("false")); // two short rows would be one step
         QCOMPARE(form->text(QStringLiteral("data")), rows);
         QVERIFY(form->text(QStringLiteral("model")).endsWith(QLatin1String("vitrine-demo")));
         QCOMPARE(form->text(QStringLiteral("method")), QStringLiteral("lora"));

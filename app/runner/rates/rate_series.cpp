@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kShippedSeries = "rate-series.json";
+constexpr const char* kShippedSeries = "device-profiles/series/rates.json";
 constexpr const char* kLayers = "num_hidden_layers";
 constexpr std::int64_t kFewestLayers = 2; ///< one sliding, one full
 constexpr std::uint64_t kMostEntries = 1000;

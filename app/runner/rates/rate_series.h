@@ -18,8 +18,8 @@ struct RateExperiment {
     engine::Experiment experiment;
 };
 
-/// Of a JSON array of {"name", "experiment"}; empty `file`: the series that ships (resources/rate-series.json). Throws
-/// BadInput that names the file, the entry and the field.
+/// Of a JSON array of {"name", "experiment"}; empty `file`: the series that ships
+/// (resources/device-profiles/series/rates.json). Throws BadInput that names the file, the entry and the field.
 std::vector<RateExperiment> readRateSeries(const std::string& file);
 
 /// The same experiment with as many layers of its synthetic model as fit into `deviceBytes`: the given number, else

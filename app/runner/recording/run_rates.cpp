@@ -14,6 +14,7 @@
 #include "app/runner/recording/stored_timeline.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "engine/quant/format_options.h"
 #include "engine/workload/common/run_setup.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/core/backend.h"
@@ -75,7 +76,7 @@ std::optional<kernels::WeightFormat> heldFormat(const engine::Experiment& experi
     });
     if (found == config.packings.end()) {
         // At load only the linears of a dense model are packed.
-        return weights == "nf4" && !experts ? kernels::WeightFormat::Nf4 : kernels::WeightFormat::Dense;
+        return experts ? kernels::WeightFormat::Dense : engine::formatNamed(weights);
     }
     return weights == "both"          ? std::nullopt
            : weights == "dequantized" ? std::optional(kernels::WeightFormat::Dense)

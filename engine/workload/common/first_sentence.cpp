@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/json_values.h"
 #include "base/units.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
@@ -70,9 +71,9 @@ std::string firstChangeWords(const json& metrics) {
     const CategoryChange* largest = nullptr;
     std::uint64_t most = 0;
     for (const CategoryChange& one : kCategoryChanges) {
-        const json bytes = parts->value(std::string(one.category), json());
-        if (bytes.is_number_unsigned() && bytes.get<std::uint64_t>() > most) {
-            most = bytes.get<std::uint64_t>();
+        const std::uint64_t bytes = base::bytesAt(*parts, std::string(one.category).c_str()).value_or(0);
+        if (bytes > most) {
+            most = bytes;
             largest = &one;
         }
     }

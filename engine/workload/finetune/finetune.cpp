@@ -58,12 +58,11 @@ constexpr std::array kFinetuneOptions = {
         "data", OptionType::Path, "", "", 0, 0, "", "", "Training",
         "JSON Lines or one JSON array; each row has text, tokens, prompt and completion, messages, conversations "
         "(ShareGPT), or instruction and output (Alpaca); loss on answers and completions only"},
-    OptionSpec{"sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
-               "Rows are packed into sequences of this many tokens at most; unset: of the model's context, and no row is "
-               "cut"},
+    OptionSpec{
+        "sequence_length", OptionType::Integer, "", "", 2, kMaxCount, "", "tokens", "Training",
+        "Rows are packed into sequences of this many tokens at most; unset: of the model's context, without cuts"},
     OptionSpec{"pack", OptionType::Bool, "true", "", 0, 0, "", "", "Training",
-               "Put several rows of data into a sequence; no row sees another; false: a row is a sequence, cut at "
-               "sequence_length"},
+               "Put several rows of data into a sequence; no row sees another; false: a row is a sequence"},
     OptionSpec{"long_rows", OptionType::Choice, "cut", "", 0, 0, "cut|skip|keep-end", "", "Training",
                "Rows longer than sequence_length: cut their end, leave them out, or cut their beginning"},
     OptionSpec{"long_row_exceptions", OptionType::Text, "", "", 0, 0, "", "", "Training",
@@ -130,7 +129,7 @@ constexpr std::array kFinetuneOptions = {
 
 void runFinetune(const Run& asked) {
     // A training that goes on after midnight has the prompts that it began with.
-    const Run run{asked.spec, asked.sinks, asked.stop, asked.metrics, dayOfTraining(asked.spec)};
+    const Run run{asked.spec, asked.sinks, asked.stop, asked.metrics, dayOfTraining(asked.spec), asked.locks};
     const ModelSource source = openSource(run);
     FinetuneData data(run, source);
     const std::unique_ptr<kernels::Context> context = makeContext(run);

@@ -124,7 +124,11 @@ TEST_F(SweepCommand, BringsBackWhatWasKilledBeforeItsFirstCheckpoint) {
     ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(output + "/rank-2/metrics.csv"); }));
     const ProgramResult second = sweep(file, {"--vary", "rank=2,4", "--name", "second"});
     EXPECT_EQ(second.exitCode, 2);
-    EXPECT_THAT(second.err + second.out, HasSubstr("output: another run writes into " + output + " now"));
+    EXPECT_THAT(second.err + second.out, HasSubstr("another program runs #1 of its queue now"));
+    const ProgramResult elsewhere =
+        test::vitrine({"sweep", file, "--session", folder_.file("other.vitrine"), "--vary", "rank=2,4"});
+    EXPECT_EQ(elsewhere.exitCode, 2);
+    EXPECT_THAT(elsewhere.err, HasSubstr("output: another run writes into " + output + " now"));
     killed.signal(SIGKILL);
     killed.wait();
     const ProgramResult again = sweep(file, {"--vary", "rank=2,4", "--resume"});

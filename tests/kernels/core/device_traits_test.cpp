@@ -95,6 +95,7 @@ TEST(DeviceTraits, SharesOfExpertProductsMayBeLeftOut) {
 
 TEST(DeviceTraits, AProfileOfOnesOwnNamesItsRatesBesideIt) {
     const std::string folder = testing::TempDir() + "/own-profile";
+    std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     std::ifstream shipped(base::resourcePath("device-profiles/t4.json"));
     nlohmann::json profile = nlohmann::json::parse(shipped);

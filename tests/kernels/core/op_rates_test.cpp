@@ -192,9 +192,9 @@ double secondsOfClass(const char* op, RateClass rateClass, const OpRates& rates)
 TEST(OpRates, PlansTakeTheTimeOfTheClass) {
     OpRates rates;
     double seconds = 0.01;
-    for (const char* family : {"ExpertMlp.packed", "ExpertMlp.dense", "ExpertMlp.packed.copies",
-                               "ExpertMlp.dense.copies", "Attention.wide", "Attention.wide.fp8", "Attention.wide.int8",
-                               "Attention.narrow", "Attention.narrow.fp8", "Attention.narrow.int8"}) {
+    for (const char* family : {"ExpertMlp.mxfp4", "ExpertMlp.dense", "ExpertMlp.mxfp4.copies", "ExpertMlp.dense.copies",
+                               "Attention.wide", "Attention.wide.fp8", "Attention.wide.int8", "Attention.narrow",
+                               "Attention.narrow.fp8", "Attention.narrow.int8"}) {
         rates.add(family, {1e9, 1e9, seconds, 1});
         seconds += 0.01;
     }
@@ -228,20 +228,21 @@ TEST(OpRates, ProductsAreClassedByTheFormatOfTheirWeights) {
     EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Int4, false), rates), 0.04, 1e-4);
     EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Int4, true), rates), 0.05, 1e-4);
     EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Fp8, true), rates), 0.03, 1e-4);
-    EXPECT_EQ(rateClassOfCopies(RateClass::Int4Experts), RateClass::CopiesInt4);
-    EXPECT_EQ(rateClassOfCopies(RateClass::Int4Weights), RateClass::Int4Weights);
-    EXPECT_EQ(weightRateClass(WeightFormat::Q5K), RateClass::BlockWeights);
+    EXPECT_EQ(rateClassOfCopies(expertRateClass(WeightFormat::Int4, false)), expertRateClass(WeightFormat::Int4, true));
+    EXPECT_EQ(rateClassOfCopies(weightRateClass(WeightFormat::Int4)), weightRateClass(WeightFormat::Int4));
+    EXPECT_EQ(rateFamily("DenseMlp", weightRateClass(WeightFormat::Q5K)), "DenseMlp.q5_k");
 }
 
 TEST(OpRates, AClassThatWasNotMeasuredTakesTheRatesOfAnotherForItsOwnBytes) {
     OpRates rates;
-    rates.add("ExpertMlp.packed", {5e8, 1e9, 0.01, 1});
+    rates.add("ExpertMlp.mxfp4", {5e8, 1e9, 0.01, 1});
     const double packedFactor = 0.01 / (5e8 / 1e12 + 2.5e-6); // over the roofline time of the plain device
-    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::DenseExperts, rates), packedFactor * (1e9 / 1e12 + 2.5e-6),
-                1e-4);
-    EXPECT_EQ(secondsOfClass("Rope", RateClass::Any, rates), -1) << "no family stands in for another op";
-    rates.add("ExpertMlp.packed.copies", {5e8, 1e9, 0.002, 1});
-    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::DenseExperts, rates), packedFactor * 0.0010025, 1e-4)
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Dense, false), rates),
+                packedFactor * (1e9 / 1e12 + 2.5e-6), 1e-4);
+    EXPECT_EQ(secondsOfClass("Rope", RateClass(), rates), -1) << "no family stands in for another op";
+    rates.add("ExpertMlp.mxfp4.copies", {5e8, 1e9, 0.002, 1});
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Dense, false), rates),
+                packedFactor * 0.0010025, 1e-4)
         << "copies say nothing of requests that differ";
 }
 
@@ -251,10 +252,10 @@ TEST(OpRates, RatesOfOlderVersionsStandInForTheClassesThatTheyDidNotTellApart) {
     rates.add("ExpertMlp.copies", {1e9, 1e9, 0.004, 1});
     rates.add("Attention.wide", {1e9, 1e9, 0.02, 1});
     rates.add("Attention.wide.bytes", {1e9, 1e9, 0.03, 1});
-    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::PackedExperts, rates), 0.01, 1e-4);
-    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::DenseExperts, rates), 0.01, 1e-4);
-    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::CopiesPacked, rates), 0.004, 1e-4);
-    EXPECT_NEAR(secondsOfClass("ExpertMlp", RateClass::CopiesDense, rates), 0.004, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Mxfp4, false), rates), 0.01, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Dense, false), rates), 0.01, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Mxfp4, true), rates), 0.004, 1e-4);
+    EXPECT_NEAR(secondsOfClass("ExpertMlp", expertRateClass(WeightFormat::Dense, true), rates), 0.004, 1e-4);
     EXPECT_NEAR(secondsOfClass("Attention", RateClass::WideHeadsFp8, rates), 0.03, 1e-4);
     EXPECT_NEAR(secondsOfClass("Attention", RateClass::WideHeadsInt8, rates), 0.03, 1e-4);
     rates.add("Attention.wide.int8", {1e9, 1e9, 0.04, 1});
@@ -263,27 +264,28 @@ TEST(OpRates, RatesOfOlderVersionsStandInForTheClassesThatTheyDidNotTellApart) {
 }
 
 TEST(OpRates, ClassesOfARunAreThoseOfItsAttentionAndItsExperts) {
-    RunRateClasses classes{RateClass::WideHeadsFp8, RateClass::CopiesDense};
+    RunRateClasses classes{RateClass::WideHeadsFp8, expertRateClass(WeightFormat::Dense, true)};
     EXPECT_EQ(classes.of("Attention"), RateClass::WideHeadsFp8);
     EXPECT_EQ(classes.of("FlexAttentionBackward"), RateClass::WideHeadsFp8);
-    EXPECT_EQ(classes.of("ExpertMlp"), RateClass::CopiesDense);
-    EXPECT_EQ(classes.of("Matmul"), RateClass::Any);
-    classes.projections = RateClass::Int4Weights;
-    EXPECT_EQ(classes.of("OutProject"), RateClass::Int4Weights);
-    EXPECT_EQ(classes.of("DenseMlp"), RateClass::Any);
-    EXPECT_EQ(classes.of("Matmul"), RateClass::Any) << "it multiplies by either";
-    classes.mlp = RateClass::Int4Weights;
-    EXPECT_EQ(classes.of("DenseMlp"), RateClass::Int4Weights);
-    EXPECT_EQ(classes.of("MatmulInputGradient"), RateClass::Int4Weights);
-    EXPECT_EQ(classes.of("LmHead"), RateClass::Any);
-    EXPECT_EQ(rateClassOfCopies(RateClass::PackedExperts), RateClass::CopiesPacked);
+    EXPECT_EQ(classes.of("ExpertMlp"), expertRateClass(WeightFormat::Dense, true));
+    EXPECT_EQ(classes.of("Matmul"), RateClass());
+    classes.projections = weightRateClass(WeightFormat::Int4);
+    EXPECT_EQ(classes.of("OutProject"), weightRateClass(WeightFormat::Int4));
+    EXPECT_EQ(classes.of("DenseMlp"), RateClass());
+    EXPECT_EQ(classes.of("Matmul"), RateClass()) << "it multiplies by either";
+    classes.mlp = weightRateClass(WeightFormat::Int4);
+    EXPECT_EQ(classes.of("DenseMlp"), weightRateClass(WeightFormat::Int4));
+    EXPECT_EQ(classes.of("MatmulInputGradient"), weightRateClass(WeightFormat::Int4));
+    EXPECT_EQ(classes.of("LmHead"), RateClass());
+    EXPECT_EQ(rateClassOfCopies(expertRateClass(WeightFormat::Mxfp4, false)),
+              expertRateClass(WeightFormat::Mxfp4, true));
     EXPECT_EQ(rateClassOfCopies(RateClass::WideHeads), RateClass::WideHeads);
 }
 
 TEST(OpRates, TheShippedFileTellsPackedExpertsFromDenseOnes) {
     const DeviceTraits h100 = loadDeviceProfile("h100-80gb");
-    for (const char* family : {"ExpertMlp.packed", "ExpertMlp.dense", "ExpertMlp.packed.copies",
-                               "ExpertMlp.dense.copies", "Attention.wide.fp8"}) {
+    for (const char* family : {"ExpertMlp.mxfp4", "ExpertMlp.dense", "ExpertMlp.mxfp4.copies", "ExpertMlp.dense.copies",
+                               "Attention.wide.fp8"}) {
         EXPECT_TRUE(h100.rates->seconds(family, 1'000'000'000, 1'000'000'000, h100)) << family;
     }
     EXPECT_FALSE(h100.rates->seconds("ExpertMlp", 1'000'000'000, 1'000'000'000, h100));

@@ -21,34 +21,38 @@ kernels::RunRateClasses classesOf(const Json& options) {
 }
 
 TEST(RunRatesTest, ExpertsAreClassedByHowTheirWeightsAreHeldAndByCopies) {
-    EXPECT_EQ(classesOf({{"prompt_length", 64}}).experts, RateClass::PackedExperts);
-    EXPECT_EQ(classesOf({{"prompt_length", 64}, {"weights", "dequantized"}}).experts, RateClass::DenseExperts);
-    EXPECT_EQ(classesOf({{"prompt_length", 64}, {"batch", 4}}).experts, RateClass::CopiesPacked);
+    EXPECT_EQ(classesOf({{"prompt_length", 64}}).experts,
+              kernels::expertRateClass(kernels::WeightFormat::Mxfp4, false));
+    EXPECT_EQ(classesOf({{"prompt_length", 64}, {"weights", "dequantized"}}).experts,
+              kernels::expertRateClass(kernels::WeightFormat::Dense, false));
+    EXPECT_EQ(classesOf({{"prompt_length", 64}, {"batch", 4}}).experts,
+              kernels::expertRateClass(kernels::WeightFormat::Mxfp4, true));
     EXPECT_EQ(classesOf({{"prompt_length", 64}, {"batch", 4}, {"weights", "dequantized"}}).experts,
-              RateClass::CopiesDense);
-    EXPECT_EQ(classesOf({{"prompt_length", 64}, {"batch", 4}, {"temperature", 1.0}}).experts, RateClass::PackedExperts)
+              kernels::expertRateClass(kernels::WeightFormat::Dense, true));
+    EXPECT_EQ(classesOf({{"prompt_length", 64}, {"batch", 4}, {"temperature", 1.0}}).experts,
+              kernels::expertRateClass(kernels::WeightFormat::Mxfp4, false))
         << "drawn tokens differ, and with them the experts";
     EXPECT_EQ(classesOf({{"prompt_length", 64}, {"model", "synthetic:tiny-qwen3-moe"}}).experts,
-              RateClass::DenseExperts);
-    EXPECT_EQ(classesOf({{"workload", "load"}, {"weights", "both"}}).experts, RateClass::Any);
+              kernels::expertRateClass(kernels::WeightFormat::Dense, false));
+    EXPECT_EQ(classesOf({{"workload", "load"}, {"weights", "both"}}).experts, RateClass());
 }
 
 TEST(RunRatesTest, ProductsAreClassedByTheFormatOfTheirWeights) {
     const char* fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
     const auto dense = classesOf({{"prompt_length", 64}, {"model", "synthetic:qwen3-4b"}});
-    EXPECT_EQ(dense.projections, RateClass::Any);
+    EXPECT_EQ(dense.projections, RateClass());
     const auto packed =
         classesOf({{"prompt_length", 64}, {"model", "synthetic:qwen3-4b"}, {"set", {{"quantization_config", fp8}}}});
-    EXPECT_EQ(packed.projections, RateClass::Fp8Weights);
-    EXPECT_EQ(packed.mlp, RateClass::Fp8Weights);
+    EXPECT_EQ(packed.projections, kernels::weightRateClass(kernels::WeightFormat::Fp8));
+    EXPECT_EQ(packed.mlp, kernels::weightRateClass(kernels::WeightFormat::Fp8));
     const auto nf4 = classesOf({{"prompt_length", 64}, {"model", "synthetic:qwen3-4b"}, {"weights", "nf4"}});
-    EXPECT_EQ(nf4.projections, RateClass::Nf4Weights);
+    EXPECT_EQ(nf4.projections, kernels::weightRateClass(kernels::WeightFormat::Nf4));
     const auto gptOss = classesOf({{"prompt_length", 64}});
-    EXPECT_EQ(gptOss.projections, RateClass::Any);
-    EXPECT_EQ(gptOss.mlp, RateClass::Any) << "only its experts are packed";
+    EXPECT_EQ(gptOss.projections, RateClass());
+    EXPECT_EQ(gptOss.mlp, RateClass()) << "only its experts are packed";
     const auto experts = classesOf(
         {{"prompt_length", 64}, {"model", "synthetic:qwen3-30b-a3b"}, {"set", {{"quantization_config", fp8}}}});
-    EXPECT_EQ(experts.experts, RateClass::Fp8Experts);
+    EXPECT_EQ(experts.experts, kernels::expertRateClass(kernels::WeightFormat::Fp8, false));
 }
 
 TEST(RunRatesTest, AttentionIsClassedByHeadsAndCache) {
@@ -75,7 +79,9 @@ TEST(RunRatesTest, MeasuredCallsStandInTheFamiliesOfTheirClasses) {
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
-    const Json ops = ratesOf(*builder.snapshot(), {RateClass::WideHeadsInt8, RateClass::DenseExperts}).toJson()["ops"];
+    const Json ops = ratesOf(*builder.snapshot(),
+                             {RateClass::WideHeadsInt8, kernels::expertRateClass(kernels::WeightFormat::Dense, false)})
+                         .toJson()["ops"];
     EXPECT_EQ(ops.size(), 3U);
     EXPECT_TRUE(ops.contains("Attention.wide.int8"));
     EXPECT_TRUE(ops.contains("ExpertMlp.dense"));

@@ -97,7 +97,7 @@ TEST(ResultText, SaysFirstWhetherItFitsAndWhatWouldChangeIt) {
 
 TEST(ResultText, SaysFirstWhatWasWritten) {
     const auto text = [](json spec, const json& metrics) {
-        spec.update({{"vitrine", 1}, {"model", "synthetic:tiny-llama"}, {"output", "x.safetensors"}});
+        spec.update({{"vitrine", 1}, {"model", "some/model"}, {"output", "x.safetensors"}});
         return resultText(Experiment::parse(spec, "experiment"), metrics);
     };
     EXPECT_THAT(text({{"workload", "logits"}, {"tokens_file", "t"}},

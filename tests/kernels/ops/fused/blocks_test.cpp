@@ -435,10 +435,10 @@ TEST_F(Blocks, KeptTensorsOfRouteAndExpertsChangeNoBit) {
         op.out = plain;
         testing::runOp(context_, op);
         EXPECT_FALSE(op.grouped());
-        EXPECT_EQ(cost(op, DeviceTraits{}).rateClass, RateClass::DenseExperts);
+        EXPECT_EQ(cost(op, DeviceTraits{}).rateClass, expertRateClass(WeightFormat::Dense, false));
         ExpertMlp packed = op;
         packed.gateUp.weight.format = WeightFormat::Mxfp4;
-        EXPECT_EQ(cost(packed, DeviceTraits{}).rateClass, RateClass::PackedExperts);
+        EXPECT_EQ(cost(packed, DeviceTraits{}).rateClass, expertRateClass(WeightFormat::Mxfp4, false));
         const std::int64_t pairs = tokens * kChosen;
         op.out = grouped;
         op.kept.starts = blank(DType::I32, Shape{kExperts + 1});
