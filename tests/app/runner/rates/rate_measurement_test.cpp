@@ -50,7 +50,7 @@ TEST_F(RateMeasurementTest, JoinsTheOpsOfAllRunsAndNamesWhatFailed) {
     EXPECT_EQ(started, (std::vector<std::string>{"small", "none such", "int8"}));
     const json ops = out.rates.toJson()["ops"];
     EXPECT_TRUE(ops.contains("QkvProject"));
-    EXPECT_TRUE(ops.contains("ExpertMlp.packed"));
+    EXPECT_TRUE(ops.contains("ExpertMlp.mxfp4"));
     EXPECT_TRUE(ops.contains("Attention.narrow") && ops.contains("Attention.narrow.int8"));
 }
 
