@@ -30,8 +30,8 @@ struct PreparedData {
     RowTable held;                                      ///< rows that validate: of the same file, or all of eval_data
     bool heldApart = false;                             ///< `held` comes from eval_data
     std::int64_t conversations = 0, templateTokens = 0; ///< of the used rows of `file`
-    std::int64_t length = 0; ///< most tokens of a sequence: the one that was asked for, or the model's context
-    std::int64_t heldLength = 0;                        ///< the same of the rows that validate
+    std::int64_t length = 0;     ///< most tokens of a sequence: the one that was asked for, or the model's context
+    std::int64_t heldLength = 0; ///< the same of the rows that validate
     bool packs = false;
     PackedRows packed;    ///< of `training`
     bool stopped = false; ///< reading ended before the file did
