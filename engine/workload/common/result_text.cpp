@@ -3,6 +3,7 @@
 #include "engine/workload/common/result_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,9 +42,21 @@ bool isNothing(const json& value) {
     return value.is_number() ? value == 0 : !value.is_boolean() && (value.empty() || value == "");
 }
 
+/// What is for programs: how a run keeps time, and layouts that a view draws.
+constexpr std::array<std::string_view, 3> kForPrograms = {"time_base", "kv_page_bytes_by_group", "kv_cache.groups"};
+
+/// A list of numbers is a curve, not a result: a person reads its ends in the first sentence.
+bool isForPrograms(const std::string& name, const json& value) {
+    const bool curve = value.is_array() && value.size() > 1 && value.front().is_number();
+    return curve || std::ranges::find(kForPrograms, name) != kForPrograms.end();
+}
+
 void appendFields(const json& value, const std::string& prefix, std::vector<std::vector<std::string>>& rows) {
     for (const auto& [key, member] : value.items()) {
         const std::string name = prefix.empty() ? key : fmt::format("{}.{}", prefix, key);
+        if (isForPrograms(name, member)) {
+            continue;
+        }
         if (member.is_object()) {
             appendFields(member, name, rows);
         } else if (!isNothing(member)) {

@@ -211,7 +211,11 @@ void MemoryView::onTimeline() {
     } else if (state.complete && live(run_)) {
         showEmpty(tr("The run has begun and holds no memory yet."));
     } else if (state.complete) {
-        showEmpty(tr("This run recorded no memory events. Run it again with the profile set to light or full."),
+        const sessions::RunInfo* info = runInfo(run_);
+        const QString why = info == nullptr ? QString() : QString::fromStdString(info->error);
+        showEmpty(why.isEmpty()
+                      ? tr("This run recorded no memory events. Run it again with the profile set to light or full.")
+                      : tr("This run ended before it held any memory: %1").arg(why),
                   tr("Run again"), [this] { context().actions->action(QStringLiteral("run.again"))->trigger(); });
     } else {
         showEmpty(tr("Reading the events of this run."));

@@ -95,6 +95,19 @@ TEST(ResultText, SaysFirstWhetherItFitsAndWhatWouldChangeIt) {
                                     "it first.\n"));
 }
 
+TEST(ResultText, LeavesWhatIsForProgramsToJson) {
+    const json spec{{"vitrine", 1}, {"workload", "finetune"}, {"model", "some/model"}, {"prompt_length", 8}};
+    const std::string text = resultText(Experiment::parse(spec, "experiment"), {{"losses", {3.0, 2.0}},
+                                                                                {"step_seconds", {0.5, 0.6}},
+                                                                                {"time_base", "monotonic"},
+                                                                                {"kv_cache", {{"groups", {1, 2}}}},
+                                                                                {"steps", 2}});
+    EXPECT_THAT(text, HasSubstr("steps"));
+    for (const char* key : {"losses  ", "step_seconds", "time_base", "groups"}) {
+        EXPECT_THAT(text, Not(HasSubstr(key))) << text;
+    }
+}
+
 TEST(ResultText, SaysFirstWhatWasWritten) {
     const auto text = [](json spec, const json& metrics) {
         spec.update({{"vitrine", 1}, {"model", "some/model"}, {"output", "x.safetensors"}});

@@ -551,6 +551,10 @@ private slots:
         window_->document()->show(QStringLiteral("x"), {test::runInfo(1, "x", sessions::RunStatus::Done)},
                                   {{1, nothing}});
         QVERIFY(view()->emptyText().contains(QStringLiteral("no memory events")));
+        sessions::RunInfo failed = test::runInfo(1, "x", sessions::RunStatus::Failed);
+        failed.error = "models/demo: no such folder";
+        window_->document()->show(QStringLiteral("x"), {failed}, {{1, nothing}});
+        QVERIFY(view()->emptyText().contains(QStringLiteral("models/demo: no such folder")));
         window_->document()->show(QStringLiteral("x"), {}, {});
         QVERIFY(!view()->emptyText().isEmpty());
         window_->document()->close();
