@@ -159,7 +159,7 @@ slowest() {
 # stood still for a moment must not refuse a change. A sanitizer's report counts whenever it comes, and who needed the
 # second run is named.
 run_tests() {
-    local folder=$1 most=5 status=0 log
+    local folder=$1 most=5 status=0 log names
     shift
     log=$folder/run_tests.log
     ctest --test-dir "$folder" -j2 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log" || status=$?
@@ -168,7 +168,9 @@ run_tests() {
     [[ -s $failed ]] && (($(wc -l <"$failed") <= most)) || return "$status"
     ! grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || return "$status"
     say "Failed beside others, run again alone: $(cut -d: -f2- "$failed" | paste -sd ' ')"
-    ctest --test-dir "$folder" --rerun-failed --output-on-failure --no-tests=error
+    # By name: --rerun-failed goes by numbers, which other tests have where the first run left some out.
+    names=$(cut -d: -f2- "$failed" | sed 's/[][\\.*^$+?(){}|]/\\&/g' | paste -sd '|')
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@" -R "^($names)\$"
 }
 
 # cuda_note: says what to install when the build has no CUDA context.
