@@ -43,7 +43,7 @@ struct RateClass {
     };
     Kind kind = Any;
     WeightFormat format = WeightFormat::Dense; ///< of products
-
+    // NOLINTNEXTLINE(google-explicit-constructor): most kinds are a class by themselves
     constexpr RateClass(Kind of = Any, WeightFormat weights = WeightFormat::Dense) : kind(of), format(weights) {}
     auto operator<=>(const RateClass&) const = default;
 };

@@ -147,7 +147,7 @@ std::string variantsSentence(const Experiment& experiment, const json& metrics) 
         largest = larger ? &variant : largest;
         allFit = allFit && fits;
     }
-    if (text.empty()) {
+    if (largest == nullptr) {
         return {};
     }
     text += allFit ? firstChangeWords(*largest) : "; what would fit stands at the end";
