@@ -18,6 +18,7 @@
 #include "app/runner/rates/rate_measurement.h"
 #include "base/error.h"
 #include "base/json_values.h"
+#include "base/stop.h"
 #include "kernels/cuda/cuda_context.h"
 
 namespace vitrine::app {
@@ -156,6 +157,7 @@ int measure(const RateWords& words, const GlobalOptions& options) {
     const InterruptGuard interrupt([&stop] { stop.request_stop(); });
     const RateMeasurement measured = measureRates(series, measuring, stop.get_token());
     if (measured.rates.empty()) {
+        base::throwIfStopped(stop.get_token());
         throw base::BadInput(measured.runs.empty()
                                  ? "bench rates: nothing was measured"
                                  : "bench rates: nothing was measured: " + measured.runs.front().reason);
