@@ -33,9 +33,9 @@ std::string memberText(const json& entry, const char* key, const std::string& wh
 
 /// Layers that the experiment sets; 0: none, its model has those of its config.
 std::int64_t layersOf(const engine::Experiment& experiment) {
-    const json set = experiment.toJson().value("set", json::object());
+    const auto set = experiment.pairs("set");
     const auto found = set.find(kLayers);
-    return found == set.end() || !found->is_string() ? 0 : std::atoll(found->get<std::string>().c_str());
+    return found == set.end() ? 0 : std::atoll(found->second.c_str());
 }
 
 engine::Experiment withLayers(const engine::Experiment& experiment, std::int64_t layers) {
