@@ -5,16 +5,15 @@
 #include <gtest/gtest.h>
 #include <memory>
 
+#include "tests/kernels/core/plain_device.h"
+
 namespace vitrine::kernels {
 namespace {
 
 constexpr std::string_view kMatmul = "Matmul", kRope = "Rope", kRoute = "Route";
 
 DeviceTraits ratedDevice() {
-    DeviceTraits traits;
-    traits.id = "rated";
-    traits.memoryBandwidth = 1e12;
-    traits.flopsF32 = traits.flopsBf16 = traits.flopsF16 = 1e14;
+    DeviceTraits traits = test::plainDevice();
     OpRates rates;
     rates.add(kMatmul, {1e9, 1e9, 2e-3, 1});
     rates.add(kRope, {1e6, 1e6, 5e-6, 1});

@@ -15,19 +15,13 @@
 #include "base/error.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/op.h"
+#include "tests/kernels/core/plain_device.h"
 
 namespace vitrine::kernels {
 namespace {
 
 using nlohmann::json;
-
-DeviceTraits plainDevice() {
-    DeviceTraits traits;
-    traits.id = "plain";
-    traits.memoryBandwidth = 1e12;
-    traits.flopsF32 = traits.flopsBf16 = traits.flopsF16 = 1e14;
-    return traits;
-}
+using test::plainDevice;
 
 TEST(OpRates, ACallThatWasMeasuredTakesItsTime) {
     OpRates rates;

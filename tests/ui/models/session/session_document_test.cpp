@@ -44,6 +44,14 @@ class SessionDocumentTest final : public QObject {
         return run;
     }
 
+    /// Of a new session with a finished run of its name.
+    std::string pathWithARun() {
+        const std::string path = newPath();
+        const auto made = SessionFile::open(path, OpenMode::CreateOrOpen);
+        made->finishRun(made->createRun(info(path)), RunStatus::Done, "{}", "");
+        return path;
+    }
+
     static void allocate(profiler::Recorder& recorder, std::uint64_t id, base::TimeNs time, std::uint64_t bytes) {
         base::AllocationEvent event;
         event.time = time;
@@ -148,11 +156,7 @@ private slots:
     }
 
     void aFileThatIsNoSessionLeavesTheOneThatIsOpen() {
-        const std::string path = newPath(), other = newPath();
-        for (const std::string& file : {path, other}) {
-            const auto made = SessionFile::open(file, OpenMode::CreateOrOpen);
-            made->finishRun(made->createRun(info(file)), RunStatus::Done, "{}", "");
-        }
+        const std::string path = pathWithARun(), other = pathWithARun();
         SessionDocument document;
         document.open(QString::fromStdString(path));
         QTRY_VERIFY(document.isOpen());
@@ -175,12 +179,7 @@ private slots:
     }
 
     void saysWhenItsFileIsReplaced() {
-        const std::string path = newPath();
-        const std::string other = newPath();
-        for (const std::string& file : {path, other}) {
-            const auto made = SessionFile::open(file, OpenMode::CreateOrOpen);
-            made->finishRun(made->createRun(info(file)), RunStatus::Done, "{}", "");
-        }
+        const std::string path = pathWithARun(), other = pathWithARun();
         SessionDocument document;
         document.open(QString::fromStdString(path));
         QTRY_VERIFY(document.isOpen());
