@@ -69,7 +69,7 @@ inline constexpr ResultField kEntries{"entries", ResultUnit::List, "entries"};
 // Plans
 inline constexpr ResultField kFits{"fits", ResultUnit::Flag, "fits"};
 inline constexpr ResultField kTimesFrom{"times_from", ResultUnit::Text, "times are from"};
-/// Shares of the time of all ops that the plan knows less well, with the ops whose time that is; absent below 1 %.
+/// Shares of the time of the ops that the plan ran, with the ops whose time it knows less well; absent below 1 %.
 inline constexpr ResultField kExtrapolatedShare{"extrapolated_share", ResultUnit::Share,
                                                 "of it extrapolated from other calls"};
 inline constexpr ResultField kExtrapolatedOps{"extrapolated_ops", ResultUnit::Text, "extrapolated ops"};
