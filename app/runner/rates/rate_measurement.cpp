@@ -40,13 +40,13 @@ kernels::OpRates ratesOfRun(const std::string& sessionFile, std::int64_t run, co
 
 RunOutcome runOnce(const engine::Experiment& experiment, const RateOptions& options, const base::StopToken& stop) {
     const std::unique_ptr<RunHost> host = options.makeHost();
-    const StopWatch watch(*host, stop);
     host->start(experiment, options.sessionFile, [&](const json& message) {
         if (options.listener.progress && message.value("type", "") == "progress") {
             options.listener.progress(message.value("what", ""), message.value("done", std::uint64_t{0}),
                                       message.value("total", std::uint64_t{0}));
         }
     });
+    const StopWatch watch(*host, stop); // a stop before the start would be forgotten
     return host->wait();
 }
 

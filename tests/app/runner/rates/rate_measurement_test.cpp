@@ -63,6 +63,17 @@ TEST_F(RateMeasurementTest, AStopKeepsWhatWasMeasured) {
     EXPECT_FALSE(out.rates.empty());
 }
 
+TEST_F(RateMeasurementTest, AStopThatComesBeforeARunBeginsEndsIt) {
+    base::StopSource stop;
+    RateOptions measuring = options();
+    measuring.listener.started = [&](std::size_t, const std::string&) { stop.request_stop(); };
+    const json endless{{"max_new_tokens", 100'000}, {"set", {{"max_position_embeddings", "131072"}}}};
+    const RateMeasurement out = measureRates({generate("long", endless)}, measuring, stop.get_token());
+    ASSERT_EQ(out.runs.size(), 1U);
+    EXPECT_FALSE(out.runs[0].measured);
+    EXPECT_THAT(out.runs[0].reason, HasSubstr("stopped"));
+}
+
 TEST_F(RateMeasurementTest, WritesAFileThatPlansReadAndReplacesNoOther) {
     kernels::OpRates rates;
     rates.add("Rope", {1e6, 1e6, 1e-5, 1});
