@@ -18,4 +18,10 @@ inline std::optional<double> percentile(const std::vector<double>& ascending, do
     return ascending[std::min(rank, ascending.size()) - 1];
 }
 
+/// The lower median; 0 of no values.
+inline double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return percentile(values, 0.5).value_or(0);
+}
+
 } // namespace vitrine::base

@@ -74,11 +74,6 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
         carryArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::I32, shape.count()), "batch.ids");
         carry_ = kernels::Tensor(*carryArena_, base::MemoryCategory::Other, "batch.ids", kernels::DType::I32, shape);
     }
-    const auto layers = static_cast<std::int64_t>(model_.config().layers.size());
-    context.passFirstUse(kernels::LaunchKind::Launched, layers);
-    if (buckets_) {
-        context.passFirstUse(kernels::LaunchKind::Replayed, layers);
-    }
     landedAt_ = now();
 }
 

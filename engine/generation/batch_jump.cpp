@@ -18,9 +18,9 @@ namespace vitrine::engine {
 bool BatchEngine::step() {
     kernels::Context& context = model_.context();
     context.throwIfStopped();
-    const base::TimeNs begin = now();
+    const base::TimeNs begin = now(), once = context.onceTime();
     const bool ran = runStep();
-    lastTook_ = now() - begin;
+    lastTook_ = std::max<base::TimeNs>(0, now() - begin - (context.onceTime() - once));
     const std::int64_t half = (stepsToJump() - 1) / 2;
     if (half <= 0) {
         return ran;

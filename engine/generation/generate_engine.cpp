@@ -12,10 +12,6 @@
 namespace vitrine::engine {
 namespace {
 
-std::int64_t layersOf(const Model& model) {
-    return static_cast<std::int64_t>(model.config().layers.size());
-}
-
 /// Longest stretch of equal steps that scheduling jumps over: attention costs more as the cache grows.
 constexpr std::int64_t kLongestJump = 1024;
 
@@ -174,7 +170,6 @@ void GenerateEngine::prefill() {
     const kernels::KernelLibrary* const library = model_.context().kernelLibrary();
     const double waited = library == nullptr ? 0 : library->waitedSeconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
-    model_.context().passFirstUse(kernels::LaunchKind::Launched, layersOf(model_));
     std::int64_t total = 0;
     std::int64_t done = 0;
     for (const auto& row : rows_) {
@@ -200,9 +195,6 @@ void GenerateEngine::prefill() {
 void GenerateEngine::decode() {
     decodeBegin_ = seconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
-    if (model_.context().traits().features.fewStepSizes) {
-        model_.context().passFirstUse(kernels::LaunchKind::Replayed, layersOf(model_));
-    }
     for (;;) {
         draftAll();
         StepSchedule schedule = nextDecode();
@@ -280,7 +272,9 @@ void GenerateEngine::landed(const PendingStep& pending, base::TimeNs begin, std:
         report_.stepSeconds = std::max(report_.stepSeconds, stepSeconds);
         return;
     }
-    report_.stepSeconds = stepSeconds;
+    // A cache that grew in this step does not grow in those like it.
+    const double once = static_cast<double>(model_.context().onceTime() - pending.once) * 1e-9;
+    report_.stepSeconds = std::max(0.0, stepSeconds - once);
     ++report_.decodeSteps;
 }
 

@@ -66,6 +66,7 @@ bool StepEngine::run(PendingStep& pending, bool& launched, StepOutput& out) {
         }
     }
     pending.launched = now();
+    pending.once = model_.context().onceTime();
     out = model_.step(pending.batch, *cache_);
     ran(pending);
     return true;
@@ -107,9 +108,14 @@ void StepEngine::fill(PendingStep& pending) {
         addRow(pending, scheduled);
     }
     complete(pending);
+    const bool replays = pending.decodes && model_.context().traits().features.fewStepSizes;
+    model_.context().passFirstUse(replays ? kernels::LaunchKind::Replayed : kernels::LaunchKind::Launched,
+                                  static_cast<std::int64_t>(model_.config().layers.size()),
+                                  replays ? static_cast<std::int64_t>(batch.sequences.size()) : 0);
     batch.sampling = pending.sampling;
     batch.carried = pending.carried;
     pending.launched = now();
+    pending.once = model_.context().onceTime();
 }
 
 void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {

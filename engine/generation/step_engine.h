@@ -42,6 +42,7 @@ struct PendingStep {
     bool drafts = false;  ///< some row has drafted tokens
     bool known = true;    ///< the host knows all token ids, except those that a pending step samples for a decode row
     base::TimeNs launched = 0; ///< when the step was launched or began to run
+    base::TimeNs once = 0;     ///< Context::onceTime() then
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
     std::vector<CarriedIds> carried;

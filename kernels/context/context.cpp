@@ -94,7 +94,7 @@ Context::Context(const ContextOptions& options)
     memory.mapUnit = traits_.mapUnit;
     if (MetaContext* virtualDevice = meta()) {
         // As if nothing ran beside it.
-        memory.onMapped = [this, virtualDevice](std::uint64_t) { virtualDevice->addCompute(traits_.mapSeconds); };
+        memory.onMapped = [this, virtualDevice](std::uint64_t) { virtualDevice->addOnce(traits_.mapSeconds); };
     }
     if (CudaContext* gpu = cuda()) {
         memory.guardAccess.fill = [gpu](void* device, std::uint8_t value, std::uint64_t bytes) {
@@ -271,9 +271,9 @@ base::TimeNs Context::onceTime() const {
     return meta_ == nullptr ? 0 : meta_->onceTime();
 }
 
-void Context::passFirstUse(LaunchKind kind, std::int64_t layers) {
+void Context::passFirstUse(LaunchKind kind, std::int64_t layers, std::int64_t rows) {
     if (MetaContext* virtualDevice = meta()) {
-        virtualDevice->passFirstUse(kind, layers);
+        virtualDevice->passFirstUse(kind, layers, rows);
     }
 }
 

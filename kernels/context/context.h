@@ -115,9 +115,9 @@ public:
     void beginVirtualStep(LaunchKind kind);
     /// Whether all rows of a step are copies of one request, which choose the same experts, for the times of a plan.
     void expectCopies(bool copies) { copies_ = copies; }
-    /// Passes the time that the first steps of this kind take more than later ones, once. `layers`: of the model. Does
-    /// nothing in real time.
-    void passFirstUse(LaunchKind kind, std::int64_t layers);
+    /// Passes the time that the first steps of this kind take more than later ones, once for each number of rows that
+    /// graphs are made for. `layers`: of the model. Does nothing in real time.
+    void passFirstUse(LaunchKind kind, std::int64_t layers, std::int64_t rows = 0);
     /// Virtual time that was needed for what happens once. A step in which it grows is like no later one.
     base::TimeNs onceTime() const;
     /// How well the time of the ops so far is known. All zero in real time.

@@ -30,10 +30,13 @@ public:
     base::TimeBase timeBase() const override { return base::TimeBase::Virtual; }
 
     void addCompute(double seconds);
+    /// The same, of something that later steps do not do again.
+    void addOnce(double seconds);
     /// How the ops that follow reach the device, and what each step costs beside them.
     void beginStep(LaunchKind kind);
-    /// Passes what the first steps of this kind take more than later ones, once. `layers`: of the model.
-    void passFirstUse(LaunchKind kind, std::int64_t layers);
+    /// Passes what the first steps of this kind take more than later ones, once for each number of rows that graphs are
+    /// made for; libraries are awake by the second number. `layers`: of the model.
+    void passFirstUse(LaunchKind kind, std::int64_t layers, std::int64_t rows = 0);
     void addCopy(double seconds);
     void joinStreams(); ///< both streams wait for the later one
     base::TimeNs opsEnd() const { return compute_; }
@@ -81,7 +84,7 @@ private:
     bool unwatched_ = false;
     base::TimeNs host_ = 0; ///< when the host has launched the last op
     LaunchKind kind_ = LaunchKind::Launched;
-    std::array<bool, kLaunchKindNames.size()> begun_{}; ///< by kind: a step of it has begun
+    std::set<std::pair<LaunchKind, std::int64_t>> begun_; ///< with the rows: a step of it has begun
 };
 
 } // namespace vitrine::kernels

@@ -63,6 +63,8 @@ public:
     /// Joins `calls` with those that lie less than a quarter of an octave away; old measurements fade slowly.
     void add(std::string_view op, const OpCalls& calls);
     void addSteps(LaunchKind kind, const LaunchCost& cost);
+    /// Takes `cost` instead of what addSteps() joined.
+    void setSteps(LaunchKind kind, const LaunchCost& cost) { launches_[static_cast<std::size_t>(kind)] = cost; }
     /// The first launches of calls of a family took the host so many seconds more than later ones, in one run.
     void addWake(std::string_view op, double seconds);
     /// add() and addSteps() of all that `other` has.

@@ -28,7 +28,7 @@ constexpr std::string_view kKernelLane = "Kernels";
 constexpr TimeNs kOwnGap = 2000;           ///< a longer wait inside an op is the host's, not the op's
 constexpr std::size_t kStepsOfHost = 64;   ///< steps that are read of a run without a device
 constexpr std::size_t kStepsForWall = 512; ///< of each size
-constexpr std::size_t kFirstDecodes = 3;   ///< one runs as prefill does, one becomes the graph, one is uploaded
+constexpr std::size_t kFirstDecodes = 4;   ///< as prefill does, becomes the graph, is uploaded, is early for that
 constexpr double kShortestWake = 0.2e-3;   ///< seconds by which a launch must exceed the usual one
 constexpr std::size_t kFewestUntraced = 4; ///< steps that say more about the usual time than traced ones
 
@@ -36,16 +36,12 @@ double secondsOf(TimeNs time) {
     return static_cast<double>(time) * 1e-9;
 }
 
-double medianOf(std::vector<double> values) {
-    std::ranges::sort(values);
-    return base::percentile(values, 0.5).value_or(0);
-}
-
 /// An op in a step, in the order of the device.
 struct CallInStep {
     std::uint32_t op = 0;
     std::uint64_t scope = 0;
     double seconds = 0, gapBefore = 0;
+    TimeNs end = 0; ///< on the device
 };
 
 struct TracedStep {
@@ -59,7 +55,7 @@ struct TracedStep {
 /// in which nothing of the device was recorded say what is usual, where there are some.
 struct Walls {
     std::vector<double> seconds, untraced;
-    double usual() const { return medianOf(untraced.size() >= kFewestUntraced ? untraced : seconds); }
+    double usual() const { return base::median(untraced.size() >= kFewestUntraced ? untraced : seconds); }
 };
 
 class Collector {
@@ -127,7 +123,7 @@ public:
         }
         for (auto& [key, seconds] : calls_) {
             const auto& [op, bytes, flops] = key;
-            out.calls.push_back({std::string(timeline_.text(op)), bytes, flops, medianOf(seconds), seconds.size()});
+            out.calls.push_back({std::string(timeline_.text(op)), bytes, flops, base::median(seconds), seconds.size()});
         }
         out.trained = costOf(trained, device);
         wakes_.clear(); // a plan prices a later step of a training
@@ -195,6 +191,7 @@ private:
         } else {
             step.calls.push_back({place.op, span.scope.value, secondsOf(busy), secondsOf(gap)});
         }
+        step.calls.back().end = std::max(end, span.end);
     }
 
     /// Tracing keeps kernels of a graph from overlapping. The untraced steps say how long all of them really take.
@@ -251,11 +248,15 @@ private:
         return times;
     }
 
-    /// By how much the first launches of ops exceed the usual one, because a library wakes up for them.
+    /// By how much the first launches of ops exceed the usual one, because a library wakes up for them. A library first
+    /// waits until the device has done what was launched before; that is the time of the ops before.
     std::vector<double> wakesOf(const TracedStep& step, const StepCost& cost) const {
         std::vector<double> wakes = hostTimes(step);
-        for (double& wake : wakes) {
-            wake = wake - cost.host >= kShortestWake ? wake - cost.host : 0;
+        for (std::size_t i = 0; i < wakes.size(); ++i) {
+            const std::optional<ScopeRow> row = timeline_.scopes().row(step.calls[i].scope);
+            const double waited = row && i > 0 ? secondsOf(std::max<TimeNs>(0, step.calls[i - 1].end - row->begin)) : 0;
+            const double wake = wakes[i] - waited - cost.host;
+            wakes[i] = wake >= kShortestWake ? wake : 0;
         }
         return wakes;
     }
@@ -280,7 +281,7 @@ private:
             }
         }
         cost.steps = steps.size();
-        cost.host = medianOf(std::move(hosts));
+        cost.host = base::median(std::move(hosts));
         // Where the host was behind, half of the gaps and more are its doing.
         std::ranges::sort(gaps);
         cost.gap = base::percentile(gaps, hostLaunches ? 0.1 : 0.5).value_or(0);
@@ -295,8 +296,8 @@ private:
                 rest.push_back((hostLaunches ? step.own : step.wall) - known);
             }
         }
-        cost.step = std::max(0.0, medianOf(std::move(rest)));
-        cost.first = std::max(0.0, medianOf(std::move(first)) - cost.step);
+        cost.step = std::max(0.0, base::median(std::move(rest)));
+        cost.first = std::max(0.0, base::median(std::move(first)) - cost.step);
         return cost;
     }
 
@@ -304,7 +305,10 @@ private:
     static double queued(const TracedStep& step, const StepCost& cost, const std::vector<double>& wakes) {
         double device = 0, host = 0;
         for (std::size_t i = 0; i < step.calls.size(); ++i) {
-            host += cost.host + (wakes.empty() ? 0 : wakes[i]);
+            if (!wakes.empty() && wakes[i] > 0) {
+                host = std::max(host, device) + wakes[i];
+            }
+            host += cost.host;
             device = std::max(device + cost.gap, host) + step.calls[i].seconds;
         }
         return device;

@@ -14,5 +14,11 @@ TEST(Percentile, IsTheNearestRank) {
     EXPECT_EQ(percentile({7}, 0.01), 7.0);
 }
 
+TEST(Percentile, TheMedianNeedsNoOrder) {
+    EXPECT_EQ(median({}), 0);
+    EXPECT_EQ(median({3, 1, 2}), 2.0);
+    EXPECT_EQ(median({4, 3, 1, 2}), 2.0);
+}
+
 } // namespace
 } // namespace vitrine::base

@@ -247,6 +247,14 @@ std::unique_ptr<kernels::Context> contextWith(kernels::Backend backend, const ke
 TEST(BatchEngine, OnMetaPagesComeBackBesideTheSteps) {
     StepSink sink;
     BatchRig rig("synthetic:tiny-gpt-oss", kernels::Backend::Meta, &sink);
+    rig.model.reset();
+    kernels::ContextOptions unmeasured;
+    unmeasured.backend = kernels::Backend::Meta;
+    unmeasured.sink = &sink;
+    unmeasured.traits = test::testTraits();
+    unmeasured.traits.rates = nullptr; // first steps of graphs stand between the others too
+    rig.context = std::make_unique<kernels::Context>(unmeasured);
+    rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
     rig.options.scheduler.preemption = Preemption::Swap;
     rig.options.scheduler.swapPages = 1000;
     rig.options.cache.poolPages = 16;

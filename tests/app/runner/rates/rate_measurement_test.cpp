@@ -54,6 +54,17 @@ TEST_F(RateMeasurementTest, JoinsTheOpsOfAllRunsAndNamesWhatFailed) {
     EXPECT_TRUE(ops.contains("Attention.narrow") && ops.contains("Attention.narrow.int8"));
 }
 
+TEST_F(RateMeasurementTest, StepsCostWhatIsUsualInTheRuns) {
+    const auto hostOf = [&](const std::vector<RateExperiment>& series) {
+        return measureRates(series, options(), {}).rates.launch(kernels::LaunchKind::Launched);
+    };
+    const kernels::LaunchCost one = hostOf({generate("a")});
+    const kernels::LaunchCost three = hostOf({generate("a"), generate("b"), generate("c")});
+    EXPECT_GT(one.steps, 0);
+    EXPECT_EQ(three.steps, 3 * one.steps) << "every run stands behind the medians";
+    EXPECT_EQ(three.layers, 0) << "a CPU has no graphs whose first launches grow with the layers";
+}
+
 TEST_F(RateMeasurementTest, AStopKeepsWhatWasMeasured) {
     base::StopSource stop;
     RateOptions measuring = options();
