@@ -15,11 +15,25 @@ namespace {
 using kernels::WeightFormat;
 
 constexpr std::int64_t kUsualGroup = 128;
+constexpr std::string_view kSeven = "seven";
 
 void refuseGroup(std::string_view name, std::optional<std::int64_t> group) {
     if (group) {
         throw base::BadInput(fmt::format("group_size: {} has groups of one size; leave the option out", name));
     }
+}
+
+kernels::IntegerRule int4Rule(std::string_view name, std::string_view rule, bool symmetric) {
+    if (rule != kSeven) {
+        return kernels::IntegerRule::CompressedTensors;
+    }
+    if (name != "int4") {
+        throw base::BadInput(fmt::format("int4_rule: {} has one rule; leave the option out", name));
+    }
+    if (!symmetric) {
+        throw base::BadInput("int4_rule: seven has no zeros; leave symmetric out");
+    }
+    return kernels::IntegerRule::Seven;
 }
 
 void refuseZeros(std::string_view name, std::optional<bool> symmetric) {
@@ -61,9 +75,12 @@ Quantization fp8(std::optional<std::int64_t> group) {
 } // namespace
 
 std::optional<Quantization> conversionTarget(std::string_view name, std::optional<std::int64_t> group,
-                                             std::optional<bool> symmetric) {
+                                             std::optional<bool> symmetric, std::string_view rule) {
+    const kernels::IntegerRule integerRule = int4Rule(name, rule, symmetric.value_or(true));
     if (name == "int4" || name == "int8" || name == "gptq" || name == "awq") {
-        return integers(name, group, symmetric.value_or(name != "awq"));
+        Quantization out = integers(name, group, symmetric.value_or(name != "awq"));
+        out.packing.rule = integerRule;
+        return out;
     }
     refuseZeros(name, symmetric);
     if (name == "fp8") {
@@ -92,12 +109,16 @@ std::string conversionTitle(const Quantization& target) {
         return title + (packing.group == kWholeRow ? std::string(", one scale")
                                                    : fmt::format(", {} x {}", packing.rowGroup, packing.group));
     }
-    return title + (packing.group == kWholeRow ? std::string(", whole rows") : fmt::format(", g{}", packing.group));
+    title += packing.group == kWholeRow ? std::string(", whole rows") : fmt::format(", g{}", packing.group);
+    return packing.rule == kernels::IntegerRule::Seven ? title + ", rule of seven" : title;
 }
 
 std::string roundingRule(const Quantization& target) {
     const auto integers = [&](int bits) {
         const int codes = 1 << bits;
+        if (target.packing.rule == kernels::IntegerRule::Seven) {
+            return std::string("s = max(max(|w|) / 7, 1e-5), q = round(w / s), -7 to 7");
+        }
         if (target.packing.zeros && !target.symmetric) {
             return fmt::format("s = (max(w) - min(w)) / {0}, q = round(w / s) + zero, 0 to {0}", codes - 1);
         }

@@ -14,6 +14,10 @@ kernels::WeightFormat formatNamed(std::string_view name) {
     return found == all.end() ? kernels::WeightFormat::Dense : found->format;
 }
 
+bool hasGroups(std::string_view name) {
+    return formatNamed(name) == kernels::WeightFormat::Int4;
+}
+
 bool canMergePacked(kernels::WeightFormat format) {
     return format == kernels::WeightFormat::Mxfp4;
 }

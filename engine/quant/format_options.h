@@ -17,6 +17,16 @@ inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4|nf4";
 inline constexpr std::string_view kMergeHelp =
     "Write the model with the adapter in its weights into output/merged: BF16, experts as MXFP4, or linears as NF4";
 
+/// The values of the option of quantization-aware training, and its help text. A value but "none" is a conversion
+/// target (conversion_target.h).
+inline constexpr std::string_view kQatChoices = "none|int4|fp8|mxfp4";
+inline constexpr std::string_view kQatHelp =
+    "Quantization-aware training: compute with weights as this format rounds them, and change float masters; int4 has "
+    "groups of group_size inputs, fp8 blocks of 128 by 128, mxfp4 packs stacks of experts";
+/// Whether the option group_size is for that value, and the rule of INT4 in training where none is given.
+bool hasGroups(std::string_view name);
+inline constexpr std::string_view kQatInt4Rule = "seven";
+
 /// The values of the option that says how weights are kept, and its help text. A value but "quantized", "dequantized"
 /// and "both" is the name of a format that the linears of a dense model are packed to.
 inline constexpr std::string_view kWeightsChoices = "quantized|dequantized|nf4|both";

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/core/floats.h"
 #include "kernels/formats/integer_format.h"
 
 namespace vitrine::engine {
@@ -19,41 +16,8 @@ namespace {
 
 using kernels::DType;
 
-/// As kernels::floatToBf16() rounds, without its branch for values that are no numbers: they stay what they are, for
-/// they have bits in the half that stays.
-struct NearestBf16 {
-    float operator()(float value) const {
-        const auto bits = std::bit_cast<std::uint32_t>(value);
-        return std::bit_cast<float>((bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U);
-    }
-};
-
-/// Calls work with a function that rounds to the type. Loops over values have no switch inside then.
-template <class Work> auto withRounding(DType dtype, const Work& work) {
-    switch (dtype) {
-    case DType::BF16:
-        return work(NearestBf16());
-    case DType::F16:
-        return work([](float value) { return kernels::f16ToFloat(kernels::floatToF16(value)); });
-    default:
-        return work([](float value) { return value; });
-    }
-}
-
 float roundTo(DType dtype, float value) {
-    return withRounding(dtype, [value](const auto& round) { return round(value); });
-}
-
-/// The step of the type at 1. It stands for scales of 0: whatever the scale, a group of zeros has the middle codes.
-float stepAtOne(DType dtype) {
-    switch (dtype) {
-    case DType::BF16:
-        return 0x1p-7F;
-    case DType::F16:
-        return 0x1p-10F;
-    default:
-        return std::numeric_limits<float>::epsilon();
-    }
+    return kernels::withRounding(dtype, [value](const auto& round) { return round(value); });
 }
 
 float codeRange(const IntegerRules& rules) {
@@ -62,10 +26,6 @@ float codeRange(const IntegerRules& rules) {
 
 /// Values that are worked on together: so many that compilers make vectors of them without a rest.
 constexpr std::size_t kLanes = 16;
-/// Added and taken away again it rounds to the nearest whole number, ties to even, as std::rint does: for numbers up to
-/// 2^22, and without a call for each.
-constexpr float kWholeNumbers = 0x1.8p23F;
-
 /// The least and the largest of 0 and the values.
 struct ValueRange {
     float lowest = 0;
@@ -120,21 +80,9 @@ template <class To, class Change> void forBlocks(std::span<const float> from, st
                            [&](float value) { return static_cast<To>(change(value)); });
 }
 
-/// What turns a value of a group into its code.
-struct CodeRule {
-    float scale = 0, zero = 0, middle = 0; ///< the zero counts from the middle code
-
-    CodeRule(const IntegerRules& rules, const IntegerGroup& group)
-        : scale(group.scale), middle(static_cast<float>(kernels::middleCode(rules.bits))) {
-        zero = static_cast<float>(group.zero) - middle;
-    }
-    template <class Round> std::int32_t code(float value, const Round& round) const {
-        const float moved = round(round(value / scale) + zero), least = -middle, most = middle - 1;
-        const float notLess = moved > least ? moved : least;
-        const float inside = notLess < most ? notLess : most;
-        return static_cast<std::int32_t>(inside + kWholeNumbers - kWholeNumbers + middle);
-    }
-};
+kernels::IntegerCoder coderOf(const IntegerRules& rules, const IntegerGroup& group) {
+    return {rules.rule, rules.bits, group.scale, group.zero};
+}
 
 } // namespace
 
@@ -144,7 +92,7 @@ IntegerGroup integerGroup(const IntegerRules& rules, std::span<const float> valu
     const auto middle = static_cast<float>(kernels::middleCode(rules.bits));
     IntegerGroup group{0, static_cast<std::uint8_t>(middle)};
     if (rules.symmetric) {
-        group.scale = round(std::max(-lowest, highest) / (codeRange(rules) / 2));
+        group.scale = kernels::symmetricScale(rules.rule, rules.bits, rules.dtype, std::max(-lowest, highest));
     } else {
         group.scale = round(round(highest - lowest) / codeRange(rules));
         if (group.scale != 0) {
@@ -156,13 +104,13 @@ IntegerGroup integerGroup(const IntegerRules& rules, std::span<const float> valu
         throw base::BadInput(fmt::format("values from {} to {} are too far apart for a scale of type {}", lowest,
                                          highest, kernels::safetensorsName(rules.dtype)));
     }
-    group.scale = group.scale == 0 ? stepAtOne(rules.dtype) : group.scale;
+    group.scale = group.scale == 0 ? kernels::stepAtOne(rules.dtype) : group.scale;
     return group;
 }
 
 std::uint8_t integerCode(const IntegerRules& rules, const IntegerGroup& group, float value) {
-    return withRounding(rules.dtype, [&](const auto& round) {
-        return static_cast<std::uint8_t>(CodeRule(rules, group).code(value, round));
+    return kernels::withRounding(kernels::typeOfSteps(rules.rule, rules.dtype), [&](const auto& round) {
+        return static_cast<std::uint8_t>(coderOf(rules, group).code(value, round));
     });
 }
 
@@ -184,13 +132,16 @@ void quantizeIntegers(const IntegerRules& rules, std::span<const float> values, 
         throw base::Internal("quantizeIntegers: sizes do not belong together");
     }
     std::vector<float> rounded(size);
-    withRounding(rules.dtype, [&](const auto& round) {
+    const auto roundValues = [&](std::size_t first) {
+        kernels::withRounding(
+            rules.dtype, [&](const auto& round) { forBlocks(values.subspan(first, size), std::span(rounded), round); });
+    };
+    kernels::withRounding(kernels::typeOfSteps(rules.rule, rules.dtype), [&](const auto& round) {
         for (std::size_t g = 0; g < groups.size(); ++g) {
-            const std::size_t first = g * size;
-            forBlocks(values.subspan(first, size), std::span(rounded), round);
+            roundValues(g * size);
             groups[g] = integerGroup(rules, rounded);
-            forBlocks(std::span<const float>(rounded), codes.subspan(first, size),
-                      [&, rule = CodeRule(rules, groups[g])](float value) { return rule.code(value, round); });
+            forBlocks(std::span<const float>(rounded), codes.subspan(g * size, size),
+                      [&, coder = coderOf(rules, groups[g])](float value) { return coder.code(value, round); });
         }
     });
 }

@@ -4,7 +4,7 @@
 
 // Rounds values to integers of 4 or 8 bits, to the nearest. The rules are those of compressed-tensors 0.20
 // (calculate_qparams and quantize with a min-max observer), so codes, scales and zeros are equal to its own bit for
-// bit:
+// bit, unless another rule of kernels/formats/integer_rounding.h is asked for:
 //
 //     symmetric:   scale = 2 max|x| / (2^bits - 1), the zero is the middle code
 //     asymmetric:  scale = (max - min) / (2^bits - 1) of a range that holds 0, zero = round(lowest - min / scale)
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/core/dtype.h"
+#include "kernels/formats/integer_rounding.h"
 
 namespace vitrine::engine {
 
@@ -26,6 +27,7 @@ struct IntegerRules {
     std::int64_t group = 0;                      ///< inputs that share a scale
     bool symmetric = true;                       ///< zeros are not chosen
     kernels::DType dtype = kernels::DType::BF16; ///< of the weight and its scales: F32, BF16 or F16
+    kernels::IntegerRule rule = kernels::IntegerRule::CompressedTensors; ///< of symmetric groups
 };
 
 /// The scale and the zero of one group. Throws BadInput when a value is not finite, or the group so wide that its scale

@@ -124,7 +124,7 @@ PackedValues packMatrix(const WeightPacking& packing, const MatrixSize& size, bo
 }
 
 IntegerRules integerRules(const WeightPacking& packing, const MatrixSize& size, bool symmetric, DType dtype) {
-    return {packing.format == WeightFormat::Int8 ? 8 : 4, groupOf(packing, size.in), symmetric, dtype};
+    return {packing.format == WeightFormat::Int8 ? 8 : 4, groupOf(packing, size.in), symmetric, dtype, packing.rule};
 }
 
 PackedValues packedIntegers(const WeightPacking& packing, const IntegerRules& rules,

@@ -75,6 +75,11 @@ WeightPacking readWeights(const QuantizationFields& weights) {
         weights.unsupported("dynamic", "weights whose scales are made at each step are not supported");
     }
     weights.harmless({"observer", "observer_kwargs", "zp_dtype", "scale_dtype"}); // the types in the files count
+    const json* kwargs = weights.find("observer_kwargs");
+    const bool seven = kwargs != nullptr && kwargs->is_object() && kwargs->value("rule", json()) == json("seven");
+    packing.rule = seven && packing.format == WeightFormat::Int4 && !packing.zeros
+                       ? kernels::IntegerRule::Seven
+                       : kernels::IntegerRule::CompressedTensors;
     const json* order = weights.find("actorder"); // "group", "weight", or false and true for none and "group"
     packing.ordered = order != nullptr && (*order == "group" || *order == true);
     return packing;
@@ -155,16 +160,17 @@ Quantization parse(const QuantizationFields& fields) {
 json config(const Quantization& quantization) {
     const WeightPacking& packing = quantization.packing;
     const bool channel = packing.group == kWholeRow;
-    const json weights = {{"num_bits", bitsOf(packing)},
-                          {"type", "int"},
-                          {"symmetric", !packing.zeros},
-                          {"strategy", channel ? "channel" : "group"},
-                          {"group_size", channel ? json() : json(packing.group)},
-                          {"dynamic", false},
-                          {"actorder", packing.ordered ? json("group") : json()},
-                          {"block_structure", nullptr},
-                          {"observer", "minmax"},
-                          {"observer_kwargs", json::object()}};
+    const json weights = {
+        {"num_bits", bitsOf(packing)},
+        {"type", "int"},
+        {"symmetric", !packing.zeros},
+        {"strategy", channel ? "channel" : "group"},
+        {"group_size", channel ? json() : json(packing.group)},
+        {"dynamic", false},
+        {"actorder", packing.ordered ? json("group") : json()},
+        {"block_structure", nullptr},
+        {"observer", "minmax"},
+        {"observer_kwargs", packing.rule == kernels::IntegerRule::Seven ? json{{"rule", "seven"}} : json::object()}};
     return {{"quant_method", kMethod},
             {"format", "pack-quantized"},
             {"quantization_status", "compressed"},

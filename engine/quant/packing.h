@@ -12,6 +12,7 @@
 
 #include "kernels/core/dtype.h"
 #include "kernels/core/weight_view.h"
+#include "kernels/formats/integer_rounding.h"
 
 namespace vitrine::engine {
 
@@ -45,6 +46,8 @@ struct WeightPacking {
     float scaleOffset = 0; ///< see kernels::WeightView
     /// Of NF4: the type that files give the tensor of packed bytes. Trainers that shard models take that of the model.
     kernels::DType storageType = kernels::DType::U8;
+    /// Of symmetric integers: how codes follow from values.
+    kernels::IntegerRule rule = kernels::IntegerRule::CompressedTensors;
 
     bool operator==(const WeightPacking&) const = default;
 };

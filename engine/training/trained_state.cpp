@@ -33,6 +33,10 @@ bool isNarrow(DType dtype) {
     return kernels::bitsOf(dtype) < kernels::bitsOf(DType::F32);
 }
 
+bool needsMaster(const TrainedTensor& tensor) {
+    return tensor.hasMaster || isNarrow(tensor.value.dtype);
+}
+
 void* advanced(void* data, std::uint64_t bytes) {
     return static_cast<std::byte*>(data) + bytes;
 }
@@ -69,7 +73,7 @@ std::int64_t TrainedState::elements() const {
 
 TensorView TrainedState::master(std::size_t tensor) const {
     const TensorView& value = tensors_[tensor].value;
-    if (!isNarrow(value.dtype)) {
+    if (!needsMaster(tensors_[tensor])) {
         return {};
     }
     TensorView out = part(masters_, offsets_[tensor], value.shape.count());
@@ -80,8 +84,7 @@ TensorView TrainedState::master(std::size_t tensor) const {
 void TrainedState::makeState() {
     const bool wide = tensors_.front().value.dtype == DType::F64;
     const DType type = wide ? DType::F64 : DType::F32;
-    const bool masters =
-        std::any_of(tensors_.begin(), tensors_.end(), [](const auto& tensor) { return isNarrow(tensor.value.dtype); });
+    const bool masters = std::ranges::any_of(tensors_, needsMaster);
     const bool bytes = options_.kind == OptimizerKind::AdamW8Bit;
     const std::int64_t blocks = kernels::adamW8BitBlocks(padded_);
     struct Wanted {
@@ -136,17 +139,17 @@ void TrainedState::makeRuns() {
         if (!runs_.empty()) {
             Run& last = runs_.back();
             const std::int64_t gap = offsets_[i] - last.offset;
-            if (last.value.dtype == value.dtype &&
+            if (last.value.dtype == value.dtype && last.hasMaster == needsMaster(tensors_[i]) &&
                 advanced(last.value.data, kernels::bytesOf(value.dtype, gap)) == value.data) {
                 last.count = gap + count;
                 continue;
             }
         }
-        runs_.push_back({value, {}, offsets_[i], count});
+        runs_.push_back({value, {}, offsets_[i], count, needsMaster(tensors_[i])});
     }
     for (Run& run : runs_) {
         run.value = flatView(run.value, run.count);
-        if (isNarrow(run.value.dtype)) {
+        if (run.hasMaster) {
             run.master = part(masters_, run.offset, run.count);
             context_.run(kernels::Cast{run.value, run.master});
         }

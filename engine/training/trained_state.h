@@ -44,12 +44,14 @@ struct OptimizerOptions {
 struct TrainedTensor {
     std::string name;          ///< as in the checkpoint or in the adapter's file
     kernels::TensorView value; ///< contiguous floats, what the forward pass reads
+    /// The optimizer changes a float32 master, whatever the type of the value: something else makes the value from it.
+    bool hasMaster = false;
 };
 
 /// Belongs to the context's thread. The values outlive it.
 class TrainedState {
 public:
-    /// Values narrower than float32 get float32 masters. Throws OutOfMemory.
+    /// Values narrower than float32 get float32 masters, and others that ask for one. Throws OutOfMemory.
     TrainedState(kernels::Context& context, std::vector<TrainedTensor> tensors, const OptimizerOptions& options);
 
     const std::vector<TrainedTensor>& tensors() const { return tensors_; }
@@ -78,6 +80,7 @@ private:
     struct Run {
         kernels::TensorView value, master;
         std::int64_t offset = 0, count = 0; ///< in the flat tensors
+        bool hasMaster = false;
     };
 
     void makeRuns();

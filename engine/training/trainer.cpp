@@ -72,6 +72,15 @@ void Trainer::prepare() {
     changed_ = false;
 }
 
+/// A step whose update is done is done: who is to stop stops before the next one.
+void Trainer::prepareAfterUpdate() {
+    try {
+        prepare();
+    } catch (const base::Cancelled&) {
+        changed_ = true;
+    }
+}
+
 void Trainer::clearLoss() {
     model_.context().run(kernels::SetZero{lossSum_.view()});
 }
@@ -118,6 +127,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
             changed_ = true;
             state_.update(learningRate, number, norm_.view());
         }
+        prepareAfterUpdate();
         out.loss = lossSum() / static_cast<double>(counts.predicted);
         out.gradientNorm = static_cast<double>(downloadFloats(context, norm_.view()).front());
     }

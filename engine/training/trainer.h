@@ -43,8 +43,8 @@ public:
     /// without tokens that count, OutOfMemory, Cancelled; the trained tensors are then as before the step.
     TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
                       const std::function<void()>& beforeUpdate = {});
-    /// `prepare` is called before the first pass and before passes that follow a change of the trained tensors, within
-    /// the step: what the model computes with is made from them there.
+    /// `prepare` is called before the first pass and, within a step, after the update of the trained tensors: what the
+    /// model computes with is made from them there.
     void setPreparation(std::function<void()> prepare) { prepare_ = std::move(prepare); }
     /// Calls it where the tensors have changed since, before something else computes with the model.
     void prepare();
@@ -56,6 +56,7 @@ public:
     const MemoryTechniques& techniques() const { return pass_.techniques(); }
 
 private:
+    void prepareAfterUpdate();
     void clearLoss();
     double lossSum();
 

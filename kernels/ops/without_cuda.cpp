@@ -11,6 +11,7 @@
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/latent_blocks.h"
 #include "kernels/ops/linear/matmul_gradients.h"
+#include "kernels/ops/linear/pack_weight.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/loss/cross_entropy.h"
 #include "kernels/ops/optimizer/adamw.h"
@@ -63,6 +64,7 @@ VITRINE_WITHOUT_CUDA(Rope)
 VITRINE_WITHOUT_CUDA(Sample)
 VITRINE_WITHOUT_CUDA(Dequantize)
 VITRINE_WITHOUT_CUDA(MergePacked)
+VITRINE_WITHOUT_CUDA(PackWeight)
 VITRINE_WITHOUT_CUDA(FillRandom)
 VITRINE_WITHOUT_CUDA(BlockCounts)
 VITRINE_WITHOUT_CUDA(FlexAttention)

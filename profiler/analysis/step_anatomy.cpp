@@ -22,8 +22,9 @@ namespace {
 
 /// What the names of a step's layer scopes stand for. A recompute begins the backward pass of its layer.
 std::optional<TrainingPhase> phaseOf(std::string_view scope) {
-    static constexpr std::array<std::pair<std::string_view, TrainingPhase>, 6> kScopes{
+    static constexpr std::array<std::pair<std::string_view, TrainingPhase>, 7> kScopes{
         {{"merge", TrainingPhase::Merge},
+         {"quantize", TrainingPhase::Merge},
          {"forward layer", TrainingPhase::Forward},
          {"loss chunk", TrainingPhase::Loss},
          {"recompute", TrainingPhase::Backward},

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 5> kOfEveryFormat = {
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 16> kOfOneFormat = {
+constexpr std::array<std::string_view, 19> kOfOneFormat = {
     // Types of elements that files and sessions know by a number.
     "kernels/core/dtype.",
     // Fast products of the CPU.
@@ -37,6 +37,10 @@ constexpr std::array<std::string_view, 16> kOfOneFormat = {
     "kernels/ops/linear/gemv_",
     // Packed weights with an adapter in them, and what a kernel over packed weights is given.
     "kernels/ops/linear/weights",
+    // Floats to packed weights while a model trains, for the formats that training packs.
+    "kernels/ops/linear/pack_weight",
+    "kernels/device/abi/pack_weight.h",
+    "kernels/device/linear/pack_",
     // Experts: which kernels a weight may go to.
     "kernels/ops/experts/expert_tiles",
     "kernels/ops/fused/expert_decode_cuda.cpp",

@@ -32,14 +32,12 @@ using Json = nlohmann::json;
 
 constexpr std::array<ResultSet, 4> kConvertResults = {result::kRunSet, result::kRateSet, result::kFileSet,
                                                       result::kConversionSet};
-constexpr std::array<std::string_view, 6> kConvertSharedKeys = {"ignore", "output",        "chat_format",
-                                                                "date",   "chat_template", "chat_template_kwargs"};
+constexpr std::array<std::string_view, 8> kConvertSharedKeys = {
+    "group_size", "int4_rule", "ignore", "output", "chat_format", "date", "chat_template", "chat_template_kwargs"};
 constexpr std::array<WorkloadOutput, 1> kConvertOutputs{{{"output"}}};
 
 constexpr std::array kConvertOptions = {
     OptionSpec{"to", OptionType::Choice, "int4", "", 0, 0, kConversionChoices, "", "Conversion", kConversionHelp},
-    OptionSpec{"group_size", OptionType::Integer, "", "", -1, 1 << 20, "", "inputs", "Conversion",
-               "Inputs that share a scale; -1: all of a row, of fp8 the whole matrix; unset: 128, of int8 -1"},
     OptionSpec{"symmetric", OptionType::Bool, "", "", 0, 0, "", "", "Conversion",
                "Integers without zeros of their own for each group; unset: false for awq, else true"},
     OptionSpec{"calibrate", OptionType::Path, "", "", 0, 0, "", "", "Conversion",
@@ -56,7 +54,8 @@ bool prefersHost(const Experiment&) {
 
 std::optional<Quantization> targetOf(const Experiment& experiment) {
     return conversionTarget(experiment.text("to"), experiment.maybeInteger("group_size"),
-                            experiment.has("symmetric") ? std::optional(experiment.flag("symmetric")) : std::nullopt);
+                            experiment.has("symmetric") ? std::optional(experiment.flag("symmetric")) : std::nullopt,
+                            experiment.text("int4_rule"));
 }
 
 void checkConvert(const Experiment& experiment, const std::string& name) {

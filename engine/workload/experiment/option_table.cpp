@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "engine/quant/conversion_target.h"
 #include "engine/quant/format_options.h"
 
 namespace vitrine::engine {
@@ -167,6 +168,10 @@ constexpr std::array kOptions = {
     OptionSpec{"max_batch", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
                "Find the largest batch that fits the budget", 0, true},
 
+    OptionSpec{
+        "group_size", OptionType::Integer, "", "", -1, 1 << 20, "", "inputs", "Conversion",
+        "Inputs that share a scale; -1: all of a row, of fp8 the whole matrix; unset: 128, of int8 -1, with qat 32"},
+    OptionSpec{"int4_rule", OptionType::Choice, "", "", 0, 0, kInt4Rules, "", "Conversion", kInt4RuleHelp},
     OptionSpec{"ignore", OptionType::TextList, "", "", 0, 0, "", "", "Conversion",
                "Modules that stay dense: a name, the beginning or end of one, or re:PATTERN"},
     OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run", "File or folder that the result goes to"},

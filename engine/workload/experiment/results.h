@@ -266,6 +266,7 @@ inline constexpr ResultField kTrainedParameters{"trained_parameters", ResultUnit
 inline constexpr ResultField kTrainedShare{"trained_share", ResultUnit::Share, "part that is trained"};
 inline constexpr ResultField kBatchTokens{"batch_tokens", ResultUnit::Count, "tokens of a step"};
 inline constexpr ResultField kLosses{"losses", ResultUnit::List, "losses"};
+inline constexpr ResultField kCodesChanged{"codes_changed", ResultUnit::List, "shares of codes that steps changed"};
 inline constexpr ResultField kGradNorms{"grad_norms", ResultUnit::List, "gradient norms"};
 inline constexpr ResultField kLearningRates{"learning_rates", ResultUnit::List, "learning rates"};
 inline constexpr ResultField kAuxLosses{"aux_losses", ResultUnit::List, "load-balancing losses"};
@@ -281,6 +282,8 @@ inline constexpr ResultField kEvalCutAtStep{"eval_cut_at_step", ResultUnit::Coun
 inline constexpr ResultField kTrainedLoss{"trained_loss", ResultUnit::Number, "loss of the trained model",
                                           Better::Less};
 inline constexpr ResultField kSavedLoss{"saved_loss", ResultUnit::Number, "loss of the saved model", Better::Less};
+inline constexpr ResultField kUnquantizedLoss{"unquantized_loss", ResultUnit::Number, "loss without quantization",
+                                              Better::Less};
 inline constexpr ResultField kAdapterLoss{"adapter_loss", ResultUnit::Number, "loss of the adapter", Better::Less};
 inline constexpr ResultField kBaseLoss{"base_loss", ResultUnit::Number, "loss without the adapter"};
 inline constexpr ResultField kMergedLoss{"merged_loss", ResultUnit::Number, "loss of the merged model", Better::Less};

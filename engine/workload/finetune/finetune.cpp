@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
+#include "engine/quant/conversion_target.h"
 #include "engine/quant/format_options.h"
 #include "engine/training/data_rows.h"
 #include "engine/training/parameter_choice.h"
@@ -31,9 +32,9 @@ constexpr std::array<ResultSet, 7> kFinetuneResults = {result::kRunSet,     resu
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 9> kFinetuneSharedKeys = {
-    "tokens_file",   "prompt_length",       "batch", "output", "adapter", "chat_format", "date",
-    "chat_template", "chat_template_kwargs"};
+constexpr std::array<std::string_view, 11> kFinetuneSharedKeys = {
+    "group_size",  "int4_rule", "tokens_file",   "prompt_length",       "batch", "output", "adapter",
+    "chat_format", "date",      "chat_template", "chat_template_kwargs"};
 constexpr std::array<std::string_view, 3> kFinetuneViews = {"run", "fine-tune", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kFinetuneOutputs{
@@ -54,6 +55,10 @@ constexpr std::array kFinetuneOptions = {
                "Share of the adapter's input that is dropped while it is trained, in other places each step"},
     OptionSpec{"merge_aware", OptionType::Bool, "false", "", 0, 0, "", "", "Training",
                "Compute with weights that are rounded as the saved or merged model will have them packed"},
+    OptionSpec{"qat", OptionType::Choice, "none", "", 0, 0, kQatChoices, "", "Training", kQatHelp},
+    OptionSpec{"qat_weights", OptionType::Text, "", "", 0, 0, "", "", "Training",
+               "With qat: the weights that are quantized, as train names them; unset: experts, and all-linear of a "
+               "model without experts; routers, the embedding and the head never are"},
     OptionSpec{
         "data", OptionType::Path, "", "", 0, 0, "", "", "Training",
         "JSON Lines or one JSON array; each row has text, tokens, prompt and completion, messages, conversations "
@@ -201,7 +206,38 @@ void checkAdapterOptions(const Experiment& experiment, const std::string& name) 
     }
 }
 
+/// Options that do nothing without qat, and what qat cannot do.
+void checkQat(const Experiment& experiment, const std::string& name) {
+    if (experiment.text("qat") == "none") {
+        for (const char* key : {"group_size", "qat_weights", "int4_rule"}) {
+            if (experiment.has(key)) {
+                failOption(name, key, "is for quantization-aware training; give qat too, or leave it out");
+            }
+        }
+        return;
+    }
+    if (experiment.text("method") != "full") {
+        failOption(name, "qat", "trains the weights themselves; choose method full, or leave it out");
+    }
+    if (experiment.flag("merge_aware")) {
+        failOption(name, "merge_aware", "is qat in the format of the model's files; give one of the two");
+    }
+    const std::optional<std::int64_t> group = experiment.maybeInteger("group_size");
+    if (group && !isGroupSize(*group)) {
+        failOption(name, "group_size", fmt::format("must be a multiple of 8, or -1, and it is {}", *group));
+    }
+    if (experiment.has("qat_weights")) {
+        const ParameterChoice parsed(experiment.text("qat_weights"), name + ": qat_weights");
+    }
+    try {
+        qatPacking(experiment);
+    } catch (const base::BadInput& error) {
+        throw base::BadInput(fmt::format("{}: {}", name, error.message()));
+    }
+}
+
 void checkFinetune(const Experiment& experiment, const std::string& name) {
+    checkQat(experiment, name);
     checkInputs(experiment, name);
     checkLongRows(experiment, name);
     checkLossChunks(experiment, name);

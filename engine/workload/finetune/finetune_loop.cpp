@@ -59,8 +59,8 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
     if (MergedWeights* merged = model.merged()) {
         trainer_.setPreparation([merged] { merged->refresh(); });
     }
-    if (RoundedWeights* rounded = model.rounded()) {
-        trainer_.setPreparation([rounded] { rounded->refresh(); });
+    if (PackedCopies* packed = model.packed()) {
+        trainer_.setPreparation([packed] { packed->refresh(); });
     }
     Json& metrics = run.metrics;
     metrics[result::kTrainedParameters.key] = model.state().elements();
@@ -82,6 +82,7 @@ void FinetuneLoop::run() {
         steps();
         addMetrics();
         holdFolder();
+        addQuantizedLosses();
         saveTrained();
     } catch (const base::Cancelled&) {
         keepState(); // that of the last whole step
@@ -172,6 +173,10 @@ void FinetuneLoop::step(std::int64_t number) {
     record(done, begin, number);
     requireFinite("loss", done.loss, number);
     requireFinite("gradient norm", done.gradientNorm, number);
+    if (model_.quantizes() && model_.model().context().can().computesValues) {
+        codesChanged_.push_back(model_.packed()->changedShare());
+        model_.model().context().tracer().counter("codes_changed", codesChanged_.back());
+    }
     report(done, number);
 }
 
@@ -287,6 +292,18 @@ void FinetuneLoop::saveGradients() const {
     writer->finish();
 }
 
+/// Of the weights as they were quantized, and of their masters, over the same rows. Nothing is saved without an output:
+/// the model that training ends with stands for it.
+void FinetuneLoop::addQuantizedLosses() {
+    if (!model_.quantizes() || !model_.model().context().can().computesValues) {
+        return;
+    }
+    const std::vector<TrainingBatch> batches = data_.validation().empty() ? data_.batches(1) : data_.validation();
+    run_.metrics[result::kTrainedLoss.key] = run_.metrics[result::kSavedLoss.key] = trainer_.loss(batches);
+    const UnquantizedWeights masters(model_);
+    run_.metrics[result::kUnquantizedLoss.key] = trainer_.loss(batches);
+}
+
 void FinetuneLoop::addMetrics() {
     Json& metrics = run_.metrics;
     const bool values = model_.model().context().can().computesValues;
@@ -295,6 +312,9 @@ void FinetuneLoop::addMetrics() {
         metrics[result::kGradNorms.key] = norms_;
         metrics[result::kLearningRates.key] = rates_;
         metrics[result::kAuxLosses.key] = auxLosses_;
+        if (model_.quantizes()) {
+            metrics[result::kCodesChanged.key] = codesChanged_;
+        }
         metrics[result::kEvalLosses.key] = evalLosses_;
         metrics[result::kEvalSteps.key] = evalSteps_;
         if (!prompts_.empty()) {

@@ -5,6 +5,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/quant/conversion_target.h"
+#include "engine/quant/format_options.h"
+#include "engine/training/quantized_training.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/context/context.h"
 
@@ -63,6 +66,26 @@ ModelOptions finetuneModelOptions(const Run& run, kernels::Context& context) {
     return options;
 }
 
+/// The trained tensors that are quantized; each gets a master.
+std::vector<PackedTarget> quantizedTargets(const QuantizedTraining& quantized, const Model& model,
+                                           std::vector<TrainedTensor>& tensors) {
+    std::vector<PackedTarget> targets;
+    for (const Parameter& parameter : model.parameters()) {
+        if (!quantized.covers(parameter)) {
+            continue;
+        }
+        const auto tensor = std::ranges::find(tensors, parameter.name, &TrainedTensor::name);
+        if (tensor == tensors.end()) {
+            throw base::BadInput(fmt::format("qat_weights: {} is to be quantized, but it is not trained; name it in "
+                                             "train too, or leave it out",
+                                             parameter.name));
+        }
+        tensor->hasMaster = true;
+        targets.push_back({static_cast<std::size_t>(tensor - tensors.begin()), quantized.packing()});
+    }
+    return targets;
+}
+
 OptimizerOptions optimizerOptions(const Run& run) {
     OptimizerOptions out;
     out.kind = run.spec.text("optimizer") == "adamw8bit" ? OptimizerKind::AdamW8Bit : OptimizerKind::AdamW;
@@ -76,6 +99,21 @@ OptimizerOptions optimizerOptions(const Run& run) {
 FinetuneMethod finetuneMethod(const Experiment& experiment) {
     const std::string method = experiment.text("method");
     return method == "full" ? FinetuneMethod::Full : method == "qlora" ? FinetuneMethod::Qlora : FinetuneMethod::Lora;
+}
+
+std::optional<WeightPacking> qatPacking(const Experiment& experiment) {
+    const std::string name = experiment.text("qat");
+    if (name == "none") {
+        return std::nullopt;
+    }
+    constexpr std::int64_t kUsualGroup = 32;
+    const bool integers = hasGroups(name);
+    const auto group = experiment.maybeInteger("group_size");
+    const std::string rule = experiment.has("int4_rule") ? experiment.text("int4_rule") : std::string();
+    const std::string usual = integers ? std::string(kQatInt4Rule) : std::string();
+    return conversionTarget(name, integers ? std::optional(group.value_or(kUsualGroup)) : group, std::nullopt,
+                            rule.empty() ? usual : rule)
+        ->packing;
 }
 
 MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, kernels::Context& context,
@@ -114,9 +152,35 @@ void FinetuneModel::chooseWeights(const Run& run, const ModelSource& source) {
         }
     }
     model_->markWeightsChanged();
+    packWeights(run, source, std::move(tensors));
+}
+
+void FinetuneModel::packWeights(const Run& run, const ModelSource& source, std::vector<TrainedTensor> tensors) {
+    std::vector<PackedTarget> targets;
+    kernels::DType type = kernels::DType::F32;
+    if (const auto packing = qatPacking(run.spec)) {
+        quantizes_ = true;
+        type = model_->options().computeDType;
+        const QuantizedTraining quantized(*packing, run.spec.text("qat_weights"), model_->parameters());
+        targets = quantizedTargets(quantized, *model_, tensors);
+    } else if (run.spec.flag("merge_aware")) {
+        targets = packedInSource(source.config, tensors);
+        if (targets.empty()) {
+            throw base::BadInput("merge_aware: none of the trained weights is packed in the model's files; train "
+                                 "experts of a model that has them packed, or leave merge_aware out");
+        }
+    }
     state_ = std::make_unique<TrainedState>(model_->context(), std::move(tensors), optimizerOptions(run));
-    if (run.spec.flag("merge_aware")) {
-        rounded_ = std::make_unique<RoundedWeights>(*model_, source.config, *state_);
+    if (!targets.empty()) {
+        packed_ = std::make_unique<PackedCopies>(*model_, *state_, targets, type);
+    }
+}
+
+UnquantizedWeights::~UnquantizedWeights() {
+    try {
+        model_.packed()->refresh();
+    } catch (...) {
+        // The run was stopped or its device is lost: nothing computes with the values any more.
     }
 }
 

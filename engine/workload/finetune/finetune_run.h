@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,7 @@
 #include "engine/training/adapter.h"
 #include "engine/training/learning_rate.h"
 #include "engine/training/merged_weights.h"
-#include "engine/training/rounded_weights.h"
+#include "engine/training/packed_copies.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "engine/workload/finetune/fixed_prompts.h"
@@ -25,6 +26,9 @@ namespace vitrine::engine {
 
 enum class FinetuneMethod : std::uint8_t { Full, Lora, Qlora };
 FinetuneMethod finetuneMethod(const Experiment& experiment);
+
+/// How `qat` packs weights; nothing: they are not quantized. Throws BadInput that begins with the option.
+std::optional<WeightPacking> qatPacking(const Experiment& experiment);
 
 /// How the options turn techniques on for batches of this many tokens.
 MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, kernels::Context& context,
@@ -38,9 +42,11 @@ public:
 
     Model& model() { return *model_; }
     TrainedState& state() { return *state_; }
-    Adapter* adapter() const { return adapter_.get(); }        ///< null with full fine-tuning
-    MergedWeights* merged() const { return merged_.get(); }    ///< null unless an adapter is trained merge-aware
-    RoundedWeights* rounded() const { return rounded_.get(); } ///< null unless weights are trained merge-aware
+    Adapter* adapter() const { return adapter_.get(); }     ///< null with full fine-tuning
+    MergedWeights* merged() const { return merged_.get(); } ///< null unless an adapter is trained merge-aware
+    PackedCopies* packed() const { return packed_.get(); }  ///< null unless weights are trained quantization-aware
+    /// Whether the options ask for it beside what the source has packed.
+    bool quantizes() const { return quantizes_; }
     /// What an adapter's files say beside its values.
     const AdapterConfig& adapterConfig() const { return adapterConfig_; }
     /// The files of the adapter that training began with; null with a new one.
@@ -50,6 +56,7 @@ public:
 
 private:
     void chooseWeights(const Run& run, const ModelSource& source);
+    void packWeights(const Run& run, const ModelSource& source, std::vector<TrainedTensor> tensors);
     void addAdapter(const Run& run, const ModelSource& source);
     void continueAdapter(const std::string& folder);
     void refuseDropoutOfExperts() const;
@@ -61,7 +68,20 @@ private:
     std::unique_ptr<AdapterFile> adapterBefore_;
     std::unique_ptr<MergedWeights> merged_;
     std::unique_ptr<TrainedState> state_;
-    std::unique_ptr<RoundedWeights> rounded_;
+    std::unique_ptr<PackedCopies> packed_;
+    bool quantizes_ = false;
+};
+
+/// While it lives, the model computes with the masters of weights that are quantized.
+class UnquantizedWeights {
+public:
+    explicit UnquantizedWeights(FinetuneModel& model) : model_(model) { model.state().valuesFromMasters(); }
+    ~UnquantizedWeights();
+    UnquantizedWeights(const UnquantizedWeights&) = delete; // one of them puts the values back
+    UnquantizedWeights& operator=(const UnquantizedWeights&) = delete;
+
+private:
+    FinetuneModel& model_;
 };
 
 /// The loop. Fills run.metrics with losses and rates as steps end.
@@ -90,6 +110,7 @@ private:
     void record(const TrainingStep& step, base::TimeNs begin, std::int64_t number);
     void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
     void report(const TrainingStep& step, std::int64_t number);
+    void addQuantizedLosses();
     void addMetrics();
     void addPeak();
     void saveGradients() const;
@@ -106,7 +127,7 @@ private:
     std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written
     std::int64_t steps_ = 0;
     std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
-    std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_;
+    std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_, codesChanged_;
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
     std::int64_t tokens_ = 0;

@@ -87,6 +87,21 @@ void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneMod
     }
 }
 
+namespace {
+
+/// Quantization-aware training saves the masters: converting them gives the codes that it ended with.
+void writeWeights(const Run& run, const ModelSource& source, FinetuneModel& model) {
+    const std::string folder = run.spec.text("output");
+    if (model.quantizes()) {
+        const UnquantizedWeights masters(model);
+        writeMergedModel(folder, source, model.model(), kernels::WeightFormat::Dense, run.sinks.progress);
+    } else {
+        writeMergedModel(folder, source, model.model(), formatOfStacks(source.config), run.sinks.progress);
+    }
+}
+
+} // namespace
+
 void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data) {
     kernels::Context& context = model.model().context();
     if (!run.spec.has("output") || !context.can().computesValues) {
@@ -97,8 +112,7 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     const std::vector<TrainingBatch> batches = data.validation().empty() ? data.batches(1) : data.validation();
     run.metrics[result::kTrainedLoss.key] = trainer.loss(batches);
     if (model.adapter() == nullptr) {
-        const kernels::WeightFormat experts = formatOfStacks(source.config);
-        writeMergedModel(folder, source, model.model(), experts, run.sinks.progress);
+        writeWeights(run, source, model);
         trainer.giveBack();
         run.metrics[result::kSavedLoss.key] =
             lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());

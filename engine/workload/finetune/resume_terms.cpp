@@ -22,12 +22,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 24> kSameOptions = {"method",
+constexpr std::array<std::string_view, 28> kSameOptions = {"method",
                                                            "train",
                                                            "rank",
                                                            "alpha",
                                                            "rslora",
                                                            "merge_aware",
+                                                           "qat",
+                                                           "group_size",
+                                                           "qat_weights",
+                                                           "int4_rule",
                                                            "weights",
                                                            "dtype",
                                                            "set",
@@ -62,6 +66,9 @@ std::string valueOf(const Run& run, FinetuneModel& model, const FinetuneData& da
     const bool continues = run.spec.has("adapter");
     if (key == "dtype") {
         return std::string(kernels::dtypeName(model.model().options().computeDType));
+    }
+    if (key == "qat" && run.spec.text(key) == "none") {
+        return ""; // as trainings of older versions say it
     }
     if (key == "batch") {
         return std::to_string(data.microBatch());

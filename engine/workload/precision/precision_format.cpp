@@ -37,6 +37,16 @@ std::int64_t groupSize(const std::string& text, std::string_view digits) {
     return group;
 }
 
+/// What follows the second colon.
+std::string_view ruleOf(const std::string& text, std::string_view rule) {
+    const std::vector<std::string_view> rules = partsOf(kInt4Rules, '|');
+    if (std::ranges::find(rules, rule) == rules.end()) {
+        throw base::BadInput(fmt::format("formats: {}: after the second colon stands a rule: {}",
+                                         base::quotedText(text), fmt::join(rules, " or ")));
+    }
+    return rule;
+}
+
 } // namespace
 
 PrecisionFormat precisionFormat(const std::string& text) {
@@ -49,12 +59,16 @@ PrecisionFormat precisionFormat(const std::string& text) {
                         base::quotedText(text), fmt::join(names, ", ")));
     }
     std::optional<std::int64_t> group;
+    std::string_view rule;
     if (colon != std::string::npos) {
-        group = groupSize(text, std::string_view(text).substr(colon + 1));
+        const std::string_view rest = std::string_view(text).substr(colon + 1);
+        const std::size_t second = rest.find(':');
+        group = groupSize(text, rest.substr(0, second));
+        rule = second == std::string_view::npos ? rule : ruleOf(text, rest.substr(second + 1));
     }
     PrecisionFormat format{text, "BF16", std::nullopt};
     try {
-        format.quantization = conversionTarget(name, group, std::nullopt);
+        format.quantization = conversionTarget(name, group, std::nullopt, rule);
     } catch (const base::BadInput& error) {
         throw base::BadInput(fmt::format("formats: {}: {}", base::quotedText(text), error.message()));
     }

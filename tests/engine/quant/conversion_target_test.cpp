@@ -3,6 +3,10 @@
 #include "engine/quant/conversion_target.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/quant/storage_scheme.h"
 
 namespace vitrine::engine {
 namespace {
@@ -21,6 +25,18 @@ TEST(ConversionTarget, RulesSayHowAValueIsRounded) {
     for (const std::string_view name : {"mxfp4", "nf4"}) {
         EXPECT_TRUE(ruleOf(name).starts_with("s = ")) << name;
     }
+}
+
+TEST(ConversionTarget, SevenIsARuleOfSymmetricInt4) {
+    const Quantization seven = conversionTarget("int4", 32, std::nullopt, "seven").value();
+    EXPECT_EQ(roundingRule(seven), "s = max(max(|w|) / 7, 1e-5), q = round(w / s), -7 to 7");
+    EXPECT_EQ(conversionTitle(seven), "INT4, g32, rule of seven");
+    EXPECT_EQ(conversionTarget("int4", 32, std::nullopt, "compressed-tensors")->packing,
+              conversionTarget("int4", 32, std::nullopt)->packing);
+    EXPECT_THROW(conversionTarget("int4", 32, false, "seven"), base::BadInput);
+    EXPECT_THROW(conversionTarget("fp8", std::nullopt, std::nullopt, "seven"), base::BadInput);
+    const Quantization read = parseQuantization(quantizationConfig(seven), "config.json");
+    EXPECT_EQ(read.packing.rule, kernels::IntegerRule::Seven) << "the config says it";
 }
 
 } // namespace

@@ -5,13 +5,17 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <limits>
 #include <random>
 
 #include "base/error.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/storage_scheme.h"
+#include "engine/workload/precision/precision_format.h"
+#include "kernels/context/cpu_context.h"
 #include "kernels/core/floats.h"
+#include "kernels/ops/linear/pack_weight.h"
 #include "tests/engine/quant/reference_file.h"
 
 namespace vitrine::engine {
@@ -249,6 +253,38 @@ TEST(MatrixPacker, WordsOfGptqAndAwqAreThoseOfTheirWriters) {
     packing.group = 8;
     expectReferenceWords("gptq8", packing);
     expectReferenceWords("awq", conversionTarget("awq", 16, false)->packing);
+}
+
+/// What training packs on the device and what convert packs on the host are the same bits.
+TEST(MatrixPacker, TheOpOfTrainingPacksTheSameBits) {
+    base::ThreadPool pool(2);
+    kernels::CpuContext context(2);
+    std::mt19937 random(77);
+    const MatrixSize size{150, 384};
+    for (const char* name : {"int4:32", "int4:128", "int4:48", "int4:32:seven", "int4:-1:seven", "fp8", "mxfp4"}) {
+        for (const DType type : {DType::F32, DType::BF16, DType::F16}) {
+            SCOPED_TRACE(testing::Message() << name << " of " << kernels::dtypeName(type));
+            const WeightPacking packing = precisionFormat(name).quantization->packing;
+            std::vector<float> masters(static_cast<std::size_t>(size.count())), values;
+            std::normal_distribution<float> normal(0, 0.02F);
+            std::ranges::generate(masters, [&] { return normal(random); });
+            kernels::withRounding(
+                type, [&](const auto& round) { std::ranges::transform(masters, std::back_inserter(values), round); });
+            const PackedValues host = packMatrix(packing, size, true, type, values, pool);
+            PackedValues device = host;
+            std::ranges::fill(device.data, std::uint8_t{0xA5});
+            std::ranges::fill(device.scales, std::uint8_t{0xA5});
+            kernels::PackWeight op;
+            op.x = {masters.data(), DType::F32, kernels::Shape{size.out, size.in}, {}};
+            op.out = viewOf(packing, size, device);
+            op.type = type;
+            op.rule = packing.rule;
+            kernels::check(op);
+            kernels::execute(context, op);
+            EXPECT_EQ(device.data, host.data);
+            EXPECT_EQ(device.scales, host.scales);
+        }
+    }
 }
 
 } // namespace

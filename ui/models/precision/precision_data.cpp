@@ -25,9 +25,10 @@ constexpr std::string_view kView = "precision";
 bool sameRounding(const engine::PrecisionFormat& format, const engine::Experiment& convert) {
     std::optional<engine::Quantization> target;
     try {
-        target = engine::conversionTarget(convert.text("to"), convert.maybeInteger("group_size"),
-                                          convert.has("symmetric") ? std::optional(convert.flag("symmetric"))
-                                                                   : std::nullopt);
+        target =
+            engine::conversionTarget(convert.text("to"), convert.maybeInteger("group_size"),
+                                     convert.has("symmetric") ? std::optional(convert.flag("symmetric")) : std::nullopt,
+                                     convert.has("int4_rule") ? convert.text("int4_rule") : std::string());
     } catch (const base::BadInput&) {
         return false; // an experiment of another version
     }

@@ -76,6 +76,8 @@ public:
             double value = 0;
             if (view_.dtype == DType::I32) {
                 value = view_.as<const std::int32_t>()[offset];
+            } else if (view_.dtype == DType::I64) {
+                value = static_cast<double>(view_.as<const std::int64_t>()[offset]);
             } else if (view_.dtype == DType::U8) {
                 value = view_.as<const std::uint8_t>()[offset];
             } else {

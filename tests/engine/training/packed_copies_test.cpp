@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/rounded_weights.h"
+#include "engine/training/packed_copies.h"
 
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -66,9 +66,10 @@ std::vector<float> packedAndBack(const std::vector<float>& values) {
     return out;
 }
 
-TEST(RoundedWeights, ExpertsHaveTheValuesOfTheirPackedMasters) {
+TEST(PackedCopies, ExpertsHaveTheValuesOfTheirPackedMasters) {
     const DenseModel dense(fixture("gpt-oss-mxfp4"));
-    RoundedWeights rounded(*dense.model, dense.source.config, *dense.state);
+    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()),
+                         kernels::DType::F32);
     moveMasters(dense);
     rounded.refresh();
     int stacks = 0;
@@ -87,9 +88,10 @@ TEST(RoundedWeights, ExpertsHaveTheValuesOfTheirPackedMasters) {
     EXPECT_GT(stacks, 0);
 }
 
-TEST(RoundedWeights, TheSavedModelHasTheValuesThatTheModelComputesWith) {
+TEST(PackedCopies, TheSavedModelHasTheValuesThatTheModelComputesWith) {
     const DenseModel dense(fixture("gpt-oss-mxfp4"));
-    RoundedWeights rounded(*dense.model, dense.source.config, *dense.state);
+    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()),
+                         kernels::DType::F32);
     moveMasters(dense);
     rounded.refresh();
     const test::TempFolder folder;
@@ -106,9 +108,9 @@ TEST(RoundedWeights, TheSavedModelHasTheValuesThatTheModelComputesWith) {
     }
 }
 
-TEST(RoundedWeights, RefusesModelsWithoutPackedFiles) {
+TEST(PackedCopies, ModelsWithoutPackedFilesHaveNoneToPackAgain) {
     const DenseModel llama(fixture("llama"));
-    EXPECT_THROW(RoundedWeights(*llama.model, llama.source.config, *llama.state), base::BadInput);
+    EXPECT_TRUE(packedInSource(llama.source.config, llama.state->tensors()).empty());
 }
 
 } // namespace
