@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 class QuantizationAware : public testing::Test {
 protected:
-    static Json experimentOf(const std::string& model, Json more = Json::object()) {
+    static Json experimentOf(const std::string& model, const Json& more = Json::object()) {
         Json experiment = {{"vitrine", 1},
                            {"workload", "finetune"},
                            {"backend", "cpu"},
