@@ -41,7 +41,9 @@ constexpr std::array<std::string_view, 1> kPrecisionViews = {"precision"};
 
 constexpr std::array kPrecisionOptions = {
     OptionSpec{"formats", OptionType::Text, kComparedTargets, "", 0, 0, "", "", "Precision",
-               "Formats with commas between them, each perhaps with a group size: int4:32; bf16 is the reference"},
+               "Formats with commas between them, each perhaps with a group size: int4:32, and a rule: int4:32:seven; "
+               "bf16 is the "
+               "reference"},
     OptionSpec{
         "text_file", OptionType::Path, "", "", 0, 0, "", "", "Precision",
         "Text whose tokens are scored in each format; unset: precision.txt of the model's folder, else a text of "

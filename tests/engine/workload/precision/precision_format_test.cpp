@@ -78,5 +78,14 @@ TEST(PrecisionFormat, AnyTextGivesFormatsOrOneSentence) {
     EXPECT_GT(refused, 10'000U);
 }
 
+TEST(PrecisionFormat, ARuleOfInt4FollowsTheGroup) {
+    EXPECT_EQ(precisionFormat("int4:32:seven").quantization->packing.rule, kernels::IntegerRule::Seven);
+    EXPECT_EQ(precisionFormat("int4:32:compressed-tensors").quantization->packing,
+              precisionFormat("int4:32").quantization->packing);
+    EXPECT_THROW(precisionFormat("int4:32:eight"), base::BadInput);
+    EXPECT_THROW(precisionFormat("int4::seven"), base::BadInput);
+    EXPECT_THROW(precisionFormat("int8:32:seven"), base::BadInput);
+}
+
 } // namespace
 } // namespace vitrine::engine
