@@ -69,15 +69,14 @@ std::vector<PackedTarget> packedInSource(const ModelConfig& source, const std::v
     std::vector<PackedTarget> targets;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         if (const auto packing = packings.find(tensors[i].name); packing != packings.end()) {
-            targets.push_back({i, packing->second});
+            targets.push_back({i, packing->second, DType::F32});
         }
     }
     return targets;
 }
 
-PackedCopies::PackedCopies(Model& model, const TrainedState& state, const std::vector<PackedTarget>& targets,
-                           DType type)
-    : context_(model.context()), type_(type) {
+PackedCopies::PackedCopies(Model& model, const TrainedState& state, const std::vector<PackedTarget>& targets)
+    : context_(model.context()) {
     for (const PackedTarget& target : targets) {
         addCopy(model, state, target);
     }
@@ -99,7 +98,8 @@ void PackedCopies::addCopy(const Model& model, const TrainedState& state, const 
                                             tensor.name));
     }
     checkPackable(target.packing, tensor.name, sizeOf(tensor.value.shape));
-    copy.packed = layoutOf(target.packing, tensor.name, tensor.value.shape, type_);
+    copy.packed = layoutOf(target.packing, tensor.name, tensor.value.shape, target.type);
+    copy.type = target.type;
     copy.rule = target.packing.rule;
     copies_.push_back(copy);
 }
@@ -127,7 +127,7 @@ void PackedCopies::refresh() {
     context_.run(kernels::SetZero{changed_.view()});
     for (const Copy& copy : copies_) {
         context_.throwIfStopped();
-        context_.run(kernels::PackWeight{copy.master, copy.packed, type_, copy.rule, changed_.view()});
+        context_.run(kernels::PackWeight{copy.master, copy.packed, copy.type, copy.rule, changed_.view()});
         context_.run(kernels::Dequantize{copy.packed, copy.value});
     }
 }

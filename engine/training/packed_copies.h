@@ -23,18 +23,17 @@ namespace vitrine::engine {
 struct PackedTarget {
     std::size_t tensor = 0; ///< of the state; it has a master
     WeightPacking packing;
+    kernels::DType type = kernels::DType::F32; ///< what its values are rounded to before (PackWeight)
 };
 
-/// The trained tensors that the source's files have packed, with its packings. Empty: none is.
+/// The trained tensors that the source's files have packed, with its packings, of float32. Empty: none is.
 std::vector<PackedTarget> packedInSource(const ModelConfig& source, const std::vector<TrainedTensor>& tensors);
 
 /// Packed copies of trained tensors. Belongs to the context's thread. The model and the state outlive it.
 class PackedCopies {
 public:
-    /// `type` is what values are rounded to before (PackWeight). Throws BadInput "TENSOR: what to do" for a weight that
-    /// cannot be packed so, OutOfMemory.
-    PackedCopies(Model& model, const TrainedState& state, const std::vector<PackedTarget>& targets,
-                 kernels::DType type);
+    /// Throws BadInput "TENSOR: what to do" for a weight that cannot be packed so, OutOfMemory.
+    PackedCopies(Model& model, const TrainedState& state, const std::vector<PackedTarget>& targets);
 
     /// Makes the copies from the masters as they are now, and the values that the model computes with from them: due
     /// when the masters changed.
@@ -48,6 +47,7 @@ private:
     struct Copy {
         kernels::TensorView master, value;
         kernels::WeightView packed;
+        kernels::DType type;
         kernels::IntegerRule rule;
     };
 
@@ -55,7 +55,6 @@ private:
     void allocate(const TrainedState& state, const std::vector<PackedTarget>& targets);
 
     kernels::Context& context_;
-    kernels::DType type_;
     std::vector<Copy> copies_;
     std::unique_ptr<kernels::Arena> arena_;
     std::vector<kernels::Tensor> tensors_;

@@ -81,9 +81,23 @@ std::vector<PackedTarget> quantizedTargets(const QuantizedTraining& quantized, c
                                              parameter.name));
         }
         tensor->hasMaster = true;
-        targets.push_back({static_cast<std::size_t>(tensor - tensors.begin()), quantized.packing()});
+        // The type that the saved weight has, so that converting it gives the same codes.
+        targets.push_back(
+            {static_cast<std::size_t>(tensor - tensors.begin()), quantized.packing(), parameter.view.data.dtype});
     }
     return targets;
+}
+
+/// Weights of these files were rounded so that products with typical inputs change least. Rounding them anew to the
+/// nearest would spoil that.
+void refuseBaseOfRounding(const ModelConfig& source) {
+    for (const auto& [name, packing] : source.packings) {
+        if (packing.scheme == StorageScheme::Gptq || packing.scheme == StorageScheme::Awq) {
+            throw base::BadInput(fmt::format("qat: {} is packed as GPTQ or AWQ has it, which is not trained so; give "
+                                             "the model that it was made of",
+                                             name));
+        }
+    }
 }
 
 OptimizerOptions optimizerOptions(const Run& run) {
@@ -157,10 +171,9 @@ void FinetuneModel::chooseWeights(const Run& run, const ModelSource& source) {
 
 void FinetuneModel::packWeights(const Run& run, const ModelSource& source, std::vector<TrainedTensor> tensors) {
     std::vector<PackedTarget> targets;
-    kernels::DType type = kernels::DType::F32;
     if (const auto packing = qatPacking(run.spec)) {
         quantizes_ = true;
-        type = model_->options().computeDType;
+        refuseBaseOfRounding(source.config);
         const QuantizedTraining quantized(*packing, run.spec.text("qat_weights"), model_->parameters());
         targets = quantizedTargets(quantized, *model_, tensors);
     } else if (run.spec.flag("merge_aware")) {
@@ -172,7 +185,7 @@ void FinetuneModel::packWeights(const Run& run, const ModelSource& source, std::
     }
     state_ = std::make_unique<TrainedState>(model_->context(), std::move(tensors), optimizerOptions(run));
     if (!targets.empty()) {
-        packed_ = std::make_unique<PackedCopies>(*model_, *state_, targets, type);
+        packed_ = std::make_unique<PackedCopies>(*model_, *state_, targets);
     }
 }
 

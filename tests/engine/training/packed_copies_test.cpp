@@ -2,16 +2,22 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/training/packed_copies.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "engine/quant/conversion_target.h"
 #include "engine/training/host_floats.h"
 #include "engine/training/merged_model.h"
+#include "engine/workload/convert/model_converter.h"
 #include "kernels/formats/mxfp4_format.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
@@ -68,8 +74,7 @@ std::vector<float> packedAndBack(const std::vector<float>& values) {
 
 TEST(PackedCopies, ExpertsHaveTheValuesOfTheirPackedMasters) {
     const DenseModel dense(fixture("gpt-oss-mxfp4"));
-    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()),
-                         kernels::DType::F32);
+    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()));
     moveMasters(dense);
     rounded.refresh();
     int stacks = 0;
@@ -90,8 +95,7 @@ TEST(PackedCopies, ExpertsHaveTheValuesOfTheirPackedMasters) {
 
 TEST(PackedCopies, TheSavedModelHasTheValuesThatTheModelComputesWith) {
     const DenseModel dense(fixture("gpt-oss-mxfp4"));
-    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()),
-                         kernels::DType::F32);
+    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()));
     moveMasters(dense);
     rounded.refresh();
     const test::TempFolder folder;
@@ -111,6 +115,50 @@ TEST(PackedCopies, TheSavedModelHasTheValuesThatTheModelComputesWith) {
 TEST(PackedCopies, ModelsWithoutPackedFilesHaveNoneToPackAgain) {
     const DenseModel llama(fixture("llama"));
     EXPECT_TRUE(packedInSource(llama.source.config, llama.state->tensors()).empty());
+}
+
+/// Fake and real quantization are the same bytes, and copies stay where they are.
+TEST(PackedCopies, ConvertingTheMastersGivesTheBytesOfTheCopies) {
+    for (const char* target : {"int4", "fp8"}) {
+        const DenseModel dense(fixture("llama"));
+        const Quantization quantization =
+            conversionTarget(target,
+                             std::string_view(target) == "int4" ? std::optional<std::int64_t>(32) : std::nullopt,
+                             std::nullopt, std::string_view(target) == "int4" ? "seven" : "")
+                .value();
+        std::vector<PackedTarget> targets;
+        for (std::size_t i = 0; i < dense.state->tensors().size(); ++i) {
+            const TrainedTensor& tensor = dense.state->tensors()[i];
+            if (tensor.name.find("_proj.") != std::string::npos) {
+                targets.push_back({i, quantization.packing, tensor.value.dtype});
+            }
+        }
+        PackedCopies copies(*dense.model, *dense.state, targets);
+        copies.refresh();
+        const void* const place = copies.copy(0).data.data;
+        moveMasters(dense);
+        copies.refresh();
+        EXPECT_EQ(copies.copy(0).data.data, place);
+        EXPECT_GT(copies.changedShare(), 0.1);
+        dense.state->valuesFromMasters();
+        const test::TempFolder folder;
+        base::ThreadPool pool(2);
+        writeMergedModel(folder.path() + "/masters", dense.source, *dense.model, kernels::WeightFormat::Dense, nullptr);
+        convertModel(openModel(folder.path() + "/masters"), {quantization, {}, {}}, folder.path() + "/packed", pool,
+                     nullptr, {});
+        const ModelSource source = openModel(folder.path() + "/packed");
+        const Model packed(*dense.context, source, ModelOptions(), nullptr);
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            const std::string& name = dense.state->tensors()[targets[i].tensor].name;
+            const auto real = std::ranges::find(packed.parameters(), name, &Parameter::name);
+            ASSERT_NE(real, packed.parameters().end()) << name;
+            const kernels::WeightView& fake = copies.copy(i);
+            ASSERT_EQ(real->view.data.bytes(), fake.data.bytes()) << name;
+            ASSERT_EQ(real->view.scales.bytes(), fake.scales.bytes()) << name;
+            EXPECT_EQ(std::memcmp(real->view.data.data, fake.data.data, fake.data.bytes()), 0) << name;
+            EXPECT_EQ(std::memcmp(real->view.scales.data, fake.scales.data, fake.scales.bytes()), 0) << name;
+        }
+    }
 }
 
 } // namespace

@@ -133,6 +133,10 @@ TEST_F(QuantizationAware, WhatCannotBeIsOneSentence) {
     expectRefused(experimentOf("llama", {{"qat_weights", "head"}}), "never are");
     expectRefused(experimentOf("llama", {{"train", "attention"}}), "not trained");
     expectRefused(experimentOf("llama", {{"merge_aware", true}}), "merge_aware");
+    Json gptq =
+        experimentOf("llama", {{"model", fixture("gptq-v2")}, {"weights", "dequantized"}, {"prompt_length", 16}});
+    gptq.erase("tokens_file");
+    expectRefused(gptq, "GPTQ or AWQ");
 }
 
 } // namespace
