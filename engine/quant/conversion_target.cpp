@@ -96,11 +96,15 @@ std::optional<Quantization> conversionTarget(std::string_view name, std::optiona
     return out;
 }
 
+std::string_view calibratedMethod(const WeightPacking& packing) {
+    return packing.scheme == StorageScheme::Gptq ? "GPTQ" : packing.scheme == StorageScheme::Awq ? "AWQ" : "";
+}
+
 std::string conversionTitle(const Quantization& target) {
     const WeightPacking& packing = target.packing;
     std::string title(kernels::packedFormat(packing.format).title);
-    if (packing.scheme == StorageScheme::Gptq || packing.scheme == StorageScheme::Awq) {
-        title = fmt::format("{} {}", packing.scheme == StorageScheme::Gptq ? "GPTQ" : "AWQ", title);
+    if (const std::string_view method = calibratedMethod(packing); !method.empty()) {
+        title = fmt::format("{} {}", method, title);
     }
     if (packing.group == 0) {
         return title; // the format has groups of one size

@@ -39,6 +39,10 @@ bool isGroupSize(std::int64_t group);
 /// Whether weights can be calibrated for it: rounded so that products with typical inputs change least.
 bool canCalibrate(const std::optional<Quantization>& target);
 
+/// The method of files with such a packing that rounded their weights so that products with typical inputs change
+/// least: "GPTQ" or "AWQ". Empty: none did.
+std::string_view calibratedMethod(const WeightPacking& packing);
+
 /// What a target is called for people, with the size of its groups: "INT4, g32".
 std::string conversionTitle(const Quantization& target);
 

@@ -90,12 +90,12 @@ std::vector<PackedTarget> quantizedTargets(const QuantizedTraining& quantized, c
 
 /// Weights of these files were rounded so that products with typical inputs change least. Rounding them anew to the
 /// nearest would spoil that.
-void refuseBaseOfRounding(const ModelConfig& source) {
+void refuseCalibratedBase(const ModelConfig& source) {
     for (const auto& [name, packing] : source.packings) {
-        if (packing.scheme == StorageScheme::Gptq || packing.scheme == StorageScheme::Awq) {
-            throw base::BadInput(fmt::format("qat: {} is packed as GPTQ or AWQ has it, which is not trained so; give "
-                                             "the model that it was made of",
-                                             name));
+        if (const std::string_view method = calibratedMethod(packing); !method.empty()) {
+            throw base::BadInput(fmt::format("qat: {} is packed by {}, which is not trained so; give the model that it "
+                                             "was made of",
+                                             name, method));
         }
     }
 }
@@ -173,7 +173,7 @@ void FinetuneModel::packWeights(const Run& run, const ModelSource& source, std::
     std::vector<PackedTarget> targets;
     if (const auto packing = qatPacking(run.spec)) {
         quantizes_ = true;
-        refuseBaseOfRounding(source.config);
+        refuseCalibratedBase(source.config);
         const QuantizedTraining quantized(*packing, run.spec.text("qat_weights"), model_->parameters());
         targets = quantizedTargets(quantized, *model_, tensors);
     } else if (run.spec.flag("merge_aware")) {

@@ -136,7 +136,7 @@ TEST_F(QuantizationAware, WhatCannotBeIsOneSentence) {
     Json gptq =
         experimentOf("llama", {{"model", fixture("gptq-v2")}, {"weights", "dequantized"}, {"prompt_length", 16}});
     gptq.erase("tokens_file");
-    expectRefused(gptq, "GPTQ or AWQ");
+    expectRefused(gptq, "packed by GPTQ");
 }
 
 } // namespace
