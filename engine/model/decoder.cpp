@@ -239,9 +239,23 @@ void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& 
         return;
     }
     kernels::LinearView& linear = changedLinear(weight);
-    linear.weight = weightOf(weight)->view;
+    const auto replaced = replaced_.find(weight);
+    linear.weight = replaced == replaced_.end() ? weightOf(weight)->view : replaced->second;
     linear.adapter = adapter;
     linear.merged = {};
+}
+
+void Decoder::replaceWeight(const std::string& weight, const kernels::WeightView& replacement) {
+    kernels::LinearView& linear = changedLinear(weight);
+    if (replacement.empty()) {
+        replaced_.erase(weight);
+        linear.weight = weightOf(weight)->view;
+        return;
+    }
+    if (replacement.shape != linear.weight.shape) {
+        throw base::Internal(fmt::format("replaceWeight: {} has another shape", weight));
+    }
+    linear.weight = replaced_[weight] = replacement;
 }
 
 void Decoder::setMerged(const std::string& weight, const kernels::WeightView& merged,

@@ -43,10 +43,14 @@ public:
     /// All weights, each one once, in the order embedding, layers, head.
     const std::vector<Parameter>& parameters() const { return parameters_; }
     /// Adds an adapter to the linear whose weight has this name or to the embedding, or takes it away (an empty view).
-    /// The linear has its own weight then. Throws Internal for another name. The caller owns the adapter's memory.
+    /// The linear has its own weight then, or what replaces it. Throws Internal for another name. The caller owns the
+    /// adapter's memory.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
     /// The same with a weight of the same shape that has the adapter in it. The caller owns its memory too.
     void setMerged(const std::string& weight, const kernels::WeightView& merged, const kernels::AdapterView& adapter);
+    /// The linear whose weight has this name computes with a weight of the same shape from now on, or with its own
+    /// again (an empty view). Its adapter stays. The caller owns the memory.
+    void replaceWeight(const std::string& weight, const kernels::WeightView& replacement);
     /// The linear whose weight has this name; null where there is none.
     const kernels::LinearView* linear(const std::string& weight) const;
 
@@ -59,7 +63,8 @@ private:
     void bindPrograms(const ModelConfig& config);
 
     std::vector<DecoderLayer> layers_;
-    std::deque<kernels::KnownProgram> programs_; ///< of attention; layers point at them
+    std::map<std::string, kernels::WeightView> replaced_; ///< by the name of the weight
+    std::deque<kernels::KnownProgram> programs_;          ///< of attention; layers point at them
     RopeValues rope_;
     float embeddingScale_;
     kernels::TensorView embedding_;

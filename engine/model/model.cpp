@@ -83,6 +83,12 @@ void Model::setMerged(const std::string& weight, const kernels::WeightView& merg
     forgetSteps();
 }
 
+void Model::replaceWeight(const std::string& weight, const kernels::WeightView& replacement) {
+    requireNoneLaunched();
+    decoder_->replaceWeight(weight, replacement);
+    forgetSteps();
+}
+
 WeightBytes Model::weightBytes() const {
     WeightBytes out;
     const kernels::TensorView& embedding = decoder_->embedding();

@@ -168,6 +168,8 @@ public:
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
     /// See Decoder::setMerged; as setAdapter.
     void setMerged(const std::string& weight, const kernels::WeightView& merged, const kernels::AdapterView& adapter);
+    /// See Decoder::replaceWeight; as setAdapter.
+    void replaceWeight(const std::string& weight, const kernels::WeightView& replacement);
 
     /// Adds the pages that the step needs to the cache, runs the step and advances the cache. Throws OutOfMemory before
     /// the first kernel, Cancelled between layers (the sequences in the cache then keep their lengths), BadInput for a

@@ -13,9 +13,12 @@ namespace vitrine::engine {
 
 /// The values of the option that merges an adapter into a model, and its help text. A value but "none" and "bf16" is
 /// the name of a packed format.
-inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4|nf4";
+inline constexpr std::string_view kMergeChoices = "none|bf16|mxfp4|nf4|int4|fp8";
 inline constexpr std::string_view kMergeHelp =
-    "Write the model with the adapter in its weights into output/merged: BF16, experts as MXFP4, or linears as NF4";
+    "Write the model with the adapter in its weights into output/merged: BF16, experts as MXFP4, linears as NF4, or, "
+    "as they were trained with qat, int4 and fp8; with method full and qat, output is then the packed model";
+/// Whether a value of merge is written only from weights that were packed while they were trained.
+bool needsCopies(std::string_view merge);
 
 /// The values of the option of quantization-aware training, and its help text. A value but "none" is a conversion
 /// target (conversion_target.h).
@@ -37,8 +40,12 @@ inline constexpr std::string_view kWeightsHelp = "Keep packed weights as stored,
 /// The packed format that a value of one of these options names; Dense when it names none.
 kernels::WeightFormat formatNamed(std::string_view name);
 
-/// Whether kernels::MergePacked packs weights of this format again, and the name of those that it does.
+/// Whether kernels::PackWeights packs weights to this format.
+bool canPackAgain(kernels::WeightFormat format);
+/// Whether full training that is merge-aware packs weights so that files have in this format.
 bool canMergePacked(kernels::WeightFormat format);
-inline constexpr std::string_view kMergedFormat = "mxfp4";
+/// The type that values of a packed weight are rounded to before it is packed again: that of its scales, or that of the
+/// computation, or none.
+kernels::DType typeOfPacked(const kernels::WeightView& weight, kernels::DType compute);
 
 } // namespace vitrine::engine

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
+#include "engine/checkpoint/model_config.h"
 #include "engine/checkpoint/shards.h"
 #include "engine/checkpoint/single_expert.h"
 #include "engine/model/op_runner.h"
@@ -37,6 +39,14 @@ using kernels::Shape;
 using kernels::Tensor;
 using kernels::TensorView;
 using kernels::WeightFormat;
+
+/// One matrix of a stack; a matrix as it is.
+TensorView matrixOf(const TensorView& tensor, std::int64_t index) {
+    if (tensor.shape.rank() < 3) {
+        return tensor;
+    }
+    return kernels::reshaped(kernels::sliceRows(tensor, index, index + 1), Shape{tensor.shape[1], tensor.shape[2]});
+}
 
 /// The values of one matrix of the model, (out, in), with its adapter.
 class ModelValues {
@@ -74,13 +84,6 @@ public:
     }
 
 private:
-    static TensorView matrixOf(const TensorView& tensor, std::int64_t index) {
-        if (tensor.shape.rank() < 3) {
-            return tensor;
-        }
-        return kernels::reshaped(kernels::sliceRows(tensor, index, index + 1), Shape{tensor.shape[1], tensor.shape[2]});
-    }
-
     kernels::AdapterView adapterOf(const std::string& name) const {
         if (parameter(name).role == ParameterRole::Embedding) {
             return model_.decoder().embeddingAdapter();
@@ -136,10 +139,14 @@ private:
 
 class ModelWriter {
 public:
-    ModelWriter(const ModelSource& source, Model& model, WeightFormat packed, base::ProgressSink* progress)
-        : source_(source), model_(model), weights_(model), progress_(progress), config_(source.config) {
+    ModelWriter(const ModelSource& source, Model& model, WeightFormat packed, const PackedCopies* copies,
+                base::ProgressSink* progress)
+        : source_(source), model_(model), weights_(model), copies_(copies), progress_(progress),
+          config_(source.config) {
         config_.packings.clear();
-        if (packed == linearPacking().format) {
+        if (copies != nullptr) {
+            packCopies();
+        } else if (packed == linearPacking().format) {
             packLinears();
         } else if (packed != WeightFormat::Dense) {
             packExperts(packed);
@@ -152,6 +159,8 @@ public:
         for (TensorSpec& spec : specs) {
             if (!spec.packed()) {
                 spec.dtype = typeOf(spec);
+            } else if (copies_ != nullptr && spec.dtype == DType::BF16) { // which stands for any type of scales
+                spec.dtype = packedWeight(parameterOf(spec.weight)).scales.dtype;
             }
         }
         for (const auto& [weight, packing] : config_.packings) {
@@ -183,7 +192,70 @@ public:
         writer->finish();
     }
 
+    /// What config.json says of packed weights: of copies.
+    Quantization quantization() const {
+        Quantization out;
+        out.packing = config_.packings.begin()->second;
+        out.allLinears = out.packing.scheme != StorageScheme::GptOss;
+        out.symmetric = true;
+        out.ignored = dense_;
+        return out;
+    }
+
 private:
+    static std::string parameterOf(const std::string& weight) {
+        const SingleExpert single(weight);
+        return single.expert >= 0 ? single.parameter : weight;
+    }
+
+    const kernels::WeightView& packedWeight(const std::string& parameter) const {
+        const std::optional<std::size_t> copy = copies_->indexOf(parameter);
+        return copy ? copies_->copy(*copy) : weights_.weight(parameter);
+    }
+
+    /// Lists the weights that have copies, and those that the model has packed.
+    void packCopies() {
+        const auto stored = [&](std::size_t i) {
+            const auto& packing = copies_->target(i).packing;
+            return packing ? *packing : source_.config.packings.begin()->second;
+        };
+        if (copies_->size() > 0 && canStack(stored(0))) {
+            config_.fusedExperts = false; // experts are packed by themselves
+        }
+        dense_ = {"lm_head"}; // other programs do not know all patterns: each module that stays dense is named
+        for (const PackableWeight& weight : packableWeights(config_)) {
+            const std::string parameter = parameterOf(weight.name);
+            shapes_[weight.name] = weight.shape;
+            if (copies_->indexOf(parameter)) {
+                config_.packings[weight.name] = stored(*copies_->indexOf(parameter));
+            } else if (weights_.weight(parameter).quantized()) {
+                config_.packings[weight.name] = *source_.config.packing(weight.name);
+            } else {
+                dense_.emplace_back(moduleOf(weight.name));
+            }
+        }
+    }
+
+    /// A tensor of a packed weight as it lies in memory: of an expert that is stored by itself its rows.
+    void writeCopy(const TensorSpec& spec, SafetensorsWriter& writer) {
+        kernels::WeightView view = packedWeight(parameterOf(spec.weight));
+        TensorView field = view.field(spec.stored.field);
+        if (const SingleExpert single(spec.weight); single.expert >= 0) {
+            const Shape one(spec.stored.memoryShape);
+            const TensorView matrix = matrixOf(field, single.expert);
+            field = kernels::sliceRows(matrix, single.up ? one[0] : 0, single.up ? 2 * one[0] : one[0]);
+        }
+        std::vector<std::uint8_t> memory(field.bytes());
+        model_.context().download(field.data, memory.data(), memory.size());
+        if (!spec.stored.converts) {
+            writer.write(memory.data(), memory.size());
+            return;
+        }
+        std::vector<std::uint8_t> bytes(bytesOf(spec));
+        toStored(spec.packing, spec.stored, memory, bytes);
+        writer.write(bytes.data(), bytes.size());
+    }
+
     /// Lists the linears; what is added to their scales is known when they are packed.
     void packLinears() {
         if (std::ranges::any_of(source_.config.packings,
@@ -219,8 +291,10 @@ private:
     }
 
     std::vector<SideTensor> sideTensorsOf(const std::string& weight) const {
-        const Shape& shape = weights_.parameter(weight).view.shape;
-        return makeSideTensors(*config_.packing(weight), weight, shape.dims());
+        const auto single = shapes_.find(weight);
+        return makeSideTensors(*config_.packing(weight), weight,
+                               single != shapes_.end() ? std::span<const std::int64_t>(single->second)
+                                                       : weights_.parameter(weight).view.shape.dims());
     }
 
     /// A tensor of a linear. All tensors of one follow each other.
@@ -250,6 +324,10 @@ private:
     }
 
     void writeTensor(const TensorSpec& spec, SafetensorsWriter& writer) {
+        if (spec.packed() && copies_ != nullptr) {
+            writeCopy(spec, writer);
+            return;
+        }
         if (spec.packed()) {
             spec.weightShape.rank() == 3 ? writePacked(spec, writer) : writeLinear(spec, writer);
             return;
@@ -304,26 +382,27 @@ private:
     const ModelSource& source_;
     Model& model_;
     ModelValues weights_;
+    const PackedCopies* copies_; ///< null: weights are packed as they are written
     base::ProgressSink* progress_;
     ModelConfig config_;
+    std::map<std::string, std::vector<std::int64_t>> shapes_; ///< of weights beside copies, experts by themselves
+    std::vector<std::string> dense_;                          ///< modules that stay dense beside copies
     std::vector<std::byte> bytes_;
     std::string packedName_; ///< of the linear that was packed last
     PackedValues packedLinear_;
 };
 
-} // namespace
-
-std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, WeightFormat packed) {
+std::uint64_t bytesOfAll(const std::vector<TensorSpec>& specs) {
     std::uint64_t bytes = 0;
-    for (const TensorSpec& spec : ModelWriter(source, model, packed, nullptr).tensors()) {
+    for (const TensorSpec& spec : specs) {
         bytes += bytesOf(spec);
     }
     return bytes;
 }
 
-void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, WeightFormat packed,
-                      base::ProgressSink* progress) {
-    ModelWriter writer(source, model, packed, progress);
+/// Writes the weights, and the other files with what `quantization` makes of the config's quantization_config.
+void writeModel(const std::string& folder, const ModelSource& source, const Model& model, ModelWriter& writer,
+                const std::function<void(nlohmann::json& config)>& quantization) {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) {
@@ -331,15 +410,7 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
     }
     writer.write(folder);
     nlohmann::json config = nlohmann::json::parse(source.configText);
-    if (packed == WeightFormat::Dense) {
-        config.erase("quantization_config");
-    } else if (packed == linearPacking().format) {
-        config["quantization_config"] = quantizationConfig({linearPacking(), {}});
-    } else if (!config.contains("quantization_config")) {
-        config["quantization_config"] = quantizationConfig(
-            {stackPacking(),
-             {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}});
-    }
+    quantization(config);
     if (model.options().widen) {
         config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = "float32";
     }
@@ -347,6 +418,63 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
         copySmallFiles(source.folder, folder);
     }
     writeTextFile((fs::path(folder) / "config.json").string(), config.dump(2) + "\n");
+}
+
+/// Whether all copies are packed as the model's files have their weights.
+bool packsAsModel(const PackedCopies& copies) {
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+        if (copies.target(i).packing) {
+            return false;
+        }
+    }
+    return true;
+}
+
+constexpr const char* kQuantizationField = "quantization_config";
+
+/// Throws Unsupported where models of the family are not read with weights that are packed so.
+void setQuantization(nlohmann::json& config, const ModelSource& source, const PackedCopies& copies,
+                     const ModelWriter& writer) {
+    if (!packsAsModel(copies)) {
+        config[kQuantizationField] = quantizationConfig(writer.quantization());
+        knownConfigFields(config, source.name);
+    }
+}
+
+} // namespace
+
+std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, WeightFormat packed) {
+    return bytesOfAll(ModelWriter(source, model, packed, nullptr, nullptr).tensors());
+}
+
+std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, const PackedCopies& copies) {
+    const ModelWriter writer(source, model, WeightFormat::Dense, &copies, nullptr);
+    nlohmann::json config = nlohmann::json::parse(source.configText);
+    setQuantization(config, source, copies, writer);
+    return bytesOfAll(writer.tensors());
+}
+
+void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, WeightFormat packed,
+                      base::ProgressSink* progress) {
+    ModelWriter writer(source, model, packed, nullptr, progress);
+    writeModel(folder, source, model, writer, [packed](nlohmann::json& config) {
+        if (packed == WeightFormat::Dense) {
+            config.erase(kQuantizationField);
+        } else if (packed == linearPacking().format) {
+            config[kQuantizationField] = quantizationConfig({linearPacking(), {}});
+        } else if (!config.contains(kQuantizationField)) {
+            config[kQuantizationField] = quantizationConfig(
+                {stackPacking(),
+                 {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}});
+        }
+    });
+}
+
+void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, const PackedCopies& copies,
+                      base::ProgressSink* progress) {
+    ModelWriter writer(source, model, WeightFormat::Dense, &copies, progress);
+    writeModel(folder, source, model, writer,
+               [&](nlohmann::json& config) { setQuantization(config, source, copies, writer); });
 }
 
 } // namespace vitrine::engine

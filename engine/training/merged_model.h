@@ -9,6 +9,7 @@
 
 #include "base/stop.h"
 #include "engine/model/model.h"
+#include "engine/training/packed_copies.h"
 
 namespace vitrine::engine {
 
@@ -20,7 +21,13 @@ namespace vitrine::engine {
 void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, kernels::WeightFormat packed,
                       base::ProgressSink* progress);
 
-/// What the weights of that file take.
+/// The same with the packed copies that training ended with in the place of their weights, bit for bit. Weights that
+/// the model has packed stay so, others are written as they are.
+void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, const PackedCopies& copies,
+                      base::ProgressSink* progress);
+
+/// What the weights of those files take. With copies: throws Unsupported where the family is not read so packed.
 std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, kernels::WeightFormat packed);
+std::uint64_t mergedModelBytes(const ModelSource& source, Model& model, const PackedCopies& copies);
 
 } // namespace vitrine::engine

@@ -3,15 +3,12 @@
 #include "engine/training/packed_copies.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
-#include <map>
+#include <span>
 
 #include "base/error.h"
-#include "engine/quant/format_options.h"
-#include "engine/quant/matrix_packer.h"
-#include "engine/quant/storage_scheme.h"
 #include "kernels/context/context.h"
-#include "kernels/ops/linear/pack_weight.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/rowwise/elementwise.h"
 
@@ -19,126 +16,184 @@ namespace vitrine::engine {
 
 using base::MemoryCategory;
 using kernels::DType;
+using kernels::PackWeight;
 using kernels::Shape;
 using kernels::Tensor;
 using kernels::WeightField;
-using kernels::WeightView;
 
 namespace {
 
-MatrixSize sizeOf(const Shape& shape) {
-    return {shape[shape.rank() - 2], shape[shape.rank() - 1]};
-}
+constexpr std::array kFields = {WeightField::Data, WeightField::Scales};
 
-/// A packed weight of `shape` whose tensors have no memory yet. Schemes that store experts one by one say the shapes of
-/// one of them.
-WeightView layoutOf(const WeightPacking& packing, const std::string& name, const Shape& shape, DType type) {
-    const bool stack = shape.rank() == 3, whole = packing.scheme == StorageScheme::GptOss;
-    const MatrixSize size = sizeOf(shape);
-    const Shape one{size.out, size.in};
-    WeightView out;
-    out.format = packing.format;
-    for (const StoredTensor& stored : storedTensors(packing, name, whole ? shape.dims() : one.dims())) {
-        if (stored.field != WeightField::Data && stored.field != WeightField::Scales) {
-            continue;
-        }
-        kernels::TensorView& view = out.field(stored.field);
-        const DType file = stored.memoryType != DType::None ? stored.memoryType : stored.dtype;
-        view.dtype = stored.field == WeightField::Scales && file == DType::BF16 ? scaleTypeOf(packing, type) : file;
-        view.shape = stored.memoryShape;
-        if (stack && !whole) {
-            std::vector<std::int64_t> dims{shape[0]};
-            const auto rest = stored.memoryShape.dims();
-            dims.insert(dims.end(), rest.begin(), rest.end());
-            view.shape = Shape(dims);
+/// What is packed and where to; `out` has no memory yet.
+PackWeight packWeightOf(const Model& model, const PackedTarget& target, const TrainedState* state,
+                        const Adapter* adapter) {
+    const auto parameter = std::ranges::find(model.parameters(), target.weight, &Parameter::name);
+    if (parameter == model.parameters().end()) {
+        throw base::Internal(fmt::format("PackedCopies: {} is no parameter", target.weight));
+    }
+    PackWeight out;
+    out.x = parameter->view;
+    if (target.tensor) {
+        out.x = kernels::denseWeight(state->master(*target.tensor), parameter->view.transposed);
+        out.values = state->tensors()[*target.tensor].value;
+        if (out.x.empty()) {
+            throw base::Internal(fmt::format("PackedCopies: {} has no master", target.weight));
         }
     }
-    describePacked(packing, shape, size.out, out);
+    if (target.part) {
+        out.adapter = adapter->parts()[*target.part].view;
+        out.adapter.dropout = {};
+    }
+    out.out = packedLayout(target, *parameter);
+    out.type = target.type;
+    out.rule = target.rule;
     return out;
+}
+
+bool changes(const PackedTarget& target) {
+    return target.tensor || target.part;
 }
 
 } // namespace
 
-std::vector<PackedTarget> packedInSource(const ModelConfig& source, const std::vector<TrainedTensor>& tensors) {
-    std::map<std::string, WeightPacking> packings;
-    for (const TensorSpec& spec : expectedTensors(source)) {
-        if (canMergePacked(spec.packing.format)) {
-            packings[spec.weight] = spec.packing;
+PackedCopies::PackedCopies(Model& model, const std::vector<PackedTarget>& targets, const TrainedState* state,
+                           Adapter* adapter)
+    : model_(model), adapter_(adapter), targets_(targets) {
+    std::ranges::stable_partition(targets_, changes);
+    changing_ = static_cast<std::size_t>(std::ranges::count_if(targets_, changes));
+    for (const PackedTarget& target : targets_) {
+        weights_.push_back(packWeightOf(model, target, state, adapter));
+    }
+    turnStored();
+    allocate();
+    attach(true);
+}
+
+PackedCopies::~PackedCopies() {
+    attach(false);
+}
+
+void PackedCopies::turnStored() {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+        PackWeight& weight = weights_[i];
+        if (!weight.x.transposed) {
+            continue;
+        }
+        turned_.push_back({i, weight.x.data, weight.values});
+        weight.x = kernels::denseWeight({nullptr, weight.x.data.dtype, weight.out.shape, {}});
+        if (!weight.values.empty()) {
+            weight.values = {nullptr, weight.values.dtype, weight.out.shape, {}};
         }
     }
-    std::vector<PackedTarget> targets;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if (const auto packing = packings.find(tensors[i].name); packing != packings.end()) {
-            targets.push_back({i, packing->second, DType::F32});
-        }
-    }
-    return targets;
 }
 
-PackedCopies::PackedCopies(Model& model, const TrainedState& state, const std::vector<PackedTarget>& targets)
-    : context_(model.context()) {
-    for (const PackedTarget& target : targets) {
-        addCopy(model, state, target);
-    }
-    allocate(state, targets);
-}
-
-void PackedCopies::addCopy(const Model& model, const TrainedState& state, const PackedTarget& target) {
-    const TrainedTensor& tensor = state.tensors()[target.tensor];
-    const auto parameter = std::ranges::find(model.parameters(), tensor.name, &Parameter::name);
-    Copy copy;
-    copy.master = state.master(target.tensor);
-    copy.value = tensor.value;
-    if (parameter == model.parameters().end() || copy.master.empty()) {
-        throw base::Internal(fmt::format("PackedCopies: {} is no parameter with a master", tensor.name));
-    }
-    if (parameter->view.transposed) {
-        throw base::Unsupported(fmt::format("{}: it is stored as (in, out), and groups of inputs lie in rows; convert "
-                                            "the model first, or leave the weight out",
-                                            tensor.name));
-    }
-    checkPackable(target.packing, tensor.name, sizeOf(tensor.value.shape));
-    copy.packed = layoutOf(target.packing, tensor.name, tensor.value.shape, target.type);
-    copy.type = target.type;
-    copy.rule = target.packing.rule;
-    copies_.push_back(copy);
-}
-
-void PackedCopies::allocate(const TrainedState& state, const std::vector<PackedTarget>& targets) {
+void PackedCopies::allocate() {
+    kernels::Context& context = model_.context();
     std::uint64_t bytes = kernels::alignedBytes(kernels::bytesOf(DType::I64, 1));
-    for (const Copy& copy : copies_) {
-        bytes += kernels::alignedBytes(copy.packed.data.bytes()) + kernels::alignedBytes(copy.packed.scales.bytes());
+    std::uint64_t stored = 0, values = 0;
+    for (const Turned& turned : turned_) {
+        stored = std::max(stored, turned.stored.bytes());
+        values = std::max(values, turned.values.bytes());
     }
-    arena_ = context_.memory().reserveArena(bytes, "packed copies");
-    for (std::size_t i = 0; i < copies_.size(); ++i) {
-        for (const WeightField field : {WeightField::Data, WeightField::Scales}) {
-            kernels::TensorView& view = copies_[i].packed.field(field);
-            tensors_.emplace_back(*arena_, MemoryCategory::Weights, state.tensors()[targets[i].tensor].name, view.dtype,
-                                  view.shape);
+    bytes += kernels::alignedBytes(stored) + kernels::alignedBytes(values);
+    for (PackWeight& weight : weights_) {
+        for (const WeightField field : kFields) {
+            bytes += kernels::alignedBytes(weight.out.field(field).bytes());
+        }
+    }
+    arena_ = context.memory().reserveArena(bytes, "packed copies");
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+        for (const WeightField field : kFields) {
+            kernels::TensorView& view = weights_[i].out.field(field);
+            tensors_.emplace_back(*arena_, MemoryCategory::Weights, targets_[i].weight, view.dtype, view.shape);
             view = tensors_.back().view();
         }
     }
+    const auto scratch = [&](const char* name, std::uint64_t size) {
+        return size == 0 ? Tensor()
+                         : Tensor(*arena_, MemoryCategory::Workspace, name, DType::U8,
+                                  Shape{static_cast<std::int64_t>(size)});
+    };
+    turnedStored_ = scratch("turned weight", stored);
+    turnedValues_ = scratch("turned values", values);
+    for (const Turned& turned : turned_) {
+        PackWeight& weight = weights_[turned.weight];
+        weight.x.data.data = turnedStored_.view().data;
+        if (!turned.values.empty()) {
+            weight.values.data = turnedValues_.view().data;
+        }
+    }
     changed_ = Tensor(*arena_, MemoryCategory::Other, "codes_changed", DType::I64, Shape{1});
-    context_.run(kernels::SetZero{changed_.view()});
+    context.run(kernels::SetZero{changed_.view()});
 }
 
 void PackedCopies::refresh() {
-    const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "quantize");
-    context_.run(kernels::SetZero{changed_.view()});
-    for (const Copy& copy : copies_) {
-        context_.throwIfStopped();
-        context_.run(kernels::PackWeight{copy.master, copy.packed, copy.type, copy.rule, changed_.view()});
-        context_.run(kernels::Dequantize{copy.packed, copy.value});
+    kernels::Context& context = model_.context();
+    context.throwIfStopped();
+    const kernels::TraceScope scope(context.tracer(), base::ScopeKind::Layer,
+                                    adapter_ == nullptr ? "quantize" : "merge");
+    context.run(kernels::SetZero{changed_.view()});
+    pack(0, changing_, changed_.view());
+    if (!frozenDone_) {
+        pack(changing_, weights_.size(), {});
+    }
+    frozenDone_ = true;
+}
+
+/// Weights that lie as they are packed go together.
+void PackedCopies::pack(std::size_t begin, std::size_t end, const kernels::TensorView& changed) {
+    kernels::Context& context = model_.context();
+    const std::span<const PackWeight> all(weights_);
+    const auto run = [&](std::size_t from, std::size_t to) {
+        if (from < to) {
+            context.run(kernels::PackWeights{all.subspan(from, to - from), changed});
+        }
+    };
+    std::size_t next = begin;
+    for (const Turned& turned : turned_) {
+        if (turned.weight < begin || turned.weight >= end) {
+            continue;
+        }
+        context.throwIfStopped();
+        const PackWeight& weight = weights_[turned.weight];
+        run(next, turned.weight);
+        context.run(kernels::TransposeCopy{turned.stored, weight.x.data});
+        run(turned.weight, turned.weight + 1);
+        if (!turned.values.empty()) {
+            context.run(kernels::TransposeCopy{weight.values, turned.values});
+        }
+        next = turned.weight + 1;
+    }
+    run(next, end);
+}
+
+void PackedCopies::attach(bool attached) {
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+        const PackedTarget& target = targets_[i];
+        if (target.part) {
+            adapter_->setMerged(*target.part, attached ? weights_[i].out : kernels::WeightView{});
+        } else if (!target.tensor) {
+            model_.replaceWeight(target.weight, attached ? weights_[i].out : kernels::WeightView{});
+        }
+    }
+    if (adapter_ != nullptr) {
+        adapter_->attach(true);
     }
 }
 
 double PackedCopies::changedShare() const {
     std::int64_t changed = 0, codes = 0;
-    context_.download(changed_.view().data, &changed, sizeof(changed));
-    for (const Copy& copy : copies_) {
-        codes += copy.value.shape.count();
+    model_.context().download(changed_.view().data, &changed, sizeof(changed));
+    for (const PackWeight& weight : std::span(weights_).first(changing_)) {
+        codes += weight.out.shape.count();
     }
     return codes == 0 ? 0 : static_cast<double>(changed) / static_cast<double>(codes);
+}
+
+std::optional<std::size_t> PackedCopies::indexOf(const std::string& weight) const {
+    const auto found = std::ranges::find(targets_, weight, &PackedTarget::weight);
+    return found == targets_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - targets_.begin()));
 }
 
 } // namespace vitrine::engine

@@ -2,63 +2,78 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Quantization-aware training of the weights themselves: the model computes with the values that its packed weights
-// have, while the optimizer changes float32 masters. Gradients pass straight through the rounding (Bengio and others
-// 2013). Masters are quantized once after an update, into packed copies that stay where they are; what reads packed
+// Quantization-aware training: the model computes with the values that packed weights have, while the optimizer changes
+// float32 masters, or an adapter that is merged into weights. Gradients pass straight through the rounding (Bengio and
+// others 2013). Weights are packed once after an update, into copies that stay where they are; what reads packed
 // weights reads the same bytes, so that fake and real quantization are equal.
+//
+// Of a master the model's own weight receives the values that the copy stands for. Of other weights the model's linear
+// computes with the copy.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/quant/packing.h"
+#include "engine/training/adapter.h"
+#include "engine/training/packed_targets.h"
 #include "engine/training/trained_state.h"
+#include "kernels/ops/linear/pack_weight.h"
 
 namespace vitrine::engine {
 
-/// A trained tensor that has a packed copy.
-struct PackedTarget {
-    std::size_t tensor = 0; ///< of the state; it has a master
-    WeightPacking packing;
-    kernels::DType type = kernels::DType::F32; ///< what its values are rounded to before (PackWeight)
-};
-
-/// The trained tensors that the source's files have packed, with its packings, of float32. Empty: none is.
-std::vector<PackedTarget> packedInSource(const ModelConfig& source, const std::vector<TrainedTensor>& tensors);
-
-/// Packed copies of trained tensors. Belongs to the context's thread. The model and the state outlive it.
+/// Packed copies of weights. Belongs to the context's thread. The model, the state and the adapter outlive it.
 class PackedCopies {
 public:
+    /// `state` is needed for targets with a tensor, `adapter` for those with a part. The values come with refresh().
     /// Throws BadInput "TENSOR: what to do" for a weight that cannot be packed so, OutOfMemory.
-    PackedCopies(Model& model, const TrainedState& state, const std::vector<PackedTarget>& targets);
+    PackedCopies(Model& model, const std::vector<PackedTarget>& targets, const TrainedState* state, Adapter* adapter);
+    ~PackedCopies();
+    PackedCopies(const PackedCopies&) = delete; // the model has views of it
+    PackedCopies& operator=(const PackedCopies&) = delete;
 
-    /// Makes the copies from the masters as they are now, and the values that the model computes with from them: due
-    /// when the masters changed.
+    /// Makes the copies of what training changes from the values that it has now, and the others once. Due when the
+    /// trained values changed.
     void refresh();
-    /// The share of the codes of all copies that the last refresh() changed. Waits for it. 0 on Meta.
+    /// Gives the model's linears the copies that they compute with, or their own weights for a while, with the whole
+    /// adapter beside them.
+    void attach(bool attached);
+    /// The share of the codes of all changing copies that the last refresh() changed. Waits for it. 0 on Meta.
     double changedShare() const;
+
+    std::size_t size() const { return targets_.size(); }
+    const PackedTarget& target(std::size_t index) const { return targets_[index]; }
     /// Of the target with this number, in memory that stays.
-    const kernels::WeightView& copy(std::size_t target) const { return copies_[target].packed; }
+    const kernels::WeightView& copy(std::size_t index) const { return weights_[index].out; }
+    /// The number of the weight of that name; nothing where it has no copy.
+    std::optional<std::size_t> indexOf(const std::string& weight) const;
 
 private:
-    struct Copy {
-        kernels::TensorView master, value;
-        kernels::WeightView packed;
-        kernels::DType type;
-        kernels::IntegerRule rule;
+    /// A weight that is stored (in, out): groups of inputs lie in its columns. It is turned into scratch before it is
+    /// packed, and what its codes stand for is turned back.
+    struct Turned {
+        std::size_t weight = 0; ///< its number
+        kernels::TensorView stored, values;
     };
 
-    void addCopy(const Model& model, const TrainedState& state, const PackedTarget& target);
-    void allocate(const TrainedState& state, const std::vector<PackedTarget>& targets);
+    void turnStored();
+    void allocate();
+    void pack(std::size_t begin, std::size_t end, const kernels::TensorView& changed);
 
-    kernels::Context& context_;
-    std::vector<Copy> copies_;
+    Model& model_;
+    Adapter* adapter_;
+    std::vector<PackedTarget> targets_; ///< those that training changes come first
+    std::vector<kernels::PackWeight> weights_;
+    std::vector<Turned> turned_;
+    std::size_t changing_ = 0; ///< how many
+    bool frozenDone_ = false;
     std::unique_ptr<kernels::Arena> arena_;
     std::vector<kernels::Tensor> tensors_;
-    kernels::Tensor changed_; ///< (1) I64
+    kernels::Tensor changed_;                     ///< (1) I64
+    kernels::Tensor turnedStored_, turnedValues_; ///< scratch for the largest of turned_
 };
 
 } // namespace vitrine::engine

@@ -60,29 +60,6 @@ TEST(DequantizeGroupedGpu, BitForBitAsOnTheCpu) {
     }
 }
 
-TEST(MergePackedGpu, BitForBitAsOnTheCpu) {
-    VITRINE_NEEDS_GPU();
-    std::mt19937 random(9);
-    for (const DType dtype : {DType::BF16, DType::F16, DType::F32}) {
-        for (const auto& [out, in, rank] : {std::tuple{1, 32, 1}, {33, 288, 3}, {64, 2880, 16}, {100, 96, 64}}) {
-            SCOPED_TRACE(::testing::Message() << out << " by " << in << ", rank " << rank);
-            TestTensor blocks(DType::U8, Shape{3, out, in / 32, 16}), scales(DType::U8, Shape{3, out, in / 32});
-            TestTensor outBlocks(DType::U8, Shape{3, out, in / 32, 16}), outScales(DType::U8, Shape{3, out, in / 32});
-            TestTensor a(dtype, Shape{3, rank, in}), b(dtype, Shape{3, out, rank});
-            blocks.fillBytes(random, 0, 255);
-            scales.fillBytes(random, 0, 250);
-            a.fillNormal(random);
-            b.fillNormal(random);
-            const auto make = [&](auto&& at) {
-                return MergePacked{packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales)),
-                                   {at(a), at(b), 0.37F},
-                                   packedWeight(WeightFormat::Mxfp4, at(outBlocks), at(outScales))};
-            };
-            testing::expectSameOnGpu(*testing::gpu(), make, {&outBlocks, &outScales}, 0);
-        }
-    }
-}
-
 TEST(FillRandomGpu, BitForBitAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     for (const DType type : {DType::BF16, DType::F16, DType::F32, DType::U8}) {

@@ -31,10 +31,10 @@ constexpr std::array<std::string_view, 2> kBenchSharedKeys = {"kv_dtype", "repea
 constexpr std::array kBenchOptions = {
     OptionSpec{
         "bench", OptionType::Choice, "cpu-decode", "", 0, 0,
-        "cpu-decode|gpt-oss|batch|load|profiling|attention|copy|matmul", "", "Run",
+        "cpu-decode|gpt-oss|batch|load|profiling|attention|pack|copy|matmul", "", "Run",
         "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; static and "
-        "continuous batching; loading a folder; what profiling costs; attention programs forward and backward; or one "
-        "ceiling"},
+        "continuous batching; loading a folder; what profiling costs; attention programs forward and backward; packing "
+        "weights as quantization-aware training does after each update; or one ceiling"},
     OptionSpec{"batches", OptionType::Text, "1,4,16,64", "", 0, 0, "", "", "Run",
                "Batch sizes of the decode rows of bench gpt-oss; none: no such rows"},
     OptionSpec{"contexts", OptionType::Text, "1024,8192", "", 0, 0, "", "tokens", "Run",
@@ -144,6 +144,8 @@ void runBench(const Run& run) {
         benchProfiling(run);
     } else if (name == "attention") {
         benchAttention(run);
+    } else if (name == "pack") {
+        benchPack(run);
     } else if (name == "cpu-decode") {
         benchCpuDecode(run);
     } else {
@@ -151,10 +153,10 @@ void runBench(const Run& run) {
     }
 }
 
-/// The ceilings copy and matmul are measured without one.
+/// Packing and the ceilings copy and matmul are measured without one.
 bool needsModel(const Experiment& experiment) {
     const std::string bench = experiment.text("bench");
-    return bench != "copy" && bench != "matmul";
+    return bench != "pack" && bench != "copy" && bench != "matmul";
 }
 
 bool prefersCpu(const Experiment& experiment) {

@@ -30,6 +30,7 @@ void benchBatch(const Run& run);
 void benchLoad(const Run& run);
 void benchProfiling(const Run& run);
 void benchAttention(const Run& run);
+void benchPack(const Run& run);
 void benchCeiling(const Run& run);
 
 } // namespace vitrine::engine

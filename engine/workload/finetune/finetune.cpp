@@ -188,7 +188,7 @@ void checkAdapterOptions(const Experiment& experiment, const std::string& name) 
     }
     if (experiment.flag("merge_aware") && experiment.text("merge") == "bf16") {
         failOption(name, "merge_aware",
-                   fmt::format("trains for weights that are packed again; set merge to {} or to none", kMergedFormat));
+                   "trains for weights that are packed again; set merge to their format or to none");
     }
     if (full && experiment.real("dropout") > 0) {
         failOption(name, "dropout", "is for adapters; method full has none");
@@ -216,9 +216,6 @@ void checkQat(const Experiment& experiment, const std::string& name) {
         }
         return;
     }
-    if (experiment.text("method") != "full") {
-        failOption(name, "qat", "trains the weights themselves; choose method full, or leave it out");
-    }
     if (experiment.flag("merge_aware")) {
         failOption(name, "merge_aware", "is qat in the format of the model's files; give one of the two");
     }
@@ -233,6 +230,30 @@ void checkQat(const Experiment& experiment, const std::string& name) {
         qatPacking(experiment);
     } catch (const base::BadInput& error) {
         throw base::BadInput(fmt::format("{}: {}", name, error.message()));
+    }
+}
+
+/// What is trained in the numbers of a format can be written in it, or dense.
+void checkMerge(const Experiment& experiment, const std::string& name) {
+    const std::string merge = experiment.text("merge"), qat = experiment.text("qat");
+    if (merge == "none" || (qat != "none" && merge == qat)) {
+        return;
+    }
+    if (experiment.text("method") == "full") {
+        failOption(name, "merge",
+                   qat == "none" ? "is for adapters; method full has none"
+                                 : fmt::format("the weights are trained as {}; choose it, or leave merge "
+                                               "out, which saves the masters",
+                                               qat));
+    }
+    if (qat != "none" && merge != "bf16") {
+        failOption(name, "merge", fmt::format("the weights are trained as {}; choose it or bf16", qat));
+    }
+    if (qat == "none" && !experiment.flag("merge_aware") && needsCopies(merge)) {
+        failOption(name, "merge",
+                   fmt::format("weights are packed as {} while they are trained; give qat too, or choose bf16 and "
+                               "convert the model",
+                               merge));
     }
 }
 
@@ -256,9 +277,7 @@ void checkFinetune(const Experiment& experiment, const std::string& name) {
     if (experiment.integer("sample_every") > 0 && experiment.texts("sample_prompts").empty()) {
         failOption(name, "sample_every", "there is nothing to answer; give sample_prompts");
     }
-    if (experiment.text("method") == "full" && experiment.text("merge") != "none") {
-        failOption(name, "merge", "is for adapters; method full has none");
-    }
+    checkMerge(experiment, name);
 }
 
 std::string finetuneName(const Experiment& experiment) {

@@ -56,9 +56,6 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
                {auxLoss(run, model.model().config()), model.adapterConfig().dropout}, run.seed()),
       rate_(learningRate(run, data.steps())), prompts_(run, source, model.model(), data.steps()),
       output_(run, source, model.model().context().can().computesValues), steps_(data.steps()) {
-    if (MergedWeights* merged = model.merged()) {
-        trainer_.setPreparation([merged] { merged->refresh(); });
-    }
     if (PackedCopies* packed = model.packed()) {
         trainer_.setPreparation([packed] { packed->refresh(); });
     }
@@ -173,7 +170,7 @@ void FinetuneLoop::step(std::int64_t number) {
     record(done, begin, number);
     requireFinite("loss", done.loss, number);
     requireFinite("gradient norm", done.gradientNorm, number);
-    if (model_.quantizes() && model_.model().context().can().computesValues) {
+    if (model_.packed() != nullptr && model_.model().context().can().computesValues) {
         codesChanged_.push_back(model_.packed()->changedShare());
         model_.model().context().tracer().counter("codes_changed", codesChanged_.back());
     }
@@ -292,7 +289,7 @@ void FinetuneLoop::saveGradients() const {
     writer->finish();
 }
 
-/// Of the weights as they were quantized, and of their masters, over the same rows. Nothing is saved without an output:
+/// Of the weights as they were quantized, and as they were not, over the same rows. Nothing is saved without an output:
 /// the model that training ends with stands for it.
 void FinetuneLoop::addQuantizedLosses() {
     if (!model_.quantizes() || !model_.model().context().can().computesValues) {
@@ -300,7 +297,10 @@ void FinetuneLoop::addQuantizedLosses() {
     }
     const std::vector<TrainingBatch> batches = data_.validation().empty() ? data_.batches(1) : data_.validation();
     run_.metrics[result::kTrainedLoss.key] = run_.metrics[result::kSavedLoss.key] = trainer_.loss(batches);
-    const UnquantizedWeights masters(model_);
+    if (model_.packed() == nullptr) {
+        return; // the files have no other values
+    }
+    const UnquantizedWeights unquantized(model_);
     run_.metrics[result::kUnquantizedLoss.key] = trainer_.loss(batches);
 }
 
@@ -312,7 +312,7 @@ void FinetuneLoop::addMetrics() {
         metrics[result::kGradNorms.key] = norms_;
         metrics[result::kLearningRates.key] = rates_;
         metrics[result::kAuxLosses.key] = auxLosses_;
-        if (model_.quantizes()) {
+        if (model_.packed() != nullptr) {
             metrics[result::kCodesChanged.key] = codesChanged_;
         }
         metrics[result::kEvalLosses.key] = evalLosses_;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/format_options.h"
+#include "engine/training/packed_targets.h"
 #include "engine/training/quantized_training.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/context/context.h"
@@ -66,28 +67,6 @@ ModelOptions finetuneModelOptions(const Run& run, kernels::Context& context) {
     return options;
 }
 
-/// The trained tensors that are quantized; each gets a master.
-std::vector<PackedTarget> quantizedTargets(const QuantizedTraining& quantized, const Model& model,
-                                           std::vector<TrainedTensor>& tensors) {
-    std::vector<PackedTarget> targets;
-    for (const Parameter& parameter : model.parameters()) {
-        if (!quantized.covers(parameter)) {
-            continue;
-        }
-        const auto tensor = std::ranges::find(tensors, parameter.name, &TrainedTensor::name);
-        if (tensor == tensors.end()) {
-            throw base::BadInput(fmt::format("qat_weights: {} is to be quantized, but it is not trained; name it in "
-                                             "train too, or leave it out",
-                                             parameter.name));
-        }
-        tensor->hasMaster = true;
-        // The type that the saved weight has, so that converting it gives the same codes.
-        targets.push_back(
-            {static_cast<std::size_t>(tensor - tensors.begin()), quantized.packing(), parameter.view.data.dtype});
-    }
-    return targets;
-}
-
 /// Weights of these files were rounded so that products with typical inputs change least. Rounding them anew to the
 /// nearest would spoil that.
 void refuseCalibratedBase(const ModelConfig& source) {
@@ -98,6 +77,28 @@ void refuseCalibratedBase(const ModelConfig& source) {
                                              name, method));
         }
     }
+}
+
+kernels::IntegerRule ruleOfFiles(const ModelConfig& source) {
+    return source.packings.empty() ? kernels::IntegerRule::CompressedTensors : source.packings.begin()->second.rule;
+}
+
+/// Groups and rule of weights that are packed in the same format already stand where the options say nothing.
+WeightPacking asBaseHasIt(WeightPacking packing, const Run& run, const ModelConfig& source, Model& model) {
+    const auto parameters = model.parameters();
+    const auto packed = std::ranges::find_if(
+        parameters, [&](const Parameter& parameter) { return parameter.view.format == packing.format; });
+    if (packed == parameters.end()) {
+        return packing;
+    }
+    if (!run.spec.has("group_size")) {
+        packing.group = packed->view.group == packed->view.inFeatures() ? kWholeRow : packed->view.group;
+        packing.rowGroup = packed->view.rowGroup;
+    }
+    if (!run.spec.has("int4_rule")) {
+        packing.rule = ruleOfCodes(model, ruleOfFiles(source));
+    }
+    return packing;
 }
 
 OptimizerOptions optimizerOptions(const Run& run) {
@@ -175,7 +176,7 @@ void FinetuneModel::packWeights(const Run& run, const ModelSource& source, std::
         quantizes_ = true;
         refuseCalibratedBase(source.config);
         const QuantizedTraining quantized(*packing, run.spec.text("qat_weights"), model_->parameters());
-        targets = quantizedTargets(quantized, *model_, tensors);
+        targets = masterTargets(quantized, *model_, tensors);
     } else if (run.spec.flag("merge_aware")) {
         targets = packedInSource(source.config, tensors);
         if (targets.empty()) {
@@ -185,13 +186,28 @@ void FinetuneModel::packWeights(const Run& run, const ModelSource& source, std::
     }
     state_ = std::make_unique<TrainedState>(model_->context(), std::move(tensors), optimizerOptions(run));
     if (!targets.empty()) {
-        packed_ = std::make_unique<PackedCopies>(*model_, *state_, targets);
+        packed_ = std::make_unique<PackedCopies>(*model_, targets, state_.get(), nullptr);
+    }
+}
+
+UnquantizedWeights::UnquantizedWeights(FinetuneModel& model) : model_(model) {
+    if (model.adapter() == nullptr) {
+        model.state().valuesFromMasters();
+    } else if (model.packed() != nullptr) {
+        model.packed()->attach(false);
     }
 }
 
 UnquantizedWeights::~UnquantizedWeights() {
+    if (model_.packed() == nullptr) {
+        return;
+    }
     try {
-        model_.packed()->refresh();
+        if (model_.adapter() != nullptr) {
+            model_.packed()->attach(true);
+        } else {
+            model_.packed()->refresh();
+        }
     } catch (...) {
         // The run was stopped or its device is lost: nothing computes with the values any more.
     }
@@ -200,8 +216,9 @@ UnquantizedWeights::~UnquantizedWeights() {
 void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
     const bool packed = std::any_of(model_->parameters().begin(), model_->parameters().end(),
                                     [](const Parameter& parameter) { return parameter.view.quantized(); });
-    if (finetuneMethod(run.spec) == FinetuneMethod::Qlora && !packed) {
-        throw base::BadInput("method: qlora: the model has no packed weights; use lora, or a model that has some");
+    if (finetuneMethod(run.spec) == FinetuneMethod::Qlora && !packed && !qatPacking(run.spec)) {
+        throw base::BadInput("method: qlora: the model has no packed weights; use lora, pack them with qat, or give a "
+                             "model that has some");
     }
     if (const std::string folder = run.spec.text("adapter"); !folder.empty()) {
         continueAdapter(folder);
@@ -222,10 +239,30 @@ void FinetuneModel::addAdapter(const Run& run, const ModelSource& source) {
     }
     refuseDropoutOfExperts();
     refuseMergeOfTiedEmbedding(run);
-    if (run.spec.flag("merge_aware")) {
-        merged_ = std::make_unique<MergedWeights>(*model_, *adapter_);
-    }
+    packBesideAdapter(run, source);
     state_ = std::make_unique<TrainedState>(model_->context(), adapter_->tensors(), optimizerOptions(run));
+}
+
+/// With lora the adapter is merged into the weights that are quantized; with qlora it stays beside them.
+void FinetuneModel::packBesideAdapter(const Run& run, const ModelSource& source) {
+    std::vector<PackedTarget> targets;
+    if (const auto asked = qatPacking(run.spec)) {
+        quantizes_ = true;
+        refuseCalibratedBase(source.config);
+        const QuantizedTraining quantized(asBaseHasIt(*asked, run, source.config, *model_),
+                                          run.spec.text("qat_weights"), model_->parameters());
+        targets = adapterTargetsOf(quantized, *model_, *adapter_, finetuneMethod(run.spec) == FinetuneMethod::Lora);
+    } else if (run.spec.flag("merge_aware")) {
+        refuseCalibratedBase(source.config);
+        targets = packedBesideAdapter(*model_, *adapter_, ruleOfCodes(*model_, ruleOfFiles(source.config)));
+        if (targets.empty()) {
+            throw base::BadInput("merge_aware: the adapter is beside no weight that can be packed again; name experts "
+                                 "in train, and load them with weights quantized");
+        }
+    }
+    if (!targets.empty()) {
+        packed_ = std::make_unique<PackedCopies>(*model_, targets, nullptr, adapter_.get());
+    }
 }
 
 void FinetuneModel::continueAdapter(const std::string& folder) {

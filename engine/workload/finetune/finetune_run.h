@@ -15,7 +15,6 @@
 #include "base/trace.h"
 #include "engine/training/adapter.h"
 #include "engine/training/learning_rate.h"
-#include "engine/training/merged_weights.h"
 #include "engine/training/packed_copies.h"
 #include "engine/training/trainer.h"
 #include "engine/workload/finetune/finetune_data.h"
@@ -42,10 +41,9 @@ public:
 
     Model& model() { return *model_; }
     TrainedState& state() { return *state_; }
-    Adapter* adapter() const { return adapter_.get(); }     ///< null with full fine-tuning
-    MergedWeights* merged() const { return merged_.get(); } ///< null unless an adapter is trained merge-aware
-    PackedCopies* packed() const { return packed_.get(); }  ///< null unless weights are trained quantization-aware
-    /// Whether the options ask for it beside what the source has packed.
+    Adapter* adapter() const { return adapter_.get(); }    ///< null with full fine-tuning
+    PackedCopies* packed() const { return packed_.get(); } ///< null where nothing is packed while it trains
+    /// Whether weights are trained as the option qat rounds them.
     bool quantizes() const { return quantizes_; }
     /// What an adapter's files say beside its values.
     const AdapterConfig& adapterConfig() const { return adapterConfig_; }
@@ -58,6 +56,7 @@ private:
     void chooseWeights(const Run& run, const ModelSource& source);
     void packWeights(const Run& run, const ModelSource& source, std::vector<TrainedTensor> tensors);
     void addAdapter(const Run& run, const ModelSource& source);
+    void packBesideAdapter(const Run& run, const ModelSource& source);
     void continueAdapter(const std::string& folder);
     void refuseDropoutOfExperts() const;
     void refuseMergeOfTiedEmbedding(const Run& run) const;
@@ -66,16 +65,16 @@ private:
     std::unique_ptr<Adapter> adapter_;
     AdapterConfig adapterConfig_;
     std::unique_ptr<AdapterFile> adapterBefore_;
-    std::unique_ptr<MergedWeights> merged_;
     std::unique_ptr<TrainedState> state_;
     std::unique_ptr<PackedCopies> packed_;
     bool quantizes_ = false;
 };
 
-/// While it lives, the model computes with the masters of weights that are quantized.
+/// While it lives, the model computes with the masters of weights that are quantized, or with its own weights and the
+/// adapter beside them.
 class UnquantizedWeights {
 public:
-    explicit UnquantizedWeights(FinetuneModel& model) : model_(model) { model.state().valuesFromMasters(); }
+    explicit UnquantizedWeights(FinetuneModel& model);
     ~UnquantizedWeights();
     UnquantizedWeights(const UnquantizedWeights&) = delete; // one of them puts the values back
     UnquantizedWeights& operator=(const UnquantizedWeights&) = delete;

@@ -3,8 +3,10 @@
 #include "engine/workload/finetune/finetune_save.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/shards.h"
 #include "engine/quant/format_options.h"
@@ -28,15 +30,35 @@ double lossOfFolder(const std::string& folder, kernels::Context& context, const 
     return meanLoss(pass, context, batches);
 }
 
+/// The copies that the option merge asks for; null where it asks for dense weights, or for a format that values are
+/// packed to as they are written.
+const PackedCopies* writtenCopies(const Run& run, const FinetuneModel& model) {
+    const std::string merge = run.spec.text("merge");
+    const PackedCopies* copies = model.packed();
+    if (merge == "none" || formatNamed(merge) == kernels::WeightFormat::Dense) {
+        return nullptr;
+    }
+    const bool asked = copies != nullptr && copies->size() > 0 && copies->copy(0).format == formatNamed(merge);
+    if (!asked && needsCopies(merge)) {
+        throw base::BadInput(fmt::format("merge: no weight was trained as {}; choose bf16", merge));
+    }
+    return asked ? copies : nullptr;
+}
+
 void merge(const Run& run, const ModelSource& source, FinetuneModel& model, const std::vector<TrainingBatch>& batches,
            const MemoryTechniques& techniques, double adapted) {
     const std::string folder = run.spec.text("output") + "/merged";
     kernels::Context& context = model.model().context();
-    writeMergedModel(folder, source, model.model(), formatNamed(run.spec.text("merge")), run.sinks.progress);
+    if (const PackedCopies* copies = writtenCopies(run, model)) {
+        writeMergedModel(folder, source, model.model(), *copies, run.sinks.progress);
+    } else {
+        writeMergedModel(folder, source, model.model(), formatNamed(run.spec.text("merge")), run.sinks.progress);
+    }
     nlohmann::json& metrics = run.metrics;
     metrics[result::kMerged.key] = folder;
     double base = 0;
     {
+        const UnquantizedWeights unquantized(model);
         const AdapterPause pause(*model.adapter());
         GradientPass pass(model.model(), techniques);
         base = meanLoss(pass, context, batches);
@@ -71,7 +93,9 @@ void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneMod
     const std::string folder = run.spec.text("output");
     const bool adapter = model.adapter() != nullptr;
     std::uint64_t bytes = 0;
-    if (!adapter || run.spec.text("merge") != "none") {
+    if (const PackedCopies* copies = writtenCopies(run, model)) {
+        bytes = mergedModelBytes(source, model.model(), *copies);
+    } else if (!adapter || run.spec.text("merge") != "none") {
         bytes = mergedModelBytes(source, model.model(),
                                  adapter ? formatNamed(run.spec.text("merge")) : formatOfStacks(source.config));
     }
@@ -89,10 +113,12 @@ void requireRoomForResult(const Run& run, const ModelSource& source, FinetuneMod
 
 namespace {
 
-/// Quantization-aware training saves the masters: converting them gives the codes that it ended with.
+/// Quantization-aware training saves its packed copies, or the masters: converting them gives the same codes.
 void writeWeights(const Run& run, const ModelSource& source, FinetuneModel& model) {
     const std::string folder = run.spec.text("output");
-    if (model.quantizes()) {
+    if (const PackedCopies* copies = writtenCopies(run, model)) {
+        writeMergedModel(folder, source, model.model(), *copies, run.sinks.progress);
+    } else if (model.quantizes()) {
         const UnquantizedWeights masters(model);
         writeMergedModel(folder, source, model.model(), kernels::WeightFormat::Dense, run.sinks.progress);
     } else {
@@ -120,11 +146,12 @@ void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model,
     }
     writeAdapter(folder, model.adapterConfig(), model.adapter()->values(), model.adapterBefore());
     model.adapter()->read(AdapterFile::open(folder));
-    if (MergedWeights* merged = model.merged()) {
-        merged->attach(false);
-        run.metrics[result::kAdapterLoss.key] = trainer.loss(batches);
-        merged->attach(true);
-        merged->refresh();
+    if (PackedCopies* packed = model.packed()) {
+        {
+            const UnquantizedWeights unquantized(model);
+            run.metrics[result::kAdapterLoss.key] = trainer.loss(batches);
+        }
+        packed->refresh();
     }
     const double adapted = trainer.loss(batches);
     run.metrics[result::kSavedLoss.key] = adapted;

@@ -36,15 +36,19 @@ double medianSeconds(kernels::Context& context, const std::function<void()>& wor
 Tensor randomTensor(kernels::Context& context, kernels::Arena& arena, DType dtype, const Shape& shape,
                     std::uint64_t seed, std::uint32_t stream) {
     Tensor tensor(arena, base::MemoryCategory::Workspace, "bench", dtype, shape);
-    kernels::FillRandom fill;
-    fill.out = tensor.view();
-    fill.seed = seed;
-    fill.stream = stream;
-    context.run(fill);
+    fillRandom(context, tensor.view(), seed, stream);
     return tensor;
 }
 
 } // namespace
+
+void fillRandom(kernels::Context& context, const kernels::TensorView& out, std::uint64_t seed, std::uint32_t stream) {
+    kernels::FillRandom fill;
+    fill.out = out;
+    fill.seed = seed;
+    fill.stream = stream;
+    context.run(fill);
+}
 
 Ceiling measureCopy(kernels::Context& context, std::uint64_t seed) {
     if (context.can().virtualTime) {

@@ -21,4 +21,7 @@ Ceiling measureCopy(kernels::Context& context, std::uint64_t seed);
 /// FLOP/s of one dense product: BF16 of 8192 x 8192 x 8192 by cuBLASLt; float32 of 1024 x 1024 x 1024 on the CPU.
 Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed);
 
+/// Random values or bytes for what is measured.
+void fillRandom(kernels::Context& context, const kernels::TensorView& out, std::uint64_t seed, std::uint32_t stream);
+
 } // namespace vitrine::engine

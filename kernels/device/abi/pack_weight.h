@@ -4,17 +4,33 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kPackWeightAbi = 1;
+constexpr int kPackWeightAbi = 2;
+/// Weights of one launch.
+constexpr int kPackWeightParts = 32;
+
+/// One weight, a matrix or a stack of them.
+struct PackWeightPart {
+    const void* x;       ///< (experts, rows, in), floats or codes
+    const void* xScales; ///< of codes
+    const void* a;       ///< (experts, rank, in), or null
+    const void* b;       ///< (experts, rows, rank), or null
+    void* data;          ///< codes of as many weights: two in a byte, or bytes
+    void* scales;        ///< of INT4: of the type; MXFP4: bytes; FP8: float32
+    void* values;        ///< (experts, rows, in), or null
+    long long first;     ///< the first work item of this weight: items count on from weight to weight
+    long long count;     ///< what the kernel counts: pieces of eight values, threads, groups or blocks
+    int rows, in;        ///< of a matrix
+    int group, rowGroup;
+    int xGroup, xRowGroup;
+    int rank;
+    float scale; ///< of B A
+};
 
 struct PackWeightParams {
-    const void* x;               ///< (experts, out, in)
-    void* data;                  ///< codes of as many weights: two in a byte, or bytes
-    void* scales;                ///< of INT4: of the type; MXFP4: bytes; FP8: float32
+    PackWeightPart parts[kPackWeightParts];
     unsigned long long* changed; ///< or null
-    long long groups;            ///< of INT4 and MXFP4: of all rows
-    int pieces;                  ///< of INT4 and MXFP4: of 8 inputs, in a group
-    int out, in;                 ///< of FP8, as what follows
-    int group, rowGroup;
+    long long items;             ///< of all parts
+    int count;                   ///< of parts
 };
 
 } // namespace vitrine::kernels::abi

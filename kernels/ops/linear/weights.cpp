@@ -29,40 +29,6 @@ std::uint64_t scratch(const Dequantize&, const DeviceTraits&) {
     return 0;
 }
 
-void check(const MergePacked& op) {
-    const OpCheck rule(MergePacked::kName);
-    checkWeight(rule, op.weight, "weight");
-    checkWeight(rule, op.out, "out");
-    rule.require(op.weight.format == WeightFormat::Mxfp4, "weight", "it is not MXFP4");
-    rule.require(op.out.format == op.weight.format && op.out.shape == op.weight.shape, "out",
-                 "format or shape differs from the weight's");
-    rule.disjoint(op.out.data, "out", op.weight.data, "weight");
-    rule.disjoint(op.out.scales, "out", op.weight.scales, "weight");
-    const std::int64_t out = op.weight.outFeatures();
-    const std::int64_t in = op.weight.inFeatures();
-    if (op.weight.shape.rank() == 3) {
-        rule.shape(op.adapter.a, "adapter.a", {op.weight.experts(), OpCheck::kAny, in});
-        rule.shape(op.adapter.b, "adapter.b", {op.weight.experts(), out, op.adapter.rank()});
-    } else {
-        rule.shape(op.adapter.a, "adapter.a", {OpCheck::kAny, in});
-        rule.shape(op.adapter.b, "adapter.b", {out, op.adapter.rank()});
-    }
-    rule.floating(op.adapter.a, "adapter.a");
-    rule.dtype(op.adapter.b, "adapter.b", op.adapter.a.dtype);
-    rule.contiguous(op.adapter.a, "adapter.a");
-    rule.contiguous(op.adapter.b, "adapter.b");
-}
-
-Cost cost(const MergePacked& op, const DeviceTraits&) {
-    const auto products = static_cast<std::uint64_t>(op.weight.shape.count() * op.adapter.rank());
-    return streamingCost(op.weight.bytes() + op.adapter.a.bytes() + op.adapter.b.bytes(), op.out.bytes(), 2 * products,
-                         DType::F32);
-}
-
-std::uint64_t scratch(const MergePacked&, const DeviceTraits&) {
-    return 0;
-}
-
 void check(const FillRandom& op) {
     const OpCheck rule(FillRandom::kName);
     rule.present(op.out, "out");

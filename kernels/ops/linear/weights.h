@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Packed weights to dense ones or with an adapter in them, random weights for synthetic models, transposed copies.
+// Packed weights to dense ones, random weights for synthetic models, transposed copies.
 
 #include "kernels/core/op.h"
 #include "kernels/core/weight_view.h"
-#include "kernels/ops/linear/adapter_view.h"
 
 namespace vitrine::kernels {
 
@@ -18,16 +17,6 @@ struct Dequantize {
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Weights;
     WeightView weight;
     TensorView out; ///< of the weight's shape
-};
-
-/// out = weight + scale B A, packed again: the weight that a merged checkpoint has. Sums are made in float32, over the
-/// rank in ascending order and without fused products, so every backend gives the same bits. A group with a value that
-/// is not finite gets a scale that is no number.
-struct MergePacked {
-    static constexpr std::string_view kName = "MergePacked";
-    WeightView weight;   ///< MXFP4
-    AdapterView adapter; ///< of the weight, contiguous; A and B of one type
-    WeightView out;      ///< as the weight, in other memory
 };
 
 /// Random values from Philox with the key (seed, stream): center + normal with the given deviation for float types;
@@ -57,13 +46,6 @@ Cost cost(const Dequantize& op, const DeviceTraits& traits);
 std::uint64_t scratch(const Dequantize& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Dequantize& op);
 void execute(CudaContext& context, const Dequantize& op);
-
-void check(const MergePacked& op);
-Cost cost(const MergePacked& op, const DeviceTraits& traits);
-/// 0: the op needs no scratch.
-std::uint64_t scratch(const MergePacked& op, const DeviceTraits& traits);
-void execute(CpuContext& context, const MergePacked& op);
-void execute(CudaContext& context, const MergePacked& op);
 
 void check(const FillRandom& op);
 Cost cost(const FillRandom& op, const DeviceTraits& traits);

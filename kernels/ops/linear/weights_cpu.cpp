@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
-#include "kernels/formats/mxfp4_format.h"
 #include "kernels/ops/linear/weight_product.h"
 
 namespace vitrine::kernels {
@@ -21,33 +20,6 @@ void expandRow(const Dequantize& op, const MatrixRef& matrix, std::int64_t row, 
     forPieces(in, [&](std::int64_t begin, std::int64_t count) {
         loadWeights(matrix, row, begin, count, values);
         storeFloats(op.out.dtype, values, count, op.out.data, outRow * in + begin);
-    });
-}
-
-/// `row` counts the rows of all experts.
-void mergeRow(const MergePacked& op, const MatrixRef& rows, std::int64_t row) {
-    const std::int64_t in = op.weight.inFeatures();
-    const std::int64_t rank = op.adapter.rank();
-    const std::int64_t firstOfA = row / op.weight.outFeatures() * rank;
-    auto* blocks = op.out.data.as<std::uint8_t>() + row * (in / 2);
-    auto* scales = op.out.scales.as<std::uint8_t>() + row * (in / kMxfp4Group);
-    forPieces(in, [&](std::int64_t begin, std::int64_t count) {
-        float values[kRowPiece];
-        float sums[kRowPiece] = {};
-        float piece[kRowPiece];
-        loadWeights(rows, row, begin, count, values);
-        for (std::int64_t r = 0; r < rank; ++r) {
-            float factor = 0;
-            loadFloats(op.adapter.b.dtype, op.adapter.b.data, row * rank + r, 1, &factor);
-            loadFloats(op.adapter.a.dtype, op.adapter.a.data, (firstOfA + r) * in + begin, count, piece);
-            for (std::int64_t i = 0; i < count; ++i) {
-                sums[i] += factor * piece[i];
-            }
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-            values[i] += op.adapter.scale * sums[i];
-        }
-        packMxfp4(values, count, blocks + begin / 2, scales + begin / kMxfp4Group);
     });
 }
 
@@ -83,13 +55,6 @@ void execute(CpuContext& context, const Dequantize& op) {
     const std::int64_t perExpert = op.weight.outFeatures();
     forRows(context, rows, in,
             [&](std::int64_t row) { expandRow(op, matrixOf(op.weight, row / perExpert), row % perExpert, row, in); });
-}
-
-void execute(CpuContext& context, const MergePacked& op) {
-    const std::int64_t rows = op.weight.experts() * op.weight.outFeatures();
-    const MatrixRef first = matrixOf(op.weight, 0);
-    forRows(context, rows, op.weight.inFeatures() * op.adapter.rank(),
-            [&](std::int64_t row) { mergeRow(op, first, row); });
 }
 
 void execute(CpuContext& context, const TransposeCopy& op) {

@@ -7,7 +7,6 @@
 #include "base/philox.h"
 #include "kernels/device/abi/dequantize.h"
 #include "kernels/device/abi/fill_random.h"
-#include "kernels/device/abi/merge_packed.h"
 #include "kernels/device/abi/transpose_copy.h"
 #include "kernels/formats/nf4_format.h"
 #include "kernels/formats/weight_formats.h"
@@ -69,31 +68,11 @@ void execute(CudaContext& context, const Dequantize& op) {
                   {"out_dtype", dtypeNumber(op.out)},
                   {"in", op.weight.inFeatures()},
                   {"group", op.weight.group},
+                  {"row_group", op.weight.rowGroup},
+                  {"ordered", op.weight.order.empty() ? 0 : 1},
                   {"aligned", startsAligned(op.weight.data) && startsAligned(op.out) ? 1 : 0},
                   {"rows", params.rows},
                   {"elements", op.out.shape.count()}});
-}
-
-void execute(CudaContext& context, const MergePacked& op) {
-    if (op.out.shape.count() == 0) {
-        return;
-    }
-    abi::MergePackedParams params{};
-    params.blocks = op.weight.data.data;
-    params.scales = op.weight.scales.data;
-    params.a = op.adapter.a.data;
-    params.b = op.adapter.b.data;
-    params.outBlocks = op.out.data.data;
-    params.outScales = op.out.scales.data;
-    params.rows = op.weight.outFeatures();
-    params.groups = op.weight.inFeatures() / op.weight.group;
-    params.rank = toInt(op.adapter.rank(), MergePacked::kName, "adapter");
-    params.scale = op.adapter.scale;
-    launchFamily(context, "merge_packed", abi::kMergePackedAbi, params,
-                 {{"adapter_dtype", dtypeNumber(op.adapter.a)},
-                  {"rows", params.rows},
-                  {"groups", params.groups},
-                  {"experts", op.weight.experts()}});
 }
 
 void execute(CudaContext& context, const FillRandom& op) {

@@ -275,12 +275,12 @@ TEST(MatrixPacker, TheOpOfTrainingPacksTheSameBits) {
             std::ranges::fill(device.data, std::uint8_t{0xA5});
             std::ranges::fill(device.scales, std::uint8_t{0xA5});
             kernels::PackWeight op;
-            op.x = {masters.data(), DType::F32, kernels::Shape{size.out, size.in}, {}};
+            op.x = kernels::denseWeight({masters.data(), DType::F32, kernels::Shape{size.out, size.in}, {}});
             op.out = viewOf(packing, size, device);
             op.type = type;
             op.rule = packing.rule;
-            kernels::check(op);
-            kernels::execute(context, op);
+            kernels::check(kernels::PackWeights{{&op, 1}, {}});
+            kernels::execute(context, kernels::PackWeights{{&op, 1}, {}});
             EXPECT_EQ(device.data, host.data);
             EXPECT_EQ(device.scales, host.scales);
         }

@@ -74,7 +74,8 @@ std::vector<float> packedAndBack(const std::vector<float>& values) {
 
 TEST(PackedCopies, ExpertsHaveTheValuesOfTheirPackedMasters) {
     const DenseModel dense(fixture("gpt-oss-mxfp4"));
-    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()));
+    std::vector<TrainedTensor> tensors = dense.state->tensors();
+    PackedCopies rounded(*dense.model, packedInSource(dense.source.config, tensors), dense.state.get(), nullptr);
     moveMasters(dense);
     rounded.refresh();
     int stacks = 0;
@@ -95,7 +96,8 @@ TEST(PackedCopies, ExpertsHaveTheValuesOfTheirPackedMasters) {
 
 TEST(PackedCopies, TheSavedModelHasTheValuesThatTheModelComputesWith) {
     const DenseModel dense(fixture("gpt-oss-mxfp4"));
-    PackedCopies rounded(*dense.model, *dense.state, packedInSource(dense.source.config, dense.state->tensors()));
+    std::vector<TrainedTensor> tensors = dense.state->tensors();
+    PackedCopies rounded(*dense.model, packedInSource(dense.source.config, tensors), dense.state.get(), nullptr);
     moveMasters(dense);
     rounded.refresh();
     const test::TempFolder folder;
@@ -114,7 +116,8 @@ TEST(PackedCopies, TheSavedModelHasTheValuesThatTheModelComputesWith) {
 
 TEST(PackedCopies, ModelsWithoutPackedFilesHaveNoneToPackAgain) {
     const DenseModel llama(fixture("llama"));
-    EXPECT_TRUE(packedInSource(llama.source.config, llama.state->tensors()).empty());
+    std::vector<TrainedTensor> tensors = llama.state->tensors();
+    EXPECT_TRUE(packedInSource(llama.source.config, tensors).empty());
 }
 
 /// Fake and real quantization are the same bytes, and copies stay where they are.
@@ -130,10 +133,11 @@ TEST(PackedCopies, ConvertingTheMastersGivesTheBytesOfTheCopies) {
         for (std::size_t i = 0; i < dense.state->tensors().size(); ++i) {
             const TrainedTensor& tensor = dense.state->tensors()[i];
             if (tensor.name.find("_proj.") != std::string::npos) {
-                targets.push_back({i, quantization.packing, tensor.value.dtype});
+                targets.push_back({tensor.name, i, std::nullopt, quantization.packing, quantization.packing.rule,
+                                   tensor.value.dtype});
             }
         }
-        PackedCopies copies(*dense.model, *dense.state, targets);
+        PackedCopies copies(*dense.model, targets, dense.state.get(), nullptr);
         copies.refresh();
         const void* const place = copies.copy(0).data.data;
         moveMasters(dense);
@@ -149,7 +153,7 @@ TEST(PackedCopies, ConvertingTheMastersGivesTheBytesOfTheCopies) {
         const ModelSource source = openModel(folder.path() + "/packed");
         const Model packed(*dense.context, source, ModelOptions(), nullptr);
         for (std::size_t i = 0; i < targets.size(); ++i) {
-            const std::string& name = dense.state->tensors()[targets[i].tensor].name;
+            const std::string& name = targets[i].weight;
             const auto real = std::ranges::find(packed.parameters(), name, &Parameter::name);
             ASSERT_NE(real, packed.parameters().end()) << name;
             const kernels::WeightView& fake = copies.copy(i);

@@ -4,58 +4,20 @@
 // Quantization-aware training against losses, gradients and codes that PyTorch made (tests/fixtures/qat-*).
 
 #include <fstream>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/workload/common/workload.h"
-#include "engine/workload/experiment/experiment.h"
-#include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
+#include "tests/engine/workload/finetune/qat_testing.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
 using test::fixture;
-using testing::HasSubstr;
-
-class QuantizationAware : public testing::Test {
-protected:
-    static Json experimentOf(const std::string& model, const Json& more = Json::object()) {
-        Json experiment = {{"vitrine", 1},
-                           {"workload", "finetune"},
-                           {"backend", "cpu"},
-                           {"model", fixture(model)},
-                           {"tokens_file", fixture("qat-" + model + "/batch.safetensors")},
-                           {"method", "full"},
-                           {"qat", "int4"},
-                           {"lr", 0.001},
-                           {"weight_decay", 0},
-                           {"steps", 6},
-                           {"dtype", "float32"}};
-        experiment.update(more);
-        return experiment;
-    }
-    static Json run(const Json& experiment) {
-        return runExperiment(Experiment::parse(experiment, "experiment"), {}, {});
-    }
-    static void expectRefused(const Json& experiment, const std::string& part) {
-        try {
-            run(experiment);
-            ADD_FAILURE() << "accepted, but expected: " << part;
-        } catch (const base::Error& error) {
-            EXPECT_THAT(error.message(), HasSubstr(part));
-        }
-    }
-    std::string at(const std::string& name) const { return folder_.path() + "/" + name; }
-
-private:
-    test::TempFolder folder_;
-};
+using test::QuantizationAware;
 
 class QatFamily : public QuantizationAware, public testing::WithParamInterface<const char*> {};
 
@@ -129,7 +91,11 @@ TEST_F(QuantizationAware, WhatCannotBeIsOneSentence) {
     expectRefused(experimentOf("llama", {{"qat", "mxfp4"}}), "no stack of experts");
     expectRefused(experimentOf("llama", {{"qat", "none"}, {"group_size", 32}}), "give qat too");
     expectRefused(experimentOf("llama", {{"qat", "fp8"}, {"int4_rule", "seven"}}), "int4_rule");
-    expectRefused(experimentOf("llama", {{"method", "lora"}}), "choose method full");
+    expectRefused(experimentOf("llama", {{"merge", "bf16"}, {"output", at("no")}}), "trained as int4");
+    expectRefused(experimentOf("llama", {{"method", "lora"}, {"merge", "fp8"}, {"output", at("no")}}),
+                  "choose it or bf16");
+    expectRefused(experimentOf("llama", {{"method", "lora"}, {"qat", "none"}, {"merge", "int4"}, {"output", at("no")}}),
+                  "give qat too");
     expectRefused(experimentOf("llama", {{"qat_weights", "head"}}), "never are");
     expectRefused(experimentOf("llama", {{"train", "attention"}}), "not trained");
     expectRefused(experimentOf("llama", {{"merge_aware", true}}), "merge_aware");

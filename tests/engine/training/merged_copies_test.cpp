@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/merged_weights.h"
+
+// Packed copies of weights with an adapter in them.
 
 #include <random>
 
 #include "base/error.h"
 #include "engine/training/merged_model.h"
+#include "engine/training/packed_copies.h"
+#include "engine/training/packed_targets.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
 
@@ -17,7 +20,7 @@ using test::PassRunner;
 using test::relativeError;
 using test::TrainedModel;
 
-class MergedWeightsTest : public testing::Test {
+class MergedCopies : public testing::Test {
 protected:
     std::unique_ptr<Adapter> makeAdapter(const std::string& choice) {
         AdapterConfig config;
@@ -27,6 +30,13 @@ protected:
             *trained_.model, adapterTargets(trained_.model->parameters(), ParameterChoice(choice, "train"), config));
         adapter->initialise(3);
         return adapter;
+    }
+
+    /// Copies of the packed weights that the adapter is beside.
+    std::unique_ptr<PackedCopies> mergedCopies(Adapter& adapter) {
+        Model& model = *trained_.model;
+        return std::make_unique<PackedCopies>(
+            model, packedBesideAdapter(model, adapter, kernels::IntegerRule::CompressedTensors), nullptr, &adapter);
     }
 
     void fillB(const Adapter& adapter) {
@@ -53,14 +63,14 @@ protected:
     TrainingBatch batch_ = test::batchOf(fixture("gpt-oss-full-ft/batch.safetensors"), 40);
 };
 
-TEST_F(MergedWeightsTest, AnAdapterOfZerosHasThePlainGradients) {
+TEST_F(MergedCopies, AnAdapterOfZerosHasThePlainGradients) {
     const auto adapter = makeAdapter("attention+experts");
     TrainedState state(*trained_.context, adapter->tensors(), {});
     PassRunner runner(trained_, state);
     const double loss = runner.gradients(batch_);
     const std::vector<std::vector<float>> expected = gradients(state);
-    MergedWeights merged(*trained_.model, *adapter);
-    merged.refresh();
+    const auto merged = mergedCopies(*adapter);
+    merged->refresh();
     EXPECT_NEAR(runner.gradients(batch_), loss, 1e-6);
     const std::vector<std::vector<float>> actual = gradients(state);
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -68,13 +78,13 @@ TEST_F(MergedWeightsTest, AnAdapterOfZerosHasThePlainGradients) {
     }
 }
 
-TEST_F(MergedWeightsTest, TheModelComputesWithTheWeightsOfTheMergedFile) {
+TEST_F(MergedCopies, TheModelComputesWithTheWeightsOfTheMergedFile) {
     const auto adapter = makeAdapter("attention+experts");
     TrainedState state(*trained_.context, adapter->tensors(), {});
     PassRunner runner(trained_, state);
     fillB(*adapter);
     const double beside = runner.loss(batch_);
-    const auto merged = std::make_unique<MergedWeights>(*trained_.model, *adapter);
+    const auto merged = mergedCopies(*adapter);
     merged->refresh();
     const double loss = runner.loss(batch_);
     EXPECT_NE(loss, beside);
@@ -95,7 +105,7 @@ TEST_F(MergedWeightsTest, TheModelComputesWithTheWeightsOfTheMergedFile) {
     }
 }
 
-TEST_F(MergedWeightsTest, APauseGivesBackTheModelAndTheEndTheAdapter) {
+TEST_F(MergedCopies, APauseGivesBackTheModelAndTheEndTheAdapter) {
     TrainedState none(*trained_.context, test::allTensors(*trained_.model), {});
     PassRunner runner(trained_, none);
     const double base = runner.loss(batch_);
@@ -103,8 +113,8 @@ TEST_F(MergedWeightsTest, APauseGivesBackTheModelAndTheEndTheAdapter) {
     fillB(*adapter);
     const double beside = runner.loss(batch_);
     {
-        MergedWeights merged(*trained_.model, *adapter);
-        merged.refresh();
+        const auto merged = mergedCopies(*adapter);
+        merged->refresh();
         const double loss = runner.loss(batch_);
         {
             const AdapterPause pause(*adapter);
@@ -115,9 +125,9 @@ TEST_F(MergedWeightsTest, APauseGivesBackTheModelAndTheEndTheAdapter) {
     EXPECT_EQ(runner.loss(batch_), beside);
 }
 
-TEST_F(MergedWeightsTest, RefusesAnAdapterBesideDenseWeightsOnly) {
+TEST_F(MergedCopies, DenseWeightsHaveNoneThatIsPackedAgain) {
     const auto adapter = makeAdapter("attention");
-    EXPECT_THROW(MergedWeights(*trained_.model, *adapter), base::BadInput);
+    EXPECT_TRUE(packedBesideAdapter(*trained_.model, *adapter, kernels::IntegerRule::CompressedTensors).empty());
 }
 
 } // namespace
