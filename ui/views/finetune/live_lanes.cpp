@@ -361,7 +361,7 @@ void LiveLanes::updateSeries() {
     rate_->setEnd(end, QString::number(run.rate().value(last) / rate_->scale().unit, 'f', 2));
     norm_->setEnd(end, QString::number(run.norm().value(last), 'g', 3));
     const std::optional<double> codes = run.codesChanged(last);
-    codes_->setEnd(end, codes ? codesText(*codes) : QString());
+    codes_->setEnd(end, codes ? QString::number(*codes / codes_->scale().unit, 'g', 2) : QString());
     speed_->setEnd(end, countText(std::llround(run.speed().value(last))));
 }
 
