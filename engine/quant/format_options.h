@@ -4,6 +4,7 @@
 
 // Options whose values are names of packed formats, so that the rest of the engine names none.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,8 +27,10 @@ inline constexpr std::string_view kQatChoices = "none|int4|fp8|mxfp4";
 inline constexpr std::string_view kQatHelp =
     "Quantization-aware training: compute with weights as this format rounds them, and change float masters; int4 has "
     "groups of group_size inputs, fp8 blocks of 128 by 128, mxfp4 packs stacks of experts";
-/// Whether the option group_size is for that value, and the rule of INT4 in training where none is given.
+/// Whether the option group_size is for that value, and the groups and the rule of INT4 in training where none is
+/// given.
 bool hasGroups(std::string_view name);
+inline constexpr std::int64_t kQatInt4Group = 32;
 inline constexpr std::string_view kQatInt4Rule = "seven";
 
 /// The values of the option that says how weights are kept, and its help text. A value but "quantized", "dequantized"

@@ -24,7 +24,7 @@ namespace {
 std::optional<TrainingPhase> phaseOf(std::string_view scope) {
     static constexpr std::array<std::pair<std::string_view, TrainingPhase>, 7> kScopes{
         {{"merge", TrainingPhase::Merge},
-         {"quantize", TrainingPhase::Merge},
+         {"quantize", TrainingPhase::Quantize},
          {"forward layer", TrainingPhase::Forward},
          {"loss chunk", TrainingPhase::Loss},
          {"recompute", TrainingPhase::Backward},
@@ -95,7 +95,7 @@ private:
         seenBackward_ = kind == TrainingPhase::Backward || (seenBackward_ && kind != TrainingPhase::Forward);
         StepPhase phase;
         phase.kind = kind;
-        phase.pass = kind == TrainingPhase::Merge || kind == TrainingPhase::Optimizer ? 0 : pass_;
+        phase.pass = isOfMicroBatch(kind) ? pass_ : 0;
         phase.begin = out_.phases.empty() ? out_.begin : at;
         phase.firstItem = out_.items.size();
         out_.phases.push_back(phase);
@@ -222,9 +222,13 @@ std::vector<HeldSet> heldSets(const RunTimeline& timeline, const MemoryColumn& p
     return out;
 }
 
+bool isOfMicroBatch(TrainingPhase phase) {
+    return phase == TrainingPhase::Forward || phase == TrainingPhase::Loss || phase == TrainingPhase::Backward;
+}
+
 std::string_view phaseName(TrainingPhase phase) {
-    static constexpr std::array<std::string_view, kTrainingPhaseCount> kNames = {"merge", "forward", "loss", "backward",
-                                                                                 "optimizer"};
+    static constexpr std::array<std::string_view, kTrainingPhaseCount> kNames = {"forward",   "loss",  "backward",
+                                                                                 "optimizer", "merge", "quantize"};
     return kNames[static_cast<std::size_t>(phase)];
 }
 

@@ -21,8 +21,10 @@ namespace vitrine::profiler {
 
 class RunTimeline;
 
-enum class TrainingPhase : std::uint8_t { Merge, Forward, Loss, Backward, Optimizer };
-inline constexpr int kTrainingPhaseCount = 5;
+enum class TrainingPhase : std::uint8_t { Forward, Loss, Backward, Optimizer, Merge, Quantize };
+inline constexpr int kTrainingPhaseCount = 6;
+/// Whether each micro-batch has it, and not the step as a whole.
+bool isOfMicroBatch(TrainingPhase phase);
 
 /// A layer of a phase, or a chunk of the loss. The backward pass of a layer begins with its recompute.
 struct StepItem {
@@ -113,7 +115,7 @@ StepAnatomy stepAnatomy(const RunTimeline& timeline, base::TimeNs begin, base::T
 /// that no tensor accounts for are left out.
 std::vector<HeldSet> heldSets(const RunTimeline& timeline, const MemoryColumn& peak, const MemoryColumn* other);
 
-/// "forward", "loss", "backward", "optimizer", "merge".
+/// "forward", "loss", "backward", "optimizer"; "merge" of adapters, "quantize" of quantization-aware training.
 std::string_view phaseName(TrainingPhase phase);
 
 } // namespace vitrine::profiler

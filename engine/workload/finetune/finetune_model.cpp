@@ -121,12 +121,11 @@ std::optional<WeightPacking> qatPacking(const Experiment& experiment) {
     if (name == "none") {
         return std::nullopt;
     }
-    constexpr std::int64_t kUsualGroup = 32;
     const bool integers = hasGroups(name);
     const auto group = experiment.maybeInteger("group_size");
     const std::string rule = experiment.has("int4_rule") ? experiment.text("int4_rule") : std::string();
     const std::string usual = integers ? std::string(kQatInt4Rule) : std::string();
-    return conversionTarget(name, integers ? std::optional(group.value_or(kUsualGroup)) : group, std::nullopt,
+    return conversionTarget(name, integers ? std::optional(group.value_or(kQatInt4Group)) : group, std::nullopt,
                             rule.empty() ? usual : rule)
         ->packing;
 }

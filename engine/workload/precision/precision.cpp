@@ -337,6 +337,8 @@ constinit const Workload kPrecisionWorkload = {
     .run = runPrecision,
     .results = kPrecisionResults,
     .resultText = precisionWords,
+    .formView = "run",
+    .formPlace = 4,
     .views = kPrecisionViews,
 };
 

@@ -99,6 +99,17 @@ TEST(StepAnatomy, MicroBatchesRepeatTheirPhases) {
     EXPECT_EQ(sums[0].items, 3U);
 }
 
+TEST(StepAnatomy, WhatFollowsTheOptimizerIsOnceInAStep) {
+    for (const char* name : {"merge", "quantize"}) {
+        const StepAnatomy step = anatomyOf({.passes = 2, .last = name});
+        EXPECT_EQ(phaseName(step.phases.back().kind), name);
+        EXPECT_FALSE(isOfMicroBatch(step.phases.back().kind));
+        EXPECT_EQ(step.phases.back().pass, 0);
+        EXPECT_EQ(step.sums().back().kind, step.phases.back().kind);
+        EXPECT_EQ(step.sums().back().time, 100);
+    }
+}
+
 TEST(StepAnatomy, AnAdapterMovesThePeakOnlyByItsWeights) {
     EXPECT_EQ(anatomyOf({.adapter = true}).peak.maxTotal + 30 * kMiB, anatomyOf({}).peak.maxTotal);
 }

@@ -18,6 +18,7 @@ struct TrainingStepScript {
     bool offload = false;
     bool optimizer = true;
     bool adapter = false; ///< a small optimizer and small gradients
+    std::string last{};   ///< a scope after the optimizer: "merge", "quantize"
     base::TimeNs unit = 100;
 
     void record(ScriptedRun& run, std::int32_t step = 1) const {
@@ -49,6 +50,11 @@ struct TrainingStepScript {
         if (optimizer) {
             run.begin(base::ScopeKind::Layer, "optimizer");
             run.time += unit / 2;
+            run.end();
+        }
+        if (!last.empty()) {
+            run.begin(base::ScopeKind::Layer, last);
+            run.time += unit;
             run.end();
         }
         run.end();

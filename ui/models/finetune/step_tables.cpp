@@ -109,7 +109,7 @@ QString sumTitle(const PhaseSum* a, const PhaseSum* b) {
     const PhaseSum& sum = a != nullptr ? *a : *b;
     const QString name = textOf(profiler::phaseName(sum.kind));
     using Phase = profiler::TrainingPhase;
-    if (sum.kind == Phase::Optimizer || sum.kind == Phase::Merge) {
+    if (!profiler::isOfMicroBatch(sum.kind)) {
         return name;
     }
     if (sum.kind == Phase::Loss) {
@@ -268,7 +268,7 @@ FlatTreePtr stepItemTable(const StepPair& pair) {
             name += item.phase == profiler::TrainingPhase::Loss ? QObject::tr(", chunk %1").arg(item.index + 1)
                                                                 : QObject::tr(", layer %1").arg(item.index);
         }
-        if (a.passes > 1 && item.phase != profiler::TrainingPhase::Optimizer) {
+        if (a.passes > 1 && profiler::isOfMicroBatch(item.phase)) {
             name += QObject::tr(", micro-batch %1").arg(item.pass + 1);
         }
         node.cells = {FlatCell(name), timeCell(item.begin - a.begin), timeCell(item.end - item.begin),

@@ -110,6 +110,8 @@ QString placeInStep(const StepAnatomy& step, base::TimeNs time) {
     switch (phase->kind) {
     case TrainingPhase::Merge:
         return QObject::tr("the merge");
+    case TrainingPhase::Quantize:
+        return QObject::tr("the quantization");
     case TrainingPhase::Loss:
         return QObject::tr("the loss");
     case TrainingPhase::Optimizer:

@@ -114,6 +114,7 @@ std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& in
                                        : std::vector<base::TrainingStepEvent>(recorded.begin(), recorded.end()),
                    std::clamp(smoothing, 0.0, 0.9999));
     run->takeMarks(timeline);
+    run->takeCodes(timeline);
     run->answers_ = TrainingAnswers::read(info.metricsJson);
     if (results.is_object() && !run->empty()) {
         run->total_ = run->lastStep();
@@ -123,6 +124,10 @@ std::shared_ptr<const TrainingRun> TrainingRun::make(const sessions::RunInfo& in
         for (std::size_t i = 0; i < std::min(losses.size(), steps.size()); ++i) {
             run->evaluations_.add(placeOfStep(static_cast<std::int64_t>(std::clamp(steps[i], 0.0, kMostSteps))),
                                   losses[i]);
+        }
+        const std::vector<double> codes = listOf(results, engine::result::kCodesChanged);
+        for (std::size_t i = 0; i < std::min(codes.size(), run->steps_.size()); ++i) {
+            run->codes_.add(placeOfStep(run->steps_[i].step), codes[i]);
         }
     }
     return run;
@@ -203,6 +208,26 @@ void TrainingRun::takeMarks(const profiler::RunTimeline& timeline) {
     if (best != nullptr) {
         best->best = true;
     }
+}
+
+/// A step says how many codes it changed after its end and before the next one begins.
+void TrainingRun::takeCodes(const profiler::RunTimeline& timeline) {
+    for (const auto& [time, share] : timeline.counters().samples("codes_changed")) {
+        const auto next = std::ranges::upper_bound(steps_, time, {}, &base::TrainingStepEvent::begin);
+        if (next == steps_.begin()) {
+            continue;
+        }
+        const base::TimeNs place = placeOfStep(std::prev(next)->step);
+        if (codes_.empty() || codes_.place(codes_.size() - 1) < place) {
+            codes_.add(place, share);
+        }
+    }
+}
+
+std::optional<double> TrainingRun::codesChanged(std::size_t step) const {
+    const base::TimeNs place = placeOfStep(steps_[step].step);
+    const auto found = codes_.nearest(place);
+    return found && codes_.place(*found) == place ? std::optional(codes_.value(*found)) : std::nullopt;
 }
 
 bool TrainingRun::notFinite() const {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a training run reported, step by step: losses, learning rate, gradient norm, speed, evaluations, checkpoints.
+// What a training run reported, step by step: losses, learning rate, gradient norm, codes that changed, speed,
+// evaluations, checkpoints.
 // Immutable; made on any thread. On its axis step k stands at k * kStepLength.
 
 #include <QString>
@@ -65,6 +66,10 @@ public:
     const PlotSeries& evaluations() const { return evaluations_; }
     const PlotSeries& rate() const { return rate_; }
     const PlotSeries& norm() const { return norm_; }
+    /// Shares of the weight codes that steps changed; empty without quantization-aware training. The newest step of a
+    /// run that goes on may not have its value yet.
+    const PlotSeries& codesChanged() const { return codes_; }
+    std::optional<double> codesChanged(std::size_t step) const;                         ///< of an index of steps()
     const PlotSeries& speed() const { return speed_; }                                  ///< tokens per second
     const std::vector<TrainingCheckpoint>& checkpoints() const { return checkpoints_; } ///< by step
 
@@ -99,10 +104,11 @@ public:
 private:
     void takeSteps(std::vector<base::TrainingStepEvent> steps, double smoothing);
     void takeMarks(const profiler::RunTimeline& timeline);
+    void takeCodes(const profiler::RunTimeline& timeline);
 
     std::vector<base::TrainingStepEvent> steps_;
     std::vector<TrainingCheckpoint> checkpoints_;
-    PlotSeries loss_, smoothed_, evaluations_, rate_, norm_, speed_;
+    PlotSeries loss_, smoothed_, evaluations_, rate_, norm_, codes_, speed_;
     TrainingAnswers answers_;
     std::vector<double> evaluationSeconds_, answerSeconds_;
     std::optional<std::int64_t> total_, resumed_;

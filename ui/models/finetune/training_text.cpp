@@ -9,6 +9,8 @@
 #include <cmath>
 
 #include "base/json_values.h"
+#include "engine/quant/conversion_target.h"
+#include "engine/quant/format_options.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "engine/workload/experiment/workloads.h"
@@ -44,11 +46,12 @@ std::shared_ptr<FlatTree> factTree() {
     return tree;
 }
 
-/// "QLoRA, rank 16", "all weights".
+/// "QLoRA, rank 16", "all weights", "all weights, QAT int4".
 QString methodText(const engine::Experiment& spec) {
     const std::string method = spec.text("method");
     if (method == "full") {
-        return QObject::tr("all weights");
+        const QString qat = textOf(spec.text("qat"));
+        return qat == QLatin1String("none") ? QObject::tr("all weights") : QObject::tr("all weights, QAT %1").arg(qat);
     }
     return QObject::tr("%1, rank %2")
         .arg(method == "qlora" ? QStringLiteral("QLoRA") : QStringLiteral("LoRA"))
@@ -268,6 +271,9 @@ FlatTreePtr trainingStepTable(const TrainingRun& training, std::size_t most) {
                      {QObject::tr("Smoothed"), true},      {QObject::tr("Learning rate"), true},
                      {QObject::tr("Gradient norm"), true}, {QObject::tr("Tokens/s"), true},
                      {QObject::tr("Step time"), true}};
+    if (!training.codesChanged().empty()) {
+        tree->columns.push_back({QObject::tr("Codes changed"), true});
+    }
     const std::size_t all = training.steps().size(), rows = std::min(all, most);
     for (std::size_t row = 1; row <= rows; ++row) {
         const std::size_t i = row * all / rows - 1;
@@ -284,16 +290,22 @@ FlatTreePtr trainingStepTable(const TrainingRun& training, std::size_t most) {
                       real(numberText(step.gradientNorm, 3), step.gradientNorm),
                       real(countText(std::llround(training.speed().value(i))), training.speed().value(i)),
                       FlatCell(durationText(step.end - step.begin), static_cast<qlonglong>(step.end - step.begin))};
+        if (!training.codesChanged().empty()) {
+            const std::optional<double> codes = training.codesChanged(i);
+            node.cells.push_back(codes ? real(codesText(*codes), *codes) : FlatCell(unknownText()));
+        }
     }
     return tree;
 }
 
 QString trainingStepText(const TrainingRun& training, std::size_t index) {
     const base::TrainingStepEvent& step = training.steps()[index];
-    return QObject::tr("Step %1: loss %2, smoothed %3, rate %4, norm %5, %6")
-        .arg(countText(step.step), lossText(step.loss), lossText(training.smoothed().value(index)),
-             rateOfLearningText(step.learningRate), numberText(step.gradientNorm, 3),
-             speedText(training.speed().value(index)));
+    const QString text = QObject::tr("Step %1: loss %2, smoothed %3, rate %4, norm %5, %6")
+                             .arg(countText(step.step), lossText(step.loss), lossText(training.smoothed().value(index)),
+                                  rateOfLearningText(step.learningRate), numberText(step.gradientNorm, 3),
+                                  speedText(training.speed().value(index)));
+    const std::optional<double> codes = training.codesChanged(index);
+    return codes ? QObject::tr("%1, %2 of codes changed").arg(text, codesText(*codes)) : text;
 }
 
 QString lossText(double value) {
@@ -305,6 +317,12 @@ QString rateOfLearningText(double value) {
     QString text = numberText(value, 3);
     text.replace(QLatin1String("e-0"), QLatin1String("e-"));
     return text.replace(QLatin1String("e-"), QStringLiteral("e\u2212"));
+}
+
+QString codesText(double share) {
+    constexpr double kOneDecimal = 0.01; // from which on one is enough
+    return share > 0 && share < kOneDecimal ? rateOfLearningText(share * 100) + QStringLiteral("\u00A0%")
+                                            : shareText(share);
 }
 
 QString scheduleText(const sessions::RunInfo& run) {
@@ -340,6 +358,40 @@ std::optional<std::string> experimentTrying(const sessions::RunInfo& run) {
     }
     answer.set("adapter", spec->text("output"));
     return answer.jsonText();
+}
+
+std::string formatTrainedFor(const sessions::RunInfo& run) {
+    const auto spec = engine::Experiment::read(run.specJson);
+    if (!spec || run.status != sessions::RunStatus::Done || spec->isPlan() ||
+        spec->workload().name != engine::kFinetuneWorkload.name || spec->text("qat") == "none") {
+        return {};
+    }
+    std::string format = spec->text("qat");
+    auto group = spec->maybeInteger("group_size");
+    if (!engine::hasGroups(format)) {
+        return group ? format + ':' + std::to_string(*group) : format;
+    }
+    format += ':' + std::to_string(group.value_or(engine::kQatInt4Group));
+    // The usual rule of the lab is another one, and needs no name there.
+    const std::string rule = spec->has("int4_rule") ? spec->text("int4_rule") : std::string(engine::kQatInt4Rule);
+    return engine::kInt4Rules.starts_with(rule) ? format : format + ':' + rule;
+}
+
+std::optional<std::string> experimentComparing(const sessions::RunInfo& run) {
+    const auto spec = engine::Experiment::read(run.specJson);
+    const std::string format = formatTrainedFor(run);
+    if (format.empty() || spec->text("output").empty()) {
+        return std::nullopt;
+    }
+    engine::Experiment lab = spec->as(engine::kPrecisionWorkload);
+    for (const char* const ofTraining : {"batch", "output"}) {
+        if (engine::takesOption(lab, ofTraining)) {
+            lab.unset(ofTraining);
+        }
+    }
+    lab.set("model", spec->text("output"));
+    lab.set("formats", "bf16," + format);
+    return lab.jsonText();
 }
 
 } // namespace vitrine::ui

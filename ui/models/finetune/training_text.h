@@ -42,14 +42,17 @@ FlatTreePtr trainedTable(const sessions::RunInfo& run, const TrainingRun* traini
 QString checkpointRuleText(const sessions::RunInfo& run);
 /// The newest `most` checkpoints that are kept, newest first, and the best one; the key is the step.
 FlatTreePtr checkpointTable(const TrainingRun& training, std::size_t most = 30);
-/// At most `most` steps, evenly chosen, the last one among them, with their loss, rate, norm and speed.
+/// At most `most` steps, evenly chosen, the last one among them, with their loss, rate, norm and speed, and changed
+/// codes where the run counted them.
 FlatTreePtr trainingStepTable(const TrainingRun& training, std::size_t most = 1000);
 
-/// "Step 287: loss 1.336, smoothed 1.312, rate 1.74e-4, norm 0.34, 9,332 tok/s"; an index of training.steps().
+/// "Step 287: loss 1.336, smoothed 1.312, rate 1.74e-4, norm 0.34, 9,332 tok/s", and ", 2.6 % of codes changed" where
+/// they were counted; an index of training.steps().
 QString trainingStepText(const TrainingRun& training, std::size_t index);
 
 QString lossText(double value);           ///< "1.336"; "not a number" where it is none
 QString rateOfLearningText(double value); ///< "1.74e−4"
+QString codesText(double share);          ///< "2.6 %", "0.0131 %": of weight codes that a step changed
 /// "0.0002, warm-up 50 steps, cosine"; empty where the run does not say it.
 QString scheduleText(const sessions::RunInfo& run);
 
@@ -58,5 +61,11 @@ QString scheduleText(const sessions::RunInfo& run);
 std::optional<std::string> experimentFrom(const sessions::RunInfo& run, std::int64_t step, bool branch);
 /// The experiment that answers a prompt with the adapter that the run has saved. Nothing where it has saved none.
 std::optional<std::string> experimentTrying(const sessions::RunInfo& run);
+
+/// The format that a run which has ended well trained its weights for, as the Precision lab writes it:
+/// "int4:32:seven". Empty: none.
+std::string formatTrainedFor(const sessions::RunInfo& run);
+/// The experiment that compares what the run has saved in BF16 and in that format. Nothing where it has saved nothing.
+std::optional<std::string> experimentComparing(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

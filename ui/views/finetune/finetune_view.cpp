@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/workload/precision/precision_format.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/data_text.h"
@@ -145,7 +146,16 @@ void FinetuneView::buildHeader() {
             emit experimentWanted(QString::fromStdString(*experiment));
         }
     });
+    compare_ = new QPushButton(tr("Compare formats"), this);
+    setControlHeight(compare_, 24);
+    connect(compare_, &QPushButton::clicked, this, [this] {
+        const sessions::RunInfo* shown = runInfo(shownRun_);
+        if (const auto experiment = shown != nullptr ? experimentComparing(*shown) : std::nullopt) {
+            emit experimentWanted(QString::fromStdString(*experiment));
+        }
+    });
     header()->addRightControl(try_);
+    header()->addRightControl(compare_);
     header()->addRightControl(save_);
     header()->addRightControl(run_);
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(static_cast<Page>(index)); });
@@ -338,10 +348,20 @@ void FinetuneView::updateButtons() {
                                          : tr("The run has no output folder"));
     const sessions::RunInfo* ended = page() == Live && !stops ? runInfo(shownRun_) : nullptr;
     try_->setVisible(ended != nullptr && experimentTrying(*ended).has_value());
+    updateComparing(ended);
     data_->refreshRuns();
     run_->setToolTip(!can    ? tr("Nothing can be started here")
                      : stops ? tr("What was recorded is kept")
                              : tr("Ctrl+Return"));
+}
+
+void FinetuneView::updateComparing(const sessions::RunInfo* ended) {
+    const std::string format = ended != nullptr ? formatTrainedFor(*ended) : std::string();
+    compare_->setVisible(!format.empty());
+    compare_->setEnabled(!format.empty() && experimentComparing(*ended).has_value());
+    compare_->setToolTip(compare_->isEnabled() ? tr("Compares the saved model in BF16 and in %1, in the Precision lab")
+                                                     .arg(textOf(engine::precisionFormat(format).title))
+                                               : tr("The run has no output folder, so that no model was saved"));
 }
 
 bool FinetuneView::settled() const {

@@ -3,7 +3,7 @@
 #pragma once
 
 // Fine-tuning: the form of a run, the run itself as it trains, and one of its steps. While it trains, loss, learning
-// rate, gradient norm and speed stand over the memory of each step on one axis of steps.
+// rate, gradient norm, changed codes and speed stand over the memory of each step on one axis of steps.
 
 #include <memory>
 #include <optional>
@@ -65,6 +65,7 @@ public:
     QPushButton* runButton() const { return run_; }
     QPushButton* saveButton() const { return save_; }
     QPushButton* tryButton() const { return try_; }
+    QPushButton* compareButton() const { return compare_; }
     const TrainingRunPtr& training() const { return training_; }
     SeriesLane* lossLane() const;
     StackLane* memoryLane() const;
@@ -110,6 +111,7 @@ private:
     void updateFacts(); ///< header facts of the lanes, readout: at the cursor or at the end
     void updateTwin();
     void updateButtons();
+    void updateComparing(const sessions::RunInfo* ended); ///< null: no run that has ended is shown
     void updateHeader();
     void shareCursor();
     /// The form with a checkpoint, and one option changed where `key` names one.
@@ -120,7 +122,7 @@ private:
     SegmentedControl *pages_ = nullptr, *ranges_ = nullptr;
     QCheckBox *follow_ = nullptr, *plan_ = nullptr;
     QComboBox* smoothing_ = nullptr;
-    QPushButton *run_ = nullptr, *save_ = nullptr, *try_ = nullptr;
+    QPushButton *run_ = nullptr, *save_ = nullptr, *try_ = nullptr, *compare_ = nullptr;
     QWidget* fitBox_ = nullptr; ///< what the form's run would need; it shows and hides its parts itself
     QStackedWidget *body_ = nullptr, *live_ = nullptr;
     FinetuneForm* form_ = nullptr;

@@ -29,9 +29,11 @@ namespace {
 
 // Least heights of the plots; what is left goes to them in these shares.
 constexpr int kLossHeight = 64, kLossShare = 106;
-constexpr int kRateHeight = 32, kNormHeight = 42, kSpeedHeight = 38;
+constexpr int kRateHeight = 32, kNormHeight = 42, kCodesHeight = 38, kSpeedHeight = 38;
 constexpr int kMemoryHeight = 96, kMemoryShare = 158;
-constexpr int kRoomForAll = 482;       ///< height of the lanes from which on all of them are open
+constexpr int kRoomForAll = 482;       ///< height of the lanes from which on all of them are open, without codes
+constexpr int kRoomForCodes = 62;      ///< that their lane takes
+constexpr double kScaleOfNone = 1e-4;  ///< up to which the scale goes where no step changed a code
 constexpr double kLabelledShare = 0.1; ///< of the memory, from which on a layer has room for its name
 
 QColor lineColor(const ThemeTokens& t) {
@@ -219,6 +221,8 @@ void LiveLanes::build(QWidget* parent) {
     loss_ = new SeriesLane(tr("Loss"), tr("nats per token"), time_, stack_);
     rate_ = new SeriesLane(tr("Learning rate"), {}, time_, stack_);
     norm_ = new SeriesLane(tr("Gradient norm"), tr("before clipping"), time_, stack_);
+    codes_ = new SeriesLane(tr("Codes changed"), tr("% of the weight codes, by each step"), time_, stack_);
+    codes_->hide();
     speed_ = new SeriesLane(tr("Speed"), {}, time_, stack_);
     memory_ = new StackLane(tr("Memory by category"), time_, stack_);
     memoryFacts_ = new TextLabel(tr("peak of each step"), TypeRole::Table, TextColor::Text3, false, memory_);
@@ -236,16 +240,17 @@ void LiveLanes::build(QWidget* parent) {
     loss_->setPlotHeight(kLossHeight, kLossShare);
     rate_->setPlotHeight(kRateHeight, 0);
     norm_->setPlotHeight(kNormHeight, 0);
+    codes_->setPlotHeight(kCodesHeight, 0);
     speed_->setPlotHeight(kSpeedHeight, 0);
     memory_->setPlotHeight(kMemoryHeight, kMemoryShare);
     memory_->setMarks(false);
     memory_->setBreak(true);
     for (Lane* lane : {static_cast<Lane*>(loss_), static_cast<Lane*>(rate_), static_cast<Lane*>(norm_),
-                       static_cast<Lane*>(speed_), static_cast<Lane*>(memory_)}) {
+                       static_cast<Lane*>(codes_), static_cast<Lane*>(speed_), static_cast<Lane*>(memory_)}) {
         stack_->addLane(lane);
     }
-    stack_->setKeptOpen(5); // which ones are folded depends on the room: see updateRoom()
-    for (SeriesLane* lane : {loss_, rate_, norm_, speed_}) {
+    stack_->setKeptOpen(6); // which ones are folded depends on the room: see updateRoom()
+    for (SeriesLane* lane : {loss_, rate_, norm_, codes_, speed_}) {
         lane->setSpoken([this, lane] {
             const auto step = shownStep();
             return step ? lane->title() + QStringLiteral(". ") + trainingStepText(*run_.training, *step)
@@ -256,11 +261,11 @@ void LiveLanes::build(QWidget* parent) {
 
 /// Loss and memory are what one looks for; where not all have room the lanes between them give way.
 void LiveLanes::updateRoom() {
-    const bool low = stack_->height() < kRoomForAll;
+    const bool low = stack_->height() < kRoomForAll + (codes_->isHidden() ? 0 : kRoomForCodes);
     if (low != low_) { // a page that is not shown yet gets its size too
         low_ = low;
         stack_->minimap()->setFixedHeight(low ? 24 : 30);
-        for (Lane* lane : {rate_, norm_, speed_}) {
+        for (Lane* lane : {rate_, norm_, codes_, speed_}) {
             lane->setCollapsed(low);
         }
     }
@@ -331,6 +336,7 @@ void LiveLanes::updateSeries() {
     const std::optional<base::TimeNs> same = series_.same();
     updateLoss(same);
     updateRate(same);
+    updateCodes(same);
     speed_->setSeries({series_.lane(speed_->title(), &TrainingRun::speed, Mark::Thin, accentColor)},
                       scaleOf(run.speed().usualSpan(time_->extent()), 2, false), same);
     norm_->setSeries({series_.lane(norm_->title(), &TrainingRun::norm, Mark::Thin, accentColor)},
@@ -342,7 +348,7 @@ void LiveLanes::updateSeries() {
     if (run.resumedFrom() && *run.resumedFrom() >= run.firstStep()) {
         rules.push_back(*run.resumedFrom() * kStepLength);
     }
-    for (SeriesLane* lane : {loss_, rate_, norm_, speed_}) {
+    for (SeriesLane* lane : {loss_, rate_, norm_, codes_, speed_}) {
         lane->setRules(rules);
     }
     if (run.empty()) {
@@ -354,6 +360,8 @@ void LiveLanes::updateSeries() {
     loss_->setEnd(end, std::isfinite(shown) ? lossText(shown) : QString(), true);
     rate_->setEnd(end, QString::number(run.rate().value(last) / rate_->scale().unit, 'f', 2));
     norm_->setEnd(end, QString::number(run.norm().value(last), 'g', 3));
+    const std::optional<double> codes = run.codesChanged(last);
+    codes_->setEnd(end, codes ? QString::number(*codes / codes_->scale().unit, 'g', 2) : QString());
     speed_->setEnd(end, countText(std::llround(run.speed().value(last))));
 }
 
@@ -366,6 +374,17 @@ void LiveLanes::updateRate(std::optional<base::TimeNs> same) {
     rate_->setSeries({series_.lane(rate_->title(), &TrainingRun::rate, LaneSeries::Mark::Thin, accentColor)}, scale,
                      same);
     rate_->setNote(power < -1 ? tr("in units of 1e\u2212%1").arg(-power) : QString());
+}
+
+void LiveLanes::updateCodes(std::optional<base::TimeNs> same) {
+    const PlotSeries& codes = run_.training->codesChanged();
+    codes_->setVisible(!codes.empty());
+    updateRoom();
+    const double most = codes.span() ? codes.span()->second : 0;
+    PlotScale scale = plotScale(0, most > 0 ? most : kScaleOfNone, 2);
+    scale.unit = 0.01;
+    codes_->setSeries({series_.lane(codes_->title(), &TrainingRun::codesChanged, LaneSeries::Mark::Thin, accentColor)},
+                      scale, same);
 }
 
 void LiveLanes::updateMemory() {
@@ -481,6 +500,8 @@ QString LiveLanes::updateFacts() {
                               .arg(countText(run.clippedSteps()), countText(static_cast<qint64>(run.steps().size())))
                               .arg(*run.clipNorm())
                         : QString::number(run.norm().value(*step), 'g', 3));
+    const std::optional<double> codes = run.codesChanged(*step);
+    codes_->setFacts(codes ? codesText(*codes) : unknownText());
     speed_->setFacts(tr("%1 tok/s").arg(countText(std::llround(run.speed().value(*step)))));
     return memoryFacts(*step);
 }

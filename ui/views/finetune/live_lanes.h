@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The lanes of a training run over one axis of steps: loss, learning rate, gradient norm, speed, and the memory of each
-// step; above them what was switched on, checkpoints and answers. Makes no timeline and starts no work.
+// The lanes of a training run over one axis of steps: loss, learning rate, gradient norm, changed codes of
+// quantization-aware training, speed, and the memory of each step; above them what was switched on, checkpoints and
+// answers. Makes no timeline and starts no work.
 
 #include <QObject>
 #include <cstdint>
@@ -44,6 +45,7 @@ public:
 
     LaneStack* stack() const { return stack_; }
     SeriesLane* loss() const { return loss_; }
+    SeriesLane* codes() const { return codes_; } ///< hidden without quantization-aware training
     StackLane* memory() const { return memory_; }
     QPushButton* scaleButton() const { return scale_; }
     const LiveSeries& series() const { return series_; }
@@ -82,6 +84,7 @@ private:
     /// `same`: up to this place the series are what they were.
     void updateLoss(std::optional<base::TimeNs> same);
     void updateRate(std::optional<base::TimeNs> same);
+    void updateCodes(std::optional<base::TimeNs> same);
     void updateMemory();
     void updateMinimap();
     void updateRoom();
@@ -91,7 +94,7 @@ private:
     TimeCursor* time_;
     LaneStack* stack_ = nullptr;
     MarkStrip* marks_ = nullptr;
-    SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *speed_ = nullptr;
+    SeriesLane *loss_ = nullptr, *rate_ = nullptr, *norm_ = nullptr, *codes_ = nullptr, *speed_ = nullptr;
     StackLane* memory_ = nullptr;
     TextLabel* memoryFacts_ = nullptr;
     QPushButton* scale_ = nullptr; ///< of the memory: by its values, or up to the budget

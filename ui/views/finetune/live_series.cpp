@@ -29,7 +29,9 @@ std::optional<base::TimeNs> LiveSeries::goesOn(const TrainingRun& before, const 
                                                const AxisMap& axis) const {
     // Once steps begin to share columns, all of them stand elsewhere. An evaluation may be of an earlier step.
     const auto shared = [&](const TrainingRun& run) { return run.loss().sight(axis, frame.columns()).shared; };
-    if (shared(before) != shared(*run_) || before.evaluations().size() != run_->evaluations().size()) {
+    // Codes are counted after their step: the one that was the last may have its value only now.
+    const bool late = !run_->codesChanged().empty() && before.codesChanged().size() < before.steps().size();
+    if (late || shared(before) != shared(*run_) || before.evaluations().size() != run_->evaluations().size()) {
         return std::nullopt;
     }
     return before.lastStep() * kStepLength;

@@ -13,6 +13,7 @@
 
 #include "engine/workload/experiment/experiment.h"
 #include "ui/models/common/format.h"
+#include "ui/models/finetune/training_text.h"
 #include "ui/models/precision/precision_tables.h"
 #include "ui/views/precision/keep_panel.h"
 #include "ui/views/precision/lab_head.h"
@@ -223,8 +224,11 @@ void PrecisionView::sayWhyEmpty(const sessions::RunInfo* run) {
                   [this] { emit openView(QStringLiteral("run")); });
         return;
     }
+    const auto comparison = experimentComparing(*shown); // of a model that was trained for a format
     showEmpty(tr("One format in this session."), tr("Compare with BF16"),
-              [this, model] { emit experimentWanted(labExperiment(model)); });
+              [this, experiment = comparison ? textOf(*comparison) : labExperiment(model)] {
+                  emit experimentWanted(experiment);
+              });
 }
 
 ErrorMeasure PrecisionView::measure() const {

@@ -7,7 +7,9 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
+#include <vector>
 
 #include "ui/widgets/base/paint.h"
 
@@ -61,6 +63,7 @@ void PartStrip::paintRow(QPainter& painter, const PartRow& row, double top) {
     const QRectF plot = plotRect();
     const QColor ink = row.strong ? t.text1 : t.text2;
     drawText(painter, QRectF(8, top, gutter() - 10, kPartRow), Qt::AlignVCenter, row.title, t.text3, font);
+    std::vector<std::pair<double, QString>> ahead; // left edges of parts, and the labels before them
     for (const StripPart& part : row.parts) {
         const double a = std::max(plot.left(), xOf(part.range.begin)), b = std::min(plot.right(), xOf(part.range.end));
         if (b < plot.left() || a > plot.right()) {
@@ -75,11 +78,14 @@ void PartStrip::paintRow(QPainter& painter, const PartRow& row, double top) {
             const double inset = std::min(kUsualInset, (box.width() - textWidth(label, font)) / 2);
             drawText(painter, box.adjusted(inset, 0, 2, 0), Qt::AlignVCenter, label, ink, font);
         } else if (part.ahead && !part.label.isEmpty()) {
-            const QString words = part.label + QStringLiteral("  →");
-            const double room = textWidth(words, font) + 2;
-            drawText(painter, QRectF(box.left() - room - 4, top, room, kPartRow - 1), Qt::AlignVCenter, words, ink,
-                     font);
+            ahead.emplace_back(box.left(), part.label + QStringLiteral("  →"));
         }
+    }
+    double end = plot.right(); // of the next label to the left, which stands before those that are there
+    for (const auto& [left, words] : std::views::reverse(ahead)) {
+        const double room = textWidth(words, font) + 2;
+        end = std::min(left, end) - room - 4;
+        drawText(painter, QRectF(end, top, room, kPartRow - 1), Qt::AlignVCenter, words, ink, font);
     }
     for (const auto& [range, words] : row.captions) {
         const double wide = textWidth(words, font) + 12, middle = (xOf(range.begin) + xOf(range.end)) / 2;

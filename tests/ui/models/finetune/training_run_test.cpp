@@ -90,9 +90,30 @@ private slots:
         QCOMPARE(*run->stepAt(place(203)), std::size_t(2));
     }
 
+    void changedCodes() {
+        const auto run = runOf({.steps = 3, .first = 11, .codes = 0.5});
+        QCOMPARE(run->codesChanged().size(), std::size_t(3));
+        QCOMPARE(run->codesChanged().place(0), place(11));
+        QCOMPARE(*run->codesChanged(1), 0.25);
+        QVERIFY(runOf({.steps = 3})->codesChanged().empty());
+        QVERIFY(!runOf({.steps = 3})->codesChanged(1));
+    }
+
+    /// The newest step of a run that goes on is recorded before its codes are counted.
+    void codesThatAreNotCountedYet() {
+        const TrainingScript script{.steps = 2, .codes = 0.5};
+        test::RecordedRun recorded;
+        script.record(recorded);
+        TrainingScript{.steps = 3}.recordStep(recorded, 3);
+        const auto run = ui::TrainingRun::make(script.info(), *recorded.timeline(), 0);
+        QCOMPARE(run->steps().size(), std::size_t(3));
+        QVERIFY(run->codesChanged(1) && !run->codesChanged(2));
+    }
+
     void stepsOfTheResultsWhereNoneWereRecorded() {
         const char* results = R"({"steps": 12, "tokens": 300, "trained_parameters": 77, "losses": [3, 2, null],
             "learning_rates": [0.1, 0.2, 0.3], "grad_norms": [1, 2, 3], "step_seconds": [0.5, 0.25, 0.25],
+            "codes_changed": [0.03, 0.02, 0.01],
             "eval_steps": [11], "eval_losses": [2.5]})";
         const sessions::RunInfo info =
             test::runInfo(1, "finetune", results, R"({"vitrine": 1, "workload": "finetune", "model": "m/tiny"})");
@@ -102,6 +123,7 @@ private slots:
         QCOMPARE(run->elapsedSeconds(), 1.0);
         QCOMPARE(run->speed().value(0), 200.0);
         QCOMPARE(run->rate().value(1), 0.2);
+        QCOMPARE(*run->codesChanged(2), 0.01);
         QCOMPARE(run->evaluations().size(), std::size_t(1));
         QCOMPARE(*run->trainedParameters(), std::uint64_t(77));
         QVERIFY(run->notFinite());

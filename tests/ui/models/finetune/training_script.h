@@ -23,6 +23,7 @@ struct TrainingScript {
     int evalEvery = 0, saveEvery = 0, keep = 0;
     bool memory = false;    ///< each step holds gradients for its length, the run weights
     bool endsInNan = false; ///< the loss of the last step is no number
+    double codes = 0;       ///< share of codes that the first step changes, the nth a nth of it; 0: not counted
 
     double loss(int step) const { return 1.2 + std::exp(-step / 20.0); }
     double beginOf(int step) const { return 1 + kStepSeconds * (step - first); }
@@ -53,6 +54,9 @@ struct TrainingScript {
         const auto mark = [&](base::TrainingMark kind, int at, double number) {
             run.record(base::TrainingMarkEvent{ns(end), ns(end + 0.005), at, kind, number});
         };
+        if (codes > 0) {
+            run.counter("codes_changed", end + 0.001, codes / (step - first + 1));
+        }
         if (evalEvery > 0 && step % evalEvery == 0) {
             mark(base::TrainingMark::Evaluated, step, loss(step) + 0.1);
         }

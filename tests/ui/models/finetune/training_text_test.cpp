@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/experiment/experiment.h"
+#include "engine/workload/precision/precision_format.h"
 #include "tests/ui/models/finetune/training_script.h"
 #include "ui/models/common/format.h"
 
@@ -91,6 +93,50 @@ private slots:
         QVERIFY(trained->nodes[2].cells[1].text.contains(QLatin1String("1,000")));
         QVERIFY(ui::trainingStepText(*run, 59).startsWith(QLatin1String("Step 60: loss 1.250")));
         QCOMPARE(ui::lossText(std::numeric_limits<double>::infinity()), QStringLiteral("not a number"));
+    }
+
+    void changedCodes() {
+        const auto run = runOf({.steps = 3, .codes = 0.03});
+        const auto steps = ui::trainingStepTable(*run);
+        QCOMPARE(steps->columns.back().title, QStringLiteral("Codes changed"));
+        QCOMPARE(steps->nodes[2].cells.back().text, QStringLiteral("1.0\u00A0%"));
+        QVERIFY(ui::trainingStepText(*run, 2).endsWith(QStringLiteral(", 1.0\u00A0% of codes changed")));
+        QCOMPARE(ui::trainingStepTable(*runOf({.steps = 3}))->columns.size(), steps->columns.size() - 1);
+        QCOMPARE(ui::codesText(0.0001312), QStringLiteral("0.0131\u00A0%"));
+        QCOMPARE(ui::codesText(0), QStringLiteral("0.0\u00A0%"));
+    }
+
+    void formatsThatTrainingWasFor() {
+        const auto formatOf = [](const std::string& options) {
+            return ui::formatTrainedFor(TrainingScript{}.info(1, R"(, "method": "full")" + options));
+        };
+        QCOMPARE(formatOf(""), std::string());
+        QCOMPARE(formatOf(R"(, "qat": "int4")"), std::string("int4:32:seven"));
+        QCOMPARE(formatOf(R"(, "qat": "int4", "group_size": -1, "int4_rule": "seven")"), std::string("int4:-1:seven"));
+        QCOMPARE(formatOf(R"(, "qat": "int4", "group_size": 8, "int4_rule": "compressed-tensors")"),
+                 std::string("int4:8"));
+        QCOMPARE(formatOf(R"(, "qat": "fp8")"), std::string("fp8"));
+        QCOMPARE(formatOf(R"(, "qat": "mxfp4")"), std::string("mxfp4"));
+        for (const char* format : {"int4:32:seven", "int4:-1:seven", "int4:8", "fp8", "mxfp4"}) {
+            QCOMPARE(engine::precisionFormats("bf16," + std::string(format)).size(), std::size_t(2));
+        }
+        QCOMPARE(ui::formatTrainedFor(live({})), std::string());
+    }
+
+    void comparingFormats() {
+        const auto info =
+            TrainingScript{}.info(1, R"(, "method": "full", "qat": "int4", "batch": 4, "backend": "cpu")");
+        const auto lab = nlohmann::json::parse(*ui::experimentComparing(info));
+        QCOMPARE(lab["workload"].get<std::string>(), std::string("precision"));
+        QCOMPARE(lab["model"].get<std::string>(), std::string("out"));
+        QCOMPARE(lab["formats"].get<std::string>(), std::string("bf16,int4:32:seven"));
+        QCOMPARE(lab["backend"].get<std::string>(), std::string("cpu"));
+        QVERIFY(!lab.contains("output"));
+        QVERIFY(engine::Experiment::read(lab.dump()));
+        QVERIFY(!ui::experimentComparing(TrainingScript{}.info()));
+        QVERIFY(!ui::experimentComparing(
+            test::runInfo(1, "finetune", "{}",
+                          R"({"vitrine": 1, "workload": "finetune", "model": "m", "method": "full", "qat": "fp8"})")));
     }
 
     void goingOn() {

@@ -247,6 +247,30 @@ private slots:
         QTRY_VERIFY(shown.view.settled() && shown.view.tryButton()->isHidden());
     }
 
+    void whatWasTrainedForAFormatIsComparedInThePrecisionLab() {
+        Shown shown;
+        const TrainingScript script{.steps = 60, .codes = 0.02};
+        shown.show(script);
+        QTRY_VERIFY(shown.view.settled() && shown.view.training() != nullptr);
+        QVERIFY(shown.view.compareButton()->isHidden());
+        shown.show(script, sessions::RunStatus::Done, R"(, "method": "full", "qat": "int4", "group_size": 8)");
+        QTRY_VERIFY(shown.view.settled() && !shown.view.compareButton()->isHidden());
+        QVERIFY(shown.view.compareButton()->isEnabled());
+        QVERIFY(shown.view.compareButton()->toolTip().contains(QLatin1String("INT4, g8")));
+        QVERIFY(shown.view.tryButton()->isHidden());
+        QSignalSpy wanted(&shown.view, &ui::View::experimentWanted);
+        shown.view.compareButton()->click();
+        QCOMPARE(wanted.size(), 1);
+        const auto experiment = nlohmann::json::parse(wanted[0][0].toString().toStdString());
+        QCOMPARE(experiment["workload"].get<std::string>(), std::string("precision"));
+        QCOMPARE(experiment["formats"].get<std::string>(), std::string("bf16,int4:8:seven"));
+        shown.show(script, sessions::RunStatus::Done, R"(, "method": "full", "qat": "fp8", "output": "")");
+        QTRY_VERIFY(shown.view.settled() && !shown.view.compareButton()->isEnabled());
+        QVERIFY(shown.view.compareButton()->toolTip().contains(QLatin1String("no output folder")));
+        shown.view.showPage(ui::FinetuneView::Form);
+        QVERIFY(shown.view.compareButton()->isHidden());
+    }
+
     void startsFromTheForm() {
         test::PlayedRuns runs;
         Shown shown(&runs);

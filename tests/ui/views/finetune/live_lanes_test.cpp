@@ -10,8 +10,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <utility>
 
 #include "tests/ui/models/finetune/training_script.h"
+#include "ui/models/common/format.h"
+#include "ui/models/finetune/training_text.h"
 #include "ui/views/finetune/finetune_view.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
@@ -24,7 +27,8 @@ namespace {
 
 /// A run of a window that is open while steps are added.
 struct Live {
-    explicit Live(int steps) : script{.steps = steps, .total = steps + steps / 20, .evalEvery = 1000, .memory = true} {
+    explicit Live(int steps, double codes = 0)
+        : script{.steps = steps, .total = steps + steps / 20, .evalEvery = 1000, .memory = true, .codes = codes} {
         script.record(recorded);
         time.reset({0, script.total * ui::kStepLength});
         window.resize(1060, 800);
@@ -78,7 +82,8 @@ private slots:
                 lanes.push_back(lane);
                 painted.push_back(lane->paintedColumns());
             }
-            QCOMPARE(lanes.size(), std::size_t(4));
+            QCOMPARE(lanes.size(), std::size_t(5)); // the lane of codes is hidden
+            QVERIFY(live.lanes.codes()->isHidden());
             constexpr int kMore = 20;
             const std::uint64_t made = live.lanes.series().made();
             QVERIFY(made > 3000);
@@ -113,6 +118,42 @@ private slots:
             lane->invalidate();
         }
         QVERIFY(grown.lanes.stack()->grab().toImage() == fresh.lanes.stack()->grab().toImage());
+    }
+
+    void codesThatAreCountedLateAreShown() {
+        Live grown(40, 0.5);
+        QVERIFY(!grown.lanes.codes()->isHidden());
+        QCOMPARE(grown.lanes.codes()->scale().unit, 0.01);
+        const double codes = std::exchange(grown.script.codes, 0.0);
+        grown.addStep();
+        grown.lanes.updateFacts();
+        QCOMPARE(grown.lanes.codes()->facts(), ui::unknownText());
+        grown.lanes.stack()->grab();
+        grown.script.codes = codes;
+        const double counted = grown.script.beginOf(41) + 0.095;
+        grown.recorded.counter("codes_changed", counted, codes / 41);
+        grown.addStep();
+        grown.lanes.updateFacts();
+        QCOMPARE(grown.lanes.codes()->facts(), ui::codesText(codes / 42));
+        Live fresh(40, 0.5);
+        for (const int step : {41, 42}) {
+            fresh.script.recordStep(fresh.recorded, step);
+        }
+        fresh.script.steps = 42;
+        fresh.show();
+        fresh.lanes.updateFacts();
+        for (ui::Lane* lane : fresh.lanes.stack()->lanes()) {
+            lane->invalidate();
+        }
+        QVERIFY(grown.lanes.codes()->grab().toImage() == fresh.lanes.codes()->grab().toImage());
+    }
+
+    void codesHideWithTheirRun() {
+        Live live(40, 0.5);
+        QVERIFY(!live.lanes.codes()->collapsed());
+        const Live other(40);
+        live.lanes.setRun(other.shown);
+        QVERIFY(live.lanes.codes()->isHidden());
     }
 
     void frames() {

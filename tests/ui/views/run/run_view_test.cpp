@@ -19,8 +19,10 @@
 
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/common/played_runs.h"
+#include "tests/ui/models/finetune/training_script.h"
 #include "tests/ui/views/run/run_window.h"
 #include "ui/models/session/saved_tokens.h"
+#include "ui/views/finetune/finetune_view.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/widgets/forms/option_form.h"
 #include "ui/widgets/plots/token_text.h"
@@ -70,6 +72,22 @@ private slots:
     void cleanup() {
         window_.reset();
         runs_.reset();
+    }
+
+    void formatsOfATrainingAreComparedFromTheForm() {
+        const test::TrainingScript script{.steps = 5, .codes = 0.02};
+        window_->document()->show(QStringLiteral("x.vitrine"),
+                                  {script.info(1, R"(, "method": "full", "qat": "int4", "group_size": 8)")},
+                                  {{1, script.timeline()}});
+        window_->openView(QStringLiteral("fine-tune"));
+        auto* training = static_cast<ui::FinetuneView*>(window_->view(QStringLiteral("fine-tune")));
+        training->showPage(ui::FinetuneView::Live);
+        QTRY_VERIFY(training->compareButton()->isVisible());
+        training->compareButton()->click();
+        QCOMPARE(window_->currentView(), view());
+        QCOMPARE(view()->form()->workload(), QStringLiteral("precision"));
+        QCOMPARE(view()->form()->text(QStringLiteral("model")), QStringLiteral("out"));
+        QCOMPARE(view()->form()->text(QStringLiteral("formats")), QStringLiteral("bf16,int4:8:seven"));
     }
 
     void formFollowsTheTable() {
