@@ -228,7 +228,7 @@ private:
             shapes_[weight.name] = weight.shape;
             if (copies_->indexOf(parameter)) {
                 config_.packings[weight.name] = stored(*copies_->indexOf(parameter));
-            } else if (weights_.weight(parameter).quantized()) {
+            } else if (weights_.weight(parameter).quantized() && !weights_.adapted(parameter)) {
                 config_.packings[weight.name] = *source_.config.packing(weight.name);
             } else {
                 dense_.emplace_back(moduleOf(weight.name));

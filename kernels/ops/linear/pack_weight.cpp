@@ -102,7 +102,11 @@ Cost cost(const PackWeights& op, const DeviceTraits&) {
             products += static_cast<std::uint64_t>(weight.out.shape.count() * weight.adapter.rank());
         }
     }
-    return streamingCost(read, written, 2 * products, DType::F32);
+    Cost cost = streamingCost(read, written, 2 * products, DType::F32);
+    if (!op.weights.empty()) {
+        cost.rateClass = weightRateClass(op.weights.front().out.format);
+    }
+    return cost;
 }
 
 std::uint64_t scratch(const PackWeights&, const DeviceTraits&) {
