@@ -22,7 +22,7 @@ void writeMergedModel(const std::string& folder, const ModelSource& source, Mode
                       base::ProgressSink* progress);
 
 /// The same with the packed copies that training ended with in the place of their weights, bit for bit. Weights that
-/// the model has packed stay so, others are written as they are.
+/// the model has packed stay so unless an adapter is beside them; others are written dense.
 void writeMergedModel(const std::string& folder, const ModelSource& source, Model& model, const PackedCopies& copies,
                       base::ProgressSink* progress);
 

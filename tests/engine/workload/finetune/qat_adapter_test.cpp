@@ -150,8 +150,29 @@ TEST_F(QatOutput, AnAdapterBesidePackedWeightsSeesTheirValues) {
     experiment["qat"] = "fp8";
     expectRefused(experiment, "is packed already, as int4");
     experiment["qat"] = "int4";
+    experiment["merge"] = "int4";
+    experiment["output"] = at("no");
+    expectRefused(experiment, "choose method lora");
+    experiment["merge"] = "none";
     experiment["group_size"] = 16;
     expectRefused(experiment, "is packed already, as int4 in groups of 32");
+}
+
+/// What an adapter is beside cannot stay packed in a merged model.
+TEST_F(QatOutput, PackedWeightsWithAnAdapterBesideThemAreMergedDense) {
+    base::ThreadPool pool(2);
+    convertModel(openModel(fixture("qwen3-moe")), {conversionTarget("int4", 32, std::nullopt, "seven"), {}, {}},
+                 at("packed"), pool, nullptr, {});
+    const Json out = run(experimentOf("qwen3-moe", {{"model", at("packed")},
+                                                    {"method", "lora"},
+                                                    {"train", "attention+experts"},
+                                                    {"lr", 0.01},
+                                                    {"merge", "int4"},
+                                                    {"output", at("out")}}));
+    EXPECT_NEAR(out["merged_loss"].get<double>(), out["trained_loss"].get<double>(), 2e-3);
+    const ModelSource merged = openModel(at("out/merged"));
+    EXPECT_EQ(merged.config.packing("model.layers.0.self_attn.q_proj.weight"), nullptr);
+    EXPECT_NE(merged.config.packing("model.layers.0.mlp.experts.0.up_proj.weight"), nullptr);
 }
 
 TEST_F(QatOutput, APackedBaseKeepsItsOwnRule) {
