@@ -135,6 +135,7 @@ void PackedCopies::refresh() {
                                     adapter_ == nullptr ? "quantize" : "merge");
     context.run(kernels::SetZero{changed_.view()});
     pack(0, changing_, changed_.view());
+    ++updates_;
     if (!frozenDone_) {
         pack(changing_, weights_.size(), {});
     }

@@ -41,6 +41,9 @@ public:
     /// Gives the model's linears the copies that they compute with, or their own weights for a while, with the whole
     /// adapter beside them.
     void attach(bool attached);
+    /// How many weights a refresh() packs anew, and how often it did so with all of them.
+    std::size_t changing() const { return changing_; }
+    std::int64_t updates() const { return updates_; }
     /// The share of the codes of all changing copies that the last refresh() changed. Waits for it. 0 on Meta.
     double changedShare() const;
 
@@ -70,6 +73,7 @@ private:
     std::vector<Turned> turned_;
     std::size_t changing_ = 0; ///< how many
     bool frozenDone_ = false;
+    std::int64_t updates_ = 0;
     std::unique_ptr<kernels::Arena> arena_;
     std::vector<kernels::Tensor> tensors_;
     kernels::Tensor changed_;                     ///< (1) I64
