@@ -112,6 +112,16 @@ private:
         return copy ? copies_->copy(*copy) : weights_.weight(parameter);
     }
 
+    /// A weight that is written as it is packed must have its adapter in it.
+    void requireWhole(const std::string& parameter) const {
+        const kernels::WeightView& weight = packedWeight(parameter);
+        if (weight.quantized() && weights_.adapted(parameter)) {
+            throw base::BadInput(fmt::format("merge: {} is packed, and its adapter is beside it and not in it; choose "
+                                             "bf16, or method lora and qat_weights that name it",
+                                             parameter));
+        }
+    }
+
     /// Lists the weights that have copies, and those that the model has packed.
     void packCopies() {
         const auto stored = [&](std::size_t i) {
@@ -125,6 +135,7 @@ private:
         for (const PackableWeight& weight : packableWeights(config_)) {
             const std::string parameter = parameterOf(weight.name);
             shapes_[weight.name] = weight.shape;
+            requireWhole(parameter);
             if (copies_->indexOf(parameter)) {
                 config_.packings[weight.name] = stored(*copies_->indexOf(parameter));
             } else if (weights_.weight(parameter).quantized() && !weights_.adapted(parameter)) {
@@ -337,6 +348,9 @@ void setQuantization(nlohmann::json& config, const ModelSource& source, const Pa
     if (!packsAsModel(copies)) {
         config[kQuantizationField] = quantizationConfig(writer.quantization());
         knownConfigFields(config, source.name);
+    } else if (source.folder.empty() && !config.contains(kQuantizationField)) {
+        throw base::BadInput("merge: the model is a GGUF file, and its packed weights have no layout in config.json; "
+                             "choose bf16, or load with weights dequantized");
     }
 }
 

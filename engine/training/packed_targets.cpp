@@ -158,6 +158,11 @@ std::vector<PackedTarget> adapterTargetsOf(const QuantizedTraining& quantized, c
         if (!parameter.view.quantized()) {
             target.packing = quantized.packing();
         } else if (!isPackedSo(parameter.view, quantized.packing())) {
+            if (!packsAgain(parameter.view)) {
+                throw base::BadInput(fmt::format("qat: {} is packed already, as {}, which is not trained so; load with "
+                                                 "weights dequantized",
+                                                 parameter.name, formatName(parameter.view.format)));
+            }
             throw base::BadInput(fmt::format("qat: {} is packed already, as {} in groups of {}; choose that format "
                                              "and group_size, or load with weights dequantized",
                                              parameter.name, formatName(parameter.view.format), parameter.view.group));

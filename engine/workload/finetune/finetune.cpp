@@ -219,6 +219,9 @@ void checkQat(const Experiment& experiment, const std::string& name) {
     if (experiment.flag("merge_aware")) {
         failOption(name, "merge_aware", "is qat in the format of the model's files; give one of the two");
     }
+    if (const std::string qat = experiment.text("qat"); experiment.has("int4_rule") && !hasGroups(qat)) {
+        failOption(name, "int4_rule", fmt::format("{} has one rule; leave the option out", qat));
+    }
     const std::optional<std::int64_t> group = experiment.maybeInteger("group_size");
     if (group && !isGroupSize(*group)) {
         failOption(name, "group_size", fmt::format("must be a multiple of 8, or -1, and it is {}", *group));

@@ -99,7 +99,7 @@ void FinetuneLoop::saveTrained() {
     } catch (const base::Cancelled&) {
         throw;
     } catch (const base::Error& error) {
-        base::logWarning(fmt::format("the result is not saved: {}", error.message()));
+        base::logWarning(fmt::format("the result is not written and evaluated whole: {}", error.message()));
         keepState();
         throw;
     }
