@@ -156,12 +156,13 @@ DType scaleTypeOf(const WeightPacking& packing, DType dtype) {
     }
 }
 
-void checkPackable(const WeightPacking& packing, const std::string& weight, const MatrixSize& size) {
+void checkPackable(const WeightPacking& packing, const std::string& weight, const MatrixSize& size,
+                   std::string_view option) {
     const std::int64_t group = groupOf(packing, size.in);
     if (packing.format != WeightFormat::Fp8 && size.in % group != 0) {
         throw base::BadInput(fmt::format("{}: has {} inputs, which are no whole groups of {}; choose another group "
-                                         "size, or leave it out with ignore",
-                                         weight, size.in, group));
+                                         "size, or leave it out with {}",
+                                         weight, size.in, group, option));
     }
     storedTensors(packing, weight, std::vector<std::int64_t>{size.out, size.in});
 }

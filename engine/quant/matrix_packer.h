@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/thread_pool.h"
 #include "engine/quant/integer_quantizer.h"
@@ -39,8 +41,10 @@ PackedValues packedIntegers(const WeightPacking& packing, const IntegerRules& ru
 /// The type of the scales that packMatrix() makes of a weight of type `dtype`.
 kernels::DType scaleTypeOf(const WeightPacking& packing, kernels::DType dtype);
 
-/// Throws BadInput "NAME: what to do" when the weight's inputs make no whole groups of such a packing.
-void checkPackable(const WeightPacking& packing, const std::string& weight, const MatrixSize& size);
+/// Throws BadInput "NAME: what to do" when the weight's inputs make no whole groups of such a packing. `option` is the
+/// one that leaves the weight out.
+void checkPackable(const WeightPacking& packing, const std::string& weight, const MatrixSize& size,
+                   std::string_view option = "ignore");
 
 /// A view of packed values, which must outlive it.
 kernels::WeightView viewOf(const WeightPacking& packing, const MatrixSize& size, const PackedValues& packed);

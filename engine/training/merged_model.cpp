@@ -112,16 +112,6 @@ private:
         return copy ? copies_->copy(*copy) : weights_.weight(parameter);
     }
 
-    /// A weight that is written as it is packed must have its adapter in it.
-    void requireWhole(const std::string& parameter) const {
-        const kernels::WeightView& weight = packedWeight(parameter);
-        if (weight.quantized() && weights_.adapted(parameter)) {
-            throw base::BadInput(fmt::format("merge: {} is packed, and its adapter is beside it and not in it; choose "
-                                             "bf16, or method lora and qat_weights that name it",
-                                             parameter));
-        }
-    }
-
     /// Lists the weights that have copies, and those that the model has packed.
     void packCopies() {
         const auto stored = [&](std::size_t i) {
@@ -135,7 +125,6 @@ private:
         for (const PackableWeight& weight : packableWeights(config_)) {
             const std::string parameter = parameterOf(weight.name);
             shapes_[weight.name] = weight.shape;
-            requireWhole(parameter);
             if (copies_->indexOf(parameter)) {
                 config_.packings[weight.name] = stored(*copies_->indexOf(parameter));
             } else if (weights_.weight(parameter).quantized() && !weights_.adapted(parameter)) {
@@ -343,11 +332,21 @@ bool packsAsModel(const PackedCopies& copies) {
 constexpr const char* kQuantizationField = "quantization_config";
 
 /// Throws Unsupported where models of the family are not read with weights that are packed so.
+void requireReadable(const nlohmann::json& config, const ModelSource& source) {
+    try {
+        knownConfigFields(config, source.name);
+    } catch (const base::Error&) {
+        throw base::Unsupported(fmt::format("merge: {} models have no layout in files for weights that are packed so; "
+                                            "choose bf16, or leave merge out",
+                                            config.value("model_type", source.name)));
+    }
+}
+
 void setQuantization(nlohmann::json& config, const ModelSource& source, const PackedCopies& copies,
                      const ModelWriter& writer) {
     if (!packsAsModel(copies)) {
         config[kQuantizationField] = quantizationConfig(writer.quantization());
-        knownConfigFields(config, source.name);
+        requireReadable(config, source);
     } else if (source.folder.empty() && !config.contains(kQuantizationField)) {
         throw base::BadInput("merge: the model is a GGUF file, and its packed weights have no layout in config.json; "
                              "choose bf16, or load with weights dequantized");

@@ -45,7 +45,7 @@ PackWeight packWeightOf(const Model& model, const PackedTarget& target, const Tr
         out.adapter = adapter->parts()[*target.part].view;
         out.adapter.dropout = {};
     }
-    out.out = packedLayout(target, *parameter);
+    out.out = packedLayout(target, *parameter, model.config());
     out.type = target.type;
     out.rule = target.rule;
     return out;

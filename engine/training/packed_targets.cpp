@@ -30,10 +30,10 @@ MatrixSize sizeOf(const Shape& shape) {
 
 /// A packed weight of the parameter whose tensors have no memory yet. Schemes that store experts one by one, and gate
 /// and up of each, say the shapes of one of these.
-WeightView layoutOf(const WeightPacking& packing, const Parameter& parameter, DType type) {
+WeightView layoutOf(const WeightPacking& packing, const Parameter& parameter, DType type, bool gateBesideUp) {
     const Shape& shape = parameter.view.shape;
     const bool stack = shape.rank() == 3, whole = packing.scheme == StorageScheme::GptOss;
-    const std::int64_t matrices = parameter.role == ParameterRole::ExpertGateUp && !whole ? 2 : 1;
+    const std::int64_t matrices = parameter.role == ParameterRole::ExpertGateUp && !whole && gateBesideUp ? 2 : 1;
     const MatrixSize size{sizeOf(shape).out / matrices, sizeOf(shape).in};
     if (const std::int64_t rows = rowGroupOf(packing, size.out); stack && size.out % rows != 0) {
         throw base::BadInput(fmt::format("{}: an expert has {} outputs, which are no whole blocks of {}; choose "
@@ -82,19 +82,20 @@ bool packsAgain(const WeightView& weight) {
     return canPackAgain(weight.format) && weight.zeros.empty() && weight.order.empty();
 }
 
-/// Whether a packed weight is packed as `packing` says.
-bool isPackedSo(const WeightView& weight, const WeightPacking& packing) {
-    return weight.format == packing.format && packsAgain(weight) &&
-           weight.group == groupOf(packing, weight.inFeatures()) &&
-           weight.rowGroup == rowGroupOf(packing, weight.outFeatures());
+/// Whether a packed weight is packed as `packing` says, or in groups of another size.
+bool isPackedSo(const WeightView& weight, const WeightPacking& packing, bool anyGroups) {
+    const bool groups = weight.group == groupOf(packing, weight.inFeatures()) &&
+                        weight.rowGroup == rowGroupOf(packing, weight.outFeatures());
+    return weight.format == packing.format && packsAgain(weight) && (anyGroups || groups);
 }
 
 } // namespace
 
-WeightView packedLayout(const PackedTarget& target, const Parameter& parameter) {
+WeightView packedLayout(const PackedTarget& target, const Parameter& parameter, const ModelConfig& config) {
     if (target.packing) {
-        checkPackable(*target.packing, target.weight, sizeOf(parameter.view.shape));
-        return layoutOf(*target.packing, parameter, target.type);
+        checkPackable(*target.packing, target.weight, sizeOf(parameter.view.shape), "qat_weights");
+        // Rows of gate and up take turns in gpt_oss.
+        return layoutOf(*target.packing, parameter, target.type, config.family != Family::GptOss);
     }
     WeightView out = parameter.view;
     for (const WeightField field : {WeightField::Data, WeightField::Scales}) {
@@ -144,7 +145,7 @@ std::vector<PackedTarget> masterTargets(const QuantizedTraining& quantized, cons
 }
 
 std::vector<PackedTarget> adapterTargetsOf(const QuantizedTraining& quantized, const Model& model,
-                                           const Adapter& adapter, bool merges) {
+                                           const Adapter& adapter, bool merges, bool anyGroups) {
     std::vector<PackedTarget> targets;
     for (const Parameter& parameter : model.parameters()) {
         if (!quantized.covers(parameter)) {
@@ -157,7 +158,7 @@ std::vector<PackedTarget> adapterTargetsOf(const QuantizedTraining& quantized, c
         target.type = typeOfWeight(model, parameter);
         if (!parameter.view.quantized()) {
             target.packing = quantized.packing();
-        } else if (!isPackedSo(parameter.view, quantized.packing())) {
+        } else if (!isPackedSo(parameter.view, quantized.packing(), anyGroups)) {
             if (!packsAgain(parameter.view)) {
                 throw base::BadInput(fmt::format("qat: {} is packed already, as {}, which is not trained so; load with "
                                                  "weights dequantized",

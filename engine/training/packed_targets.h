@@ -28,7 +28,7 @@ struct PackedTarget {
 };
 
 /// The packed weight that a copy is, whose tensors have no memory yet. Throws BadInput "TENSOR: what to do".
-kernels::WeightView packedLayout(const PackedTarget& target, const Parameter& parameter);
+kernels::WeightView packedLayout(const PackedTarget& target, const Parameter& parameter, const ModelConfig& config);
 
 /// The trained tensors that the source's files have packed, with its packings, of float32. They get masters. Empty:
 /// none is.
@@ -40,10 +40,10 @@ std::vector<PackedTarget> masterTargets(const QuantizedTraining& quantized, cons
                                         std::vector<TrainedTensor>& tensors);
 
 /// Weights of a model that an adapter is trained beside: those that the adapter is merged into (`merges`), and other
-/// dense ones that are to be quantized. Weights that are packed so already stay as they are. Throws BadInput for one
-/// that is packed in another way.
+/// dense ones that are to be quantized. Weights that are packed so already, or with `anyGroups` in that format, stay as
+/// they are. Throws BadInput for one that is packed in another way.
 std::vector<PackedTarget> adapterTargetsOf(const QuantizedTraining& quantized, const Model& model,
-                                           const Adapter& adapter, bool merges);
+                                           const Adapter& adapter, bool merges, bool anyGroups);
 
 /// The weights that an adapter is beside and that can be packed again as they are.
 std::vector<PackedTarget> packedBesideAdapter(const Model& model, const Adapter& adapter, kernels::IntegerRule rule);

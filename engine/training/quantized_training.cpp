@@ -16,15 +16,15 @@ bool isExperts(const Parameter& parameter) {
     return parameter.role == ParameterRole::ExpertGateUp || parameter.role == ParameterRole::ExpertDown;
 }
 
-std::string choiceOf(const std::string& weights, std::span<const Parameter> parameters) {
-    return !weights.empty() ? weights : std::ranges::any_of(parameters, isExperts) ? "experts" : "all-linear";
-}
-
 } // namespace
+
+std::string QuantizedTraining::usualWeights(std::span<const Parameter> parameters) {
+    return std::ranges::any_of(parameters, isExperts) ? "experts" : "all-linear";
+}
 
 QuantizedTraining::QuantizedTraining(WeightPacking packing, const std::string& weights,
                                      std::span<const Parameter> parameters)
-    : packing_(packing), choice_(choiceOf(weights, parameters), "qat_weights") {
+    : packing_(packing), choice_(weights.empty() ? usualWeights(parameters) : weights, "qat_weights") {
     const auto covered = [this](const Parameter& parameter) { return covers(parameter); };
     if (std::ranges::none_of(parameters, covered)) {
         throw base::BadInput(fmt::format("qat_weights: {} names no weight that can be quantized; routers, the "

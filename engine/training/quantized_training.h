@@ -22,6 +22,8 @@ public:
     /// Whether a parameter is quantized. Routers, the embedding, the head, norms and biases never are.
     bool covers(const Parameter& parameter) const;
     const WeightPacking& packing() const { return packing_; }
+    /// The weights that are quantized where the option names none, as a ParameterChoice.
+    static std::string usualWeights(std::span<const Parameter> parameters);
 
 private:
     WeightPacking packing_;

@@ -57,7 +57,7 @@ public:
         parameter.view = kernels::denseWeight(dense);
         PackWeight one;
         one.x = parameter.view;
-        one.out = packedLayout(target, parameter);
+        one.out = packedLayout(target, parameter, ModelConfig());
         one.type = DType::BF16;
         one.rule = packing.rule;
         if (what.values) {

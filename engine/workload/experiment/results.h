@@ -267,8 +267,10 @@ inline constexpr ResultField kTrainedShare{"trained_share", ResultUnit::Share, "
 inline constexpr ResultField kBatchTokens{"batch_tokens", ResultUnit::Count, "tokens of a step"};
 inline constexpr ResultField kLosses{"losses", ResultUnit::List, "losses"};
 inline constexpr ResultField kCodesChanged{"codes_changed", ResultUnit::List, "shares of codes that steps changed"};
-inline constexpr ResultField kPackedWeights{"packed_weights", ResultUnit::Count, "weights that each update packed"};
-inline constexpr ResultField kPackedUpdates{"packed_updates", ResultUnit::Count, "times that all of them were packed"};
+inline constexpr ResultField kQuantizedWeights{"quantized_weights", ResultUnit::Count,
+                                               "weights that each update packed"};
+inline constexpr ResultField kQuantizedUpdates{"quantized_updates", ResultUnit::Count,
+                                               "times that all of them were packed"};
 inline constexpr ResultField kGradNorms{"grad_norms", ResultUnit::List, "gradient norms"};
 inline constexpr ResultField kLearningRates{"learning_rates", ResultUnit::List, "learning rates"};
 inline constexpr ResultField kAuxLosses{"aux_losses", ResultUnit::List, "load-balancing losses"};

@@ -240,9 +240,10 @@ void checkQat(const Experiment& experiment, const std::string& name) {
 void checkMerge(const Experiment& experiment, const std::string& name) {
     const std::string merge = experiment.text("merge"), qat = experiment.text("qat");
     if (experiment.text("method") == "qlora" && needsCopies(merge)) {
-        failOption(name, "merge", fmt::format("with qlora the adapter is beside packed weights, and {} would round their "
-                                              "sum, which was not trained; choose method lora, or bf16 and convert",
-                                              merge));
+        failOption(name, "merge",
+                   fmt::format("with qlora the adapter is beside packed weights, and {} would round their "
+                               "sum, which was not trained; choose method lora, or bf16 and convert",
+                               merge));
     }
     if (merge == "none" || (qat != "none" && merge == qat)) {
         return;

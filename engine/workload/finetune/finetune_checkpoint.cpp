@@ -60,15 +60,11 @@ void FinetuneLoop::save(std::int64_t number) {
         return;
     }
     const base::TimeNs begin = model_.model().context().tracer().now();
-    const Json progress = {{"losses", losses_},
-                           {"grad_norms", norms_},
-                           {"aux_losses", auxLosses_},
-                           {"learning_rates", rates_},
-                           {"eval_losses", evalLosses_},
-                           {"eval_steps", evalSteps_},
-                           {"answers", prompts_.answers()},
-                           {"terms", terms_ != nullptr ? *terms_ : Json()},
-                           {"spec", run_.spec.toJson()}};
+    const Json progress = {
+        {"losses", losses_},         {"grad_norms", norms_},           {"aux_losses", auxLosses_},
+        {"learning_rates", rates_},  {"codes_changed", codesChanged_}, {"eval_losses", evalLosses_},
+        {"eval_steps", evalSteps_},  {"answers", prompts_.answers()},  {"terms", terms_ != nullptr ? *terms_ : Json()},
+        {"spec", run_.spec.toJson()}};
     const std::vector<std::int64_t> dropped = output_.save(number, model_.model().context(), model_.state(), progress);
     savedStep_ = number;
     mark(base::TrainingMark::Saved, begin, number);
@@ -99,6 +95,9 @@ void FinetuneLoop::resume() {
     takeNumbers(norms_, progress, "grad_norms", folder, done);
     takeNumbers(auxLosses_, progress, "aux_losses", folder, done);
     takeNumbers(rates_, progress, "learning_rates", folder, done);
+    if (progress.contains("codes_changed")) { // which checkpoints of runs without quantization may lack
+        takeNumbers(codesChanged_, progress, "codes_changed", folder, std::nullopt);
+    }
     takeNumbers(evalSteps_, progress, "eval_steps", folder, std::nullopt);
     takeNumbers(evalLosses_, progress, "eval_losses", folder, static_cast<std::int64_t>(evalSteps_.size()));
     readTrainedState(folder, model_.model().context(), model_.state());

@@ -314,8 +314,8 @@ void FinetuneLoop::addMetrics() {
         metrics[result::kAuxLosses.key] = auxLosses_;
         if (model_.packed() != nullptr) {
             metrics[result::kCodesChanged.key] = codesChanged_;
-            metrics[result::kPackedWeights.key] = model_.packed()->changing();
-            metrics[result::kPackedUpdates.key] = model_.packed()->updates();
+            metrics[result::kQuantizedWeights.key] = model_.packed()->changing();
+            metrics[result::kQuantizedUpdates.key] = model_.packed()->updates();
         }
         metrics[result::kEvalLosses.key] = evalLosses_;
         metrics[result::kEvalSteps.key] = evalSteps_;

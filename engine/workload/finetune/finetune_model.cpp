@@ -83,22 +83,11 @@ kernels::IntegerRule ruleOfFiles(const ModelConfig& source) {
     return source.packings.empty() ? kernels::IntegerRule::CompressedTensors : source.packings.begin()->second.rule;
 }
 
-/// Groups and rule of weights that are packed in the same format already stand where the options say nothing.
-WeightPacking asBaseHasIt(WeightPacking packing, const Run& run, const ModelConfig& source, Model& model) {
-    const auto parameters = model.parameters();
-    const auto packed = std::ranges::find_if(
-        parameters, [&](const Parameter& parameter) { return parameter.view.format == packing.format; });
-    if (packed == parameters.end()) {
-        return packing;
-    }
-    if (!run.spec.has("group_size")) {
-        packing.group = packed->view.group == packed->view.inFeatures() ? kWholeRow : packed->view.group;
-        packing.rowGroup = packed->view.rowGroup;
-    }
-    if (!run.spec.has("int4_rule")) {
-        packing.rule = ruleOfCodes(model, ruleOfFiles(source));
-    }
-    return packing;
+/// The first weight that is packed in that format; null where none is.
+const Parameter* packedParameter(const Model& model, kernels::WeightFormat format) {
+    const auto found = std::ranges::find_if(
+        model.parameters(), [format](const Parameter& parameter) { return parameter.view.format == format; });
+    return found == model.parameters().end() ? nullptr : &*found;
 }
 
 OptimizerOptions optimizerOptions(const Run& run) {
@@ -248,9 +237,14 @@ void FinetuneModel::packBesideAdapter(const Run& run, const ModelSource& source)
     if (const auto asked = qatPacking(run.spec)) {
         quantizes_ = true;
         refuseCalibratedBase(source.config);
-        const QuantizedTraining quantized(asBaseHasIt(*asked, run, source.config, *model_),
-                                          run.spec.text("qat_weights"), model_->parameters());
-        targets = adapterTargetsOf(quantized, *model_, *adapter_, finetuneMethod(run.spec) == FinetuneMethod::Lora);
+        WeightPacking packing = *asked;
+        const Parameter* packed = packedParameter(*model_, packing.format);
+        if (packed != nullptr && !run.spec.has("int4_rule")) {
+            packing.rule = ruleOfCodes(*model_, ruleOfFiles(source.config));
+        }
+        const QuantizedTraining quantized(packing, run.spec.text("qat_weights"), model_->parameters());
+        targets = adapterTargetsOf(quantized, *model_, *adapter_, finetuneMethod(run.spec) == FinetuneMethod::Lora,
+                                   !run.spec.has("group_size"));
     } else if (run.spec.flag("merge_aware")) {
         refuseCalibratedBase(source.config);
         targets = packedBesideAdapter(*model_, *adapter_, ruleOfCodes(*model_, ruleOfFiles(source.config)));

@@ -34,7 +34,8 @@ double lossOfFolder(const std::string& folder, kernels::Context& context, const 
 /// packed to as they are written.
 const PackedCopies* writtenCopies(const Run& run, const FinetuneModel& model) {
     const std::string merge = run.spec.text("merge");
-    const PackedCopies* copies = model.packed();
+    // An adapter that stays beside packed weights is not in the copies.
+    const PackedCopies* copies = finetuneMethod(run.spec) == FinetuneMethod::Qlora ? nullptr : model.packed();
     if (merge == "none" || formatNamed(merge) == kernels::WeightFormat::Dense) {
         return nullptr;
     }

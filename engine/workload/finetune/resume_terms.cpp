@@ -11,7 +11,9 @@
 #include "base/json_values.h"
 #include "base/log.h"
 #include "engine/chat/chat_template.h"
+#include "engine/quant/format_options.h"
 #include "engine/training/input_digest.h"
+#include "engine/training/quantized_training.h"
 #include "engine/training/training_checkpoint.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/core/dtype.h"
@@ -60,6 +62,18 @@ bool hasText(const Experiment& spec) {
     return spec.has("data") || spec.has("eval_data");
 }
 
+/// Whether an option of quantization-aware training says what it would be without being given. Of a model that is
+/// packed already the usual group and rule are its own.
+bool saysUsual(const Run& run, const Model& model, std::string_view key) {
+    const bool packed =
+        std::ranges::any_of(model.parameters(), [](const Parameter& parameter) { return parameter.view.quantized(); });
+    if (key == "qat_weights") {
+        return run.spec.text(key) == QuantizedTraining::usualWeights(model.parameters());
+    }
+    return !packed && (key == "group_size" ? run.spec.maybeInteger(key) == kQatInt4Group
+                                           : key == "int4_rule" && run.spec.text(key) == kQatInt4Rule);
+}
+
 /// The value of an option as the run takes it: with the defaults that depend on other options.
 std::string valueOf(const Run& run, FinetuneModel& model, const FinetuneData& data, std::string_view key) {
     const bool full = finetuneMethod(run.spec) == FinetuneMethod::Full;
@@ -69,6 +83,9 @@ std::string valueOf(const Run& run, FinetuneModel& model, const FinetuneData& da
     }
     if (key == "qat" && run.spec.text(key) == "none") {
         return ""; // as trainings of older versions say it
+    }
+    if (saysUsual(run, model.model(), key)) {
+        return "";
     }
     if (key == "batch") {
         return std::to_string(data.microBatch());

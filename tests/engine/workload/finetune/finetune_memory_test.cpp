@@ -45,10 +45,14 @@ Json finetune(Json experiment, std::uint64_t failFrom) {
 }
 
 TEST(FinetuneMemory, AnAllocationThatFailsLeavesTheLastCheckpointWhole) {
-    for (const char* checkpoint : {"none", "offload"}) {
+    for (const Json& more : {Json{{"checkpoint", "none"}}, Json{{"checkpoint", "offload"}},
+                             Json{{"method", "lora"}, {"qat", "mxfp4"}, {"merge", "mxfp4"}},
+                             Json{{"method", "full"}, {"qat", "int4"}, {"weights", "dequantized"}}}) {
+        const std::string checkpoint = more.dump();
         const test::TempFolder folder;
         const std::string output = folder.path() + "/out";
-        const Json options = {{"checkpoint", checkpoint}, {"tiled_mlp", "on"}, {"loss_chunks", "2"}};
+        Json options = {{"tiled_mlp", "on"}, {"loss_chunks", "2"}};
+        options.update(more);
         Json saving = options;
         saving.update({{"output", output}, {"save_every", 1}, {"steps", 1}});
         finetune(saving, 0);
@@ -65,6 +69,7 @@ TEST(FinetuneMemory, AnAllocationThatFailsLeavesTheLastCheckpointWhole) {
         }
         EXPECT_GE(failures, 5u) << checkpoint;
         Json whole = options;
+        whole["merge"] = "none";
         saving["steps"] = 4;
         const Json more = finetune(saving, 0);
         EXPECT_EQ(more["resumed_from_step"], 3) << "the run that had enough memory saved its last step";

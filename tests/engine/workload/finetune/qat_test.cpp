@@ -33,8 +33,8 @@ TEST_P(QatFamily, LossesGradientsAndCodesAreThoseOfPyTorch) {
         EXPECT_NEAR(out["losses"][i].get<double>(), losses[i], 3e-4) << "step " << i + 1;
         EXPECT_NEAR(out["codes_changed"][i].get<double>(), changed[i], 0.02 * changed[i]) << "step " << i + 1;
     }
-    EXPECT_EQ(out["packed_updates"], losses.size() + 1) << "before the first step and after each";
-    EXPECT_EQ(out["packed_weights"], std::string(GetParam()) == "llama" ? 21 : 6) << "no weight is left out";
+    EXPECT_EQ(out["quantized_updates"], losses.size() + 1) << "before the first step and after each";
+    EXPECT_EQ(out["quantized_weights"], std::string(GetParam()) == "llama" ? 21 : 6) << "no weight is left out";
     const Json reference = Json::parse(std::ifstream(expected));
     EXPECT_NEAR(out["saved_loss"].get<double>(), reference["loss_after_quantized"].get<double>(), 3e-4);
     EXPECT_NEAR(out["unquantized_loss"].get<double>(), reference["loss_after_unquantized"].get<double>(), 3e-4);
