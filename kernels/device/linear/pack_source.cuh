@@ -3,7 +3,8 @@
 #pragma once
 
 // The values that become a packed weight: those of a dense or packed one, with an adapter in it or without. Products
-// and sums of the adapter are not fused, so that the CPU has the same bits.
+// and sums of the adapter are not fused, so that the CPU has the same bits. Products of two BF16 or F16 values are exact
+// in float32: fused or not, their sums have the same bits.
 
 #include "device/abi/pack_weight.h"
 #include "device/abi/weight_format.h"
@@ -115,6 +116,12 @@ template <int kCount> __device__ __forceinline__ float valueAt(const AdapterValu
 }
 #endif
 
+#if VT_A_DTYPE != 0
+__device__ __forceinline__ float addProduct(float sum, float a, float b) {
+    return VT_A_DTYPE == VT_F32 ? __fadd_rn(sum, __fmul_rn(a, b)) : __fmaf_rn(a, b, sum);
+}
+#endif
+
 /// Pieces of B A of several rows of one matrix. Rows count those of all matrices. With VT_RANK_PIECES the rank is a
 /// multiple of 8, and that many values of a row of B are read at once.
 template <int kRows>
@@ -143,7 +150,7 @@ __device__ __forceinline__ void multiplyAdapter(const PackPart& p, i64 matrix, c
                 const float factor = valueAt(factors[k], r);
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
-                    sums[k][i] = __fadd_rn(sums[k][i], __fmul_rn(factor, valueAt(line, i)));
+                    sums[k][i] = addProduct(sums[k][i], factor, valueAt(line, i));
                 }
             }
         }
@@ -171,7 +178,7 @@ __device__ __forceinline__ float mergedElement(const PackPart& p, i64 row, int c
     const AdapterValue* const b = static_cast<const AdapterValue*>(p.b) + row * p.rank;
     float sum = 0;
     for (int r = 0; r < p.rank; ++r, a += p.in) {
-        sum = __fadd_rn(sum, __fmul_rn(toFloat(b[r]), toFloat(*a)));
+        sum = addProduct(sum, toFloat(b[r]), toFloat(*a));
     }
     return __fadd_rn(before, __fmul_rn(p.scale, sum));
 #endif

@@ -377,10 +377,23 @@ std::string formatTrainedFor(const sessions::RunInfo& run) {
     return engine::kInt4Rules.starts_with(rule) ? format : format + ':' + rule;
 }
 
+namespace {
+
+/// Where the run left a whole model; empty where it left none.
+std::string modelFolderOf(const engine::Experiment& spec) {
+    const std::string output = spec.text("output");
+    if (output.empty() || spec.text("method") == "full") {
+        return output;
+    }
+    return spec.text("merge") == "none" ? std::string() : output + "/merged";
+}
+
+} // namespace
+
 std::optional<std::string> experimentComparing(const sessions::RunInfo& run) {
     const auto spec = engine::Experiment::read(run.specJson);
     const std::string format = formatTrainedFor(run);
-    if (format.empty() || spec->text("output").empty()) {
+    if (format.empty() || modelFolderOf(*spec).empty()) {
         return std::nullopt;
     }
     engine::Experiment lab = spec->as(engine::kPrecisionWorkload);
@@ -389,7 +402,7 @@ std::optional<std::string> experimentComparing(const sessions::RunInfo& run) {
             lab.unset(ofTraining);
         }
     }
-    lab.set("model", spec->text("output"));
+    lab.set("model", modelFolderOf(*spec));
     lab.set("formats", "bf16," + format);
     return lab.jsonText();
 }

@@ -359,9 +359,11 @@ void FinetuneView::updateComparing(const sessions::RunInfo* ended) {
     const std::string format = ended != nullptr ? formatTrainedFor(*ended) : std::string();
     compare_->setVisible(!format.empty());
     compare_->setEnabled(!format.empty() && experimentComparing(*ended).has_value());
-    compare_->setToolTip(compare_->isEnabled() ? tr("Compares the saved model in BF16 and in %1, in the Precision lab")
-                                                     .arg(textOf(engine::precisionFormat(format).title))
-                                               : tr("The run has no output folder, so that no model was saved"));
+    compare_->setToolTip(compare_->isEnabled()
+                             ? tr("Compares the saved model in BF16 and in %1, in the Precision lab")
+                                   .arg(textOf(engine::precisionFormat(format).title))
+                             : tr("The run saved no whole model: it has no output folder, or its adapter "
+                                  "was not merged"));
 }
 
 bool FinetuneView::settled() const {

@@ -134,6 +134,10 @@ private slots:
         QVERIFY(!lab.contains("output"));
         QVERIFY(engine::Experiment::read(lab.dump()));
         QVERIFY(!ui::experimentComparing(TrainingScript{}.info()));
+        const auto merged = TrainingScript{}.info(1, R"(, "method": "lora", "qat": "int4", "merge": "int4")");
+        QCOMPARE(nlohmann::json::parse(*ui::experimentComparing(merged))["model"].get<std::string>(),
+                 std::string("out/merged"));
+        QVERIFY(!ui::experimentComparing(TrainingScript{}.info(1, R"(, "method": "lora", "qat": "int4")")));
         QVERIFY(!ui::experimentComparing(
             test::runInfo(1, "finetune", "{}",
                           R"({"vitrine": 1, "workload": "finetune", "model": "m", "method": "full", "qat": "fp8"})")));
