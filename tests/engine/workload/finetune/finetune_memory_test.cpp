@@ -71,10 +71,10 @@ TEST(FinetuneMemory, AnAllocationThatFailsLeavesTheLastCheckpointWhole) {
         Json whole = options;
         whole["merge"] = "none";
         saving["steps"] = 4;
-        const Json more = finetune(saving, 0);
-        EXPECT_EQ(more["resumed_from_step"], 3) << "the run that had enough memory saved its last step";
+        const Json longer = finetune(saving, 0);
+        EXPECT_EQ(longer["resumed_from_step"], 3) << "the run that had enough memory saved its last step";
         whole["steps"] = 4;
-        EXPECT_EQ(more["losses"], finetune(whole, 0)["losses"]) << checkpoint;
+        EXPECT_EQ(longer["losses"], finetune(whole, 0)["losses"]) << checkpoint;
     }
 }
 
