@@ -49,13 +49,13 @@ std::shared_ptr<FlatTree> factTree() {
 /// "QLoRA, rank 16", "all weights", "all weights, QAT int4".
 QString methodText(const engine::Experiment& spec) {
     const std::string method = spec.text("method");
-    if (method == "full") {
-        const QString qat = textOf(spec.text("qat"));
-        return qat == QLatin1String("none") ? QObject::tr("all weights") : QObject::tr("all weights, QAT %1").arg(qat);
-    }
-    return QObject::tr("%1, rank %2")
-        .arg(method == "qlora" ? QStringLiteral("QLoRA") : QStringLiteral("LoRA"))
-        .arg(spec.maybeInteger("rank").value_or(0));
+    const QString text = method == "full"
+                             ? QObject::tr("all weights")
+                             : QObject::tr("%1, rank %2")
+                                   .arg(method == "qlora" ? QStringLiteral("QLoRA") : QStringLiteral("LoRA"))
+                                   .arg(spec.maybeInteger("rank").value_or(0));
+    const QString qat = textOf(spec.text("qat"));
+    return qat == QLatin1String("none") ? text : QObject::tr("%1, QAT %2").arg(text, qat);
 }
 
 QString trainedPartsText(const engine::Experiment& spec) {
