@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 5> kOfEveryFormat = {
 
 /// What is written for one format, to be fast or because only that format is packed so. A new format touches none of
 /// it before it has fast kernels of its own.
-constexpr std::array<std::string_view, 19> kOfOneFormat = {
+constexpr std::array<std::string_view, 18> kOfOneFormat = {
     // Types of elements that files and sessions know by a number.
     "kernels/core/dtype.",
     // Fast products of the CPU.
@@ -53,7 +53,6 @@ constexpr std::array<std::string_view, 19> kOfOneFormat = {
     "kernels/device/experts/expert_weights.cuh",
     "kernels/device/experts/mxfp4_",
     "kernels/device/linear/dequantize_",
-    "kernels/device/linear/merge_packed.cuh",
     "resources/kernel-packs/",
 };
 

@@ -94,13 +94,18 @@ __device__ __forceinline__ float baseElement(const PackPart& p, i64 row, int col
 #if VT_A_DTYPE != 0
 using AdapterValue = StorageOf<VT_A_DTYPE>;
 
-/// One value, or eight with 16-byte accesses, as they are stored.
+/// One value, or two or eight with accesses of 4 to 16 bytes, as they are stored.
 template <int kCount> __device__ __forceinline__ void loadValues(const AdapterValue* from, AdapterValue (&out)[kCount]) {
+    constexpr int kBytes = kCount * static_cast<int>(sizeof(AdapterValue));
     if constexpr (kCount == 1) {
         out[0] = *from;
+    } else if constexpr (kBytes == 4) {
+        *reinterpret_cast<u32*>(out) = *reinterpret_cast<const u32*>(from);
+    } else if constexpr (kBytes == 8) {
+        *reinterpret_cast<u32x2*>(out) = *reinterpret_cast<const u32x2*>(from);
     } else {
 #pragma unroll
-        for (int i = 0; i < kCount * static_cast<int>(sizeof(AdapterValue)) / 16; ++i) {
+        for (int i = 0; i < kBytes / 16; ++i) {
             reinterpret_cast<u32x4*>(out)[i] = reinterpret_cast<const u32x4*>(from)[i];
         }
     }
@@ -123,12 +128,12 @@ __device__ __forceinline__ float addProduct(float sum, float a, float b) {
 #endif
 
 /// Pieces of B A of several rows of one matrix. Rows count those of all matrices. With VT_RANK_PIECES the rank is a
-/// multiple of 8, and that many values of a row of B are read at once.
+/// multiple of 8, and two values of a row of B are read at once: more leave no registers for three thread blocks.
 template <int kRows>
 __device__ __forceinline__ void multiplyAdapter(const PackPart& p, i64 matrix, const i64 (&rows)[kRows], int column,
                                                 float (&sums)[kRows][8]) {
 #if VT_A_DTYPE != 0
-    constexpr int kRanks = VT_RANK_PIECES != 0 ? 8 : 1;
+    constexpr int kRanks = VT_RANK_PIECES != 0 ? 2 : 1;
     const AdapterValue* a = static_cast<const AdapterValue*>(p.a) + matrix * p.rank * p.in + column;
     const AdapterValue* b[kRows];
 #pragma unroll

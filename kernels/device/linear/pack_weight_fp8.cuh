@@ -92,7 +92,7 @@ __device__ __forceinline__ u32 putPiece(const PackPart& part, i64 row, int colum
 
 extern "C" __global__ void __launch_bounds__(256)
     pack_weight_fp8(const __grid_constant__ vitrine::kernels::abi::PackWeightParams p) {
-    constexpr int kRows = VT_A_DTYPE == 0 ? 2 : 4; // of a thread at a time
+    constexpr int kRows = VT_A_DTYPE == 0 || VT_A_DTYPE == VT_F32 ? 2 : 4; // of a thread at a time
     constexpr int kSide = 128, kAcross = kSide / 8, kDown = 256 / kAcross;
     extern __shared__ __align__(16) unsigned char memory[];
     T* const tile = reinterpret_cast<T*>(memory); // (128, 128) values
@@ -165,10 +165,12 @@ extern "C" __global__ void __launch_bounds__(256)
                                             block.column + static_cast<int>(i % block.width)));
         };
         u32 largest = 0;
+#pragma unroll 1
         for (i64 i = threadIdx.x; i < count; i += 256) {
             largest = max(largest, bytes::magnitudeBits(value(i)));
         }
         const Fp8Coder coder(largestOfBlock(largest));
+#pragma unroll 1
         for (i64 i = threadIdx.x; i < count; i += 256) {
             const i64 at = (block.firstRow + i / block.width) * part.in + block.column + i % block.width;
             const u32 code = coder.code(value(i));

@@ -68,7 +68,8 @@ void QueueView::buildHeader() {
     titles << tr("Queue");
     segments_ = header()->addSegments(titles, tr("Page"));
     segments_->setCurrent(static_cast<int>(titles.size()) - 1);
-    goOn_ = header()->addCheck(tr("Go on after a failure"), true);
+    goOn_ = header()->addCheck(tr("Keep going"), true);
+    goOn_->setToolTip(tr("Go on with the next run after one that failed"));
     add_ = new QPushButton(tr("Add a run"), this);
     add_->setToolTip(tr("The experiment of run A once more, or of the form of Run"));
     sweep_ = new QPushButton(tr("New sweep"), this);
