@@ -239,8 +239,11 @@ void Decoder::setAdapter(const std::string& weight, const kernels::AdapterView& 
         return;
     }
     kernels::LinearView& linear = changedLinear(weight);
-    const auto replaced = replaced_.find(weight);
-    linear.weight = replaced == replaced_.end() ? weightOf(weight)->view : replaced->second;
+    if (const auto replaced = replaced_.find(weight); replaced != replaced_.end()) {
+        linear.weight = replaced->second;
+    } else {
+        linear.weight = weightOf(weight)->view;
+    }
     linear.adapter = adapter;
     linear.merged = {};
 }

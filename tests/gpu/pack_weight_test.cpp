@@ -17,6 +17,7 @@ namespace {
 using testing::PackBase;
 using testing::PackForm;
 using testing::PackRig;
+using testing::TestTensor;
 
 std::vector<PackForm> packForms() {
     std::vector<PackForm> forms;

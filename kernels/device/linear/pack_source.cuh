@@ -3,8 +3,8 @@
 #pragma once
 
 // The values that become a packed weight: those of a dense or packed one, with an adapter in it or without. Products
-// and sums of the adapter are not fused, so that the CPU has the same bits. Products of two BF16 or F16 values are exact
-// in float32: fused or not, their sums have the same bits.
+// and sums of the adapter are not fused, so that the CPU has the same bits. Products of two BF16 or F16 values are
+// exact in float32: fused or not, their sums have the same bits.
 
 #include "device/abi/pack_weight.h"
 #include "device/abi/weight_format.h"
@@ -23,8 +23,7 @@ struct Items {
 
     __device__ __forceinline__ explicit Items(i64 count)
         : first(VT_A_DTYPE == 0 ? blockIdx.x : count * blockIdx.x / gridDim.x),
-          end(VT_A_DTYPE == 0 ? count : count * (blockIdx.x + 1) / gridDim.x),
-          step(VT_A_DTYPE == 0 ? gridDim.x : 1) {}
+          end(VT_A_DTYPE == 0 ? count : count * (blockIdx.x + 1) / gridDim.x), step(VT_A_DTYPE == 0 ? gridDim.x : 1) {}
 };
 
 /// The number of the part that has a work item. Items of a thread block rise, so `part` is where it was.
@@ -95,7 +94,8 @@ __device__ __forceinline__ float baseElement(const PackPart& p, i64 row, int col
 using AdapterValue = StorageOf<VT_A_DTYPE>;
 
 /// One value, or two or eight with accesses of 4 to 16 bytes, as they are stored.
-template <int kCount> __device__ __forceinline__ void loadValues(const AdapterValue* from, AdapterValue (&out)[kCount]) {
+template <int kCount>
+__device__ __forceinline__ void loadValues(const AdapterValue* from, AdapterValue (&out)[kCount]) {
     constexpr int kBytes = kCount * static_cast<int>(sizeof(AdapterValue));
     if constexpr (kCount == 1) {
         out[0] = *from;

@@ -71,9 +71,9 @@ template <int kRows> struct Places {
 };
 
 /// With an adapter three blocks of an SM hide what they wait for, where they have the registers.
-constexpr int kBlocks = VT_A_DTYPE == 0                                                                    ? 1
+constexpr int kBlocks = VT_A_DTYPE == 0                                                             ? 1
                         : VT_A_DTYPE == VT_F32 || VT_FORMAT == VT_FORMAT_MXFP4 || VT_TYPE == VT_F16 ? 2
-                                                                                                           : 3;
+                                                                                                    : 3;
 
 extern "C" __global__ void __launch_bounds__(256, kBlocks)
     pack_weight(const __grid_constant__ vitrine::kernels::abi::PackWeightParams p) {

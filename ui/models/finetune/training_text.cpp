@@ -381,7 +381,7 @@ namespace {
 
 /// Where the run left a whole model; empty where it left none.
 std::string modelFolderOf(const engine::Experiment& spec) {
-    const std::string output = spec.text("output");
+    std::string output = spec.text("output");
     if (output.empty() || spec.text("method") == "full") {
         return output;
     }
