@@ -107,7 +107,7 @@ const PhaseSum* sumOf(const std::vector<PhaseSum>& sums, profiler::TrainingPhase
 /// "forward, 24 layers"
 QString sumTitle(const PhaseSum* a, const PhaseSum* b) {
     const PhaseSum& sum = a != nullptr ? *a : *b;
-    const QString name = textOf(profiler::phaseName(sum.kind));
+    QString name = textOf(profiler::phaseName(sum.kind));
     using Phase = profiler::TrainingPhase;
     if (!profiler::isOfMicroBatch(sum.kind)) {
         return name;

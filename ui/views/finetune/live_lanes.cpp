@@ -573,7 +573,7 @@ void LiveLanes::nextPeak() {
         return run_.training->placeOf(peak.maxTime);
     };
     if (const auto place = highestFrom(from) ? highestFrom(from) : highestFrom(0)) {
-        time_->setCursor(*place);
+        time_->setCursor(place);
     }
 }
 
