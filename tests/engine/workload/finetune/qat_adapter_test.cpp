@@ -235,6 +235,32 @@ TEST_F(QatOutput, ExpertsThatAreStoredTurnedHaveTheSameCodes) {
     expectRefused(experiment, "gpt_oss");
 }
 
+TEST_F(QatOutput, AnAdapterOverAFormatThatIsNotPackedAgainIsRefused) {
+    Json experiment = {{"vitrine", 1},
+                       {"workload", "finetune"},
+                       {"backend", "cpu"},
+                       {"model", "synthetic:llama-3.1-8b"},
+                       {"set",
+                        {{"hidden_size", "128"},
+                         {"num_hidden_layers", "1"},
+                         {"intermediate_size", "128"},
+                         {"num_attention_heads", "4"},
+                         {"num_key_value_heads", "2"},
+                         {"head_dim", "32"},
+                         {"vocab_size", "64"}}},
+                       {"weights", "nf4"},
+                       {"prompt_length", 8},
+                       {"steps", 1},
+                       {"method", "qlora"},
+                       {"qat", "int4"}};
+    expectRefused(experiment, "is packed already, as nf4");
+    experiment["method"] = "lora";
+    expectRefused(experiment, "is packed already, as nf4");
+    experiment["qat"] = "none";
+    experiment["merge_aware"] = true;
+    expectRefused(experiment, "can be packed again");
+}
+
 TEST_F(QatOutput, BlocksThatReachFromGateToUpAreRefused) {
     expectRefused(experimentOf("qwen3-moe", {{"qat", "fp8"}}), "no whole blocks of 128");
 }
