@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "engine/training/trainer.h"
+#include "engine/training/passes/trainer.h"
 #include "kernels/memory/memory.h"
 #include "tests/bytes.h"
 #include "tests/engine/training/training_test_support.h"

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/training/training_checkpoint.h"
+#include "engine/training/files/training_checkpoint.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "engine/workload/finetune/resume_terms.h"

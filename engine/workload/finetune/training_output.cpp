@@ -15,8 +15,8 @@
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/shards.h"
-#include "engine/training/training_checkpoint.h"
-#include "engine/training/training_folder.h"
+#include "engine/training/files/training_checkpoint.h"
+#include "engine/training/files/training_folder.h"
 #include "engine/workload/finetune/finetune_run.h"
 
 namespace vitrine::engine {

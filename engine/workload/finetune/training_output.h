@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/training/metric_files.h"
+#include "engine/training/files/metric_files.h"
 #include "engine/workload/common/run_setup.h"
 
 namespace vitrine::engine {

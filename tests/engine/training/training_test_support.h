@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/training/adapter.h"
-#include "engine/training/gradient_pass.h"
-#include "engine/training/host_floats.h"
-#include "engine/training/trained_state.h"
+#include "engine/training/parameters/adapter.h"
+#include "engine/training/parameters/host_floats.h"
+#include "engine/training/parameters/trained_state.h"
+#include "engine/training/passes/gradient_pass.h"
 #include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::engine::test {
