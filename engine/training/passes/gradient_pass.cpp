@@ -57,16 +57,18 @@ GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, con
 }
 
 double GradientPass::run(const TrainingBatch& batch, const GradientMap& gradients, const StepPart& part,
-                         const TensorView& lossSum) {
-    return pass(batch, &gradients, part, lossSum);
+                         Objective& objective) {
+    return pass(batch, &gradients, part, objective);
 }
 
-void GradientPass::evaluate(const TrainingBatch& batch, const TensorView& lossSum) {
-    pass(batch, nullptr, {}, lossSum);
+void GradientPass::evaluate(const TrainingBatch& batch, std::int64_t index, Objective& objective) {
+    StepPart part;
+    part.index = index;
+    pass(batch, nullptr, part, objective);
 }
 
 double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradients, const StepPart& part,
-                          const TensorView& lossSum) {
+                          Objective& objective) {
     kernels::Context& context = model_.context();
     const OpRunner runner(context, context.memory().general(), model_.options().computeDType);
     const Decoder& decoder = model_.decoder();
@@ -82,7 +84,8 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
     const LayerDropout dropout{gradients != nullptr ? dropout_ : 0, part.seed};
     LayerStack layers(runner, model_, inputs, techniques_, masks_, store_, {balance, dropout});
     x = layers.forward(std::move(x), gradients != nullptr);
-    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), lossSum, part.gradScale,
+    objective.beginBatch(runner, part.index);
+    runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), objective,
                          techniques_.lossChunk, dropout});
     if (gradients == nullptr) {
         return 0;

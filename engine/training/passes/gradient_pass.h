@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Forward and backward pass of a model over one batch: the loss, and the gradients of the trained tensors.
+// Forward and backward pass of a model over one batch: the gradients of an objective for the trained tensors.
 //
 // Activations come from the context's caching allocator (Memory::general). In the trace, the phases of a step are layer
 // scopes: "forward layer", "loss chunk", "recompute", "backward layer".
@@ -17,13 +17,14 @@
 #include "engine/training/passes/balance_loss.h"
 #include "engine/training/passes/document_mask.h"
 #include "engine/training/passes/memory_techniques.h"
+#include "engine/training/passes/objective.h"
 #include "engine/training/passes/regularisation.h"
 
 namespace vitrine::engine {
 
 /// What a micro-batch is to its step.
 struct StepPart {
-    float gradScale = 1;    ///< of the gradients of the losses: 1 / (tokens that count) for those of the mean
+    std::int64_t index = 0; ///< its place
     double share = 1;       ///< of the step's tokens, for the load-balancing loss
     std::uint64_t seed = 0; ///< of dropout
 };
@@ -33,13 +34,12 @@ class GradientPass {
 public:
     GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation = {});
 
-    /// Adds the losses of the batch to `lossSum` (1) F64 and part.gradScale times their gradients to `gradients`.
-    /// Returns the load-balancing loss before its coefficient. Throws BadInput for a bad batch, OutOfMemory, Cancelled;
-    /// the gradients are then of no use.
-    double run(const TrainingBatch& batch, const GradientMap& gradients, const StepPart& part,
-               const kernels::TensorView& lossSum);
-    /// The losses only.
-    void evaluate(const TrainingBatch& batch, const kernels::TensorView& lossSum);
+    /// Adds what the batch adds to the loss of `objective`, and its gradients to `gradients`. Returns the
+    /// load-balancing loss before its coefficient. Throws BadInput for a bad batch, OutOfMemory, Cancelled; the
+    /// gradients are then of no use.
+    double run(const TrainingBatch& batch, const GradientMap& gradients, const StepPart& part, Objective& objective);
+    /// The loss only. `index`: the batch's place in the step of the objective.
+    void evaluate(const TrainingBatch& batch, std::int64_t index, Objective& objective);
     /// Gives back what stays between passes: host memory for layer inputs. The next pass takes it again.
     void giveBack() { store_.giveBack(); }
     const MemoryTechniques& techniques() const { return techniques_; }
@@ -47,8 +47,7 @@ public:
     std::size_t keptOnDevice() const { return store_.refused(); }
 
 private:
-    double pass(const TrainingBatch& batch, const GradientMap* gradients, const StepPart& part,
-                const kernels::TensorView& lossSum);
+    double pass(const TrainingBatch& batch, const GradientMap* gradients, const StepPart& part, Objective& objective);
 
     Model& model_;
     MemoryTechniques techniques_;

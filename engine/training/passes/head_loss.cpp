@@ -7,7 +7,6 @@
 #include "engine/training/passes/norm_backward.h"
 #include "kernels/context/row_parts.h"
 #include "kernels/ops/linear/matmul.h"
-#include "kernels/ops/loss/cross_entropy.h"
 #include "kernels/ops/rowwise/rms_norm.h"
 
 namespace vitrine::engine {
@@ -20,12 +19,13 @@ using kernels::TensorView;
 
 namespace {
 
-/// Logits, their losses and, in the same memory, their gradient.
+/// Logits and, in the same memory, their gradient.
 class LossChunk {
 public:
     LossChunk(const OpRunner& runner, const HeadLoss& loss, std::int64_t begin, std::int64_t end)
         : runner_(runner), loss_(loss), head_(loss.dropout.appliedToHead(loss.decoder.head(), begin)),
-          x_(kernels::sliceRows(loss.x, begin, end)), targets_(kernels::sliceRows(loss.targets, begin, end)) {}
+          x_(kernels::sliceRows(loss.x, begin, end)), targets_(kernels::sliceRows(loss.targets, begin, end)),
+          begin_(begin) {}
 
     void run() {
         const Tensor normed = runner_.activation("final.normed", x_.shape);
@@ -34,20 +34,13 @@ public:
         const std::int64_t vocab = head_.weight.outFeatures();
         const Tensor logits = runner_.make(MemoryCategory::Logits, "logits", type, Shape{x_.shape[0], vocab});
         multiply(normed.view(), logits.view());
-        const Tensor losses = runner_.make(MemoryCategory::Logits, "losses", type, Shape{x_.shape[0]});
-        kernels::CrossEntropy op;
-        op.logits = logits.view();
-        op.targets = targets_;
-        op.softCap = static_cast<float>(loss_.config.finalSoftCap);
-        op.losses = losses.view();
+        LogitsChunk chunk{logits.view(), targets_, {}, begin_, static_cast<float>(loss_.config.finalSoftCap)};
         if (loss_.gradients != nullptr) {
-            op.gradLogits = narrowed(logits.view());
-            op.gradScale = loss_.gradScale;
+            chunk.gradLogits = narrowed(logits.view());
         }
-        runner_.run(op);
-        runner_.run(kernels::SumLosses{losses.view(), loss_.lossSum, true});
+        loss_.objective.run(runner_, chunk);
         if (loss_.gradients != nullptr) {
-            backward(normed.view(), op.gradLogits);
+            backward(normed.view(), chunk.gradLogits);
         }
     }
 
@@ -89,6 +82,7 @@ private:
     const HeadLoss& loss_;
     kernels::LinearView head_;
     TensorView x_, targets_;
+    std::int64_t begin_;
 };
 
 } // namespace

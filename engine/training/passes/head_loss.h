@@ -3,12 +3,13 @@
 #pragma once
 
 // The last part of the forward pass and the first part of the backward pass, for a chunk of tokens at a time: final
-// norm, logits, loss, and the gradients of them. The logits of all tokens need never exist.
+// norm, logits, the objective, and the gradients of them. The logits of all tokens need never exist.
 
 #include "engine/model/decoder.h"
 #include "engine/model/op_runner.h"
 #include "engine/training/parameters/gradient_map.h"
 #include "engine/training/passes/layer_dropout.h"
+#include "engine/training/passes/objective.h"
 
 namespace vitrine::engine {
 
@@ -19,8 +20,7 @@ struct HeadLoss {
     const GradientMap* gradients = nullptr; ///< null: the loss only, x stays as it is
     kernels::TensorView x;                  ///< (tokens, hidden), what the last layer gave; becomes its gradient
     kernels::TensorView targets;            ///< (tokens) I32, -1: the token does not count
-    kernels::TensorView lossSum;            ///< (1) F32 or F64: the losses are added to it
-    float gradScale = 1;                    ///< of the gradients: 1 / (tokens that count) for those of the mean
+    Objective& objective;                   ///< whose loss it is
     std::int64_t chunk = 0;                 ///< tokens; 0: all
     LayerDropout dropout;                   ///< of the head's adapter
 };

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "engine/training/parameters/host_floats.h"
 #include "engine/training/passes/layer_dropout.h"
 #include "kernels/context/context.h"
 #include "kernels/context/row_parts.h"
-#include "kernels/ops/rowwise/elementwise.h"
 
 namespace vitrine::engine {
 
@@ -33,37 +31,18 @@ private:
     kernels::Tracer& tracer_;
 };
 
-struct TokenCounts {
-    std::int64_t tokens = 0, predicted = 0;
-};
-
 /// Whether the documents of all batches are as long as those of the first.
 bool areAlike(std::span<const TrainingBatch> batches) {
     return std::ranges::all_of(batches,
                                [&](const TrainingBatch& batch) { return batch.lengths == batches.front().lengths; });
 }
 
-TokenCounts countTokens(std::span<const TrainingBatch> batches) {
-    TokenCounts out;
-    for (const TrainingBatch& batch : batches) {
-        out.tokens += batch.count();
-        out.predicted += batch.predicted();
-    }
-    if (out.predicted == 0) {
-        throw base::BadInput("data: no token of the batch counts for the loss; give rows with more tokens");
-    }
-    return out;
-}
-
 } // namespace
 
 Trainer::Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques,
                  const Regularisation& regularisation, std::uint64_t seed)
-    : model_(model), state_(state), pass_(model, techniques, regularisation), seed_(seed) {
-    kernels::MemoryResource& memory = model.context().memory().general();
-    lossSum_ = kernels::Tensor(memory, MemoryCategory::Other, "loss", DType::F64, Shape{1});
-    norm_ = kernels::Tensor(memory, MemoryCategory::Other, "gradients.norm", DType::F32, Shape{1});
-}
+    : model_(model), state_(state), pass_(model, techniques, regularisation), seed_(seed), nextToken_(model.context()),
+      norm_(model.context().memory().general(), MemoryCategory::Other, "gradients.norm", DType::F32, Shape{1}) {}
 
 void Trainer::prepare() {
     if (prepare_ && changed_) {
@@ -81,18 +60,8 @@ void Trainer::prepareAfterUpdate() {
     }
 }
 
-void Trainer::clearLoss() {
-    model_.context().run(kernels::SetZero{lossSum_.view()});
-}
-
-double Trainer::lossSum() {
-    double sum = 0;
-    model_.context().download(lossSum_.view().data, &sum, sizeof(sum));
-    return sum;
-}
-
-TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
-                           const std::function<void()>& beforeUpdate) {
+TrainingStep Trainer::step(std::span<const TrainingBatch> batches, Objective& objective, double learningRate,
+                           std::int64_t number, const std::function<void()>& beforeUpdate) {
     kernels::Context& context = model_.context();
     const TokenCounts counts = countTokens(batches);
     TrainingStep out;
@@ -103,14 +72,14 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
         context.beginVirtualStep(kernels::LaunchKind::Trained);
         prepare();
         state_.zeroGradients();
-        clearLoss();
+        objective.beginStep(batches);
         StepPart part;
-        part.gradScale = static_cast<float>(1 / static_cast<double>(counts.predicted));
         const auto run = [&](std::int64_t index) {
             const TrainingBatch& batch = batches[static_cast<std::size_t>(index)];
             part.share = static_cast<double>(batch.count()) / static_cast<double>(counts.tokens);
+            part.index = index;
             part.seed = dropoutSeed(seed_, number, index);
-            out.auxLoss += part.share * pass_.run(batch, state_.gradients(), part, lossSum_.view());
+            out.auxLoss += part.share * pass_.run(batch, state_.gradients(), part, objective);
             out.keptOnDevice = std::max(out.keptOnDevice, pass_.keptOnDevice());
         };
         kernels::forRowParts(context, static_cast<std::int64_t>(batches.size()), areAlike(batches) ? 1 : 0,
@@ -128,7 +97,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, double learni
             state_.update(learningRate, number, norm_.view());
         }
         prepareAfterUpdate();
-        out.loss = lossSum() / static_cast<double>(counts.predicted);
+        out.loss = objective.loss();
         out.gradientNorm = static_cast<double>(downloadFloats(context, norm_.view()).front());
     }
     out.seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;
@@ -150,17 +119,26 @@ void Trainer::giveBack() {
     model_.context().memory().trimHost();
 }
 
-double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches) {
-    const TokenCounts counts = countTokens(batches);
-    const kernels::TraceScope scope(context.tracer(), base::ScopeKind::Phase, "evaluate", -1, counts.tokens);
-    const kernels::Tensor sum(context.memory().general(), MemoryCategory::Other, "loss", DType::F64, Shape{1});
-    context.run(kernels::SetZero{sum.view()});
+void Trainer::evaluate(std::span<const TrainingBatch> batches, Objective& objective) {
+    prepare();
+    evaluateObjective(pass_, model_.context(), batches, objective);
+}
+
+void evaluateObjective(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches,
+                       Objective& objective) {
+    const kernels::TraceScope scope(context.tracer(), base::ScopeKind::Phase, "evaluate", -1,
+                                    countTokens(batches).tokens);
+    objective.beginStep(batches);
+    std::int64_t index = 0;
     for (const TrainingBatch& batch : batches) {
-        pass.evaluate(batch, sum.view());
+        pass.evaluate(batch, index++, objective);
     }
-    double value = 0;
-    context.download(sum.view().data, &value, sizeof(value));
-    return value / static_cast<double>(counts.predicted);
+}
+
+double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches) {
+    CrossEntropyObjective objective(context);
+    evaluateObjective(pass, context, batches, objective);
+    return objective.loss();
 }
 
 } // namespace vitrine::engine

@@ -13,13 +13,14 @@
 #include <utility>
 
 #include "engine/training/parameters/trained_state.h"
+#include "engine/training/passes/cross_entropy_objective.h"
 #include "engine/training/passes/gradient_pass.h"
 
 namespace vitrine::engine {
 
 /// What a step was like. Numbers that come from values are 0 on Meta.
 struct TrainingStep {
-    double loss = 0;         ///< mean over the tokens that count, before the update
+    double loss = 0;         ///< of the objective, before the update
     double auxLoss = 0;      ///< the load-balancing loss before its coefficient; 0 where it is not asked for
     double gradientNorm = 0; ///< before clipping
     double seconds = 0;      ///< on the context's clock
@@ -28,6 +29,9 @@ struct TrainingStep {
     std::size_t keptOnDevice = 0;
 };
 
+/// Runs the objective over the batches without gradients, as one step of it.
+void evaluateObjective(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches,
+                       Objective& objective);
 /// The mean loss over the tokens of batches that count.
 double meanLoss(GradientPass& pass, kernels::Context& context, std::span<const TrainingBatch> batches);
 
@@ -38,11 +42,16 @@ public:
     Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques,
             const Regularisation& regularisation = {}, std::uint64_t seed = 0);
 
-    /// Step `number` (from 1) with this learning rate. The loss is the mean over the tokens of all batches together.
-    /// `beforeUpdate` (may be null) is called when the gradients are complete. Throws BadInput for a bad batch or one
-    /// without tokens that count, OutOfMemory, Cancelled; the trained tensors are then as before the step.
+    /// Step `number` (from 1) with this learning rate, of the loss of the next token. `beforeUpdate` (may be null) is
+    /// called when the gradients are complete. Throws BadInput for a bad batch or one without tokens that count,
+    /// OutOfMemory, Cancelled; the trained tensors are then as before the step.
     TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
-                      const std::function<void()>& beforeUpdate = {});
+                      const std::function<void()>& beforeUpdate = {}) {
+        return step(batches, nextToken_, learningRate, number, beforeUpdate);
+    }
+    /// The same of another objective.
+    TrainingStep step(std::span<const TrainingBatch> batches, Objective& objective, double learningRate,
+                      std::int64_t number, const std::function<void()>& beforeUpdate = {});
     /// `prepare` is called before the first pass and, within a step, after the update of the trained tensors: what the
     /// model computes with is made from them there.
     void setPreparation(std::function<void()> prepare) { prepare_ = std::move(prepare); }
@@ -50,6 +59,8 @@ public:
     void prepare();
     /// See meanLoss.
     double loss(std::span<const TrainingBatch> batches);
+    /// An objective over batches without gradients; see evaluateObjective.
+    void evaluate(std::span<const TrainingBatch> batches, Objective& objective);
     /// Gives the memory that steps leave for the next step back to the device and the host, before something else
     /// needs it. The next step takes it again.
     void giveBack();
@@ -57,17 +68,14 @@ public:
 
 private:
     void prepareAfterUpdate();
-    void clearLoss();
-    double lossSum();
-
     Model& model_;
     TrainedState& state_;
     GradientPass pass_;
     std::uint64_t seed_;
     std::function<void()> prepare_; ///< may be empty
     bool changed_ = true;           ///< since prepare_ was called
-    kernels::Tensor lossSum_;       ///< (1) F64
-    kernels::Tensor norm_;          ///< (1) F32
+    CrossEntropyObjective nextToken_;
+    kernels::Tensor norm_; ///< (1) F32
 };
 
 } // namespace vitrine::engine
