@@ -27,6 +27,8 @@ struct TrainingStep {
     std::int64_t tokens = 0; ///< of all micro-batches
     /// Layers whose inputs found no room in host memory, in the micro-batch with the most of them.
     std::size_t keptOnDevice = 0;
+
+    double tokensPerSecond() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 };
 
 /// Runs the objective over the batches without gradients, as one step of it.
@@ -42,14 +44,9 @@ public:
     Trainer(Model& model, TrainedState& state, const MemoryTechniques& techniques,
             const Regularisation& regularisation = {}, std::uint64_t seed = 0);
 
-    /// Step `number` (from 1) with this learning rate, of the loss of the next token. `beforeUpdate` (may be null) is
-    /// called when the gradients are complete. Throws BadInput for a bad batch or one without tokens that count,
-    /// OutOfMemory, Cancelled; the trained tensors are then as before the step.
-    TrainingStep step(std::span<const TrainingBatch> batches, double learningRate, std::int64_t number,
-                      const std::function<void()>& beforeUpdate = {}) {
-        return step(batches, nextToken_, learningRate, number, beforeUpdate);
-    }
-    /// The same of another objective.
+    /// Step `number` (from 1) with this learning rate. `beforeUpdate` (may be null) is called when the gradients are
+    /// complete. Throws BadInput for a bad batch or one without tokens that count, OutOfMemory, Cancelled; the trained
+    /// tensors are then as before the step.
     TrainingStep step(std::span<const TrainingBatch> batches, Objective& objective, double learningRate,
                       std::int64_t number, const std::function<void()>& beforeUpdate = {});
     /// `prepare` is called before the first pass and, within a step, after the update of the trained tensors: what the
@@ -65,6 +62,8 @@ public:
     /// needs it. The next step takes it again.
     void giveBack();
     const MemoryTechniques& techniques() const { return pass_.techniques(); }
+    /// The loss of the next token, for step().
+    Objective& nextToken() { return nextToken_; }
 
 private:
     void prepareAfterUpdate();

@@ -34,7 +34,7 @@ struct TwoSteps {
         : trained("llama", kernels::DType::F32, backend), state(*trained.context, test::allTensors(*trained.model), {}),
           trainer(*trained.model, state, {Checkpointing::Offload, 8, 0}) {
         const kernels::Memory& memory = trained.context->memory();
-        trainer.step({&batch, 1}, 1e-3, 1);
+        trainer.step({&batch, 1}, trainer.nextToken(), 1e-3, 1);
         reserved = memory.statistics().reserved;
         hostReserved = memory.hostStatistics().reserved;
         if (givesBack) {
@@ -42,7 +42,7 @@ struct TwoSteps {
         }
         reservedBetween = memory.statistics().reserved;
         hostReservedBetween = memory.hostStatistics().reserved;
-        second = trainer.step({&batch, 1}, 1e-3, 2);
+        second = trainer.step({&batch, 1}, trainer.nextToken(), 1e-3, 2);
         reservedAgain = memory.statistics().reserved;
     }
 

@@ -3,7 +3,7 @@
 
 // What a fine-tuning run does with the folder that it writes into.
 
-#include "engine/workload/finetune/training_output.h"
+#include "engine/training/run/training_output.h"
 
 #include <filesystem>
 #include <fstream>
@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "engine/workload/common/workload.h"
+#include "engine/workload/experiment/experiment.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/model/model_test_support.h"
 

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/workload/finetune/training_output.h"
+#include "engine/training/run/training_output.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -17,7 +17,6 @@
 #include "engine/checkpoint/shards.h"
 #include "engine/training/files/training_checkpoint.h"
 #include "engine/training/files/training_folder.h"
-#include "engine/workload/finetune/finetune_run.h"
 
 namespace vitrine::engine {
 
@@ -30,12 +29,10 @@ constexpr const char* kBoardFolder = "tensorboard";
 
 } // namespace
 
-TrainingOutput::TrainingOutput(const Run& run, const ModelSource& source, bool computesValues)
-    : run_(run), source_(source), folder_(run.spec.text("output")), written_(run.spec.has("output") && computesValues) {
-}
+TrainingOutput::TrainingOutput(TrainingOutputOptions options) : options_(std::move(options)) {}
 
 void TrainingOutput::begin(std::int64_t firstStep, std::int64_t steps) {
-    if (!written_) {
+    if (!isWritten()) {
         return;
     }
     requireFreePlaces(firstStep, steps);
@@ -45,22 +42,24 @@ void TrainingOutput::begin(std::int64_t firstStep, std::int64_t steps) {
 }
 
 void TrainingOutput::open(std::int64_t firstStep) {
-    board_ = std::make_unique<TensorBoardFile>(folder_ + "/" + kBoardFolder, firstStep);
-    noteTrainingFiles(folder_, resultFiles());
-    table_ = std::make_unique<MetricTable>(
-        folder_ + "/" + kMetricTable,
-        std::vector<std::string>{"loss", "learning_rate", "grad_norm", "tokens_per_second"}, firstStep);
+    const std::string& folder = options_.folder;
+    board_ = std::make_unique<TensorBoardFile>(folder + "/" + kBoardFolder, firstStep);
+    std::vector<std::string> files = {kMetricTable,
+                                      fmt::format("{}/{}", kBoardFolder, fs::path(board_->path()).filename().string())};
+    files.insert(files.end(), options_.resultFiles.begin(), options_.resultFiles.end());
+    noteTrainingFiles(folder, files);
+    table_ = std::make_unique<MetricTable>(folder + "/" + kMetricTable, options_.columns, firstStep);
 }
 
 void TrainingOutput::removeEarlier(std::int64_t firstStep) const {
-    const bool overwrite = run_.spec.flag("overwrite");
-    if (!goesOnIn(run_.spec.text("resume"), folder_)) {
+    const bool overwrite = options_.overwrite;
+    if (!goesOnIn(options_.resume, options_.folder)) {
         if (overwrite) {
-            removeEarlierTraining(folder_);
+            removeEarlierTraining(options_.folder);
         }
         return;
     }
-    for (const auto& [step, path] : namedCheckpoints(folder_)) {
+    for (const auto& [step, path] : namedCheckpoints(options_.folder)) {
         if (step < firstStep || checkpointKind(path) != CheckpointKind::Own) {
             continue;
         }
@@ -80,17 +79,17 @@ void TrainingOutput::removeLeftOvers() const {
         return isModelFile(name) || name == kTrainingFilesName || name == "adapter_config.json" ||
                name == "adapter_model.safetensors";
     };
-    removeParts(folder_, isOwn);
-    removeParts(folder_ + "/merged", isOwn);
-    for (const std::string& partial : partialCheckpoints(folder_)) {
+    removeParts(options_.folder, isOwn);
+    removeParts(options_.folder + "/merged", isOwn);
+    for (const std::string& partial : partialCheckpoints(options_.folder)) {
         removeCheckpoint(partial);
     }
 }
 
 /// Before the first step: a run of days must not fail at its first checkpoint.
 void TrainingOutput::requireFreePlaces(std::int64_t firstStep, std::int64_t steps) const {
-    const std::int64_t every = run_.spec.integer("save_every");
-    for (const auto& [step, path] : namedCheckpoints(folder_)) {
+    const std::int64_t every = options_.saveEvery;
+    for (const auto& [step, path] : namedCheckpoints(options_.folder)) {
         if (every > 0 && step >= firstStep && step <= steps && step % every == 0 &&
             checkpointKind(path) != CheckpointKind::Own) {
             throw base::BadInput(fmt::format("output: {} is in the place of a checkpoint of this run; move it, or name "
@@ -100,33 +99,9 @@ void TrainingOutput::requireFreePlaces(std::int64_t firstStep, std::int64_t step
     }
 }
 
-/// Of this run, from the folder on.
-std::vector<std::string> TrainingOutput::resultFiles() const {
-    std::vector<std::string> out = {kMetricTable,
-                                    fmt::format("{}/{}", kBoardFolder, fs::path(board_->path()).filename().string())};
-    const auto addModel = [&](const std::string& place) {
-        for (const char* name : {"config.json", "model.safetensors"}) {
-            out.push_back(place + name);
-        }
-        for (const std::string& name :
-             source_.folder.empty() ? std::vector<std::string>() : smallFiles(source_.folder)) {
-            out.push_back(place + name);
-        }
-    };
-    if (finetuneMethod(run_.spec) == FinetuneMethod::Full) {
-        addModel("");
-        return out;
-    }
-    out.insert(out.end(), {"adapter_config.json", "adapter_model.safetensors"});
-    if (run_.spec.text("merge") != "none") {
-        addModel("merged/");
-    }
-    return out;
-}
-
 void TrainingOutput::holdFolder() const {
-    if (written_) {
-        std::ranges::for_each(run_.locks, &FolderLock::renew);
+    if (isWritten()) {
+        std::ranges::for_each(options_.locks, &FolderLock::renew);
     }
 }
 
@@ -135,17 +110,15 @@ void TrainingOutput::writeStep(std::int64_t step, std::span<const double> values
         return;
     }
     holdFolder();
-    if (std::error_code none; !fs::exists(folder_ + "/" + kMetricTable, none)) {
-        base::logWarning(fmt::format("output: {} is gone; it is made again, and {} begins with step {}", folder_,
-                                     kMetricTable, step));
+    if (std::error_code none; !fs::exists(options_.folder + "/" + kMetricTable, none)) {
+        base::logWarning(fmt::format("output: {} is gone; it is made again, and {} begins with step {}",
+                                     options_.folder, kMetricTable, step));
         open(step);
     }
     table_->write(step, values);
-    constexpr std::array<const char*, 4> kNames = {"train/loss", "train/learning_rate", "train/grad_norm",
-                                                   "train/tokens_per_second"};
     std::vector<NamedMetric> named;
-    for (std::size_t i = 0; i < kNames.size(); ++i) {
-        named.push_back({kNames[i], values[i]});
+    for (std::size_t i = 0; i < options_.columns.size(); ++i) {
+        named.push_back({"train/" + options_.columns[i], values[i]});
     }
     board_->write(step, named);
 }
@@ -161,14 +134,14 @@ std::vector<std::int64_t> TrainingOutput::save(std::int64_t step, kernels::Conte
                                                const nlohmann::json& progress) {
     try {
         holdFolder();
-        writeTrainingCheckpoint(folder_, step, context, state, progress);
+        writeTrainingCheckpoint(options_.folder, step, context, state, progress);
     } catch (const base::BadInput& error) {
         saveElsewhere(error, step, context, state, progress);
     } catch (const base::Internal& error) {
         saveElsewhere(error, step, context, state, progress);
     }
-    const std::int64_t keep = run_.spec.integer("keep_checkpoints");
-    return keep > 0 ? keepLatestCheckpoints(folder_, keep, step) : std::vector<std::int64_t>();
+    const std::int64_t keep = options_.keepCheckpoints;
+    return keep > 0 ? keepLatestCheckpoints(options_.folder, keep, step) : std::vector<std::int64_t>();
 }
 
 /// Hours of training must not be lost with the folder.
