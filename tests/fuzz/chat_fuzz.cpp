@@ -18,7 +18,7 @@
 #include "engine/chat/channel_parser.h"
 #include "engine/chat/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/training/chat_mask.h"
+#include "engine/training/data/chat_mask.h"
 
 namespace base = vitrine::base;
 namespace engine = vitrine::engine;

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "engine/training/trainer.h"
+#include "engine/training/passes/trainer.h"
 #include "kernels/memory/memory.h"
 #include "tests/bytes.h"
 #include "tests/engine/training/training_test_support.h"
@@ -60,7 +60,7 @@ std::vector<double> lossesOf(kernels::Backend backend, bool givesBack) {
     batch.addDocument(ids);
     std::vector<double> out;
     for (std::int64_t step = 1; step <= 4; ++step) {
-        out.push_back(trainer.step({&batch, 1}, 1e-3, step).loss);
+        out.push_back(trainer.step({&batch, 1}, trainer.nextToken(), 1e-3, step).loss);
         if (givesBack) {
             const std::uint64_t reserved = memory.statistics().reserved;
             const std::uint64_t host = memory.hostStatistics().current;

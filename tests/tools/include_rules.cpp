@@ -42,8 +42,8 @@ struct InnerOrder {
     std::vector<std::string_view> inner;
 };
 
-const std::array<InnerOrder, 11>& innerOrders() {
-    static const std::array<InnerOrder, 11> kOrders = {{
+const std::array<InnerOrder, 12>& innerOrders() {
+    static const std::array<InnerOrder, 12> kOrders = {{
         {"kernels", {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops"}},
         {"kernels/ops",
          {"common", "rowwise", "linear", "attention", "experts", "sampling", "fused", "loss", "optimizer", "comm", ""}},
@@ -51,6 +51,7 @@ const std::array<InnerOrder, 11>& innerOrders() {
          {"quant", "checkpoint", "tokenizer", "language", "chat", "attention", "cache", "parallel", "model",
           "generation", "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
+        {"engine/training", {"data", "parameters", "passes", "files", "run"}},
         {"engine/workload",
          {"experiment", "common", "roofline", "load", "convert", "precision", "generate", "attention", "batch",
           "finetune", "serve", "bench", "planner", "sweep"}},

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/training/training_folder.h"
+#include "engine/training/files/training_folder.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/workload_table.h"
 

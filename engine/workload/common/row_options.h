@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "engine/training/training_rows.h"
+#include "engine/training/data/training_rows.h"
 #include "engine/workload/common/run_setup.h"
 
 namespace vitrine::engine {

@@ -10,7 +10,7 @@
 #include "engine/model/embed_tokens.h"
 #include "engine/model/layer_forward.h"
 #include "engine/quant/compensated_rounding.h"
-#include "engine/training/host_floats.h"
+#include "engine/training/parameters/host_floats.h"
 #include "kernels/context/context.h"
 #include "kernels/ops/rowwise/gated_activation.h"
 

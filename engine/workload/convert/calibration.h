@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/training/batch_inputs.h"
+#include "engine/training/passes/batch_inputs.h"
 
 namespace vitrine::engine {
 

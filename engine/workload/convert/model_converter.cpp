@@ -12,7 +12,7 @@
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/model/weight_packing.h"
 #include "engine/quant/compensated_rounding.h"
-#include "engine/training/host_floats.h"
+#include "engine/training/parameters/host_floats.h"
 #include "engine/workload/convert/conversion_plan.h"
 #include "engine/workload/convert/weight_reader.h"
 #include "kernels/core/floats.h"

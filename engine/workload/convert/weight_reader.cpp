@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/single_expert.h"
 #include "engine/model/weight_packing.h"
-#include "engine/training/host_floats.h"
+#include "engine/training/parameters/host_floats.h"
 #include "kernels/core/floats.h"
 
 namespace vitrine::engine {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "engine/training/document_mask.h"
+#include "engine/training/passes/document_mask.h"
 
 namespace vitrine::engine {
 

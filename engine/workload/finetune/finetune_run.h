@@ -13,13 +13,13 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
-#include "engine/training/adapter.h"
-#include "engine/training/learning_rate.h"
-#include "engine/training/packed_copies.h"
-#include "engine/training/trainer.h"
+#include "engine/training/parameters/adapter.h"
+#include "engine/training/parameters/packed_copies.h"
+#include "engine/training/passes/learning_rate.h"
+#include "engine/training/passes/trainer.h"
+#include "engine/training/run/training_run.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "engine/workload/finetune/fixed_prompts.h"
-#include "engine/workload/finetune/training_output.h"
 
 namespace vitrine::engine {
 
@@ -83,6 +83,18 @@ private:
     FinetuneModel& model_;
 };
 
+/// How the options say it, over the steps of a run.
+LearningRate learningRate(const Run& run, std::int64_t steps);
+/// Writes the gradients of what is trained to the file of the option save_gradients.
+void saveGradients(const Run& run, FinetuneModel& model);
+/// trained_parameters, trained_share, steps.
+void addTrainedMetrics(const Run& run, FinetuneModel& model, std::int64_t steps);
+/// The numbers of the steps, and where memory was at its peak.
+void addCurveMetrics(const Run& run, FinetuneModel& model, const TrainingCurves& curves);
+/// What a run that is to be written does with its folder. `columns`: of a step, after those of every training.
+TrainingOutputOptions trainingOutputOptions(const Run& run, const ModelSource& source, bool computesValues,
+                                            std::vector<std::string> columns = {});
+
 /// The loop. Fills run.metrics with losses and rates as steps end.
 class FinetuneLoop {
 public:
@@ -90,47 +102,34 @@ public:
 
     void run();
     /// Seconds of the last step.
-    double stepSeconds() const { return stepSeconds_.empty() ? 0 : stepSeconds_.back(); }
+    double stepSeconds() const { return training_.curves().seconds.empty() ? 0 : training_.curves().seconds.back(); }
 
 private:
     void steps();
     void catchUp();
     void saveTrained();
-    void keepState();
-    void holdFolder();
     bool evaluates(std::int64_t step) const;
     double lossOfEvaluation(std::int64_t number);
     void step(std::int64_t number);
     void evaluate(std::int64_t number);
     void answer(std::int64_t number);
-    void save(std::int64_t number);
+    nlohmann::json progress() const;
     void resume();
-    void requireFinite(std::string_view what, double value, std::int64_t step) const;
-    void record(const TrainingStep& step, base::TimeNs begin, std::int64_t number);
-    void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
     void report(const TrainingStep& step, std::int64_t number);
     void addQuantizedLosses();
     void addMetrics();
-    void addPeak();
-    void saveGradients() const;
 
     const Run& run_;
     const ModelSource& source_;
     FinetuneModel& model_;
     FinetuneData& data_;
     Trainer trainer_;
-    LearningRate rate_;
     FixedPrompts prompts_;
     TrainingOutput output_;
-    std::int64_t savedStep_ = 0;                  ///< of the newest checkpoint that this run wrote or goes on from
+    TrainingRun training_;
     std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written
-    std::int64_t steps_ = 0;
-    std::int64_t first_ = 1; ///< after a resumed checkpoint: its step + 1
-    std::vector<double> losses_, auxLosses_, norms_, rates_, stepSeconds_, codesChanged_;
     std::vector<double> evalLosses_;
     std::vector<std::int64_t> evalSteps_;
-    std::int64_t tokens_ = 0;
-    std::size_t keptOnDevice_ = 0; ///< the most of any step
 };
 
 } // namespace vitrine::engine

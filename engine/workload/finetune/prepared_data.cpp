@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/token_rows.h"
-#include "engine/training/chat_mask.h"
-#include "engine/training/data_split.h"
+#include "engine/training/data/chat_mask.h"
+#include "engine/training/data/data_split.h"
 #include "engine/workload/common/row_options.h"
 
 namespace vitrine::engine {

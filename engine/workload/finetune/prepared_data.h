@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/training/data_rows.h"
-#include "engine/training/packing.h"
+#include "engine/training/data/data_rows.h"
+#include "engine/training/data/packing.h"
 #include "engine/workload/common/run_setup.h"
 
 namespace vitrine::engine {

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "engine/chat/chat_template.h"
 #include "engine/quant/format_options.h"
-#include "engine/training/input_digest.h"
-#include "engine/training/quantized_training.h"
-#include "engine/training/training_checkpoint.h"
+#include "engine/training/files/input_digest.h"
+#include "engine/training/files/training_checkpoint.h"
+#include "engine/training/parameters/quantized_training.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/core/dtype.h"
 

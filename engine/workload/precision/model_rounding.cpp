@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/single_expert.h"
-#include "engine/training/host_floats.h"
+#include "engine/training/parameters/host_floats.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/json_values.h"
-#include "engine/training/training_checkpoint.h"
+#include "engine/training/files/training_checkpoint.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/planner/plan_changes.h"

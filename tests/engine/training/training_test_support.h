@@ -13,10 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/training/adapter.h"
-#include "engine/training/gradient_pass.h"
-#include "engine/training/host_floats.h"
-#include "engine/training/trained_state.h"
+#include "engine/training/parameters/adapter.h"
+#include "engine/training/parameters/host_floats.h"
+#include "engine/training/parameters/trained_state.h"
+#include "engine/training/passes/cross_entropy_objective.h"
+#include "engine/training/passes/gradient_pass.h"
 #include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::engine::test {
@@ -67,24 +68,21 @@ public:
     PassRunner(TrainedModel& trained, TrainedState& state, const MemoryTechniques& techniques = {},
                const Regularisation& regularisation = {})
         : context_(*trained.context), state_(state), pass_(*trained.model, techniques, regularisation),
-          sum_(context_.memory().general(), base::MemoryCategory::Other, "loss", kernels::DType::F64,
-               kernels::Shape{1}),
-          norm_(context_.memory().general(), base::MemoryCategory::Other, "norm", kernels::DType::F32,
-                kernels::Shape{1}) {}
+          objective_(context_), norm_(context_.memory().general(), base::MemoryCategory::Other, "norm",
+                                      kernels::DType::F32, kernels::Shape{1}) {}
 
     double gradients(const TrainingBatch& batch) {
         state_.zeroGradients();
-        clearSum();
-        const auto predicted = static_cast<double>(batch.predicted());
-        aux_ = pass_.run(batch, state_.gradients(), {static_cast<float>(1 / predicted), 1, 7}, sum_.view());
-        return sum() / predicted;
+        objective_.beginStep(std::span(&batch, 1));
+        aux_ = pass_.run(batch, state_.gradients(), {0, 1, 7}, objective_);
+        return objective_.loss();
     }
     /// The load-balancing loss of the last gradients().
     double aux() const { return aux_; }
     double loss(const TrainingBatch& batch) {
-        clearSum();
-        pass_.evaluate(batch, sum_.view());
-        return sum() / static_cast<double>(batch.predicted());
+        objective_.beginStep(std::span(&batch, 1));
+        pass_.evaluate(batch, 0, objective_);
+        return objective_.loss();
     }
     /// The norm of the gradients.
     float update(double rate, std::int64_t step) {
@@ -93,20 +91,11 @@ public:
     }
 
 private:
-    void clearSum() {
-        const double zero = 0;
-        context_.upload(&zero, sum_.view().data, sizeof(zero));
-    }
-    double sum() {
-        double value = 0;
-        context_.download(sum_.view().data, &value, sizeof(value));
-        return value;
-    }
-
     kernels::Context& context_;
     TrainedState& state_;
     GradientPass pass_;
-    kernels::Tensor sum_, norm_;
+    CrossEntropyObjective objective_;
+    kernels::Tensor norm_;
     double aux_ = 0;
 };
 

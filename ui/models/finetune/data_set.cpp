@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/json_rows.h"
-#include "engine/training/chat_mask.h"
+#include "engine/training/data/chat_mask.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

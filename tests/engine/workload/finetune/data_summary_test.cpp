@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "engine/training/document_mask.h"
+#include "engine/training/passes/document_mask.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/model/model_test_support.h"

@@ -11,7 +11,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "engine/training/host_floats.h"
+#include "engine/training/parameters/host_floats.h"
 #include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::engine {

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/passes/batch_inputs.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/training/passes/document_mask.h"
+
+namespace vitrine::engine {
+
+using base::MemoryCategory;
+using kernels::DType;
+using kernels::Shape;
+using kernels::Tensor;
+
+namespace {
+
+void checkTargets(const TrainingBatch& batch, std::int64_t vocab) {
+    if (batch.count() != static_cast<std::int64_t>(batch.tokens.size()) ||
+        batch.targets.size() != batch.tokens.size()) {
+        throw base::Internal("a training batch has lengths or targets that do not fit its tokens");
+    }
+    for (const std::int32_t target : batch.targets) {
+        if (target >= vocab) {
+            throw base::BadInput(fmt::format("targets: id {} is outside the vocabulary of {}", target, vocab));
+        }
+    }
+}
+
+/// `tokens`: of the batch.
+StepBatch documentsOf(const TrainingBatch& batch, std::span<const std::int32_t> tokens) {
+    StepBatch step;
+    step.name = "train";
+    std::size_t begin = 0;
+    for (const std::int32_t length : batch.lengths) {
+        StepSequence document;
+        document.tokens = tokens.subspan(begin, static_cast<std::size_t>(length));
+        step.sequences.push_back(document);
+        begin += batch.tokens.empty() ? 0 : static_cast<std::size_t>(length);
+    }
+    return step;
+}
+
+/// The places of tokens by their ids, those of equal ids in order. Counts, because sorting half a million takes longer
+/// than pricing a step on Meta. Ids are inside the vocabulary.
+std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
+    std::vector<std::int32_t> next(static_cast<std::size_t>(vocab) + 1);
+    for (const std::int32_t id : tokens) {
+        ++next[static_cast<std::size_t>(id) + 1];
+    }
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<std::int32_t> order(tokens.size());
+    for (std::size_t place = 0; place < tokens.size(); ++place) {
+        order[static_cast<std::size_t>(next[static_cast<std::size_t>(tokens[place])]++)] =
+            static_cast<std::int32_t>(place);
+    }
+    return order;
+}
+
+} // namespace
+
+BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const TrainingBatch& batch) {
+    const bool fills = inputValues(runner.context()) == InputValues::Filled;
+    if (fills) {
+        checkTargets(batch, model.config().vocab);
+    }
+    // A plan's documents have lengths only; tokens that nobody looks at stand for each of them.
+    const std::vector<std::int32_t> unread(
+        batch.tokens.empty() ? static_cast<std::size_t>(std::ranges::max(batch.lengths)) : 0);
+    const StepBatch documents = documentsOf(batch, batch.tokens.empty() ? unread : batch.tokens);
+    StepInputs step(model, documents, nullptr, inputValues(runner.context()));
+    std::vector<std::int32_t> values = std::move(step.inputs);
+    std::int64_t count = step.inputCount;
+    const auto append = [&](std::size_t size, const auto& make) {
+        const StepInputs::Slice slice{count, static_cast<std::int64_t>(size)};
+        count += slice.count;
+        if (fills) {
+            const std::vector<std::int32_t> more = make();
+            values.insert(values.end(), more.begin(), more.end());
+        }
+        return slice;
+    };
+    const auto tokens = static_cast<std::size_t>(batch.count());
+    const StepInputs::Slice targets = append(tokens, [&] { return batch.targets; });
+    const StepInputs::Slice order = append(tokens, [&] { return orderById(batch.tokens, model.config().vocab); });
+    const StepInputs::Slice starts =
+        batch.lengths.size() > 1 ? append(tokens, [&] { return documentStarts(batch.lengths); }) : StepInputs::Slice{};
+    const auto uploaded = [&](std::string_view name, DType dtype, std::int64_t elements, const auto& host) {
+        Tensor tensor = runner.make(MemoryCategory::Activations, name, dtype, Shape{elements});
+        runner.context().upload(host.data(), tensor.view().data, tensor.view().bytes());
+        return tensor;
+    };
+    inputs_ = uploaded("batch.inputs", DType::I32, count, values);
+    if (!step.frequencies.empty()) {
+        frequencies_ = uploaded("rope.inverse_frequency", DType::F32,
+                                static_cast<std::int64_t>(step.frequencies.size()), step.frequencies);
+    }
+    tokens_ = layerTokens(model, step, inputs_.view(), frequencies_.view());
+    ids_ = inputOf(inputs_.view(), step.ids);
+    targets_ = inputOf(inputs_.view(), targets);
+    order_ = inputOf(inputs_.view(), order);
+    if (starts.count > 0) {
+        starts_ = inputOf(inputs_.view(), starts);
+    }
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/training/run/training_output.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/checkpoint/atomic_file.h"
+#include "engine/checkpoint/output_check.h"
+#include "engine/checkpoint/shards.h"
+#include "engine/training/files/training_checkpoint.h"
+#include "engine/training/files/training_folder.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMetricTable = "metrics.csv";
+constexpr const char* kBoardFolder = "tensorboard";
+
+} // namespace
+
+TrainingOutput::TrainingOutput(TrainingOutputOptions options) : options_(std::move(options)) {}
+
+void TrainingOutput::begin(std::int64_t firstStep, std::int64_t steps) {
+    if (!isWritten()) {
+        return;
+    }
+    requireFreePlaces(firstStep, steps);
+    removeEarlier(firstStep);
+    removeLeftOvers();
+    open(firstStep);
+}
+
+void TrainingOutput::open(std::int64_t firstStep) {
+    const std::string& folder = options_.folder;
+    board_ = std::make_unique<TensorBoardFile>(folder + "/" + kBoardFolder, firstStep);
+    std::vector<std::string> files = {kMetricTable,
+                                      fmt::format("{}/{}", kBoardFolder, fs::path(board_->path()).filename().string())};
+    files.insert(files.end(), options_.resultFiles.begin(), options_.resultFiles.end());
+    noteTrainingFiles(folder, files);
+    table_ = std::make_unique<MetricTable>(folder + "/" + kMetricTable, options_.columns, firstStep);
+}
+
+void TrainingOutput::removeEarlier(std::int64_t firstStep) const {
+    const bool overwrite = options_.overwrite;
+    if (!goesOnIn(options_.resume, options_.folder)) {
+        if (overwrite) {
+            removeEarlierTraining(options_.folder);
+        }
+        return;
+    }
+    for (const auto& [step, path] : namedCheckpoints(options_.folder)) {
+        if (step < firstStep || checkpointKind(path) != CheckpointKind::Own) {
+            continue;
+        }
+        if (!overwrite) {
+            base::logWarning(fmt::format("{}: is later than the checkpoint that the run goes on from, and stays until "
+                                         "the run comes there; --overwrite removes it at once",
+                                         path));
+            return;
+        }
+        removeCheckpoint(path);
+    }
+}
+
+/// Of processes that were killed while they wrote. No other run writes here now.
+void TrainingOutput::removeLeftOvers() const {
+    const auto isOwn = [](const std::string& name) {
+        return isModelFile(name) || name == kTrainingFilesName || name == "adapter_config.json" ||
+               name == "adapter_model.safetensors";
+    };
+    removeParts(options_.folder, isOwn);
+    removeParts(options_.folder + "/merged", isOwn);
+    for (const std::string& partial : partialCheckpoints(options_.folder)) {
+        removeCheckpoint(partial);
+    }
+}
+
+/// Before the first step: a run of days must not fail at its first checkpoint.
+void TrainingOutput::requireFreePlaces(std::int64_t firstStep, std::int64_t steps) const {
+    const std::int64_t every = options_.saveEvery;
+    for (const auto& [step, path] : namedCheckpoints(options_.folder)) {
+        if (every > 0 && step >= firstStep && step <= steps && step % every == 0 &&
+            checkpointKind(path) != CheckpointKind::Own) {
+            throw base::BadInput(fmt::format("output: {} is in the place of a checkpoint of this run; move it, or name "
+                                             "another folder",
+                                             path));
+        }
+    }
+}
+
+void TrainingOutput::holdFolder() const {
+    if (isWritten()) {
+        std::ranges::for_each(options_.locks, &FolderLock::renew);
+    }
+}
+
+void TrainingOutput::writeStep(std::int64_t step, std::span<const double> values) {
+    if (table_ == nullptr) {
+        return;
+    }
+    holdFolder();
+    if (std::error_code none; !fs::exists(options_.folder + "/" + kMetricTable, none)) {
+        base::logWarning(fmt::format("output: {} is gone; it is made again, and {} begins with step {}",
+                                     options_.folder, kMetricTable, step));
+        open(step);
+    }
+    table_->write(step, values);
+    std::vector<NamedMetric> named;
+    for (std::size_t i = 0; i < options_.columns.size(); ++i) {
+        named.push_back({"train/" + options_.columns[i], values[i]});
+    }
+    board_->write(step, named);
+}
+
+void TrainingOutput::writeEvaluation(std::int64_t step, double loss) {
+    if (board_ != nullptr) {
+        const NamedMetric named{"eval/loss", loss};
+        board_->write(step, std::span(&named, 1));
+    }
+}
+
+std::vector<std::int64_t> TrainingOutput::save(std::int64_t step, kernels::Context& context, const TrainedState& state,
+                                               const nlohmann::json& progress) {
+    try {
+        holdFolder();
+        writeTrainingCheckpoint(options_.folder, step, context, state, progress);
+    } catch (const base::BadInput& error) {
+        saveElsewhere(error, step, context, state, progress);
+    } catch (const base::Internal& error) {
+        saveElsewhere(error, step, context, state, progress);
+    }
+    const std::int64_t keep = options_.keepCheckpoints;
+    return keep > 0 ? keepLatestCheckpoints(options_.folder, keep, step) : std::vector<std::int64_t>();
+}
+
+/// Hours of training must not be lost with the folder.
+void TrainingOutput::saveElsewhere(const base::Error& why, std::int64_t step, kernels::Context& context,
+                                   const TrainedState& state, const nlohmann::json& progress) const {
+    std::string place;
+    try {
+        const fs::path spare = fs::temp_directory_path() / fmt::format("vitrine-training-{}", ::getpid());
+        place = writeTrainingCheckpoint(spare.string(), step, context, state, progress);
+    } catch (const std::exception&) {
+        throw base::BadInput(why.message()); // there is no other place
+    }
+    throw base::BadInput(
+        fmt::format("{}; the training after step {} is saved in {}: go on from there with --resume and "
+                    "another --output",
+                    why.message(), step, place));
+}
+
+} // namespace vitrine::engine
