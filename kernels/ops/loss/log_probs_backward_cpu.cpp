@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/loss/log_probs.h"
-
 #include "kernels/ops/loss/softmax_rows_cpu.h"
 
 namespace vitrine::kernels {

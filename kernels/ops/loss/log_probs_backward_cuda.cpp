@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/loss/log_probs.h"
-
 #include "kernels/device/abi/log_probs_backward.h"
 
 #include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/loss/log_probs.h"
 #include "kernels/ops/loss/softmax_rows_cuda.h"
 
 namespace vitrine::kernels {

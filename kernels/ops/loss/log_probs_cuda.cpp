@@ -3,7 +3,6 @@
 #include "kernels/ops/loss/log_probs.h"
 
 #include "kernels/device/abi/log_probs.h"
-
 #include "kernels/ops/common/cuda_call.h"
 #include "kernels/ops/loss/softmax_rows_cuda.h"
 

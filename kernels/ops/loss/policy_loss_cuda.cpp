@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-
 #include "kernels/ops/loss/policy_loss.h"
 
 #include "kernels/ops/common/cuda_call.h"
