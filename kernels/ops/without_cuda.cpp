@@ -14,6 +14,8 @@
 #include "kernels/ops/linear/pack_weight.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/loss/cross_entropy.h"
+#include "kernels/ops/loss/log_probs.h"
+#include "kernels/ops/loss/policy_loss.h"
 #include "kernels/ops/optimizer/adamw.h"
 #include "kernels/ops/optimizer/adamw_8bit.h"
 #include "kernels/ops/optimizer/gradient_norm.h"
@@ -79,6 +81,9 @@ VITRINE_WITHOUT_CUDA(LatentProject)
 VITRINE_WITHOUT_CUDA(LatentOut)
 VITRINE_WITHOUT_CUDA(CrossEntropy)
 VITRINE_WITHOUT_CUDA(SumLosses)
+VITRINE_WITHOUT_CUDA(LogProbs)
+VITRINE_WITHOUT_CUDA(LogProbsBackward)
+VITRINE_WITHOUT_CUDA(PolicyLoss)
 VITRINE_WITHOUT_CUDA(AdamW)
 VITRINE_WITHOUT_CUDA(AdamW8Bit)
 VITRINE_WITHOUT_CUDA(SquaredNorm)

@@ -48,7 +48,8 @@ base::MemoryCategory guessedCategory(std::string_view op) {
         {"LmHead", base::MemoryCategory::Logits},       {"Sample", base::MemoryCategory::Logits},
         {"CrossEntropy", base::MemoryCategory::Logits}, {"Fill", base::MemoryCategory::Weights},
         {"Dequant", base::MemoryCategory::Weights},     {"BlockMask", base::MemoryCategory::BlockMask},
-        {"AllReduce", base::MemoryCategory::Comm},
+        {"AllReduce", base::MemoryCategory::Comm},      {"LogProbs", base::MemoryCategory::Logits},
+        {"PolicyLoss", base::MemoryCategory::Logits},
     };
     for (const Rule& rule : kRules) {
         if (op.find(rule.part) != std::string_view::npos) {

@@ -5,27 +5,14 @@
 #include "kernels/device/abi/cross_entropy.h"
 #include "kernels/device/abi/sum_losses.h"
 #include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/loss/softmax_rows_cuda.h"
 
 namespace vitrine::kernels {
-
-namespace {
-
-/// VT_GRADIENT of cross_entropy.cuh.
-std::int64_t gradientKind(const CrossEntropy& op) {
-    if (op.gradLogits.empty()) {
-        return 0;
-    }
-    const bool narrower = bitsOf(op.gradLogits.dtype) < bitsOf(op.logits.dtype);
-    return narrower && op.gradLogits.data == op.logits.data ? 2 : 1;
-}
-
-} // namespace
 
 void execute(CudaContext& context, const CrossEntropy& op) {
     if (op.logits.shape[0] == 0) {
         return;
     }
-    constexpr std::int64_t kSmallVocab = 8192; ///< fewer threads have several pieces each
     const std::int64_t vocab = op.logits.shape[1];
     abi::CrossEntropyParams parameters{};
     parameters.logits = op.logits.data;
@@ -43,8 +30,8 @@ void execute(CudaContext& context, const CrossEntropy& op) {
                   {"losses_dtype", dtypeNumber(op.losses)},
                   {"vector", pieceOf(vocab, {&op.logits, &op.gradLogits})},
                   {"capped", op.softCap > 0 ? 1 : 0},
-                  {"gradient", gradientKind(op)},
-                  {"row_threads", vocab <= kSmallVocab ? 256 : 1024},
+                  {"gradient", gradientKind(op.gradLogits, op.logits)},
+                  {"row_threads", threadsOfRow(vocab)},
                   {"rows", op.logits.shape[0]}});
 }
 
