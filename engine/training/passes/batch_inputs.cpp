@@ -139,10 +139,10 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     const StepInputs::Slice starts =
         batch.lengths.size() > 1 ? append(tokens, [&] { return documentStarts(batch.lengths); }) : StepInputs::Slice{};
     const DocumentLayout layout{batch.lengths, batch.prefixes};
-    StepInputs::Slice prefixBegins, prefixPasts;
+    StepInputs::Slice ofPrefixStarts, ofPrefixEnds;
     if (batch.sharesPrompts()) {
-        prefixBegins = append(tokens, [&] { return prefixStarts(layout); });
-        prefixPasts = append(tokens, [&] { return prefixEnds(layout); });
+        ofPrefixStarts = append(tokens, [&] { return prefixStarts(layout); });
+        ofPrefixEnds = append(tokens, [&] { return prefixEnds(layout); });
     }
     const auto uploaded = [&](std::string_view name, DType dtype, std::int64_t elements, const auto& host) {
         Tensor tensor = runner.make(MemoryCategory::Activations, name, dtype, Shape{elements});
@@ -161,9 +161,9 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     if (starts.count > 0) {
         places_.starts = inputOf(inputs_.view(), starts);
     }
-    if (prefixBegins.count > 0) {
-        places_.prefixStarts = inputOf(inputs_.view(), prefixBegins);
-        places_.prefixEnds = inputOf(inputs_.view(), prefixPasts);
+    if (ofPrefixStarts.count > 0) {
+        places_.prefixStarts = inputOf(inputs_.view(), ofPrefixStarts);
+        places_.prefixEnds = inputOf(inputs_.view(), ofPrefixEnds);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "kernels/program/causal_blocks.h"
 #include "kernels/program/program_builder.h"
@@ -28,13 +29,13 @@ struct TokenRange {
     std::int64_t begin = 0, end = 0;
 };
 
-struct Document {
+struct PlacedDocument {
     TokenRange own;
     TokenRange prefix; ///< 0 to 0: none
 };
 
-std::vector<Document> documentsOf(const DocumentLayout& layout) {
-    std::vector<Document> out;
+std::vector<PlacedDocument> placedDocuments(const DocumentLayout& layout) {
+    std::vector<PlacedDocument> out;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < layout.lengths.size(); ++i) {
         const std::int32_t prefix = layout.prefixes.empty() ? -1 : layout.prefixes[i];
@@ -48,7 +49,7 @@ std::vector<Document> documentsOf(const DocumentLayout& layout) {
 /// A number of each token's document.
 template <class NumberOf> std::vector<std::int32_t> perToken(const DocumentLayout& layout, const NumberOf& numberOf) {
     std::vector<std::int32_t> out;
-    for (const Document& document : documentsOf(layout)) {
+    for (const PlacedDocument& document : placedDocuments(layout)) {
         out.insert(out.end(), static_cast<std::size_t>(document.own.end - document.own.begin),
                    static_cast<std::int32_t>(numberOf(document)));
     }
@@ -56,7 +57,8 @@ template <class NumberOf> std::vector<std::int32_t> perToken(const DocumentLayou
 }
 
 /// What the queries from begin to end - 1 of one document see. The first keys of later queries lie later.
-kernels::SeenKeys seenInside(const Document& document, std::int64_t window, std::int64_t begin, std::int64_t end) {
+kernels::SeenKeys seenInside(const PlacedDocument& document, std::int64_t window, std::int64_t begin,
+                             std::int64_t end) {
     const auto first = [&](std::int64_t start, std::int64_t position) {
         return window > 0 ? std::max(start, position - window + 1) : start;
     };
@@ -71,15 +73,15 @@ kernels::SeenKeys seenInside(const Document& document, std::int64_t window, std:
 } // namespace
 
 std::vector<std::int32_t> documentStarts(const std::vector<std::int32_t>& lengths) {
-    return perToken({lengths, {}}, [](const Document& document) { return document.own.begin; });
+    return perToken({lengths, {}}, [](const PlacedDocument& document) { return document.own.begin; });
 }
 
 std::vector<std::int32_t> prefixStarts(const DocumentLayout& layout) {
-    return perToken(layout, [](const Document& document) { return document.prefix.begin; });
+    return perToken(layout, [](const PlacedDocument& document) { return document.prefix.begin; });
 }
 
 std::vector<std::int32_t> prefixEnds(const DocumentLayout& layout) {
-    return perToken(layout, [](const Document& document) { return document.prefix.end; });
+    return perToken(layout, [](const PlacedDocument& document) { return document.prefix.end; });
 }
 
 /// kv_idx <= q_idx and kv_idx >= document_start, and in the window;
@@ -122,7 +124,7 @@ kernels::BlockMask documentBlocks(const std::vector<std::int32_t>& lengths, std:
 }
 
 kernels::BlockMask sharedPromptBlocks(const DocumentLayout& layout, std::int64_t window) {
-    const std::vector<Document> documents = documentsOf(layout);
+    const std::vector<PlacedDocument> documents = placedDocuments(layout);
     auto first = documents.begin(); // of those that queries lie in
     return kernels::spanBlockMask(documents.back().own.end, [&](std::int64_t begin, std::int64_t end) {
         while (first->own.end <= begin) {
