@@ -3,6 +3,7 @@
 #include "engine/model/layer_forward.h"
 
 #include "engine/checkpoint/model_config.h"
+#include "engine/model/flat_attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/kv_write.h"
 #include "kernels/ops/fused/blocks.h"
@@ -137,6 +138,10 @@ kernels::KvView emptyCache(const LayerTokens& tokens, const TensorView& keys, co
 }
 
 void attend(const OpRunner& runner, const LayerPass& pass, const AttentionActivations& heads) {
+    if (pass.flat != nullptr) {
+        runner.run(flexAttention(pass, *pass.flat, heads));
+        return;
+    }
     const TensorView keys = heads.key.view();
     const TensorView values = heads.value.empty() ? keys : heads.value.view();
     kernels::Attention op;

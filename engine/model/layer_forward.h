@@ -20,6 +20,7 @@
 
 namespace vitrine::engine {
 
+struct FlatAttention;
 struct ModelConfig;
 
 /// Tokens that share one table of rotary frequencies.
@@ -56,6 +57,8 @@ struct LayerPass {
     const DecoderLayer& layer;
     const LayerTokens& tokens;
     const LayerCache* cache = nullptr; ///< null: each sequence attends to its own tokens of this pass
+    /// Not null: without a cache, and each sequence attends to what this mask allows of the pass.
+    const FlatAttention* flat = nullptr;
 };
 
 /// What the backward pass reads of the attention of a layer. `normed`, `rawQuery`, `rawKey` and `branch` are empty
@@ -92,7 +95,8 @@ struct RouterObserver {
 };
 
 /// out = x + attention(norm(x)). `out` may be x where the input is not kept. `keep` receives what the backward pass
-/// reads, or is null; only without a cache, and null for latent attention, which has no backward pass.
+/// reads, or is null; only without a cache. For latent attention, which has no backward pass, `keep` and
+/// LayerPass::flat are null.
 void attentionForward(const OpRunner& runner, const LayerPass& pass, const kernels::TensorView& x,
                       const kernels::TensorView& out, AttentionActivations* keep);
 

@@ -85,8 +85,9 @@ struct StepSequence {
     /// frequencies depend on the length of the sequence. Each piece uses the frequencies of the whole prompt, so the
     /// result is the same as without pieces.
     std::int64_t promptTokens = 0;
-    bool keep = true;             ///< see KvAppend
-    std::int64_t logitTokens = 1; ///< of how many last tokens the step gives logits; at most as many as there are
+    std::int64_t firstPosition = 0; ///< of `tokens`, in step inputs without a cache: those of its prefix come before
+    bool keep = true;               ///< see KvAppend
+    std::int64_t logitTokens = 1;   ///< of how many last tokens the step gives logits; at most as many as there are
 };
 
 /// Neighbouring tokens of a step whose ids only the device knows, because a pending step samples them. The step ignores

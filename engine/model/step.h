@@ -31,7 +31,7 @@ enum class InputValues : std::uint8_t { Filled, OnlySizes };
 InputValues inputValues(const kernels::Context& context);
 
 /// The arrays that the device needs for a step. The host makes them after the pages of the cache are reserved. Without
-/// a cache (null) every sequence begins at position 0.
+/// a cache (null) every sequence begins at its StepSequence::firstPosition.
 struct StepInputs {
     /// With OnlySizes, `inputs` stays empty and token ids are not looked at.
     StepInputs(const Model& model, const StepBatch& batch, const KvCache* cache, InputValues values);

@@ -8,6 +8,15 @@
 
 namespace vitrine::engine {
 
+namespace {
+
+/// The position of the first of a sequence's new tokens.
+std::int64_t firstPositionOf(const StepSequence& item, const KvCache* cache) {
+    return cache == nullptr ? item.firstPosition : cache->length(item.sequence);
+}
+
+} // namespace
+
 InputValues inputValues(const kernels::Context& context) {
     return context.can().computesValues ? InputValues::Filled : InputValues::OnlySizes;
 }
@@ -47,7 +56,7 @@ void StepInputs::fill(const Model& model, const KvCache* cache) {
     inputs.reserve(3 * all);
     for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
         const StepSequence& item = batch.sequences[s];
-        const std::int64_t start = cache == nullptr ? 0 : cache->length(item.sequence);
+        const std::int64_t start = firstPositionOf(item, cache);
         for (std::size_t t = 0; t < item.tokens.size(); ++t) {
             const std::int32_t id = item.tokens[t];
             if (id < 0 || id >= model.config().vocab) {
@@ -119,7 +128,7 @@ void StepInputs::addRope(const Model& model, const KvCache* cache) {
     std::int64_t begin = 0;
     for (const StepSequence& item : batch.sequences) {
         const auto count = static_cast<std::int64_t>(item.tokens.size());
-        const std::int64_t length = (cache == nullptr ? 0 : cache->length(item.sequence)) + count;
+        const std::int64_t length = firstPositionOf(item, cache) + count;
         const RopeTable table = makeRopeTable(model.config(), std::max(length, item.promptTokens));
         ropeSpans.push_back({begin, begin + count, static_cast<std::int64_t>(frequencies.size()),
                              static_cast<float>(table.attentionScale)});

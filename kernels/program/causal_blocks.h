@@ -3,8 +3,7 @@
 #pragma once
 
 // The block mask of a causal mask that hides early keys, such as those of other documents. It follows from two rows of
-// each block row. buildBlockMask() gives the same but asks the program for every block, which takes seconds where
-// millions of tokens have many documents.
+// each block row (kernels/program/span_blocks.h).
 
 #include <functional>
 

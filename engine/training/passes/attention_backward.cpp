@@ -1,10 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/checkpoint/model_config.h"
 #include "engine/training/passes/layer_backward.h"
 #include "engine/training/passes/linear_backward.h"
 #include "engine/training/passes/norm_backward.h"
-#include "kernels/ops/attention/flex_attention.h"
 #include "kernels/ops/rowwise/elementwise.h"
 #include "kernels/ops/rowwise/rope.h"
 
@@ -33,7 +31,7 @@ TensorView tokenRows(const TensorView& heads) {
     return kernels::reshaped(heads, Shape{heads.shape[0], heads.shape[1] * heads.shape[2]});
 }
 
-HeadGradients scoresBackward(const OpRunner& runner, const LayerPass& pass, const BackwardAttention& attention,
+HeadGradients scoresBackward(const OpRunner& runner, const LayerPass& pass, const FlatAttention& attention,
                              const GradientMap& gradients, const AttentionActivations& kept,
                              const TensorView& gradOut) {
     const auto like = [&](std::string_view name, const Tensor& tensor) {
@@ -41,24 +39,13 @@ HeadGradients scoresBackward(const OpRunner& runner, const LayerPass& pass, cons
     };
     HeadGradients out{like("query.gradient", kept.query), like("key.gradient", kept.key),
                       like("value.gradient", kept.value)};
-    const DecoderLayer& layer = pass.layer;
     kernels::FlexAttentionBackward op;
-    op.forward.q = kernels::headsFirst(kept.query.view());
-    op.forward.k = kernels::headsFirst(kept.key.view());
-    op.forward.v = kernels::headsFirst(kept.value.view());
-    op.forward.score = layer.attentionScore;
-    op.forward.mask = attention.mask;
-    op.forward.blocks = attention.blocks;
-    op.forward.sinks = layer.sinks;
-    op.forward.scale = static_cast<float>(pass.config.attentionScale);
-    op.forward.out = kernels::headsFirst(kept.out.view());
-    const Shape& lse = kept.lse.view().shape;
-    op.forward.lse = kernels::reshaped(kept.lse.view(), Shape{1, lse[0], lse[1]});
+    op.forward = flexAttention(pass, attention, kept);
     op.gradOut = kernels::headsFirst(gradOut);
     op.dq = kernels::headsFirst(out.query.view());
     op.dk = kernels::headsFirst(out.key.view());
     op.dv = kernels::headsFirst(out.value.view());
-    const TensorView sinkSums = gradients.of(layer.sinks);
+    const TensorView sinkSums = gradients.of(pass.layer.sinks);
     Tensor sinks;
     if (!sinkSums.empty()) {
         sinks = runner.make(MemoryCategory::Gradients, "sinks.gradient", sinkSums.dtype, sinkSums.shape);
@@ -90,7 +77,7 @@ void headNormBackward(const OpRunner& runner, const kernels::NormWeights& norm, 
 
 } // namespace
 
-void attentionBackward(const OpRunner& runner, const LayerPass& pass, const BackwardAttention& attention,
+void attentionBackward(const OpRunner& runner, const LayerPass& pass, const FlatAttention& attention,
                        const GradientMap& gradients, const TensorView& x, AttentionActivations& kept,
                        const TensorView& gradOut, const TensorView& gradX) {
     const DecoderLayer& layer = pass.layer;

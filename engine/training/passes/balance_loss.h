@@ -6,6 +6,7 @@
 // transformers computes it:
 //   loss = E * sum over experts of f * P
 // f is the share of the (layer, token) pairs whose router chose the expert, P the expert's mean probability over them.
+// A shared prompt's tokens count once, as they pass the router once.
 // The choice has no gradient, so that of a probability is E * f / pairs.
 
 #include <cstdint>

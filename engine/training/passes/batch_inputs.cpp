@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/training/passes/document_mask.h"
 
 namespace vitrine::engine {
 
@@ -31,6 +30,53 @@ void checkTargets(const TrainingBatch& batch, std::int64_t vocab) {
     }
 }
 
+void checkPrefixes(const TrainingBatch& batch) {
+    if (!batch.prefixes.empty() && batch.prefixes.size() != batch.lengths.size()) {
+        throw base::Internal("a training batch has prefixes that do not fit its documents");
+    }
+    for (std::size_t i = 0; i < batch.prefixes.size(); ++i) {
+        const std::int32_t prefix = batch.prefixes[i];
+        const bool earlier = prefix >= 0 && prefix < static_cast<std::int32_t>(i);
+        if (prefix != -1 && (!earlier || batch.prefixes[static_cast<std::size_t>(prefix)] != -1)) {
+            throw base::Internal("a training batch has a prefix that is no earlier document without a prefix");
+        }
+    }
+}
+
+/// The positions of documents with prefixes, and how long the longest document with each prefix is.
+void addPrefixes(const TrainingBatch& batch, StepBatch& step) {
+    for (std::size_t i = 0; i < batch.prefixes.size(); ++i) {
+        if (batch.prefixes[i] < 0) {
+            continue;
+        }
+        const auto prefix = static_cast<std::size_t>(batch.prefixes[i]);
+        step.sequences[i].firstPosition = batch.lengths[prefix];
+        std::int64_t& longest = step.sequences[prefix].promptTokens;
+        longest = std::max(longest, std::int64_t{batch.lengths[prefix]} + batch.lengths[i]);
+    }
+}
+
+/// Dynamic rotary frequencies follow the length of a sequence. Then a prefix has one set of keys for all of its
+/// documents only if these would give it the same frequencies.
+void checkFrequencies(const TrainingBatch& batch, const StepInputs& step) {
+    const auto frequenciesOf = [&](std::size_t document) {
+        const RopeSpan& span = step.ropeSpans[document];
+        const std::size_t count = step.frequencies.size() / step.ropeSpans.size();
+        return std::pair(span.scale, std::span(step.frequencies).subspan(static_cast<std::size_t>(span.offset), count));
+    };
+    for (std::size_t i = 0; i < batch.prefixes.size() && !step.frequencies.empty(); ++i) {
+        if (batch.prefixes[i] < 0) {
+            continue;
+        }
+        const auto [scale, values] = frequenciesOf(i);
+        const auto [prefixScale, prefixValues] = frequenciesOf(static_cast<std::size_t>(batch.prefixes[i]));
+        if (scale != prefixScale || !std::ranges::equal(values, prefixValues)) {
+            throw base::Unsupported("model: its rotary frequencies follow the length of each sequence, so that these "
+                                    "answers cannot share a prompt; choose sequences inside the model's context");
+        }
+    }
+}
+
 /// `tokens`: of the batch.
 StepBatch documentsOf(const TrainingBatch& batch, std::span<const std::int32_t> tokens) {
     StepBatch step;
@@ -42,6 +88,7 @@ StepBatch documentsOf(const TrainingBatch& batch, std::span<const std::int32_t> 
         step.sequences.push_back(document);
         begin += batch.tokens.empty() ? 0 : static_cast<std::size_t>(length);
     }
+    addPrefixes(batch, step);
     return step;
 }
 
@@ -68,11 +115,13 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     if (fills) {
         checkTargets(batch, model.config().vocab);
     }
+    checkPrefixes(batch);
     // A plan's documents have lengths only; tokens that nobody looks at stand for each of them.
     const std::vector<std::int32_t> unread(
         batch.tokens.empty() ? static_cast<std::size_t>(std::ranges::max(batch.lengths)) : 0);
     const StepBatch documents = documentsOf(batch, batch.tokens.empty() ? unread : batch.tokens);
     StepInputs step(model, documents, nullptr, inputValues(runner.context()));
+    checkFrequencies(batch, step);
     std::vector<std::int32_t> values = std::move(step.inputs);
     std::int64_t count = step.inputCount;
     const auto append = [&](std::size_t size, const auto& make) {
@@ -89,6 +138,12 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     const StepInputs::Slice order = append(tokens, [&] { return orderById(batch.tokens, model.config().vocab); });
     const StepInputs::Slice starts =
         batch.lengths.size() > 1 ? append(tokens, [&] { return documentStarts(batch.lengths); }) : StepInputs::Slice{};
+    const DocumentLayout layout{batch.lengths, batch.prefixes};
+    StepInputs::Slice ofPrefixStarts, ofPrefixEnds;
+    if (batch.sharesPrompts()) {
+        ofPrefixStarts = append(tokens, [&] { return prefixStarts(layout); });
+        ofPrefixEnds = append(tokens, [&] { return prefixEnds(layout); });
+    }
     const auto uploaded = [&](std::string_view name, DType dtype, std::int64_t elements, const auto& host) {
         Tensor tensor = runner.make(MemoryCategory::Activations, name, dtype, Shape{elements});
         runner.context().upload(host.data(), tensor.view().data, tensor.view().bytes());
@@ -104,7 +159,11 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
     targets_ = inputOf(inputs_.view(), targets);
     order_ = inputOf(inputs_.view(), order);
     if (starts.count > 0) {
-        starts_ = inputOf(inputs_.view(), starts);
+        places_.starts = inputOf(inputs_.view(), starts);
+    }
+    if (ofPrefixStarts.count > 0) {
+        places_.prefixStarts = inputOf(inputs_.view(), ofPrefixStarts);
+        places_.prefixEnds = inputOf(inputs_.view(), ofPrefixEnds);
     }
 }
 

@@ -73,7 +73,7 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
     const OpRunner runner(context, context.memory().general(), model_.options().computeDType);
     const Decoder& decoder = model_.decoder();
     store_.begin();
-    masks_.begin(batch.lengths);
+    masks_.begin(batch.lengths, batch.prefixes);
     const BatchInputs inputs(runner, model_, batch);
     Tensor x = runner.activation("hidden", Shape{inputs.ids().shape[0], model_.config().hidden});
     embedTokens(runner, decoder, inputs.ids(), x.view());

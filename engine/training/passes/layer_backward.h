@@ -6,21 +6,14 @@
 // in, and gradients of the input and of the trained tensors come out. Kept tensors are let go as soon as they have been
 // read.
 
+#include "engine/model/flat_attention.h"
 #include "engine/model/layer_forward.h"
 #include "engine/training/parameters/gradient_map.h"
-#include "kernels/program/block_mask.h"
 
 namespace vitrine::engine {
 
-/// Attention as its backward pass sees it: the sequences of a pass lie one after the other as one long sequence, and
-/// `mask` lets none of them see another.
-struct BackwardAttention {
-    kernels::BoundProgram mask;
-    const kernels::BlockMask* blocks = nullptr; ///< of the mask
-};
-
 /// gradX (tokens, hidden) becomes the gradient of x, from that of the output. gradX may be gradOut.
-void attentionBackward(const OpRunner& runner, const LayerPass& pass, const BackwardAttention& attention,
+void attentionBackward(const OpRunner& runner, const LayerPass& pass, const FlatAttention& attention,
                        const GradientMap& gradients, const kernels::TensorView& x, AttentionActivations& kept,
                        const kernels::TensorView& gradOut, const kernels::TensorView& gradX);
 

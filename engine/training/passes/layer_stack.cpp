@@ -13,7 +13,8 @@ using kernels::Tensor;
 using kernels::TensorView;
 
 LayerPass LayerStack::pass(const DecoderLayer& layer) const {
-    return {model_.config(), layer, inputs_.tokens(), nullptr};
+    const bool flat = inputs_.sharesPrompts();
+    return {model_.config(), layer, inputs_.tokens(), nullptr, flat ? &masks_.of(layer, inputs_.places()) : nullptr};
 }
 
 bool LayerStack::repeatsMlp() const {
@@ -111,7 +112,7 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
         mlpBackward(runner_, config, layer, gradients, kept.middle.view(), kept.mlp, gradient, gradient, balance);
     }
     kept.middle.reset();
-    attentionBackward(runner_, pass(layer), masks_.of(layer, inputs_.starts()), gradients, input.view(), kept.attention,
+    attentionBackward(runner_, pass(layer), masks_.of(layer, inputs_.places()), gradients, input.view(), kept.attention,
                       gradient, gradient);
 }
 

@@ -31,10 +31,11 @@ private:
     kernels::Tracer& tracer_;
 };
 
-/// Whether the documents of all batches are as long as those of the first.
+/// Whether the documents of all batches are as long as those of the first, and have the same prefixes.
 bool areAlike(std::span<const TrainingBatch> batches) {
-    return std::ranges::all_of(batches,
-                               [&](const TrainingBatch& batch) { return batch.lengths == batches.front().lengths; });
+    return std::ranges::all_of(batches, [&](const TrainingBatch& batch) {
+        return batch.lengths == batches.front().lengths && batch.prefixes == batches.front().prefixes;
+    });
 }
 
 } // namespace

@@ -28,8 +28,9 @@ struct TrainedModel {
                           kernels::Backend backend = kernels::Backend::Cpu)
         : TrainedModel(openModel(fixture(name)), compute, backend) {}
     explicit TrainedModel(const ModelSource& source, kernels::DType compute = kernels::DType::F32,
-                          kernels::Backend backend = kernels::Backend::Cpu)
-        : context(makeContext(backend)) {
+                          kernels::Backend backend = kernels::Backend::Cpu, base::TraceSink* sink = nullptr,
+                          const kernels::DeviceTraits* traits = nullptr)
+        : context(makeContext(backend, sink, traits)) {
         ModelOptions options;
         options.computeDType = compute;
         options.widen = compute == kernels::DType::F32;
