@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/rl/policy_batches.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace vitrine::engine {
+
+namespace {
+
+/// Rows that stay together: the answers of one prompt, or a single row.
+struct RowGroup {
+    std::vector<std::int64_t> rows;
+    std::int64_t shared = 0; ///< tokens of the prompt that pass the model once for all rows; 0: none
+};
+
+std::int64_t inputTokens(const Rollouts& rollouts, std::int64_t row) {
+    return rollouts.lengths[static_cast<std::size_t>(row)] - 1; // the last one predicts nothing
+}
+
+/// Tokens of the batch that the rows make.
+std::int64_t tokensOf(const Rollouts& rollouts, const RowGroup& group) {
+    std::int64_t sum = group.shared;
+    for (const std::int64_t row : group.rows) {
+        sum += inputTokens(rollouts, row) - group.shared;
+    }
+    return sum;
+}
+
+/// All but the prompt's last token, which each answer has in front: it predicts the answer's first one.
+std::int64_t sharedTokens(const Rollouts& rollouts, const std::vector<std::int64_t>& rows) {
+    const auto prompt = static_cast<std::int64_t>(rollouts.prompt(rows.front()).size());
+    return rows.size() > 1 ? prompt - 1 : 0;
+}
+
+/// In the order of their first rows.
+std::vector<RowGroup> rowGroups(const Rollouts& rollouts, bool sharePrompts) {
+    std::vector<RowGroup> out;
+    std::map<std::vector<std::int32_t>, std::size_t> byPrompt;
+    for (std::int64_t row = 0; row < rollouts.rows; ++row) {
+        std::size_t group = out.size();
+        if (sharePrompts) {
+            const std::span<const std::int32_t> prompt = rollouts.prompt(row);
+            group = byPrompt.try_emplace({prompt.begin(), prompt.end()}, out.size()).first->second;
+        }
+        if (group == out.size()) {
+            out.emplace_back();
+        }
+        out[group].rows.push_back(row);
+    }
+    return out;
+}
+
+/// Parts of at most so many rows; 0: of at most so many tokens where one row does not have more.
+std::vector<RowGroup> dividedGroup(const Rollouts& rollouts, const RowGroup& group, std::int64_t rows,
+                                   std::int64_t tokens) {
+    std::vector<RowGroup> out(1);
+    for (const std::int64_t row : group.rows) {
+        RowGroup grown = out.back();
+        grown.rows.push_back(row);
+        grown.shared = sharedTokens(rollouts, grown.rows);
+        const bool tooMany =
+            rows > 0 ? static_cast<std::int64_t>(grown.rows.size()) > rows : tokensOf(rollouts, grown) > tokens;
+        if (tooMany && !out.back().rows.empty()) {
+            out.push_back({{row}, 0});
+        } else {
+            out.back() = std::move(grown);
+        }
+    }
+    return out;
+}
+
+/// Builds one micro-batch.
+class BatchMaker {
+public:
+    BatchMaker(const Rollouts& rollouts, const PolicyBatchOptions& options) : rollouts_(rollouts), options_(options) {}
+
+    void add(const RowGroup& group);
+    bool empty() const { return rows_ == 0; }
+    bool hasRoomFor(const RowGroup& group) const {
+        return options_.rows > 0 ? rows_ + static_cast<std::int64_t>(group.rows.size()) <= options_.rows
+                                 : batch_.count() + tokensOf(rollouts_, group) <= options_.tokens;
+    }
+    void finish(PolicyBatches& out);
+
+private:
+    void addInputs(std::span<const std::int32_t> tokens, std::int32_t prefix);
+    void predictNothing(std::int64_t count);
+    void addRow(std::int64_t row, std::int64_t from, std::int32_t prefix);
+
+    const Rollouts& rollouts_;
+    const PolicyBatchOptions& options_;
+    TrainingBatch batch_;
+    PolicyTokens tokens_;
+    std::vector<std::int64_t> places_;
+    std::int64_t rows_ = 0;
+};
+
+void BatchMaker::addInputs(std::span<const std::int32_t> tokens, std::int32_t prefix) {
+    batch_.tokens.insert(batch_.tokens.end(), tokens.begin(), tokens.end());
+    batch_.lengths.push_back(static_cast<std::int32_t>(tokens.size()));
+    batch_.prefixes.push_back(prefix);
+}
+
+void BatchMaker::predictNothing(std::int64_t count) {
+    const auto size = batch_.targets.size() + static_cast<std::size_t>(count);
+    batch_.targets.resize(size, -1);
+    places_.resize(size, -1);
+    tokens_.advantages.resize(size);
+    tokens_.weights.resize(size);
+}
+
+/// The tokens of the row from `from` on, which is in its prompt.
+void BatchMaker::addRow(std::int64_t row, std::int64_t from, std::int32_t prefix) {
+    const auto place = static_cast<std::size_t>(row);
+    const std::int64_t prompt = rollouts_.promptLengths[place];
+    const std::span<const std::int32_t> all(rollouts_.ids.data() + row * rollouts_.width,
+                                            static_cast<std::size_t>(inputTokens(rollouts_, row)));
+    addInputs(all.subspan(static_cast<std::size_t>(from)), prefix);
+    predictNothing(prompt - 1 - from);
+    const std::span<const std::int32_t> answer = rollouts_.answer(row);
+    const double tokens = options_.aggregation == Aggregation::Token
+                              ? static_cast<double>(rollouts_.answerTokens())
+                              : static_cast<double>(rollouts_.rows) * static_cast<double>(answer.size());
+    batch_.targets.insert(batch_.targets.end(), answer.begin(), answer.end());
+    tokens_.advantages.insert(tokens_.advantages.end(), answer.size(), rollouts_.advantages[place]);
+    tokens_.weights.insert(tokens_.weights.end(), answer.size(), static_cast<float>(1 / tokens));
+    for (std::int64_t token = prompt; token < rollouts_.lengths[place]; ++token) {
+        places_.push_back(row * rollouts_.width + token);
+    }
+    ++rows_;
+}
+
+void BatchMaker::add(const RowGroup& group) {
+    std::int32_t prefix = -1;
+    if (group.shared > 0) {
+        prefix = static_cast<std::int32_t>(batch_.lengths.size());
+        addInputs(rollouts_.prompt(group.rows.front()).first(static_cast<std::size_t>(group.shared)), -1);
+        predictNothing(group.shared);
+    }
+    for (const std::int64_t row : group.rows) {
+        addRow(row, group.shared, prefix);
+    }
+}
+
+void BatchMaker::finish(PolicyBatches& out) {
+    if (!batch_.sharesPrompts()) {
+        batch_.prefixes.clear();
+    }
+    out.batches.push_back(std::move(batch_));
+    out.tokens.push_back(std::move(tokens_));
+    out.places.push_back(std::move(places_));
+    batch_ = {};
+    tokens_ = {};
+    places_ = {};
+    rows_ = 0;
+}
+
+} // namespace
+
+std::int64_t PolicyBatches::count() const {
+    return std::accumulate(batches.begin(), batches.end(), std::int64_t{0},
+                           [](std::int64_t sum, const TrainingBatch& batch) { return sum + batch.count(); });
+}
+
+std::int64_t PolicyBatches::largest() const {
+    std::int64_t out = 0;
+    for (const TrainingBatch& batch : batches) {
+        out = std::max(out, batch.count());
+    }
+    return out;
+}
+
+PolicyBatches policyBatches(const Rollouts& rollouts, const PolicyBatchOptions& options) {
+    PolicyBatches out;
+    BatchMaker maker(rollouts, options);
+    for (const RowGroup& whole : rowGroups(rollouts, options.sharePrompts)) {
+        for (const RowGroup& group : dividedGroup(rollouts, whole, options.rows, options.tokens)) {
+            if (!maker.empty() && !maker.hasRoomFor(group)) {
+                maker.finish(out);
+            }
+            maker.add(group);
+        }
+    }
+    maker.finish(out);
+    for (const auto& [values, kind] :
+         {std::pair{&rollouts.old, &PolicyTokens::old}, std::pair{&rollouts.rollout, &PolicyTokens::rollout},
+          std::pair{&rollouts.reference, &PolicyTokens::reference}}) {
+        if (!values->empty()) {
+            setValues(out, *values, kind);
+        }
+    }
+    return out;
+}
+
+std::vector<float> rolloutValues(const Rollouts& rollouts, const PolicyBatches& batches,
+                                 const std::vector<std::vector<float>>& values) {
+    std::vector<float> out(static_cast<std::size_t>(rollouts.rows * rollouts.width));
+    for (std::size_t batch = 0; batch < batches.places.size(); ++batch) {
+        for (std::size_t token = 0; token < batches.places[batch].size(); ++token) {
+            if (const std::int64_t place = batches.places[batch][token]; place >= 0) {
+                out[static_cast<std::size_t>(place)] = values[batch][token];
+            }
+        }
+    }
+    return out;
+}
+
+void setValues(PolicyBatches& batches, const std::vector<float>& values, std::vector<float> PolicyTokens::* kind) {
+    for (std::size_t batch = 0; batch < batches.places.size(); ++batch) {
+        std::vector<float>& out = batches.tokens[batch].*kind;
+        out.clear();
+        for (const std::int64_t place : batches.places[batch]) {
+            out.push_back(place >= 0 ? values[static_cast<std::size_t>(place)] : 0);
+        }
+    }
+}
+
+} // namespace vitrine::engine
