@@ -15,26 +15,25 @@ namespace {
 /// Rows that stay together: the answers of one prompt, or a single row.
 struct RowGroup {
     std::vector<std::int64_t> rows;
-    std::int64_t shared = 0; ///< tokens of the prompt that pass the model once for all rows; 0: none
+    std::int64_t inputs = 0; ///< tokens of the rows by themselves
+    std::int64_t prompt = 0; ///< tokens of their prompt
+
+    /// Tokens that pass the model once for all rows: all but the prompt's last one, which each answer has in front,
+    /// because it predicts the answer's first one.
+    std::int64_t shared() const { return rows.size() > 1 ? prompt - 1 : 0; }
+    /// Of the batch that the rows make.
+    std::int64_t tokens() const { return inputs - (static_cast<std::int64_t>(rows.size()) - 1) * shared(); }
+    void add(const Rollouts& rollouts, std::int64_t row);
 };
 
 std::int64_t inputTokens(const Rollouts& rollouts, std::int64_t row) {
     return rollouts.lengths[static_cast<std::size_t>(row)] - 1; // the last one predicts nothing
 }
 
-/// Tokens of the batch that the rows make.
-std::int64_t tokensOf(const Rollouts& rollouts, const RowGroup& group) {
-    std::int64_t sum = group.shared;
-    for (const std::int64_t row : group.rows) {
-        sum += inputTokens(rollouts, row) - group.shared;
-    }
-    return sum;
-}
-
-/// All but the prompt's last token, which each answer has in front: it predicts the answer's first one.
-std::int64_t sharedTokens(const Rollouts& rollouts, const std::vector<std::int64_t>& rows) {
-    const auto prompt = static_cast<std::int64_t>(rollouts.prompt(rows.front()).size());
-    return rows.size() > 1 ? prompt - 1 : 0;
+void RowGroup::add(const Rollouts& rollouts, std::int64_t row) {
+    rows.push_back(row);
+    inputs += inputTokens(rollouts, row);
+    prompt = rollouts.promptLengths[static_cast<std::size_t>(row)];
 }
 
 /// In the order of their first rows.
@@ -50,7 +49,7 @@ std::vector<RowGroup> rowGroups(const Rollouts& rollouts, bool sharePrompts) {
         if (group == out.size()) {
             out.emplace_back();
         }
-        out[group].rows.push_back(row);
+        out[group].add(rollouts, row);
     }
     return out;
 }
@@ -60,16 +59,14 @@ std::vector<RowGroup> dividedGroup(const Rollouts& rollouts, const RowGroup& gro
                                    std::int64_t tokens) {
     std::vector<RowGroup> out(1);
     for (const std::int64_t row : group.rows) {
-        RowGroup grown = out.back();
-        grown.rows.push_back(row);
-        grown.shared = sharedTokens(rollouts, grown.rows);
-        const bool tooMany =
-            rows > 0 ? static_cast<std::int64_t>(grown.rows.size()) > rows : tokensOf(rollouts, grown) > tokens;
-        if (tooMany && !out.back().rows.empty()) {
-            out.push_back({{row}, 0});
-        } else {
-            out.back() = std::move(grown);
+        const RowGroup& last = out.back();
+        const auto count = static_cast<std::int64_t>(last.rows.size());
+        // The first row of a part has its prompt by itself; from the second one on only the answer is added.
+        const std::int64_t more = inputTokens(rollouts, row) - (count > 0 ? group.shared() : 0);
+        if (count > 0 && (rows > 0 ? count == rows : last.tokens() + more > tokens)) {
+            out.emplace_back();
         }
+        out.back().add(rollouts, row);
     }
     return out;
 }
@@ -77,17 +74,19 @@ std::vector<RowGroup> dividedGroup(const Rollouts& rollouts, const RowGroup& gro
 /// Builds one micro-batch.
 class BatchMaker {
 public:
-    BatchMaker(const Rollouts& rollouts, const PolicyBatchOptions& options) : rollouts_(rollouts), options_(options) {}
+    BatchMaker(const Rollouts& rollouts, const PolicyBatchOptions& options)
+        : rollouts_(rollouts), options_(options), answerTokens_(rollouts.answerTokens()) {}
 
     void add(const RowGroup& group);
     bool empty() const { return rows_ == 0; }
     bool hasRoomFor(const RowGroup& group) const {
         return options_.rows > 0 ? rows_ + static_cast<std::int64_t>(group.rows.size()) <= options_.rows
-                                 : batch_.count() + tokensOf(rollouts_, group) <= options_.tokens;
+                                 : tokenCount() + group.tokens() <= options_.tokens;
     }
     void finish(PolicyBatches& out);
 
 private:
+    std::int64_t tokenCount() const { return static_cast<std::int64_t>(batch_.tokens.size()); }
     void addInputs(std::span<const std::int32_t> tokens, std::int32_t prefix);
     void predictNothing(std::int64_t count);
     void addRow(std::int64_t row, std::int64_t from, std::int32_t prefix);
@@ -98,6 +97,7 @@ private:
     PolicyTokens tokens_;
     std::vector<std::int64_t> places_;
     std::int64_t rows_ = 0;
+    std::int64_t answerTokens_; ///< of all rows
 };
 
 void BatchMaker::addInputs(std::span<const std::int32_t> tokens, std::int32_t prefix) {
@@ -124,7 +124,7 @@ void BatchMaker::addRow(std::int64_t row, std::int64_t from, std::int32_t prefix
     predictNothing(prompt - 1 - from);
     const std::span<const std::int32_t> answer = rollouts_.answer(row);
     const double tokens = options_.aggregation == Aggregation::Token
-                              ? static_cast<double>(rollouts_.answerTokens())
+                              ? static_cast<double>(answerTokens_)
                               : static_cast<double>(rollouts_.rows) * static_cast<double>(answer.size());
     batch_.targets.insert(batch_.targets.end(), answer.begin(), answer.end());
     tokens_.advantages.insert(tokens_.advantages.end(), answer.size(), rollouts_.advantages[place]);
@@ -137,13 +137,13 @@ void BatchMaker::addRow(std::int64_t row, std::int64_t from, std::int32_t prefix
 
 void BatchMaker::add(const RowGroup& group) {
     std::int32_t prefix = -1;
-    if (group.shared > 0) {
+    if (group.shared() > 0) {
         prefix = static_cast<std::int32_t>(batch_.lengths.size());
-        addInputs(rollouts_.prompt(group.rows.front()).first(static_cast<std::size_t>(group.shared)), -1);
-        predictNothing(group.shared);
+        addInputs(rollouts_.prompt(group.rows.front()).first(static_cast<std::size_t>(group.shared())), -1);
+        predictNothing(group.shared());
     }
     for (const std::int64_t row : group.rows) {
-        addRow(row, group.shared, prefix);
+        addRow(row, group.shared(), prefix);
     }
 }
 

@@ -107,8 +107,15 @@ void PolicyObjective::run(const OpRunner& runner, const LogitsChunk& chunk) {
     loss.sums = sums_.view();
     runner.run(loss);
     if (!chunk.gradLogits.empty()) {
-        runner.run(kernels::LogProbsBackward{chunk.logits, chunk.targets, chunk.softCap, op.inverseTemperature, op.lse,
-                                             loss.gradLogProbs, chunk.gradLogits});
+        kernels::LogProbsBackward backward;
+        backward.logits = chunk.logits;
+        backward.targets = chunk.targets;
+        backward.softCap = chunk.softCap;
+        backward.inverseTemperature = op.inverseTemperature;
+        backward.lse = op.lse;
+        backward.gradLogProbs = loss.gradLogProbs;
+        backward.gradLogits = chunk.gradLogits;
+        runner.run(backward);
     }
 }
 
