@@ -83,6 +83,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addGenerate(app, line);
     addBatch(app, line);
     addFinetune(app, line);
+    addRl(app, line);
     addData(app, line);
     addServe(app, line);
     addLoad(app, line);

@@ -16,6 +16,7 @@ void addLogits(CLI::App& app, CommandLine& line);
 void addGenerate(CLI::App& app, CommandLine& line);
 void addBatch(CLI::App& app, CommandLine& line);
 void addFinetune(CLI::App& app, CommandLine& line);
+void addRl(CLI::App& app, CommandLine& line);
 void addData(CLI::App& app, CommandLine& line);
 void addServe(CLI::App& app, CommandLine& line);
 void addLoad(CLI::App& app, CommandLine& line);

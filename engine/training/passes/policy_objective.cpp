@@ -31,7 +31,7 @@ PolicyObjective::PolicyObjective(kernels::Context& context, const PolicyOptions&
                                  std::span<const PolicyTokens> tokens)
     : context_(context), options_(options), tokens_(tokens),
       sums_(context.memory().general(), MemoryCategory::Other, "policy.sums", DType::F64, Shape{PolicySums::kCount}),
-      old_(options.rememberOld ? tokens.size() : 0) {}
+      first_(remembers() ? tokens.size() : 0) {}
 
 void PolicyObjective::beginStep(std::span<const TrainingBatch> batches) {
     countTokens(batches);
@@ -61,13 +61,15 @@ void PolicyObjective::beginBatch(const OpRunner& runner, std::int64_t index) {
         offset += from->empty() ? 0 : count;
     }
     index_ = index;
-    if (options_.rememberOld) {
-        Tensor& old = old_[static_cast<std::size_t>(index)];
-        if (old.empty()) {
+    if (remembers()) {
+        Tensor& first = first_[static_cast<std::size_t>(index)];
+        if (first.empty()) {
             const DType type = runner.compute() == DType::F64 ? DType::F64 : DType::F32;
-            old = runner.make(MemoryCategory::Activations, "policy.old", type, Shape{count});
+            first = runner.make(MemoryCategory::Activations, "policy.first", type, Shape{count});
         }
-        views_.old = steps_ > 1 ? old.view() : TensorView{};
+        const TensorView known = steps_ > 1 ? first.view() : TensorView{}; // in the first step r is 1 and KL 0
+        views_.old = options_.rememberOld ? known : views_.old;
+        views_.reference = options_.rememberReference ? known : views_.reference;
     }
 }
 
@@ -86,8 +88,8 @@ void PolicyObjective::run(const OpRunner& runner, const LogitsChunk& chunk) {
     op.entropies = part(1);
     op.lse = part(2);
     runner.run(op);
-    if (options_.rememberOld && steps_ == 1) {
-        const TensorView to = rowsOf(old_[static_cast<std::size_t>(index_)].view(), chunk);
+    if (remembers() && steps_ == 1) {
+        const TensorView to = rowsOf(first_[static_cast<std::size_t>(index_)].view(), chunk);
         context_.copy(op.logProbs.data, to.data, to.bytes());
     }
     kernels::PolicyLoss loss;
@@ -134,7 +136,7 @@ double PolicyObjective::loss() {
 }
 
 std::vector<float> PolicyObjective::remembered(std::int64_t index) const {
-    return downloadFloats(context_, old_[static_cast<std::size_t>(index)].view());
+    return downloadFloats(context_, first_[static_cast<std::size_t>(index)].view());
 }
 
 } // namespace vitrine::engine

@@ -20,7 +20,9 @@ struct PolicyOptions {
     double klCoefficient = 0; ///< of the KL divergence from the reference
     double importanceCap = 2; ///< of the weight exp(old - rollout); 0: every weight is 1
     double temperature = 1;   ///< divides the logits
-    bool rememberOld = false; ///< the log-probabilities of the first step are the old ones of later steps
+    /// The log-probabilities of the first step are the old ones of later steps, and those of the reference.
+    bool rememberOld = false,
+         rememberReference = false; ///< the log-probabilities of the first step are the old ones of later steps
 };
 
 /// What is known of a micro-batch: for each of its tokens a value of the token that it predicts. Values of tokens that
@@ -30,7 +32,7 @@ struct PolicyTokens {
     std::vector<float> weights;   ///< shares of the loss
     std::vector<float> old;       ///< log-probabilities before the first update; empty: those of the step itself
     std::vector<float> rollout;   ///< as the sampler gave them; empty: importance weights are 1
-    std::vector<float> reference; ///< of the reference model; empty: there is no KL
+    std::vector<float> reference; ///< of the reference model; empty: there is no KL, unless it is remembered
 };
 
 /// Means over the tokens of a step that count, taken before its update. 0 on Meta, and where the values that they need
@@ -57,7 +59,7 @@ public:
     /// Of the last step, after loss().
     const PolicyMeans& means() const { return means_; }
     /// The log-probabilities of a micro-batch that the first step remembered, one for each of its tokens. Waits for the
-    /// device. REQUIRES rememberOld.
+    /// device. REQUIRES that it remembers them, and a step.
     std::vector<float> remembered(std::int64_t index) const;
 
 private:
@@ -66,14 +68,16 @@ private:
         kernels::TensorView advantages, weights, old, rollout, reference;
     };
 
+    bool remembers() const { return options_.rememberOld || options_.rememberReference; }
+
     kernels::Context& context_;
     PolicyOptions options_;
     std::span<const PolicyTokens> tokens_;
-    kernels::Tensor sums_;             ///< (PolicySums::kCount) F64
-    kernels::Tensor values_;           ///< of the present micro-batch
-    std::vector<kernels::Tensor> old_; ///< (tokens) of each micro-batch, where they are remembered
-    std::int64_t index_ = 0;           ///< of the present micro-batch
-    std::int64_t steps_ = 0;           ///< that began
+    kernels::Tensor sums_;               ///< (PolicySums::kCount) F64
+    kernels::Tensor values_;             ///< of the present micro-batch
+    std::vector<kernels::Tensor> first_; ///< (tokens) of each micro-batch, where log-probabilities are remembered
+    std::int64_t index_ = 0;             ///< of the present micro-batch
+    std::int64_t steps_ = 0;             ///< that began
     Views views_;
     PolicyMeans means_;
 };

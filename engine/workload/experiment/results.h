@@ -294,6 +294,17 @@ inline constexpr ResultField kMergedLoss{"merged_loss", ResultUnit::Number, "los
 inline constexpr ResultField kMergeLossKept{"merge_loss_kept", ResultUnit::Share, "gain that merging keeps",
                                             Better::More};
 inline constexpr ResultField kMerged{"merged", ResultUnit::Text, "merged model"};
+// Updates of a policy: lists have a number for each update, taken before it
+inline constexpr ResultField kKl{"kl", ResultUnit::List, "KL divergences from the reference"};
+inline constexpr ResultField kClipShare{"clip_share", ResultUnit::List, "shares of clipped tokens"};
+inline constexpr ResultField kEntropy{"entropy", ResultUnit::List, "entropies"};
+inline constexpr ResultField kMeanRatio{"mean_ratio", ResultUnit::List, "mean ratios to the old policy"};
+inline constexpr ResultField kLogprobAbsDiff{"logprob_abs_diff", ResultUnit::Number,
+                                             "difference of the sampler's log-probabilities", Better::Less};
+inline constexpr ResultField kMismatchK3{"mismatch_k3", ResultUnit::Number, "KL divergence of the sampler",
+                                         Better::Less};
+inline constexpr ResultField kTruncatedShare{"truncated_share", ResultUnit::Share,
+                                             "tokens whose importance weight is capped", Better::Less};
 inline constexpr ResultField kTechniques{"techniques", ResultUnit::Rows, "techniques"};
 inline constexpr ResultField kName{"name", ResultUnit::Text, "name"};
 inline constexpr ResultField kCheckpoint{"checkpoint", ResultUnit::Text, "checkpointing"};

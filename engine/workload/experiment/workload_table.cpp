@@ -35,7 +35,8 @@ Tables& tables() {
         Tables out;
         out.workloads = {&kGenerateWorkload,   &kLoadWorkload,    &kLogitsWorkload,    &kTokenizeWorkload,
                          &kSynthesizeWorkload, &kConvertWorkload, &kPrecisionWorkload, &kBenchWorkload,
-                         &kAttentionWorkload,  &kBatchWorkload,   &kServeWorkload,     &kFinetuneWorkload};
+                         &kAttentionWorkload,  &kBatchWorkload,   &kServeWorkload,     &kFinetuneWorkload,
+                         &kRlWorkload};
         out.options = optionsOf(out.workloads);
         return out;
     }();

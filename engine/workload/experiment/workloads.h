@@ -21,5 +21,6 @@ extern const Workload kAttentionWorkload;
 extern const Workload kBatchWorkload;
 extern const Workload kServeWorkload;
 extern const Workload kFinetuneWorkload;
+extern const Workload kRlWorkload;
 
 } // namespace vitrine::engine

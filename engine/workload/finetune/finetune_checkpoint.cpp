@@ -16,6 +16,10 @@ namespace vitrine::engine {
 
 using Json = nlohmann::json;
 
+TrainedRows FinetuneLoop::trainedRows() const {
+    return {data_.rowsDigest(), data_.microBatch(), data_.steps()};
+}
+
 Json FinetuneLoop::progress() const {
     return {{"eval_losses", evalLosses_},
             {"eval_steps", evalSteps_},
@@ -28,7 +32,7 @@ void FinetuneLoop::resume() {
     const auto take = [this](const Json& progress, const std::string& checkpoint) {
         const std::string output = run_.spec.text("output");
         checkResumeTerms(progress.value("terms", Json()),
-                         terms_ == nullptr ? resumeTerms(run_, source_, model_, data_) : *terms_, checkpoint,
+                         terms_ == nullptr ? resumeTerms(run_, source_, model_, trainedRows()) : *terms_, checkpoint,
                          !output.empty() && !goesOnIn(checkpoint, output));
         takeNumbers(evalSteps_, progress, "eval_steps", checkpoint, std::nullopt);
         takeNumbers(evalLosses_, progress, "eval_losses", checkpoint, static_cast<std::int64_t>(evalSteps_.size()));

@@ -48,7 +48,7 @@ FinetuneLoop::FinetuneLoop(const Run& run, const ModelSource& source, FinetuneMo
 
 void FinetuneLoop::run() {
     if (output_.isWritten()) {
-        terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, data_));
+        terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, trainedRows()));
     }
     resume();
     requireRoomForResult(run_, source_, model_, training_.first(), training_.steps());
@@ -73,7 +73,7 @@ void FinetuneLoop::run() {
 /// What was trained is not lost with the result of it.
 void FinetuneLoop::saveTrained() {
     try {
-        saveResult(run_, source_, model_, trainer_, data_);
+        saveResult(run_, source_, model_, trainer_, data_.validation().empty() ? data_.batches(1) : data_.validation());
     } catch (const base::Cancelled&) {
         throw;
     } catch (const base::Error& error) {

@@ -23,16 +23,19 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kLongestContext = std::int64_t{1} << 22;
 
-/// Seconds of one step on a Meta context; nothing where it does not fit.
-std::optional<double> priceStep(const Run& run, const ModelSource& source, kernels::Context& context,
-                                FinetuneData& data) {
-    double seconds = 0;
-    const PricedWork priced = priceWork(context, [&](kernels::Context& meta) {
+PlannedStep finetuneStep(const ModelSource& source, FinetuneData& data) {
+    return [&source, &data](const Run& run, kernels::Context& meta) {
         FinetuneModel model(run, source, meta);
         FinetuneLoop loop(run, source, model, data);
         loop.run();
-        seconds = loop.stepSeconds();
-    });
+        return loop.stepSeconds();
+    };
+}
+
+/// Seconds of one step on a Meta context; nothing where it does not fit.
+std::optional<double> priceStep(const Run& run, kernels::Context& context, const PlannedStep& step) {
+    double seconds = 0;
+    const PricedWork priced = priceWork(context, [&](kernels::Context& meta) { seconds = step(run, meta); });
     if (!priced.fits()) {
         run.metrics[result::kOutOfMemory.key] = outOfMemoryJson(*priced.outOfMemory);
         return std::nullopt;
@@ -50,11 +53,10 @@ Experiment oneStep(const Experiment& spec) {
 }
 
 /// Metrics of the step that do not depend on the budget, from a context without one.
-void addUnboundedStep(const Run& run, const ModelSource& source, kernels::Context& bounded, FinetuneData& data) {
+void addUnboundedStep(const Run& run, kernels::Context& bounded, const PlannedStep& step) {
     const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
     Json known;
-    const std::optional<double> seconds =
-        priceStep(Run{run.spec, run.sinks, run.stop, known}, source, *unbounded, data);
+    const std::optional<double> seconds = priceStep(Run{run.spec, run.sinks, run.stop, known}, *unbounded, step);
     addNeed(run.metrics, bounded, *unbounded);
     for (const char* key : {"peak_at", "checkpoints_on_device"}) {
         if (known.contains(key)) {
@@ -64,16 +66,19 @@ void addUnboundedStep(const Run& run, const ModelSource& source, kernels::Contex
     run.metrics[result::kStepSecondsEstimate.key] = seconds.value_or(0);
 }
 
-/// One step on `context`. Where it does not fit, what it would need.
-void addStep(const Run& run, const ModelSource& source, kernels::Context& context, FinetuneData& data) {
+} // namespace
+
+void addPlannedStep(const Run& run, kernels::Context& context, const PlannedStep& step) {
     std::optional<double> seconds;
-    runMeasured(run, context, [&] { seconds = priceStep(run, source, context, data); });
+    runMeasured(run, context, [&] { seconds = priceStep(run, context, step); });
     run.metrics[result::kFits.key] = seconds.has_value();
     run.metrics[result::kStepSecondsEstimate.key] = seconds.value_or(0);
     if (!seconds) {
-        addUnboundedStep(run, source, context, data);
+        addUnboundedStep(run, context, step);
     }
 }
+
+namespace {
 
 /// The longest sequence that fits. Positions beyond the model's own are allowed: training may extend them.
 void searchContext(const Run& run, const ModelSource& source) {
@@ -90,7 +95,7 @@ void searchContext(const Run& run, const ModelSource& source) {
             WorkloadSinks none;
             const Run probe{spec, none, run.stop, ignored};
             FinetuneData data(probe, source);
-            if (!priceStep(probe, source, *context, data)) {
+            if (!priceStep(probe, *context, finetuneStep(source, data))) {
                 return std::nullopt;
             }
             return context->memory().statistics().peakReserved;
@@ -127,7 +132,7 @@ Json pricedTechnique(const Run& run, const ModelSource& source, const Technique&
     const WorkloadSinks none;
     Json metrics;
     const Run row{spec, none, run.stop, metrics};
-    addStep(row, source, *makePlanContext(row, nullptr), data);
+    addPlannedStep(row, *makePlanContext(row, nullptr), finetuneStep(source, data));
     if (run.spec.flag("max_context")) {
         searchContext(row, source);
     }
@@ -176,7 +181,7 @@ void planFinetune(const Run& run) {
         }
     }
     FinetuneData data(once, source);
-    addStep(once, source, *makePlanContext(once, run.sinks.trace), data);
+    addPlannedStep(once, *makePlanContext(once, run.sinks.trace), finetuneStep(source, data));
     if (run.spec.flag("techniques")) {
         run.metrics[result::kTechniques.key] = techniqueRows(once, source, data);
     }

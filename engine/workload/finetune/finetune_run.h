@@ -20,6 +20,7 @@
 #include "engine/training/run/training_run.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "engine/workload/finetune/fixed_prompts.h"
+#include "engine/workload/finetune/resume_terms.h"
 
 namespace vitrine::engine {
 
@@ -114,6 +115,7 @@ private:
     void evaluate(std::int64_t number);
     void answer(std::int64_t number);
     nlohmann::json progress() const;
+    TrainedRows trainedRows() const;
     void resume();
     void report(const TrainingStep& step, std::int64_t number);
     void addQuantizedLosses();

@@ -57,6 +57,9 @@ void merge(const Run& run, const ModelSource& source, FinetuneModel& model, cons
     }
     nlohmann::json& metrics = run.metrics;
     metrics[result::kMerged.key] = folder;
+    if (batches.empty()) {
+        return;
+    }
     double base = 0;
     {
         const UnquantizedWeights unquantized(model);
@@ -129,33 +132,40 @@ void writeWeights(const Run& run, const ModelSource& source, FinetuneModel& mode
 
 } // namespace
 
-void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer, FinetuneData& data) {
+void saveResult(const Run& run, const ModelSource& source, FinetuneModel& model, Trainer& trainer,
+                const std::vector<TrainingBatch>& batches) {
     kernels::Context& context = model.model().context();
     if (!run.spec.has("output") || !context.can().computesValues) {
         return;
     }
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "save");
     const std::string folder = run.spec.text("output");
-    const std::vector<TrainingBatch> batches = data.validation().empty() ? data.batches(1) : data.validation();
-    run.metrics[result::kTrainedLoss.key] = trainer.loss(batches);
+    const bool judges = !batches.empty();
+    if (judges) {
+        run.metrics[result::kTrainedLoss.key] = trainer.loss(batches);
+    }
     if (model.adapter() == nullptr) {
         writeWeights(run, source, model);
         trainer.giveBack();
-        run.metrics[result::kSavedLoss.key] =
-            lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());
+        if (judges) {
+            run.metrics[result::kSavedLoss.key] =
+                lossOfFolder(folder, context, model.model().options(), batches, trainer.techniques());
+        }
         return;
     }
     writeAdapter(folder, model.adapterConfig(), model.adapter()->values(), model.adapterBefore());
     model.adapter()->read(AdapterFile::open(folder));
     if (PackedCopies* packed = model.packed()) {
-        {
+        if (judges) {
             const UnquantizedWeights unquantized(model);
             run.metrics[result::kAdapterLoss.key] = trainer.loss(batches);
         }
         packed->refresh();
     }
-    const double adapted = trainer.loss(batches);
-    run.metrics[result::kSavedLoss.key] = adapted;
+    const double adapted = judges ? trainer.loss(batches) : 0;
+    if (judges) {
+        run.metrics[result::kSavedLoss.key] = adapted;
+    }
     if (run.spec.text("merge") != "none") {
         trainer.giveBack();
         merge(run, source, model, batches, trainer.techniques(), adapted);

@@ -15,6 +15,7 @@
 #include "engine/training/files/input_digest.h"
 #include "engine/training/files/training_checkpoint.h"
 #include "engine/training/parameters/quantized_training.h"
+#include "engine/workload/experiment/workload_table.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/core/dtype.h"
 
@@ -24,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 28> kSameOptions = {"method",
+constexpr std::array<std::string_view, 34> kSameOptions = {"method",
                                                            "train",
                                                            "rank",
                                                            "alpha",
@@ -51,12 +52,23 @@ constexpr std::array<std::string_view, 28> kSameOptions = {"method",
                                                            "chat_format",
                                                            "chat_template_kwargs",
                                                            "date",
-                                                           "optimizer"};
+                                                           "optimizer",
+                                                           "clip_low",
+                                                           "clip_high",
+                                                           "kl",
+                                                           "importance_cap",
+                                                           "aggregation",
+                                                           "temperature"};
 constexpr std::array<std::string_view, 8> kBranchOptions = {
     "lr", "warmup_steps", "schedule", "lr_minimum", "weight_decay", "clip_norm", "dropout", "router_aux_loss"};
-constexpr std::array<std::string_view, 6> kContentOptions = {"model",     "data",    "tokens_file",
+constexpr std::array<std::string_view, 7> kContentOptions = {"model",     "data",    "tokens_file",  "rollouts",
                                                              "eval_data", "adapter", "chat_template"};
 constexpr std::size_t kShownDigest = 12;
+
+bool takes(const Experiment& spec, std::string_view key) {
+    const OptionSpec* option = findOption(key);
+    return option != nullptr && optionApplies(*option, spec.workload().name, spec.isPlan());
+}
 
 bool hasText(const Experiment& spec) {
     return spec.has("data") || spec.has("eval_data");
@@ -75,7 +87,7 @@ bool saysUsual(const Run& run, const Model& model, std::string_view key) {
 }
 
 /// The value of an option as the run takes it: with the defaults that depend on other options.
-std::string valueOf(const Run& run, FinetuneModel& model, const FinetuneData& data, std::string_view key) {
+std::string valueOf(const Run& run, FinetuneModel& model, const TrainedRows& rows, std::string_view key) {
     const bool full = finetuneMethod(run.spec) == FinetuneMethod::Full;
     const bool continues = run.spec.has("adapter");
     if (key == "dtype") {
@@ -88,7 +100,7 @@ std::string valueOf(const Run& run, FinetuneModel& model, const FinetuneData& da
         return "";
     }
     if (key == "batch") {
-        return std::to_string(data.microBatch());
+        return std::to_string(rows.microBatch);
     }
     if (key == "alpha") {
         return full ? "" : fmt::format("{:g}", model.adapterConfig().alpha);
@@ -208,26 +220,30 @@ std::string dayOfTraining(const Experiment& spec) {
     return dayToday();
 }
 
-Json resumeTerms(const Run& run, const ModelSource& source, FinetuneModel& model, const FinetuneData& data) {
+Json resumeTerms(const Run& run, const ModelSource& source, FinetuneModel& model, const TrainedRows& rows) {
     Json options = Json::object(), contents = Json::object();
     for (const std::string_view key : kSameOptions) {
-        options[std::string(key)] = valueOf(run, model, data, key);
+        if (takes(run.spec, key)) {
+            options[std::string(key)] = valueOf(run, model, rows, key);
+        }
     }
     for (const std::string_view key : kBranchOptions) {
-        options[std::string(key)] = run.spec.valueText(key);
+        if (takes(run.spec, key)) {
+            options[std::string(key)] = run.spec.valueText(key);
+        }
     }
     for (const std::string_view view : kContentOptions) {
         const std::string key(view);
+        if (!takes(run.spec, key)) {
+            continue;
+        }
         contents[key] = key == "model" ? Json{{"name", source.name},
                                               {"config", jsonDigest(source.configText)},
                                               {"contents", weightsDigest(source, run.stop)}}
                                        : Json{{"name", run.spec.text(key)}, {"contents", contentsOf(run, key)}};
     }
-    return {{"options", options},
-            {"contents", contents},
-            {"rows", data.rowsDigest()},
-            {"steps", data.steps()},
-            {"day", run.today}};
+    return {
+        {"options", options}, {"contents", contents}, {"rows", rows.digest}, {"steps", rows.steps}, {"day", run.today}};
 }
 
 void checkResumeTerms(const Json& before, const Json& now, const std::string& checkpoint, bool branch) {

@@ -15,7 +15,6 @@
 
 namespace vitrine::engine {
 
-class FinetuneData;
 class FinetuneModel;
 
 enum class ResumeRule {
@@ -24,15 +23,22 @@ enum class ResumeRule {
     Contents, ///< names a file or folder, whose contents must be the same
     Free,     ///< may differ: it changes values by rounding at most, or what is written
 };
-/// Of an option of finetune.
+/// Of an option of a workload that trains.
 ResumeRule resumeRule(std::string_view option);
 
 /// The day that prompts of the run take for today, YYYY-MM-DD: that of the checkpoint that the run goes on from, or
 /// that of the clock. Throws BadInput for a checkpoint that cannot be read.
 std::string dayOfTraining(const Experiment& spec);
 
+/// What a run trains on.
+struct TrainedRows {
+    std::string digest; ///< SHA-256 of all that bears on the trained values
+    std::int64_t microBatch = 0;
+    std::int64_t steps = 0; ///< of the run
+};
+
 /// The terms of a run. Reads its files. Throws Cancelled.
-nlohmann::json resumeTerms(const Run& run, const ModelSource& source, FinetuneModel& model, const FinetuneData& data);
+nlohmann::json resumeTerms(const Run& run, const ModelSource& source, FinetuneModel& model, const TrainedRows& rows);
 
 /// Throws BadInput "CHECKPOINT: what" for the first term that differs and must not. Warns of those that may, and of a
 /// checkpoint without terms, whose `before` is null.

@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "engine/checkpoint/output_check.h"
+#include "engine/training/passes/log_prob_objective.h"
+#include "engine/workload/experiment/results.h"
+#include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/rl/rl_run.h"
+#include "kernels/context/context.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kFirstKey = "first_logprobs"; ///< of a checkpoint
+
+double temperature(const Run& run) {
+    return run.spec.has("temperature") ? run.spec.real("temperature") : 1;
+}
+
+PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, std::int64_t updates) {
+    PolicyOptions out;
+    out.clipLow = run.spec.real("clip_low");
+    out.clipHigh = run.spec.real("clip_high");
+    out.klCoefficient = run.spec.real("kl");
+    out.importanceCap = run.spec.real("importance_cap");
+    out.temperature = temperature(run);
+    const PolicyTokens& known = batches.tokens.front();
+    out.rememberOld = updates > 1 && known.old.empty();
+    out.rememberReference = updates > 1 && known.reference.empty();
+    return out;
+}
+
+/// Numbers of a checkpoint, for each token of an answer.
+std::vector<float> firstOf(const Json& progress, const Rollouts& rollouts, const std::string& checkpoint) {
+    std::vector<double> values;
+    takeNumbers(values, progress, kFirstKey, checkpoint, rollouts.answerTokens());
+    std::vector<float> out(rollouts.ids.size());
+    std::size_t next = 0;
+    for (std::int64_t row = 0; row < rollouts.rows; ++row) {
+        const auto place = static_cast<std::size_t>(row);
+        for (std::int64_t token = rollouts.promptLengths[place]; token < rollouts.lengths[place]; ++token) {
+            out[static_cast<std::size_t>(row * rollouts.width + token)] = static_cast<float>(values[next++]);
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+Rollouts givenRollouts(const Run& run, const ModelSource& source) {
+    const std::string path = run.spec.text("rollouts");
+    Rollouts out = readRollouts(path, source.config.vocab);
+    if (run.spec.real("importance_cap") > 0 && out.rollout.empty()) {
+        throw base::BadInput(fmt::format("{}: rollout_logprobs: missing, and importance_cap is {:g}; give what the "
+                                         "sampler said of its tokens, or importance_cap 0",
+                                         path, run.spec.real("importance_cap")));
+    }
+    return out;
+}
+
+PolicyBatches givenBatches(const Run& run, const Rollouts& rollouts) {
+    PolicyBatchOptions options;
+    options.aggregation = run.spec.text("aggregation") == "sequence" ? Aggregation::Sequence : Aggregation::Token;
+    options.sharePrompts = run.spec.flag("share_prompts");
+    options.rows = run.spec.maybeInteger("batch").value_or(0);
+    return policyBatches(rollouts, options);
+}
+
+PolicyUpdates::PolicyUpdates(const Run& run, const ModelSource& source, FinetuneModel& model, const Rollouts& rollouts,
+                             PolicyBatches& batches)
+    : run_(run), source_(source), model_(model), rollouts_(rollouts), batches_(batches),
+      trainer_(model.model(), model.state(),
+               memoryTechniques(run, model.model().config(), model.model().context(), batches.largest())),
+      output_(trainingOutputOptions(run, source, model.model().context().can().computesValues,
+                                    {"kl", "clip_share", "entropy"})),
+      training_(model.model().context(), model.state(), trainer_, model.packed(), output_,
+                {run.spec.integer("updates"), learningRate(run, run.spec.integer("updates")),
+                 [this] { return progress(); }}) {
+    addTrainedMetrics(run, model, training_.steps());
+    Json& metrics = run.metrics;
+    metrics[result::kSequences.key] = rollouts.rows;
+    metrics[result::kPredictedTokens.key] = rollouts.answerTokens();
+    metrics[result::kBatchTokens.key] = batches.count();
+}
+
+void PolicyUpdates::run() {
+    if (output_.isWritten()) {
+        terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, trainedRows()));
+    }
+    resume();
+    requireRoomForResult(run_, source_, model_, training_.first(), training_.steps());
+    output_.begin(training_.first(), training_.steps());
+    try {
+        updates();
+        addMetrics();
+        training_.holdFolder();
+        saveTrained();
+    } catch (const base::Cancelled&) {
+        training_.keepState(); // that of the last whole update
+        addMetrics();
+        throw;
+    } catch (...) {
+        addMetrics();
+        throw;
+    }
+    addCurveMetrics(run_, model_, training_.curves()); // the peak of writing it
+}
+
+/// What was trained is not lost with the result of it.
+void PolicyUpdates::saveTrained() {
+    try {
+        saveResult(run_, source_, model_, trainer_, {});
+    } catch (const base::Cancelled&) {
+        throw;
+    } catch (const base::Error& error) {
+        base::logWarning(fmt::format("the result is not written whole: {}", error.message()));
+        training_.keepState();
+        throw;
+    }
+}
+
+void PolicyUpdates::updates() {
+    kernels::Context& context = model_.model().context();
+    kernels::Tracer& tracer = context.tracer();
+    tracer.counter("training_steps", static_cast<double>(training_.steps()));
+    tracer.counter("trained_parameters", static_cast<double>(model_.state().elements()));
+    tracer.counter("model_parameters", static_cast<double>(model_.parameters()));
+    const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
+    referenceOfBase();
+    objective_ =
+        std::make_unique<PolicyObjective>(context, policyOptions(run_, batches_, training_.steps()), batches_.tokens);
+    for (std::int64_t number = training_.first(); number <= training_.steps(); ++number) {
+        update(number);
+        training_.saveIfDue(number, run_.sinks.saveWanted && run_.sinks.saveWanted());
+    }
+}
+
+/// An adapter that training goes on with has moved away from its base, which is the reference. Every other run begins
+/// at its reference, so that the first update knows it.
+void PolicyUpdates::referenceOfBase() {
+    if (!run_.spec.has("adapter") || !batches_.tokens.front().reference.empty()) {
+        return;
+    }
+    LogProbObjective scores(model_.model().context(), temperature(run_));
+    {
+        const UnquantizedWeights unquantized(model_);
+        const AdapterPause pause(*model_.adapter());
+        trainer_.evaluate(batches_.batches, scores);
+    }
+    for (std::size_t batch = 0; batch < batches_.tokens.size(); ++batch) {
+        batches_.tokens[batch].reference = scores.scores(static_cast<std::int64_t>(batch)).logProbs;
+    }
+}
+
+void PolicyUpdates::update(std::int64_t number) {
+    const bool saves = number == 1 && run_.spec.has("save_gradients");
+    const TrainingStep step =
+        training_.step(number, batches_.batches, *objective_,
+                       saves ? std::function<void()>([this] { saveGradients(run_, model_); }) : nullptr);
+    const PolicyMeans& means = objective_->means();
+    if (number == training_.first()) {
+        firstMeans_ = means;
+        rememberFirst();
+    }
+    curves_.kl.push_back(means.kl);
+    curves_.clipShares.push_back(means.clipShare);
+    curves_.entropies.push_back(means.entropy);
+    curves_.ratios.push_back(means.ratio);
+    report(step, number);
+}
+
+void PolicyUpdates::report(const TrainingStep& step, std::int64_t number) {
+    const PolicyMeans& means = objective_->means();
+    kernels::Tracer& tracer = model_.model().context().tracer();
+    tracer.counter("kl", means.kl);
+    tracer.counter("clip_share", means.clipShare);
+    tracer.counter("entropy", means.entropy);
+    training_.report(step, number, std::array{means.kl, means.clipShare, means.entropy});
+    if (run_.sinks.metric) {
+        run_.sinks.metric("loss", step.loss);
+        run_.sinks.metric("tokens_per_second", step.tokensPerSecond());
+    }
+    if (run_.sinks.progress != nullptr) {
+        run_.sinks.progress->progress(
+            fmt::format("Update, loss {:.4f}, {:.0f} tokens/s", step.loss, step.tokensPerSecond()),
+            static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(training_.steps()));
+    }
+}
+
+/// A checkpoint of a later update must say what the first one found.
+void PolicyUpdates::rememberFirst() {
+    const PolicyTokens& known = batches_.tokens.front();
+    const bool remembers = training_.steps() > 1 && (known.old.empty() || known.reference.empty());
+    if (!remembers || !output_.isWritten()) {
+        return;
+    }
+    std::vector<std::vector<float>> values;
+    for (std::size_t batch = 0; batch < batches_.batches.size(); ++batch) {
+        values.push_back(objective_->remembered(static_cast<std::int64_t>(batch)));
+    }
+    first_ = rolloutValues(rollouts_, batches_, values);
+}
+
+TrainedRows PolicyUpdates::trainedRows() const {
+    base::Sha256 hash;
+    const auto add = [&hash](const auto& values) {
+        hash.add(fmt::format("{}\n", values.size()));
+        hash.add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0])});
+    };
+    for (const auto* numbers : {&rollouts_.ids, &rollouts_.promptLengths, &rollouts_.lengths}) {
+        add(*numbers);
+    }
+    for (const auto* numbers : {&rollouts_.advantages, &rollouts_.old, &rollouts_.rollout, &rollouts_.reference}) {
+        add(*numbers);
+    }
+    return {hash.hex(), run_.spec.maybeInteger("batch").value_or(0), training_.steps()};
+}
+
+Json PolicyUpdates::progress() const {
+    Json first = Json::array();
+    for (std::int64_t row = 0; row < rollouts_.rows && !first_.empty(); ++row) {
+        const auto place = static_cast<std::size_t>(row);
+        for (std::int64_t token = rollouts_.promptLengths[place]; token < rollouts_.lengths[place]; ++token) {
+            first.push_back(first_[static_cast<std::size_t>(row * rollouts_.width + token)]);
+        }
+    }
+    return {{"kl", curves_.kl},
+            {"clip_share", curves_.clipShares},
+            {"entropy", curves_.entropies},
+            {"ratio", curves_.ratios},
+            {"logprob_abs_diff", firstMeans_.logprobAbsDiff},
+            {"mismatch_k3", firstMeans_.mismatchK3},
+            {"truncated_share", firstMeans_.truncatedShare},
+            {kFirstKey, std::move(first)},
+            {"terms", terms_ != nullptr ? *terms_ : Json()},
+            {"spec", run_.spec.toJson()}};
+}
+
+void PolicyUpdates::resume() {
+    const auto take = [this](const Json& progress, const std::string& checkpoint) {
+        const std::string output = run_.spec.text("output");
+        checkResumeTerms(progress.value("terms", Json()),
+                         terms_ == nullptr ? resumeTerms(run_, source_, model_, trainedRows()) : *terms_, checkpoint,
+                         !output.empty() && !goesOnIn(checkpoint, output));
+        const auto done = progress.at("step").get<std::int64_t>();
+        takeNumbers(curves_.kl, progress, "kl", checkpoint, done);
+        takeNumbers(curves_.clipShares, progress, "clip_share", checkpoint, done);
+        takeNumbers(curves_.entropies, progress, "entropy", checkpoint, done);
+        takeNumbers(curves_.ratios, progress, "ratio", checkpoint, done);
+        firstMeans_.logprobAbsDiff = progress.value("logprob_abs_diff", 0.0);
+        firstMeans_.mismatchK3 = progress.value("mismatch_k3", 0.0);
+        firstMeans_.truncatedShare = progress.value("truncated_share", 0.0);
+        if (rollouts_.old.empty() || rollouts_.reference.empty()) {
+            first_ = firstOf(progress, rollouts_, checkpoint);
+        }
+        if (rollouts_.old.empty()) {
+            setValues(batches_, first_, &PolicyTokens::old);
+        }
+        if (rollouts_.reference.empty() && !run_.spec.has("adapter")) {
+            setValues(batches_, first_, &PolicyTokens::reference);
+        }
+    };
+    if (training_.resume(take)) {
+        run_.metrics[result::kResumedFromStep.key] = training_.first() - 1;
+    }
+}
+
+void PolicyUpdates::addMetrics() {
+    addCurveMetrics(run_, model_, training_.curves());
+    if (!model_.model().context().can().computesValues) {
+        return;
+    }
+    Json& metrics = run_.metrics;
+    metrics[result::kKl.key] = curves_.kl;
+    metrics[result::kClipShare.key] = curves_.clipShares;
+    metrics[result::kEntropy.key] = curves_.entropies;
+    metrics[result::kMeanRatio.key] = curves_.ratios;
+    if (!rollouts_.rollout.empty()) {
+        metrics[result::kLogprobAbsDiff.key] = firstMeans_.logprobAbsDiff;
+        metrics[result::kMismatchK3.key] = firstMeans_.mismatchK3;
+        metrics[result::kTruncatedShare.key] = firstMeans_.truncatedShare;
+    }
+}
+
+} // namespace vitrine::engine
