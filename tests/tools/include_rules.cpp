@@ -51,7 +51,7 @@ const std::array<InnerOrder, 12>& innerOrders() {
          {"quant", "checkpoint", "tokenizer", "language", "chat", "attention", "cache", "parallel", "model",
           "generation", "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
-        {"engine/training", {"data", "parameters", "passes", "files", "run"}},
+        {"engine/training", {"data", "parameters", "adapters", "quantized", "passes", "files", "run"}},
         {"engine/workload",
          {"experiment", "common", "roofline", "load", "convert", "precision", "generate", "attention", "batch",
           "finetune", "rl", "serve", "bench", "planner", "sweep"}},

@@ -9,7 +9,7 @@
 
 #include "base/stop.h"
 #include "engine/model/model.h"
-#include "engine/training/parameters/packed_copies.h"
+#include "engine/training/quantized/packed_copies.h"
 
 namespace vitrine::engine {
 

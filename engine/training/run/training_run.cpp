@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/training/files/training_checkpoint.h"
-#include "engine/training/parameters/packed_copies.h"
+#include "engine/training/quantized/packed_copies.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {

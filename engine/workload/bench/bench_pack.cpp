@@ -14,7 +14,7 @@
 
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/format_options.h"
-#include "engine/training/parameters/packed_targets.h"
+#include "engine/training/quantized/packed_targets.h"
 #include "engine/workload/bench/bench.h"
 #include "engine/workload/experiment/results.h"
 #include "kernels/ops/linear/pack_weight.h"

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "engine/training/parameters/adapter.h"
+#include "engine/training/adapters/adapter.h"
 #include "engine/workload/common/run_setup.h"
 
 namespace vitrine::engine {

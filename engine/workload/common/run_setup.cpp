@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/quant/format_options.h"
-#include "engine/training/files/adapter_weights.h"
+#include "engine/training/adapters/adapter_weights.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/context/context.h"

@@ -67,7 +67,7 @@ void FinetuneLoop::run() {
         addMetrics();
         throw;
     }
-    addCurveMetrics(run_, model_, training_.curves()); // the peak of writing it
+    addPeakPlace(run_, model_); // of writing it too
 }
 
 /// What was trained is not lost with the result of it.

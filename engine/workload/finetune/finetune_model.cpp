@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/format_options.h"
-#include "engine/training/parameters/packed_targets.h"
-#include "engine/training/parameters/quantized_training.h"
+#include "engine/training/quantized/packed_targets.h"
+#include "engine/training/quantized/quantized_training.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/context/context.h"
 

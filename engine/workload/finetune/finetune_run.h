@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
-#include "engine/training/parameters/adapter.h"
-#include "engine/training/parameters/packed_copies.h"
+#include "engine/training/adapters/adapter.h"
 #include "engine/training/passes/learning_rate.h"
 #include "engine/training/passes/trainer.h"
+#include "engine/training/quantized/packed_copies.h"
 #include "engine/training/run/training_run.h"
 #include "engine/workload/finetune/finetune_data.h"
 #include "engine/workload/finetune/fixed_prompts.h"
@@ -92,6 +92,8 @@ void saveGradients(const Run& run, FinetuneModel& model);
 void addTrainedMetrics(const Run& run, FinetuneModel& model, std::int64_t steps);
 /// The numbers of the steps, and where memory was at its peak.
 void addCurveMetrics(const Run& run, FinetuneModel& model, const TrainingCurves& curves);
+/// Where memory was at its peak until now.
+void addPeakPlace(const Run& run, FinetuneModel& model);
 /// What a run that is to be written does with its folder. `columns`: of a step, after those of every training.
 TrainingOutputOptions trainingOutputOptions(const Run& run, const ModelSource& source, bool computesValues,
                                             std::vector<std::string> columns = {});

@@ -10,7 +10,7 @@
 #include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/shards.h"
 #include "engine/quant/format_options.h"
-#include "engine/training/files/adapter_saving.h"
+#include "engine/training/adapters/adapter_saving.h"
 #include "engine/training/files/merged_model.h"
 #include "engine/training/files/training_checkpoint.h"
 #include "engine/training/files/training_folder.h"

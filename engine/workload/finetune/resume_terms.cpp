@@ -14,7 +14,7 @@
 #include "engine/quant/format_options.h"
 #include "engine/training/files/input_digest.h"
 #include "engine/training/files/training_checkpoint.h"
-#include "engine/training/parameters/quantized_training.h"
+#include "engine/training/quantized/quantized_training.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "kernels/core/dtype.h"

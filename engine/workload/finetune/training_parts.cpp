@@ -9,7 +9,7 @@
 
 #include "engine/checkpoint/output_check.h"
 #include "engine/checkpoint/shards.h"
-#include "engine/training/files/adapter_saving.h"
+#include "engine/training/adapters/adapter_saving.h"
 #include "engine/training/parameters/host_floats.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_run.h"
@@ -85,7 +85,11 @@ void addCurveMetrics(const Run& run, FinetuneModel& model, const TrainingCurves&
     metrics[result::kTokensPerSecond.key] = typical > 0 ? perStep / typical : seconds > 0 ? tokens / seconds : 0;
     metrics[result::kTokens.key] = curves.tokens;
     metrics[result::kCheckpointsOnDevice.key] = curves.keptOnDevice;
-    metrics[result::kPeakAt.key] = model.model().context().memory().statistics().peakPlace.text();
+    addPeakPlace(run, model);
+}
+
+void addPeakPlace(const Run& run, FinetuneModel& model) {
+    run.metrics[result::kPeakAt.key] = model.model().context().memory().statistics().peakPlace.text();
 }
 
 namespace {

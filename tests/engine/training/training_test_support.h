@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/training/parameters/adapter.h"
+#include "engine/training/adapters/adapter.h"
 #include "engine/training/parameters/host_floats.h"
 #include "engine/training/parameters/trained_state.h"
 #include "engine/training/passes/cross_entropy_objective.h"

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "engine/training/files/merged_model.h"
-#include "engine/training/parameters/packed_copies.h"
-#include "engine/training/parameters/packed_targets.h"
+#include "engine/training/quantized/packed_copies.h"
+#include "engine/training/quantized/packed_targets.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/files/adapter_config.h"
+#include "engine/training/adapters/adapter_config.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "base/strict_json.h"
 #include "engine/checkpoint/config_reader.h"
-#include "engine/training/files/adapter_keys.h"
+#include "engine/training/adapters/adapter_keys.h"
 
 namespace vitrine::engine {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/files/dora_rows.h"
+#include "engine/training/adapters/dora_rows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -19,8 +19,8 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/parameters.h"
-#include "engine/training/files/adapter_config.h"
-#include "engine/training/files/adapter_tensor_name.h"
+#include "engine/training/adapters/adapter_config.h"
+#include "engine/training/adapters/adapter_tensor_name.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::engine {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/files/adapter_keys.h"
+#include "engine/training/adapters/adapter_keys.h"
 
 #include <algorithm>
 #include <array>

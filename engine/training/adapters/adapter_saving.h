@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/training/files/adapter_files.h"
+#include "engine/training/adapters/adapter_files.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::engine {

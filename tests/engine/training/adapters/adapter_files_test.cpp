@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/files/adapter_files.h"
+#include "engine/training/adapters/adapter_files.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/training/files/adapter_saving.h"
+#include "engine/training/adapters/adapter_saving.h"
 #include "engine/training/parameters/parameter_choice.h"
 #include "kernels/core/floats.h"
 #include "tests/engine/model/model_test_support.h"

@@ -3,12 +3,12 @@
 
 // Adapters beside the embedding, against PEFT. Those of linears stand in gradient_pass_test.cpp.
 
-#include "engine/training/parameters/adapter.h"
+#include "engine/training/adapters/adapter.h"
 
 #include <cmath>
 #include <filesystem>
 
-#include "engine/training/files/adapter_saving.h"
+#include "engine/training/adapters/adapter_saving.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/parameters/packed_copies.h"
+#include "engine/training/quantized/packed_copies.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/training/parameters/adapter.h"
-#include "engine/training/parameters/packed_targets.h"
+#include "engine/training/adapters/adapter.h"
 #include "engine/training/parameters/trained_state.h"
+#include "engine/training/quantized/packed_targets.h"
 #include "kernels/ops/linear/pack_weight.h"
 
 namespace vitrine::engine {

@@ -11,9 +11,9 @@
 
 #include "engine/model/model.h"
 #include "engine/quant/packing.h"
-#include "engine/training/parameters/adapter.h"
-#include "engine/training/parameters/quantized_training.h"
+#include "engine/training/adapters/adapter.h"
 #include "engine/training/parameters/trained_state.h"
+#include "engine/training/quantized/quantized_training.h"
 
 namespace vitrine::engine {
 

@@ -9,7 +9,7 @@
 // The types of weights stay those of the base model, so the size of nothing depends on values.
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/training/files/adapter_files.h"
+#include "engine/training/adapters/adapter_files.h"
 
 namespace vitrine::engine {
 

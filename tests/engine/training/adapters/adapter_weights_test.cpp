@@ -3,15 +3,15 @@
 
 // Adapters that change the weights of their base model, against PEFT.
 
-#include "engine/training/files/adapter_weights.h"
+#include "engine/training/adapters/adapter_weights.h"
 
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "engine/training/files/adapter_saving.h"
-#include "engine/training/parameters/adapter.h"
+#include "engine/training/adapters/adapter.h"
+#include "engine/training/adapters/adapter_saving.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
 #include "tests/engine/training/training_test_support.h"
 

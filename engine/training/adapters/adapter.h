@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/training/files/adapter_saving.h"
+#include "engine/training/adapters/adapter_saving.h"
 #include "engine/training/parameters/parameter_choice.h"
 #include "engine/training/parameters/trained_state.h"
 #include "kernels/ops/linear/adapter_view.h"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/parameters/quantized_training.h"
+#include "engine/training/quantized/quantized_training.h"
 
 #include <algorithm>
 #include <fmt/format.h>

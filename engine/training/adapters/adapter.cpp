@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/parameters/adapter.h"
+#include "engine/training/adapters/adapter.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/training/files/adapter_weights.h"
+#include "engine/training/adapters/adapter_weights.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,7 @@
 #include "base/quoted_text.h"
 #include "engine/checkpoint/overlay_checkpoint.h"
 #include "engine/checkpoint/unused_keys.h"
-#include "engine/training/files/dora_rows.h"
+#include "engine/training/adapters/dora_rows.h"
 
 namespace vitrine::engine {
 
