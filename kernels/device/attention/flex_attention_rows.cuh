@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention backward in float32, without tensor cores: a warp owns kOwn rows and walks tiles of kTile others. Each
-// lane makes the scores of one row of the tile; then each lane adds up its elements of the results. VT_PASS 1: rows are
-// queries and the result is dq; 2: rows are keys and the results are dk and dv.
+// FlexAttention in float32, without tensor cores: a warp owns kOwn rows and walks tiles of kTile others. Each lane
+// makes the scores of one row of the tile; then each lane adds up its elements of the results. VT_PASS 0: forward, rows
+// are queries; 1: backward, rows are queries and the result is dq; 2: rows are keys and the results are dk and dv.
 
 #include "device/attention/flex_attention_terms.cuh"
 
@@ -139,6 +139,87 @@ __device__ __forceinline__ void walkHead(const FlexAttentionParams& p, int batch
     }
 }
 
+/// One query on its way: maximum (base 2), sum of the weights, weighted values.
+struct RunningRow {
+    float best = minusInfinity();
+    float total = 0;
+    float sums[kParts] = {};
+
+    /// `score` (base 2) is that of this lane's key; -inf: it takes no part.
+    __device__ __forceinline__ void add(float score, const float* values) {
+        const float next = fmaxf(best, warpMax(score));
+        const float base = next == minusInfinity() ? 0.0F : next;
+        const float shrink = exp2Fast(best - base);
+        const float weight = exp2Fast(score - base);
+        total = fmaf(total, shrink, warpSum(weight));
+#pragma unroll
+        for (float& sum : sums) {
+            sum *= shrink;
+        }
+        addRows(sums, weight, values);
+        best = next;
+    }
+};
+
+/// The score of an element that takes part, in base 2.
+__device__ __forceinline__ float scoreOf(const FlexAttentionParams& p, const Element& at, float product) {
+    if constexpr (VT_SCORE != 0) {
+        return scoreMod(product * p.scale, at.batch, at.head, at.query, at.key, p.scoreCaptures) * kLog2e;
+    }
+    return product * (p.scale * kLog2e);
+}
+
+/// Result and LSE of a query; the sink is one more logit without a value.
+__device__ __forceinline__ void storeForward(const FlexAttentionParams& p, int batch, int head, int query,
+                                             const RunningRow& row) {
+    float sink = minusInfinity();
+    if (p.sinks != nullptr) {
+        sink = toFloat(static_cast<const StorageOf<VT_SINKS_DTYPE>*>(p.sinks)[head]) * kLog2e;
+    }
+    const float best = fmaxf(row.best, sink);
+    const float base = best == minusInfinity() ? 0.0F : best;
+    const float share = exp2Fast(row.best - base);
+    const float total = fmaf(row.total, share, exp2Fast(sink - base));
+    storeRow(row.sums, rowsOf(p.out, batch, head) + query * p.out.rowStride, total == 0 ? 0.0F : share / total);
+    if (p.lse != nullptr && threadIdx.x % 32 == 0) {
+        p.lse[(static_cast<i64>(batch) * p.heads + head) * p.queries + query] =
+            total == 0 ? minusInfinity() : (base + log2f(total)) * kLn2;
+    }
+}
+
+/// The forward pass of the block's queries from `begin` on.
+__device__ __forceinline__ void attendRows(const FlexAttentionParams& p, int batch, int head, int begin,
+                                           const RowTiles& at) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int kvHead = head / (p.heads / p.kvHeads);
+    RunningRow rows[kOwn];
+    copyRows<kBlockRows>(rowsOf(p.q, batch, head), p.q.rowStride, begin, p.queries, at.own);
+    for (TileWalk walk = openWalk(p, batch, head, begin); !walk.done();) {
+        const int tileBegin = walk.begin();
+        const bool partial = walk.partial();
+        walk.next();
+        __syncthreads(); // all warps are done with the tile before
+        copyRows<kTile>(rowsOf(p.k, batch, kvHead), p.k.rowStride, tileBegin, p.keys, at.tile);
+        copyRows<kTile>(rowsOf(p.v, batch, kvHead), p.v.rowStride, tileBegin, p.keys, at.tileOther);
+        __syncthreads();
+#pragma unroll
+        for (int own = 0; own < kOwn; ++own) {
+            const int row = warp * kOwn + own;
+            const Element element{batch, head, begin + row, tileBegin + lane};
+            const float score = scoreOf(p, element, dotRows(at.own + row * kRowPitch, at.tile + lane * kRowPitch));
+            rows[own].add(takesPart(p, element, partial, false) ? score : minusInfinity(), at.tileOther);
+        }
+    }
+#pragma unroll
+    for (int own = 0; own < kOwn; ++own) {
+        const int query = begin + warp * kOwn + own;
+        if (query < p.queries) {
+            storeForward(p, batch, head, query, rows[own]);
+        }
+    }
+}
+
 } // namespace flex
 
 extern "C" __global__ void __launch_bounds__(flex::kWarpCount * 32)
@@ -154,6 +235,10 @@ extern "C" __global__ void __launch_bounds__(flex::kWarpCount * 32)
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const RowTiles at{shared, shared + kBlockRows * kRowPitch, shared + 2 * kBlockRows * kRowPitch,
                       shared + (2 * kBlockRows + kTile) * kRowPitch};
+    if constexpr (VT_PASS == 0) {
+        attendRows(p, batch, ownHead, begin, at);
+        return;
+    }
     float sums[kOwn][kParts] = {};
     float others[kOwn][kParts] = {};
     if constexpr (kForKeys) {

@@ -56,11 +56,10 @@ constexpr std::string_view kUnaligned = "q, k, v, out and gradients: on a GPU th
                                         "multiples of 16 bytes; pad the rows of the "
                                         "projection";
 
-void checkForDevice(const FlexAttention& op, bool backward) {
+void checkForDevice(const FlexAttention& op) {
     const auto refuse = [](std::string_view what) { throw base::Unsupported(fmt::format("FlexAttention: {}", what)); };
-    // Training in float32 goes forward through Attention.
-    if (op.q.dtype != DType::BF16 && op.q.dtype != DType::F16 && !(backward && op.q.dtype == DType::F32)) {
-        refuse("q: on a GPU it must be bfloat16 or float16; convert it, or choose the CPU");
+    if (op.q.dtype == DType::F64) {
+        refuse("q: on a GPU it must be float32, bfloat16 or float16; convert it, or choose the CPU");
     }
     if (op.q.shape[3] % 16 != 0 || op.q.shape[3] > 256) {
         refuse("q: headDim must be a multiple of 16 up to 256 on a GPU; pad it with zeros, or choose the CPU");
@@ -206,18 +205,16 @@ void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const F
     }
 }
 
-/// Float32, without tensor cores: dq, then dk and dv.
-void launchRows(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
-                const abi::FlexAttentionParams& parameters) {
-    const FlexAttention& forward = op.forward;
-    for (const TensorView* own : {&forward.q, &forward.k}) {
-        std::vector<KernelVariable> variables = variablesOf(forward, source);
-        variables.insert(variables.end(), {{"capture_gradients", static_cast<std::int64_t>(source.gradients.size())},
-                                           {"rows", own->shape[2]},
-                                           {"row_heads", own->shape[0] * own->shape[1]},
-                                           {"pass", own == &forward.q ? 1 : 2}});
-        launchWith(context, "flex_attention_rows", abi::kFlexAttentionAbi, parameters, variables, &source.text);
-    }
+/// Float32, without tensor cores. Pass 0: forward; 1: dq; 2: dk and dv.
+void launchRows(CudaContext& context, const FlexAttention& op, const FlexSource& source,
+                const abi::FlexAttentionParams& parameters, int pass) {
+    const TensorView& own = pass == 2 ? op.k : op.q;
+    std::vector<KernelVariable> variables = variablesOf(op, source);
+    variables.insert(variables.end(), {{"capture_gradients", static_cast<std::int64_t>(source.gradients.size())},
+                                       {"rows", own.shape[2]},
+                                       {"row_heads", own.shape[0] * own.shape[1]},
+                                       {"pass", pass}});
+    launchWith(context, "flex_attention_rows", abi::kFlexAttentionAbi, parameters, variables, &source.text);
 }
 
 /// Tiles of 128 queries that see the same 128 keys.
@@ -328,19 +325,25 @@ void execute(CudaContext& context, const FlexAttention& op) {
     if (op.q.shape.count() == 0) {
         return;
     }
-    checkForDevice(op, false);
+    checkForDevice(op);
     const std::shared_ptr<const FlexSource> source = forwardSource(op);
     const FlexForwardScratch scratch(op, op.scratch.data);
     if (scratch.bytes > 0 && op.scratch.bytes() < scratch.bytes) {
         throw base::Internal("FlexAttention: scratch: it is smaller than scratch() says");
     }
-    abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForward(context.device().major, op.q.shape[3]));
+    const bool wide = op.q.dtype == DType::F32;
+    abi::FlexAttentionParams parameters =
+        parametersOf(op, !wide && hasHopperForward(context.device().major, op.q.shape[3]));
     if (source->mask == FlexMask::Blocks) {
         setRows(parameters, upload(context, scratch.rows, op.blocks->rowOffsets, op.blocks->rowRuns));
         const std::vector<std::int32_t> work = workOf(op);
         context.copyToDevice(work.data(), scratch.work.data, work.size() * sizeof(std::int32_t));
         parameters.workCounter = scratch.work.as<int>();
         parameters.tileOrder = parameters.workCounter + 1;
+    }
+    if (wide) {
+        launchRows(context, op, *source, parameters, 0);
+        return;
     }
     std::vector<KernelVariable> variables = variablesOf(op, *source);
     forwardTiles(op.q.shape[3], *source).addTo(variables);
@@ -352,7 +355,7 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     if (forward.q.shape.count() == 0) {
         return;
     }
-    checkForDevice(forward, true);
+    checkForDevice(forward);
     for (const TensorView* tensor : {&op.gradOut, &op.dq, &op.dk, &op.dv}) {
         if (!headsAligned(*tensor)) {
             throw base::Unsupported(fmt::format("FlexAttention: {}", kUnaligned));
@@ -402,7 +405,8 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     if (hopper) {
         launchHopper(context, op, *source, scratch, parameters);
     } else if (forward.q.dtype == DType::F32) {
-        launchRows(context, op, *source, parameters);
+        launchRows(context, forward, *source, parameters, 1);
+        launchRows(context, forward, *source, parameters, 2);
     } else {
         launchPasses(context, op, *source, parameters);
     }

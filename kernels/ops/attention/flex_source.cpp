@@ -106,7 +106,8 @@ FlexMask formOf(const FlexAttention& op, bool backward) {
     if (op.blocks != nullptr) {
         return FlexMask::Blocks;
     }
-    if (backward || !AnalysisOf(op.mask)->exact) {
+    // Float32 walks blocks, as the backward pass does.
+    if (backward || op.q.dtype == DType::F32 || !AnalysisOf(op.mask)->exact) {
         throw base::Unsupported("FlexAttention: mask: on a GPU it needs its BlockMask (blocks of 128); build it first");
     }
     return FlexMask::Intervals;
@@ -120,11 +121,13 @@ std::string keyOf(const FlexAttention& op, FlexMask form) {
 
 std::shared_ptr<const FlexSource> forwardSource(const FlexAttention& op) {
     const FlexMask form = formOf(op, false);
-    return kept("forward " + keyOf(op, form), [&] {
+    const bool fast = op.q.dtype != DType::F32; // which is chosen for its digits
+    return kept((fast ? "forward " : "forward exact ") + keyOf(op, form), [&] {
         FlexSource source;
         source.mask = form;
         source.hasScore = !op.score.empty();
-        source.text.text = maskText(op.mask, form) + scoreText(op.score, nullptr);
+        source.text.text =
+            maskText(op.mask, form) + scoreText(op.score, nullptr, {.fastTanh = fast, .reciprocals = fast});
         return source;
     });
 }
