@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Softmax of rows of logits, a block a row: the maximum and the sums in one pass, the gradient of the logits in another.
-// The second pass begins where the first one ended, so that it finds the end of the row in the second-level cache.
-// `Value` is what becomes of a logit x before the softmax: CappedLogit or ScaledLogit. VT_VECTOR, VT_ROW_THREADS and
-// VT_CAPPED are macros of the call.
+// Softmax of rows of logits, a block a row: the maximum and the sums in one pass, the gradient of the logits in a
+// second. That begins where the first one ended, so that it finds the end of the row in the second-level cache. `Value`
+// is what becomes of a logit x before the softmax: CappedLogit or ScaledLogit. VT_VECTOR, VT_ROW_THREADS and VT_CAPPED
+// are macros of the call.
 
 #include "device/lib/vector.cuh"
 #include "device/lib/warp.cuh"

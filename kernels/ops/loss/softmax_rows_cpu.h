@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <limits>
 
-#include "base/error.h"
 #include "kernels/core/floats.h"
 #include "kernels/core/tensor.h"
 #include "kernels/cpu/row_loop.h"
@@ -24,15 +22,7 @@ inline double lossExp(double x) {
 }
 
 /// Negative: the row is ignored. Throws BadInput for a target that is not below vocab.
-inline std::int64_t targetOfRow(const TensorView& targets, std::int64_t row, std::int64_t vocab) {
-    const std::int64_t target = targets.as<const std::int32_t>()[row];
-    if (target >= vocab) {
-        throw base::BadInput(fmt::format("targets: id {} is outside the vocabulary of {}; use the ids of this "
-                                         "model's tokenizer",
-                                         target, vocab));
-    }
-    return target;
-}
+std::int64_t targetOfRow(const TensorView& targets, std::int64_t row, std::int64_t vocab);
 
 /// Logits, and what becomes of them before the softmax: y = softCap tanh(logits / softCap), or the logits themselves
 /// when softCap is 0, times inverseTemperature.
