@@ -19,8 +19,9 @@ struct PassResult {
     std::vector<float> gradients; ///< of adapters of all linears
 };
 
-PassResult passOf(const char* name, kernels::Backend backend, const TrainingBatch& batch) {
-    TrainedModel trained(name, kernels::DType::BF16, backend);
+PassResult passOf(const char* name, kernels::Backend backend, const TrainingBatch& batch,
+                  kernels::DType compute = kernels::DType::BF16) {
+    TrainedModel trained(name, compute, backend);
     AdapterConfig config;
     config.rank = 4;
     config.alpha = 8;
@@ -57,6 +58,17 @@ TEST(SharedPromptGpu, GradientsAreThoseOfTheCpuAndOfSeparateRows) {
             EXPECT_NEAR(gpu.loss, expected.loss, 0.02) << name;
             EXPECT_LT(distance(gpu.gradients, expected.gradients), 0.1) << name;
         }
+    }
+}
+
+TEST(SharedPromptGpu, Float32HasThoseOfTheCpu) {
+    VITRINE_NEEDS_GPU();
+    const TrainingBatch shared = test::sharedPrompts(test::threePrompts());
+    for (const char* name : {"llama", "gemma2", "gpt-oss-bf16", "qwen3-moe"}) {
+        const PassResult gpu = passOf(name, kernels::Backend::Cuda, shared, kernels::DType::F32);
+        const PassResult cpu = passOf(name, kernels::Backend::Cpu, shared, kernels::DType::F32);
+        EXPECT_NEAR(gpu.loss, cpu.loss, 1e-4) << name;
+        EXPECT_LT(distance(gpu.gradients, cpu.gradients), 1e-3) << name;
     }
 }
 

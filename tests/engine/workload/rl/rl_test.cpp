@@ -1,95 +1,24 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Updates of a policy against losses, KL, shares of clipped tokens and gradients that PyTorch made
-// (tests/fixtures/grpo-*).
-
-#include <fstream>
+#include <filesystem>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-#include <string>
 
-#include "base/error.h"
-#include "engine/workload/common/workload.h"
-#include "engine/workload/experiment/experiment.h"
 #include "tests/engine/rl/rollout_testing.h"
-#include "tests/engine/training/training_test_support.h"
+#include "tests/engine/workload/rl/policy_testing.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
 using test::fixture;
+using test::PolicyRun;
 using testing::HasSubstr;
-
-class PolicyRun : public testing::Test {
-protected:
-    static Json experimentOf(const std::string& model, const Json& more = Json::object()) {
-        Json experiment = {{"vitrine", 1},
-                           {"workload", "rl"},
-                           {"backend", "cpu"},
-                           {"model", fixture(model)},
-                           {"rollouts", fixture("grpo-" + model + "/rollouts.safetensors")},
-                           {"method", "full"},
-                           {"lr", 0.0002},
-                           {"weight_decay", 0},
-                           {"updates", 3},
-                           {"dtype", "float32"}};
-        experiment.update(more);
-        return experiment;
-    }
-    static Json run(const Json& experiment) {
-        return runExperiment(Experiment::parse(experiment, "experiment"), {}, {});
-    }
-    static std::string failure(const Json& experiment) {
-        return test::failure([&] { run(experiment); });
-    }
-    /// The loss of the fixture, which sums with weights of its own.
-    static Json asPyTorch(const std::string& model) {
-        return model == "llama" ? Json{{"kl", 0.05}}
-                                : Json{{"aggregation", "sequence"}, {"clip_high", 0.2}, {"importance_cap", 0}};
-    }
-    std::string at(const std::string& name) const { return folder_.file(name); }
-
-    test::TempFolder folder_;
-};
-
-void expectNear(const Json& actual, const Json& expected, double tolerance, const std::string& what) {
-    ASSERT_EQ(actual.size(), expected.size()) << what;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        EXPECT_NEAR(actual[i].get<double>(), expected[i].get<double>(), tolerance) << what << " " << i;
-    }
-}
 
 class PolicyFixture : public PolicyRun, public testing::WithParamInterface<std::tuple<const char*, Json>> {};
 
 TEST_P(PolicyFixture, LossesKlClipsAndGradientsAreThoseOfPyTorch) {
-    const std::string model = std::get<0>(GetParam());
-    const std::string gradients = at("gradients.safetensors");
-    Json more = asPyTorch(model);
-    more.update(std::get<1>(GetParam()));
-    more["save_gradients"] = gradients;
-    const Json out = run(experimentOf(model, more));
-    const Json expected = Json::parse(std::ifstream(fixture("grpo-" + model + "/expected.json")));
-    expectNear(out["losses"], expected["loss"], 1e-4, "loss");
-    expectNear(out["kl"], expected["kl_k3"], 1e-4, "kl");
-    expectNear(out["clip_share"], expected["clip_share"], 1e-6, "clip share");
-    expectNear(out["mean_ratio"], expected["mean_ratio"], 1e-3, "ratio");
-    EXPECT_NEAR(out["logprob_abs_diff"].get<double>(), expected["logprob_abs_diff"].get<double>(), 1e-5);
-    EXPECT_NEAR(out["mismatch_k3"].get<double>(), expected["mismatch_k3"].get<double>(), 1e-5);
-    for (std::size_t i = 0; i < 3; ++i) {
-        EXPECT_NEAR(out["grad_norms"][i].get<double>(), expected["grad_norm"][i].get<double>(), 0.01) << i;
-        EXPECT_GT(out["entropy"][i].get<double>(), 0);
-    }
-    const std::string theirs = fixture("grpo-" + model + "/grads-step0.safetensors");
-    const auto file = SafetensorsFile::open(theirs);
-    for (const TensorEntry& tensor : file->tensors()) {
-        EXPECT_LT(test::relativeError(test::readTensor<float>(gradients, tensor.name),
-                                      test::readTensor<float>(theirs, tensor.name)),
-                  2e-3)
-            << tensor.name;
-    }
+    expectAsPyTorch(std::get<0>(GetParam()), std::get<1>(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -103,26 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
                std::to_string(info.index);
     });
 
-/// The file of the fixture of llama without some tensors.
-std::string without(const test::TempFolder& folder, const std::vector<std::string>& names) {
-    const std::string path = fixture("grpo-llama/rollouts.safetensors");
-    test::TensorFileMaker maker;
-    const auto file = SafetensorsFile::open(path);
-    for (const TensorEntry& tensor : file->tensors()) {
-        if (std::ranges::find(names, tensor.name) != names.end()) {
-            continue;
-        }
-        if (tensor.dtype == kernels::DType::F32) {
-            maker.set(tensor.name, tensor.shape, test::readTensor<float>(path, tensor.name));
-        } else {
-            maker.set(tensor.name, tensor.shape, test::readTensor<std::int32_t>(path, tensor.name));
-        }
-    }
-    return folder.write("part.safetensors", maker.bytes());
-}
-
 TEST_F(PolicyRun, WithoutOldLogProbabilitiesTheRunTakesItsOwn) {
-    const std::string part = without(folder_, {"old_logprobs", "reference_logprobs"});
+    const std::string part = without({"old_logprobs", "reference_logprobs"});
     const Json out = run(experimentOf("llama", {{"rollouts", part}, {"kl", 0.05}, {"updates", 3}}));
     EXPECT_EQ(out["mean_ratio"][0], 1.0) << "to the bit";
     EXPECT_EQ(out["kl"][0], 0.0);
@@ -133,7 +44,7 @@ TEST_F(PolicyRun, WithoutOldLogProbabilitiesTheRunTakesItsOwn) {
 }
 
 TEST_F(PolicyRun, AResumedRunGoesOnToTheBit) {
-    const std::string part = without(folder_, {"old_logprobs", "reference_logprobs"});
+    const std::string part = without({"old_logprobs", "reference_logprobs"});
     const Json more = {{"rollouts", part}, {"kl", 0.05}, {"updates", 4}, {"dtype", "bfloat16"}, {"method", "lora"}};
     const Json whole = run(experimentOf("llama", more));
     Json cut = experimentOf("llama", more);
@@ -156,7 +67,7 @@ TEST_F(PolicyRun, AResumedRunGoesOnToTheBit) {
 }
 
 TEST_F(PolicyRun, AnAdapterThatGoesOnIsHeldToItsBase) {
-    const std::string part = without(folder_, {"old_logprobs", "reference_logprobs"});
+    const std::string part = without({"old_logprobs", "reference_logprobs"});
     Json first = experimentOf("llama", {{"rollouts", part}, {"method", "lora"}, {"updates", 6}, {"lr", 0.01}});
     first["output"] = at("adapter");
     const Json before = run(first);
@@ -188,9 +99,9 @@ TEST_F(PolicyRun, PlansPriceAnUpdateWithoutValues) {
 }
 
 TEST_F(PolicyRun, WhatCannotBeTrainedIsSaidInOneSentence) {
-    EXPECT_THAT(failure(experimentOf("llama", {{"rollouts", without(folder_, {"rollout_logprobs"})}})),
+    EXPECT_THAT(failure(experimentOf("llama", {{"rollouts", without({"rollout_logprobs"})}})),
                 HasSubstr("rollout_logprobs: missing, and importance_cap is 2"));
-    EXPECT_THAT(failure(experimentOf("llama", {{"rollouts", without(folder_, {"lengths"})}})),
+    EXPECT_THAT(failure(experimentOf("llama", {{"rollouts", without({"lengths"})}})),
                 HasSubstr("part.safetensors: lengths: missing"));
     EXPECT_THAT(failure(experimentOf("llama", {{"temperature", 0}})), HasSubstr("temperature: is 0"));
     EXPECT_THAT(failure(experimentOf("llama", {{"steps", 3}})), HasSubstr("steps"));
