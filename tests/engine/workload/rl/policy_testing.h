@@ -65,7 +65,8 @@ protected:
         EXPECT_NEAR(out["mismatch_k3"].get<double>(), expected["mismatch_k3"].get<double>(), 1e-5);
         EXPECT_GT(out["entropy"][0].get<double>(), 0);
         const std::string theirs = fixture("grpo-" + model + "/grads-step0.safetensors");
-        for (const TensorEntry& tensor : SafetensorsFile::open(theirs)->tensors()) {
+        const auto file = SafetensorsFile::open(theirs);
+        for (const TensorEntry& tensor : file->tensors()) {
             EXPECT_LT(relativeError(readTensor<float>(gradients, tensor.name), readTensor<float>(theirs, tensor.name)),
                       2e-3)
                 << tensor.name;
@@ -76,7 +77,8 @@ protected:
     std::string without(const std::vector<std::string>& names) const {
         const std::string path = fixture("grpo-llama/rollouts.safetensors");
         TensorFileMaker maker;
-        for (const TensorEntry& tensor : SafetensorsFile::open(path)->tensors()) {
+        const auto file = SafetensorsFile::open(path);
+        for (const TensorEntry& tensor : file->tensors()) {
             if (std::ranges::find(names, tensor.name) != names.end()) {
                 continue;
             }
