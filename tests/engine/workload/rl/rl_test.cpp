@@ -21,16 +21,18 @@ TEST_P(PolicyFixture, LossesKlClipsAndGradientsAreThoseOfPyTorch) {
     expectAsPyTorch(std::get<0>(GetParam()), std::get<1>(GetParam()));
 }
 
+std::string nameOf(const testing::TestParamInfo<PolicyFixture::ParamType>& item) {
+    const bool dense = std::get<0>(item.param) == std::string("llama");
+    return (dense ? "llama" : "qwen3_moe") + std::to_string(item.index);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Fixtures, PolicyFixture,
     testing::Combine(testing::Values("llama", "qwen3-moe"),
                      testing::Values(Json::object(), Json{{"share_prompts", false}}, Json{{"batch", 2}},
                                      Json{{"checkpoint", "none"}, {"loss_chunks", "3"}, {"tiled_mlp", "on"}},
                                      Json{{"checkpoint", "offload"}})),
-    [](const auto& info) {
-        return std::string(std::get<0>(info.param) == std::string("llama") ? "llama" : "qwen3_moe") +
-               std::to_string(info.index);
-    });
+    nameOf);
 
 TEST_F(PolicyRun, WithoutOldLogProbabilitiesTheRunTakesItsOwn) {
     const std::string part = without({"old_logprobs", "reference_logprobs"});
