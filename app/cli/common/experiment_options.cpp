@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strict_json.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::app {
 
@@ -46,10 +47,13 @@ std::string typeName(const OptionSpec& option) {
     return "TEXT";
 }
 
-std::string describe(const OptionSpec& option) {
+/// `workload` may be empty: any.
+std::string describe(const OptionSpec& option, std::string_view workload) {
     std::string text(option.help);
-    if (!option.defaultText.empty() && option.type != OptionType::Bool) {
-        text += fmt::format(" (default {})", option.defaultText);
+    const engine::Workload* row = engine::findWorkload(workload);
+    const std::string_view usual = row != nullptr ? engine::defaultTextOf(option, *row) : option.defaultText;
+    if (!usual.empty() && option.type != OptionType::Bool) {
+        text += fmt::format(" (default {})", usual);
     }
     return text;
 }
@@ -107,7 +111,7 @@ ExperimentOptions::ExperimentOptions(CLI::App& command, std::string workload, bo
 
 void ExperimentOptions::addTableOption(const std::string& key) {
     const OptionSpec& option = *engine::findOption(key);
-    CLI::Option* added = command_.add_option(engine::optionFlag(key), values_[key], describe(option));
+    CLI::Option* added = command_.add_option(engine::optionFlag(key), values_[key], describe(option, workload_));
     // CLI11 lets an option whose values go to a list take all words that follow.
     added->type_name(typeName(option))->group(std::string(option.group))->allow_extra_args(false);
     const std::string bare = option.type == OptionType::Bool ? "true" : std::string(option.bareText);
@@ -126,7 +130,7 @@ void ExperimentOptions::addTableOption(const std::string& key) {
 
 void ExperimentOptions::addPositional(const std::string& key, const std::string& shownAs) {
     const OptionSpec& option = *engine::findOption(key);
-    options_[key] = command_.add_option(key, values_[key], describe(option))
+    options_[key] = command_.add_option(key, values_[key], describe(option, workload_))
                         ->type_name(shownAs)
                         ->expected(1)
                         ->allow_extra_args(false);

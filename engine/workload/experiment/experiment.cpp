@@ -215,9 +215,9 @@ std::optional<Experiment> Experiment::read(std::string_view json) {
 void Experiment::addDefaults() {
     const bool plan = isPlan();
     for (const OptionSpec& option : optionTable()) {
-        if (!option.defaultText.empty() && !values_.contains(option.key) &&
-            optionApplies(option, workload_->name, plan)) {
-            values_.emplace(option.key, typedValue(option, parseOption(option, option.defaultText)));
+        const std::string_view text = defaultTextOf(option, *workload_);
+        if (!text.empty() && !values_.contains(option.key) && optionApplies(option, workload_->name, plan)) {
+            values_.emplace(option.key, typedValue(option, parseOption(option, text)));
         }
     }
 }
@@ -239,10 +239,15 @@ Experiment Experiment::as(const Workload& workload) const {
         if (!optionApplies(option, workload.name, false)) {
             continue;
         }
-        if (const auto found = values_.find(option.key); found != values_.end()) {
+        const std::string_view text = defaultTextOf(option, workload);
+        const auto found = values_.find(option.key);
+        // A default of the one is not a wish for the other.
+        const bool wished = found != values_.end() && (text == defaultTextOf(option, *workload_) ||
+                                                       valueText(option.key) != defaultTextOf(option, *workload_));
+        if (wished) {
             out.values_.insert(*found);
-        } else if (!option.defaultText.empty()) {
-            out.values_.emplace(option.key, typedValue(option, parseOption(option, option.defaultText)));
+        } else if (!text.empty()) {
+            out.values_.emplace(option.key, typedValue(option, parseOption(option, text)));
         }
     }
     return out;

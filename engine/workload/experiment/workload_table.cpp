@@ -64,6 +64,11 @@ bool showsIn(const Workload& workload, std::string_view view) {
     return std::find(workload.views.begin(), workload.views.end(), view) != workload.views.end();
 }
 
+std::string_view defaultTextOf(const OptionSpec& option, const Workload& workload) {
+    const auto own = std::ranges::find(workload.defaults, option.key, &WorkloadDefault::key);
+    return own == workload.defaults.end() ? option.defaultText : own->text;
+}
+
 std::vector<const Workload*> workloadsOfForm(std::string_view view) {
     std::vector<const Workload*> out;
     for (const Workload* workload : tables().workloads) {

@@ -35,6 +35,11 @@ struct WorkloadOutput {
     std::string_view overwrite, resume;
 };
 
+/// A shared option whose default is another one in a workload.
+struct WorkloadDefault {
+    std::string_view key, text;
+};
+
 /// One row of the table. A function that is null has a default, which its comment gives. The functions may be called on
 /// any thread.
 struct Workload {
@@ -43,8 +48,9 @@ struct Workload {
 
     // Options
     std::uint32_t optionSets = 0;                 ///< sets of shared options that it takes: bits of option_table.h
-    std::span<const std::string_view> optionKeys; ///< single shared options that it takes
+    std::span<const std::string_view> optionKeys; ///< single options that it takes, shared ones or another workload's
     std::span<const OptionSpec> ownOptions;       ///< options that no other workload has
+    std::span<const WorkloadDefault> defaults;    ///< of options that it takes and does not own
     std::span<const WorkloadOutput> outputs;      ///< all that it writes
     std::string_view ownOptionsBefore;            ///< forms show the own options before this one; empty: last
     /// Whether the experiment must name a model. Null: always.
@@ -96,6 +102,8 @@ const Workload* findWorkload(std::string_view name);
 /// The workload of a run in a session, whose `runWorkload` is "generate" or "plan generate"; null when there is none.
 const Workload* workloadOfRun(std::string_view runWorkload);
 bool showsIn(const Workload& workload, std::string_view view);
+/// The default of an option as on the command line; empty: the option is unset by default.
+std::string_view defaultTextOf(const OptionSpec& option, const Workload& workload);
 /// The workloads whose experiments a view edits, in the order of formPlace.
 std::vector<const Workload*> workloadsOfForm(std::string_view view);
 

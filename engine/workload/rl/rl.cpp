@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 29> kRlSharedKeys = {
     "warmup_steps", "schedule",  "lr_minimum", "weight_decay",   "clip_norm",  "optimizer",        "checkpoint",
     "loss_chunks",  "tiled_mlp", "merge",      "save_gradients", "save_every", "keep_checkpoints", "overwrite",
     "resume"};
+constexpr std::array<WorkloadDefault, 1> kRlDefaults{{{"temperature", "1"}}};
 constexpr std::array<std::string_view, 2> kRlViews = {"run", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kRlOutputs{
@@ -86,7 +87,7 @@ void planRl(const Run& run) {
 
 void checkRl(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "rollouts", "name the file of answers to train on");
-    if (experiment.has("temperature") && experiment.real("temperature") <= 0) {
+    if (experiment.real("temperature") <= 0) {
         failOption(name, "temperature", "is 0, which leaves one token possible; give the one that sampled the answers");
     }
     checkTraining(experiment, name);
@@ -104,6 +105,7 @@ constinit const Workload kRlWorkload = {
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
     .optionKeys = kRlSharedKeys,
     .ownOptions = kRlOptions,
+    .defaults = kRlDefaults,
     .outputs = kRlOutputs,
     .check = checkRl,
     .run = runRl,

@@ -24,17 +24,13 @@ using Json = nlohmann::json;
 
 constexpr const char* kFirstKey = "first_logprobs"; ///< of a checkpoint
 
-double temperature(const Run& run) {
-    return run.spec.has("temperature") ? run.spec.real("temperature") : 1;
-}
-
 PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, std::int64_t updates) {
     PolicyOptions out;
     out.clipLow = run.spec.real("clip_low");
     out.clipHigh = run.spec.real("clip_high");
     out.klCoefficient = run.spec.real("kl");
     out.importanceCap = run.spec.real("importance_cap");
-    out.temperature = temperature(run);
+    out.temperature = run.spec.real("temperature");
     const PolicyTokens& known = batches.tokens.front();
     out.rememberOld = updates > 1 && known.old.empty();
     out.rememberReference = updates > 1 && known.reference.empty();
@@ -152,7 +148,7 @@ void PolicyUpdates::referenceOfBase() {
     if (!run_.spec.has("adapter") || !batches_.tokens.front().reference.empty()) {
         return;
     }
-    LogProbObjective scores(model_.model().context(), temperature(run_));
+    LogProbObjective scores(model_.model().context(), run_.spec.real("temperature"));
     {
         const UnquantizedWeights unquantized(model_);
         const AdapterPause pause(*model_.adapter());
