@@ -181,6 +181,7 @@ const std::vector<FlexCase>& cases() {
         {"causal", 1, 4, 4, 513, 513, 128},
         {"causal", 1, 2, 2, 260, 260, 96},
         {"causal", 1, 2, 1, 200, 200, 32},
+        {"causal", 1, 2, 1, 200, 200, 16},
         {"causal", 1, 4, 2, 300, 300, 64, DType::F16},
         {"causal", 1, 4, 2, 384, 384, 64, DType::BF16, true},
         {"alibi_causal", 2, 4, 2, 300, 300, 64},

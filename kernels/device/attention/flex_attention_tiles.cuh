@@ -72,10 +72,10 @@ __device__ __forceinline__ u32 operandMatrixOffset(int lane) {
     return static_cast<u32>(lane % 16 * kPitch + lane / 16 * 16);
 }
 
-/// `kRows` rows from `begin` on into shared memory; rows from `end` on are zeros.
+/// `kRows` rows from `begin` on into shared memory; rows from `end` on are zeros. Of narrow heads there may be fewer
+/// pieces than threads.
 template <int kRows, int kThreads>
 __device__ __forceinline__ void loadRows(const T* from, i64 stride, int begin, int end, u32 to) {
-    static_assert(kRows * kPieces % kThreads == 0 || kRows * kPieces > kThreads, "every thread has work");
 #pragma unroll
     for (int i = 0; i < ceilDiv(kRows * kPieces, kThreads); ++i) {
         const int piece = i * kThreads + static_cast<int>(threadIdx.x);
