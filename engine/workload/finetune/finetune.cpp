@@ -100,8 +100,10 @@ constexpr std::array kFinetuneOptions = {
                "Coefficient of the load-balancing loss of experts; unset: the config's, where it asks for that loss"},
     OptionSpec{"accumulate", OptionType::Integer, "1", "", 1, 65536, "", "", "Training",
                "Micro-batches whose gradients make one step"},
-    OptionSpec{"checkpoint", OptionType::Choice, "layer", "", 0, 0, "none|layer|offload", "", "Memory",
-               "Gradient checkpointing: keep all activations, each layer's input, or the inputs in host memory"},
+    OptionSpec{
+        "checkpoint", OptionType::Choice, "layer", "", 0, 0, "none|layer|offload", "", "Memory",
+        "Gradient checkpointing: keep all activations, each layer's input, or the inputs in host memory; of rl, unset: "
+        "all where they fit half of the free memory, else layer"},
     OptionSpec{"loss_chunks", OptionType::Text, "auto", "", 0, 0, "", "", "Memory",
                "Parts in which logits and loss are computed; auto: from the free memory; 1: all logits at once"},
     OptionSpec{"tiled_mlp", OptionType::Choice, "auto", "on", 0, 0, "auto|on|off", "", "Memory",

@@ -52,6 +52,28 @@ std::int64_t mlpTile(const Run& run, const ModelConfig& config, std::int64_t tok
     return tiled == "auto" ? std::max(tile, kLeastTile) : tile;
 }
 
+/// Bytes that the layers keep of a token where the backward pass computes nothing again.
+std::uint64_t keptBytesOfToken(const ModelConfig& config, kernels::DType compute) {
+    const std::int64_t attention = 4 * config.hidden + 2 * config.queryWidth() + 2 * config.kvWidth();
+    std::int64_t elements = 0;
+    for (const LayerConfig& layer : config.layers) {
+        elements += attention + (layer.moe ? config.expertsPerToken * (config.hidden + 2 * config.moeIntermediate) +
+                                                 config.experts * 2
+                                           : 2 * config.intermediate);
+    }
+    return kernels::bytesOf(compute, elements);
+}
+
+/// Where the option is unset: nothing is computed again as long as half of the free memory holds all activations.
+Checkpointing automaticCheckpointing(const Run& run, const ModelConfig& config, kernels::Context& context,
+                                     std::int64_t tokens) {
+    const kernels::Memory& memory = context.memory();
+    const std::uint64_t free = memory.budget() - std::min(memory.budget(), memory.statistics().current);
+    const kernels::DType compute = modelOptions(run, context, run.spec.text("weights")).computeDType;
+    const std::uint64_t kept = keptBytesOfToken(config, compute) * static_cast<std::uint64_t>(tokens);
+    return kept <= free / 2 ? Checkpointing::None : Checkpointing::Layer;
+}
+
 std::string packedName(const Model& model, const ParameterChoice& choice) {
     for (const Parameter& parameter : model.parameters()) {
         if (choice.contains(parameter) && !parameter.trainable) {
@@ -123,9 +145,10 @@ MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, ker
                                   std::int64_t tokens) {
     MemoryTechniques out;
     const std::string checkpoint = run.spec.text("checkpoint");
-    out.checkpointing = checkpoint == "none"      ? Checkpointing::None
-                        : checkpoint == "offload" ? Checkpointing::Offload
-                                                  : Checkpointing::Layer;
+    out.checkpointing = !run.spec.has("checkpoint") ? automaticCheckpointing(run, config, context, tokens)
+                        : checkpoint == "none"      ? Checkpointing::None
+                        : checkpoint == "offload"   ? Checkpointing::Offload
+                                                    : Checkpointing::Layer;
     out.lossChunk = lossChunk(run, config, context, tokens);
     out.mlpTile = mlpTile(run, config, tokens);
     return out;

@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 29> kRlSharedKeys = {
     "warmup_steps", "schedule",  "lr_minimum", "weight_decay",   "clip_norm",  "optimizer",        "checkpoint",
     "loss_chunks",  "tiled_mlp", "merge",      "save_gradients", "save_every", "keep_checkpoints", "overwrite",
     "resume"};
-constexpr std::array<WorkloadDefault, 1> kRlDefaults{{{"temperature", "1"}}};
+/// checkpoint is unset: rl makes its micro-batches itself, mostly of a size whose activations fit.
+constexpr std::array<WorkloadDefault, 2> kRlDefaults{{{"temperature", "1"}, {"checkpoint", ""}}};
 constexpr std::array<std::string_view, 2> kRlViews = {"run", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kRlOutputs{

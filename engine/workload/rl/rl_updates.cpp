@@ -88,6 +88,9 @@ PolicyUpdates::PolicyUpdates(const Run& run, const ModelSource& source, Finetune
     metrics[result::kSequences.key] = rollouts.rows;
     metrics[result::kPredictedTokens.key] = rollouts.answerTokens();
     metrics[result::kBatchTokens.key] = batches.count();
+    metrics[result::kCheckpoint.key] = trainer_.techniques().checkpointing == Checkpointing::None      ? "none"
+                                       : trainer_.techniques().checkpointing == Checkpointing::Offload ? "offload"
+                                                                                                       : "layer";
 }
 
 void PolicyUpdates::run() {
