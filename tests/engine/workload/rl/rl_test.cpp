@@ -29,7 +29,8 @@ std::string nameOf(const testing::TestParamInfo<PolicyFixture::ParamType>& item)
 INSTANTIATE_TEST_SUITE_P(
     Fixtures, PolicyFixture,
     testing::Combine(testing::Values("llama", "qwen3-moe"),
-                     testing::Values(Json::object(), Json{{"share_prompts", false}}, Json{{"batch", 2}},
+                     testing::Values(Json::object(), Json{{"share_prompts", false}},
+                                     Json{{"batch", 2}, {"checkpoint", "layer"}},
                                      Json{{"checkpoint", "none"}, {"loss_chunks", "3"}, {"tiled_mlp", "on"}},
                                      Json{{"checkpoint", "offload"}})),
     nameOf);
