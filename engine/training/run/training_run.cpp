@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/training/files/training_checkpoint.h"
 #include "engine/training/quantized/packed_copies.h"
@@ -105,6 +106,35 @@ void TrainingRun::read(const Json& progress, const std::string& checkpoint) {
     readTrainedState(checkpoint, context_, state_);
 }
 
+void TrainingRun::run(const TrainingWork& work) {
+    try {
+        work.steps();
+        work.report();
+        holdFolder();
+        saveResult(work.save);
+    } catch (const base::Cancelled&) {
+        keepState(); // that of the last whole step
+        work.report();
+        throw;
+    } catch (...) {
+        work.report();
+        throw;
+    }
+}
+
+/// What was trained is not lost with the result of it.
+void TrainingRun::saveResult(const std::function<void()>& save) {
+    try {
+        save();
+    } catch (const base::Cancelled&) {
+        throw;
+    } catch (const base::Error& error) {
+        base::logWarning(fmt::format("the result is not written and evaluated whole: {}", error.message()));
+        keepState();
+        throw;
+    }
+}
+
 TrainingStep TrainingRun::step(std::int64_t number, std::span<const TrainingBatch> batches, Objective& objective,
                                const std::function<void()>& beforeUpdate) {
     const base::TimeNs begin = context_.tracer().now();
@@ -158,12 +188,14 @@ void TrainingRun::saveIfDue(std::int64_t number, bool asked) {
     }
 }
 
+/// Where it is not saved yet.
 void TrainingRun::keepState() {
     if (curves_.steps() > 0 && savedStep_ != curves_.steps()) {
         save(curves_.steps());
     }
 }
 
+/// What was saved in a folder that another run has taken meanwhile is gone with it.
 void TrainingRun::holdFolder() {
     try {
         output_.holdFolder();

@@ -42,6 +42,13 @@ struct TrainingRunOptions {
     std::function<nlohmann::json()> progress;
 };
 
+/// The parts of a training, one after the other.
+struct TrainingWork {
+    std::function<void()> steps;
+    std::function<void()> report; ///< says what the steps gave, also of those before a failure
+    std::function<void()> save;   ///< writes what was trained
+};
+
 /// Belongs to the thread of the context. All but the options outlive it.
 class TrainingRun {
 public:
@@ -57,6 +64,9 @@ public:
     /// Throws BadInput. False: there is nothing to go on from. On a device that computes no values only the name is
     /// checked.
     bool resume(const std::function<void(const nlohmann::json& progress, const std::string& checkpoint)>& take);
+    /// Does the work. Of one that is stopped, or cannot save what was trained, the state after the last whole step is
+    /// kept. Throws what the work throws.
+    void run(const TrainingWork& work);
     /// Takes the step `number` and reports it to the trace. Throws what Trainer::step() throws, and BadInput when a
     /// number is not finite. report() follows.
     TrainingStep step(std::int64_t number, std::span<const TrainingBatch> batches, Objective& objective,
@@ -66,16 +76,15 @@ public:
     void report(const TrainingStep& step, std::int64_t number, std::span<const double> more = {});
     /// Saves where a checkpoint is due after this step, or `asked` for.
     void saveIfDue(std::int64_t number, bool asked);
-    /// Saves the state after the last whole step, where it is not saved.
-    void keepState();
-    /// What was saved in a folder that another run has taken meanwhile is gone with it: saves it elsewhere and throws.
-    void holdFolder();
     /// Reports something that happened beside the steps, since `begin`.
     void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
     /// Throws BadInput that names the learning rate.
     static void requireFinite(std::string_view what, double value, std::int64_t step);
 
 private:
+    void keepState();
+    void holdFolder();
+    void saveResult(const std::function<void()>& save);
     void save(std::int64_t number);
     void read(const nlohmann::json& progress, const std::string& checkpoint);
 

@@ -53,34 +53,13 @@ void FinetuneLoop::run() {
     resume();
     requireRoomForResult(run_, source_, model_, training_.first(), training_.steps());
     output_.begin(training_.first(), training_.steps());
-    try {
-        steps();
-        addMetrics();
-        training_.holdFolder();
-        addQuantizedLosses();
-        saveTrained();
-    } catch (const base::Cancelled&) {
-        training_.keepState(); // that of the last whole step
-        addMetrics();
-        throw;
-    } catch (...) {
-        addMetrics();
-        throw;
-    }
+    training_.run({[this] { steps(); }, [this] { addMetrics(); },
+                   [this] {
+                       addQuantizedLosses();
+                       saveResult(run_, source_, model_, trainer_,
+                                  data_.validation().empty() ? data_.batches(1) : data_.validation());
+                   }});
     addPeakPlace(run_, model_); // of writing it too
-}
-
-/// What was trained is not lost with the result of it.
-void FinetuneLoop::saveTrained() {
-    try {
-        saveResult(run_, source_, model_, trainer_, data_.validation().empty() ? data_.batches(1) : data_.validation());
-    } catch (const base::Cancelled&) {
-        throw;
-    } catch (const base::Error& error) {
-        base::logWarning(fmt::format("the result is not written and evaluated whole: {}", error.message()));
-        training_.keepState();
-        throw;
-    }
 }
 
 bool FinetuneLoop::evaluates(std::int64_t step) const {
@@ -100,11 +79,8 @@ void FinetuneLoop::catchUp() {
 }
 
 void FinetuneLoop::steps() {
-    kernels::Tracer& tracer = model_.model().context().tracer();
-    tracer.counter("training_steps", static_cast<double>(training_.steps()));
-    tracer.counter("trained_parameters", static_cast<double>(model_.state().elements()));
-    tracer.counter("model_parameters", static_cast<double>(model_.parameters()));
-    const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
+    traceTraining(model_, training_.steps());
+    const kernels::TraceScope phase(model_.model().context().tracer(), base::ScopeKind::Phase, "train");
     catchUp();
     for (std::int64_t number = training_.first(); number <= training_.steps(); ++number) {
         step(number);

@@ -90,6 +90,8 @@ LearningRate learningRate(const Run& run, std::int64_t steps);
 void saveGradients(const Run& run, FinetuneModel& model);
 /// trained_parameters, trained_share, steps.
 void addTrainedMetrics(const Run& run, FinetuneModel& model, std::int64_t steps);
+/// What the trace says of a training before its first step.
+void traceTraining(FinetuneModel& model, std::int64_t steps);
 /// The numbers of the steps, and where memory was at its peak.
 void addCurveMetrics(const Run& run, FinetuneModel& model, const TrainingCurves& curves);
 /// Where memory was at its peak until now.
@@ -110,7 +112,6 @@ public:
 private:
     void steps();
     void catchUp();
-    void saveTrained();
     bool evaluates(std::int64_t step) const;
     double lossOfEvaluation(std::int64_t number);
     void step(std::int64_t number);

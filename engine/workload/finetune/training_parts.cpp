@@ -59,6 +59,13 @@ void addTrainedMetrics(const Run& run, FinetuneModel& model, std::int64_t steps)
     metrics[result::kSteps.key] = steps;
 }
 
+void traceTraining(FinetuneModel& model, std::int64_t steps) {
+    kernels::Tracer& tracer = model.model().context().tracer();
+    tracer.counter("training_steps", static_cast<double>(steps));
+    tracer.counter("trained_parameters", static_cast<double>(model.state().elements()));
+    tracer.counter("model_parameters", static_cast<double>(model.parameters()));
+}
+
 void addCurveMetrics(const Run& run, FinetuneModel& model, const TrainingCurves& curves) {
     Json& metrics = run.metrics;
     if (model.model().context().can().computesValues) {

@@ -40,7 +40,6 @@ private:
     void update(std::int64_t number);
     void report(const TrainingStep& step, std::int64_t number);
     void referenceOfBase();
-    void saveTrained();
     void resume();
     TrainedRows trainedRows() const;
     nlohmann::json progress() const;

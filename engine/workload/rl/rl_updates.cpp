@@ -100,42 +100,15 @@ void PolicyUpdates::run() {
     resume();
     requireRoomForResult(run_, source_, model_, training_.first(), training_.steps());
     output_.begin(training_.first(), training_.steps());
-    try {
-        updates();
-        addMetrics();
-        training_.holdFolder();
-        saveTrained();
-    } catch (const base::Cancelled&) {
-        training_.keepState(); // that of the last whole update
-        addMetrics();
-        throw;
-    } catch (...) {
-        addMetrics();
-        throw;
-    }
+    training_.run(
+        {[this] { updates(); }, [this] { addMetrics(); }, [this] { saveResult(run_, source_, model_, trainer_, {}); }});
     addPeakPlace(run_, model_); // of writing it too
-}
-
-/// What was trained is not lost with the result of it.
-void PolicyUpdates::saveTrained() {
-    try {
-        saveResult(run_, source_, model_, trainer_, {});
-    } catch (const base::Cancelled&) {
-        throw;
-    } catch (const base::Error& error) {
-        base::logWarning(fmt::format("the result is not written whole: {}", error.message()));
-        training_.keepState();
-        throw;
-    }
 }
 
 void PolicyUpdates::updates() {
     kernels::Context& context = model_.model().context();
-    kernels::Tracer& tracer = context.tracer();
-    tracer.counter("training_steps", static_cast<double>(training_.steps()));
-    tracer.counter("trained_parameters", static_cast<double>(model_.state().elements()));
-    tracer.counter("model_parameters", static_cast<double>(model_.parameters()));
-    const kernels::TraceScope phase(tracer, base::ScopeKind::Phase, "train");
+    traceTraining(model_, training_.steps());
+    const kernels::TraceScope phase(model_.model().context().tracer(), base::ScopeKind::Phase, "train");
     referenceOfBase();
     objective_ =
         std::make_unique<PolicyObjective>(context, policyOptions(run_, batches_, training_.steps()), batches_.tokens);
