@@ -139,7 +139,7 @@ inline constexpr std::array<const ResultField*, 44> kTrainingSet{
     &kMergeLossKept,     &kMerged,           &kTechniques,       &kName,
     &kCheckpoint,        &kLossChunks,       &kTiledMlp,         &kHostBytes};
 inline constexpr std::array<const ResultField*, 7> kPolicySet{
-    &kKl, &kClipShare, &kEntropy, &kMeanRatio, &kLogprobAbsDiff, &kMismatchK3, &kTruncatedShare};
+    &kDivergence, &kClipShare, &kEntropy, &kMeanRatio, &kLogprobAbsDiff, &kMismatchK3, &kTruncatedShare};
 inline constexpr std::array<const ResultField*, 21> kAttentionSet{&kHeads,          &kKvHeads,
                                                                   &kQLen,           &kKvLen,
                                                                   &kHeadDim,        &kForwardFlops,

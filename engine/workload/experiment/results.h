@@ -295,7 +295,6 @@ inline constexpr ResultField kMergeLossKept{"merge_loss_kept", ResultUnit::Share
                                             Better::More};
 inline constexpr ResultField kMerged{"merged", ResultUnit::Text, "merged model"};
 // Updates of a policy: lists have a number for each update, taken before it
-inline constexpr ResultField kKl{"kl", ResultUnit::List, "KL divergences from the reference"};
 inline constexpr ResultField kClipShare{"clip_share", ResultUnit::List, "shares of clipped tokens"};
 inline constexpr ResultField kEntropy{"entropy", ResultUnit::List, "entropies"};
 inline constexpr ResultField kMeanRatio{"mean_ratio", ResultUnit::List, "mean ratios to the old policy"};
@@ -372,6 +371,7 @@ inline constexpr ResultField kTitle{"title", ResultUnit::Text, "title"};
 inline constexpr ResultField kBitsPerWeight{"bits_per_weight", ResultUnit::Number, "bits per weight", Better::Less};
 inline constexpr ResultField kModelBytes{"model_bytes", ResultUnit::Bytes, "model", Better::Less};
 inline constexpr ResultField kPackedWeights{"packed_weights", ResultUnit::Count, "packed weights"};
+/// Of formats a number; of updates of a policy a list of those from the reference.
 inline constexpr ResultField kDivergence{"kl", ResultUnit::Number, "KL divergence (nats)", Better::Less};
 inline constexpr ResultField kTopOne{"top_1", ResultUnit::Share, "same most likely token", Better::More};
 inline constexpr ResultField kPerplexity{"perplexity", ResultUnit::Number, "perplexity", Better::Less};

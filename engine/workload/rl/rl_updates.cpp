@@ -254,7 +254,7 @@ void PolicyUpdates::addMetrics() {
         return;
     }
     Json& metrics = run_.metrics;
-    metrics[result::kKl.key] = curves_.kl;
+    metrics[result::kDivergence.key] = curves_.kl;
     metrics[result::kClipShare.key] = curves_.clipShares;
     metrics[result::kEntropy.key] = curves_.entropies;
     metrics[result::kMeanRatio.key] = curves_.ratios;
