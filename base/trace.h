@@ -282,6 +282,25 @@ struct TrainingMarkEvent {
     double value = 0; ///< 0 where the kind has none
 };
 
+/// An answer that a policy is trained on, with its prompt. RolloutTokenEvents with its batch and row follow.
+struct RolloutEvent {
+    TimeNs time = 0;
+    std::int64_t batch = 0; ///< of rollouts in the run, from 1: the step that trained on it first
+    std::int64_t row = 0;   ///< in the batch
+    std::int64_t promptTokens = 0;
+    double advantage = 0;
+};
+
+/// A token of a rollout. Log-probabilities are NaN where they are not known, as those of the prompt.
+struct RolloutTokenEvent {
+    TimeNs time = 0;
+    std::int64_t batch = 0, row = 0, position = 0; ///< position: in the rollout, the prompt first
+    std::int32_t token = 0;
+    double old = 0;       ///< of the policy before the first update
+    double rollout = 0;   ///< as the sampler gave it
+    double reference = 0; ///< of the reference model
+};
+
 /// Records of the run that were lost between `begin` and `end`, because they came faster than they could be kept.
 /// Recorders make these themselves; a producer that loses records before they come to its sink reports them too.
 struct GapEvent {
@@ -295,7 +314,7 @@ struct GapEvent {
 using TraceEvent =
     std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent, TokenEvent,
                  OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent, SlotSpanEvent, RequestEvent,
-                 KvPageEvent, TrainingStepEvent, TrainingMarkEvent, GapEvent>;
+                 KvPageEvent, TrainingStepEvent, TrainingMarkEvent, RolloutEvent, RolloutTokenEvent, GapEvent>;
 
 /// One step's events with times relative to the step's begin and ids relative to 0.
 /// Every allocation inside is freed inside: what outlives a step (KV pages) is reported by events of its own.

@@ -10,9 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/output_check.h"
 #include "engine/rl/group_advantages.h"
 #include "kernels/core/dtype.h"
 
@@ -205,6 +207,30 @@ Rollouts RolloutFile::read(std::int64_t vocab) {
 }
 
 } // namespace
+
+void writeRollouts(const std::string& path, const Rollouts& rollouts) {
+    const std::vector<std::int64_t> rows = {rollouts.rows}, tokens = {rollouts.rows, rollouts.width};
+    std::vector<TensorSpec> specs;
+    std::vector<std::pair<const void*, std::size_t>> contents;
+    const auto add = [&](const char* name, DType type, const std::vector<std::int64_t>& shape, const auto& values) {
+        if (!values.empty()) {
+            specs.push_back({name, type, shape});
+            contents.emplace_back(values.data(), values.size() * sizeof(values[0]));
+        }
+    };
+    add("input_ids", DType::I32, tokens, rollouts.ids);
+    add("prompt_lengths", DType::I32, rows, rollouts.promptLengths);
+    add("lengths", DType::I32, rows, rollouts.lengths);
+    add("advantages", DType::F32, rows, rollouts.advantages);
+    add("old_logprobs", DType::F32, tokens, rollouts.old);
+    add("rollout_logprobs", DType::F32, tokens, rollouts.rollout);
+    add("reference_logprobs", DType::F32, tokens, rollouts.reference);
+    const auto writer = SafetensorsWriter::create(path, specs, madeBy(kRolloutsOutput));
+    for (const auto& [data, bytes] : contents) {
+        writer->write(data, bytes);
+    }
+    writer->finish();
+}
 
 Rollouts readRollouts(const std::string& path, std::int64_t vocab) {
     return RolloutFile(path).read(vocab);

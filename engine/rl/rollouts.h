@@ -51,4 +51,7 @@ private:
 /// ids outside the vocabulary, lengths, and values of answers that are not finite.
 Rollouts readRollouts(const std::string& path, std::int64_t vocab);
 
+/// Writes such a file, with advantages. Throws BadInput when it cannot be written.
+void writeRollouts(const std::string& path, const Rollouts& rollouts);
+
 } // namespace vitrine::engine

@@ -556,6 +556,18 @@ void Tracer::trainingMark(const base::TrainingMarkEvent& event) {
     }
 }
 
+void Tracer::rollout(const base::RolloutEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
+void Tracer::rolloutToken(const base::RolloutTokenEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
 std::string_view Tracer::stepName() const {
     return state_->inStep ? std::string_view(state_->stepName) : std::string_view{};
 }

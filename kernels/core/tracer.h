@@ -79,6 +79,8 @@ public:
     /// Of a training run; times are the caller's.
     void trainingStep(const base::TrainingStepEvent& event);
     void trainingMark(const base::TrainingMarkEvent& event);
+    void rollout(const base::RolloutEvent& event);
+    void rolloutToken(const base::RolloutTokenEvent& event);
     /// `arena` may be empty.
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name, std::string_view arena);
     /// Of the step that goes on; empty: none. Belongs to the tracer, until the next step.

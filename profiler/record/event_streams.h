@@ -69,6 +69,22 @@ struct TrainingMarkStream {
     static void read(const ChunkReader& in, std::vector<Event>& events);
 };
 
+/// Answers that a policy was trained on.
+struct RolloutStream {
+    using Event = base::RolloutEvent;
+    static constexpr std::string_view kName = "rl.rollouts";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+/// Their tokens.
+struct RolloutTokenStream {
+    using Event = base::RolloutTokenEvent;
+    static constexpr std::string_view kName = "rl.tokens";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
 /// Where records were lost.
 struct GapStream {
     using Event = base::GapEvent;
@@ -87,6 +103,6 @@ template <class... Streams> struct StreamList {
 };
 
 using EventStreams = StreamList<BatchStepStream, SlotSpanStream, RequestStream, KvPageStream, TrainingStepStream,
-                                TrainingMarkStream, GapStream>;
+                                TrainingMarkStream, RolloutStream, RolloutTokenStream, GapStream>;
 
 } // namespace vitrine::profiler

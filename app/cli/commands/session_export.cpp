@@ -51,6 +51,8 @@ int exportRuns(const ExportText& words, const GlobalOptions& options) {
         for (const sessions::RunId run : runs) {
             session->copyRunTo(run, *target);
         }
+    } else if (words.format == "rollouts") {
+        exportRollouts(*session, runs.front(), words.output);
     } else if (words.format == "csv") {
         files = exportCsv(*session, runs.front(), words.output);
     } else {
@@ -79,9 +81,10 @@ void addSessionExport(CLI::App& session, CommandLine& line) {
         ->add_option("--format", words->format,
                      "sqlite: every event in plain tables; csv: a folder of tables, those of batches too; chrome: "
                      "trace JSON that Perfetto opens; "
-                     "session: append the runs to another session file (default sqlite)")
-        ->type_name("sqlite|csv|chrome|session")
-        ->check(CLI::IsMember({"sqlite", "csv", "chrome", "session"}));
+                     "session: append the runs to another session file; rollouts: the answers of a run of rl, for rl "
+                     "--rollouts (default sqlite)")
+        ->type_name("sqlite|csv|chrome|session|rollouts")
+        ->check(CLI::IsMember({"sqlite", "csv", "chrome", "session", "rollouts"}));
     command->add_option("--output", words->output, "File to write; for csv the folder")->type_name("FILE")->required();
     command->add_flag("--allocations", words->allocations, "chrome: also a slice for every allocation (large)");
     command->callback([&line, words] { line.action = [&line, words] { return exportRuns(*words, line.options); }; });

@@ -23,4 +23,8 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
 void exportChromeTrace(const sessions::SessionFile& session, sessions::RunId run, const std::string& file,
                        bool allocations);
 
+/// The newest batch of rollouts that the run trained on, as `vitrine rl --rollouts` takes it. Throws BadInput when the
+/// run has none, or when records of it were lost.
+void exportRollouts(const sessions::SessionFile& session, sessions::RunId run, const std::string& file);
+
 } // namespace vitrine::app

@@ -44,6 +44,8 @@ private:
     TrainedRows trainedRows() const;
     nlohmann::json progress() const;
     void rememberFirst();
+    void recordRollouts();
+    bool remembers() const;
     void addMetrics();
 
     const Run& run_;

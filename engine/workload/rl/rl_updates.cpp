@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -22,6 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The recorder drops what comes faster than it drains; this many it always takes.
+constexpr std::int64_t kRecordedTokens = std::int64_t{1} << 19;
 constexpr const char* kFirstKey = "first_logprobs"; ///< of a checkpoint
 
 PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, std::int64_t updates) {
@@ -144,6 +147,7 @@ void PolicyUpdates::update(std::int64_t number) {
     if (number == training_.first()) {
         firstMeans_ = means;
         rememberFirst();
+        recordRollouts();
     }
     curves_.kl.push_back(means.kl);
     curves_.clipShares.push_back(means.clipShare);
@@ -170,11 +174,14 @@ void PolicyUpdates::report(const TrainingStep& step, std::int64_t number) {
     }
 }
 
-/// A checkpoint of a later update must say what the first one found.
-void PolicyUpdates::rememberFirst() {
+bool PolicyUpdates::remembers() const {
     const PolicyTokens& known = batches_.tokens.front();
-    const bool remembers = training_.steps() > 1 && (known.old.empty() || known.reference.empty());
-    if (!remembers || !output_.isWritten()) {
+    return training_.steps() > 1 && (known.old.empty() || known.reference.empty());
+}
+
+/// A checkpoint of a later update must say what the first one found, and so does the trace.
+void PolicyUpdates::rememberFirst() {
+    if (!remembers() || !model_.model().context().can().computesValues) {
         return;
     }
     std::vector<std::vector<float>> values;
@@ -182,6 +189,42 @@ void PolicyUpdates::rememberFirst() {
         values.push_back(objective_->remembered(static_cast<std::int64_t>(batch)));
     }
     first_ = rolloutValues(rollouts_, batches_, values);
+}
+
+/// What the run trains on, so that the session has it: the file may be gone when somebody looks.
+void PolicyUpdates::recordRollouts() {
+    kernels::Context& context = model_.model().context();
+    if (!context.can().computesValues) {
+        return;
+    }
+    std::int64_t all = 0;
+    for (const std::int32_t length : rollouts_.lengths) {
+        all += length;
+    }
+    if (all > kRecordedTokens) {
+        base::logWarning(fmt::format("rollouts: have {} tokens, and a session takes {}; keep {}", all, kRecordedTokens,
+                                     run_.spec.text("rollouts")));
+        return;
+    }
+    const bool fromFirst = !first_.empty();
+    const base::TimeNs now = context.tracer().now();
+    for (std::int64_t row = 0; row < rollouts_.rows; ++row) {
+        const auto at = static_cast<std::size_t>(row);
+        context.tracer().rollout(
+            {now, training_.first(), row, rollouts_.promptLengths[at], static_cast<double>(rollouts_.advantages[at])});
+        for (std::int64_t token = 0; token < rollouts_.lengths[at]; ++token) {
+            const auto place = static_cast<std::size_t>(row * rollouts_.width + token);
+            const bool answers = token >= rollouts_.promptLengths[at];
+            const auto value = [&](const std::vector<float>& given, bool first) {
+                const std::vector<float>& from = given.empty() && first ? first_ : given;
+                return answers && !from.empty() ? static_cast<double>(from[place])
+                                                : std::numeric_limits<double>::quiet_NaN();
+            };
+            context.tracer().rolloutToken({now, training_.first(), row, token, rollouts_.ids[place],
+                                           value(rollouts_.old, fromFirst), value(rollouts_.rollout, false),
+                                           value(rollouts_.reference, fromFirst && !run_.spec.has("adapter"))});
+        }
+    }
 }
 
 TrainedRows PolicyUpdates::trainedRows() const {

@@ -18,8 +18,8 @@ struct PolicySums {
         Ratio,     ///< exp(logProbs - old)
         Truncated, ///< tokens whose importance weight was cut to the cap
         Tokens,    ///< that count
-        kCount
     };
+    static constexpr int kCount = Tokens + 1;
 };
 
 /// One value a token; see PolicyLoss.
