@@ -84,6 +84,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addBatch(app, line);
     addFinetune(app, line);
     addRl(app, line);
+    addScore(app, line);
     addData(app, line);
     addServe(app, line);
     addLoad(app, line);

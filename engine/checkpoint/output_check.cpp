@@ -40,6 +40,7 @@ constinit const base::OutputKind kLogitsOutput{"a file of logits", "vitrine logi
 constinit const base::OutputKind kAttentionOutput{"a file of attention results", "vitrine attention"};
 constinit const base::OutputKind kMaskArraysOutput{"a file of mask arrays", "vitrine mask"};
 constinit const base::OutputKind kGradientsOutput{"a file of gradients", "vitrine finetune"};
+constinit const base::OutputKind kScoresOutput{"a file of scores", "vitrine score"};
 constinit const base::OutputKind kRolloutsOutput{"a file of rollouts", "vitrine session export"};
 
 std::map<std::string, std::string> madeBy(const base::OutputKind& kind) {

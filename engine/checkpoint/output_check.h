@@ -25,6 +25,7 @@ extern const base::OutputKind kAttentionOutput;
 extern const base::OutputKind kMaskArraysOutput;
 extern const base::OutputKind kGradientsOutput;
 extern const base::OutputKind kRolloutsOutput;
+extern const base::OutputKind kScoresOutput;
 /// The metadata that make a file one of `kind`.
 std::map<std::string, std::string> madeBy(const base::OutputKind& kind);
 

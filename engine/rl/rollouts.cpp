@@ -30,6 +30,7 @@ public:
     explicit RolloutFile(const std::string& path) : path_(path), file_(SafetensorsFile::open(path)) {}
 
     Rollouts read(std::int64_t vocab);
+    Rollouts readRows(std::int64_t vocab);
 
 private:
     [[noreturn]] void fail(std::string_view tensor, std::string_view what) const {
@@ -47,6 +48,7 @@ private:
     std::vector<float> rowFloats(std::string_view tensor) const;
     std::vector<float> tokenFloats(std::string_view tensor) const;
     std::vector<std::int32_t> rowCounts(std::string_view tensor) const;
+    void readShape();
     void checkLengths() const;
     void readIds(std::int64_t vocab);
     void readAdvantages();
@@ -186,7 +188,7 @@ void RolloutFile::readAdvantages() {
     out_.advantages = groupAdvantages(out_.rewards, groups);
 }
 
-Rollouts RolloutFile::read(std::int64_t vocab) {
+void RolloutFile::readShape() {
     const TensorEntry& ids = entry("input_ids");
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     if (ids.shape.size() != 2 || ids.shape[0] < 1 || ids.shape[1] < 2 || ids.shape[0] > kMost || ids.shape[1] > kMost) {
@@ -195,6 +197,22 @@ Rollouts RolloutFile::read(std::int64_t vocab) {
     }
     out_.rows = ids.shape[0];
     out_.width = ids.shape[1];
+}
+
+Rollouts RolloutFile::readRows(std::int64_t vocab) {
+    readShape();
+    const auto rows = static_cast<std::size_t>(out_.rows);
+    out_.promptLengths = has("prompt_lengths") ? rowCounts("prompt_lengths") : std::vector<std::int32_t>(rows, 1);
+    out_.lengths =
+        has("lengths") ? rowCounts("lengths") : std::vector<std::int32_t>(rows, static_cast<std::int32_t>(out_.width));
+    checkLengths();
+    readIds(vocab);
+    out_.advantages.resize(rows);
+    return std::move(out_); // a member is not moved by itself
+}
+
+Rollouts RolloutFile::read(std::int64_t vocab) {
+    readShape();
     out_.promptLengths = rowCounts("prompt_lengths");
     out_.lengths = rowCounts("lengths");
     checkLengths();
@@ -230,6 +248,10 @@ void writeRollouts(const std::string& path, const Rollouts& rollouts) {
         writer->write(data, bytes);
     }
     writer->finish();
+}
+
+Rollouts readRows(const std::string& path, std::int64_t vocab) {
+    return RolloutFile(path).readRows(vocab);
 }
 
 Rollouts readRollouts(const std::string& path, std::int64_t vocab) {

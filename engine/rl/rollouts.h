@@ -51,6 +51,9 @@ private:
 /// ids outside the vocabulary, lengths, and values of answers that are not finite.
 Rollouts readRollouts(const std::string& path, std::int64_t vocab);
 
+/// Reads rows that are to be scored: as above, without advantages (they are 0) and log-probabilities. Without lengths,
+/// rows are as long as the tensor; without prompt_lengths, all tokens but the first one are the answer.
+Rollouts readRows(const std::string& path, std::int64_t vocab);
 /// Writes such a file, with advantages. Throws BadInput when it cannot be written.
 void writeRollouts(const std::string& path, const Rollouts& rollouts);
 

@@ -54,7 +54,7 @@ const std::array<InnerOrder, 12>& innerOrders() {
         {"engine/training", {"data", "parameters", "adapters", "quantized", "passes", "files", "run"}},
         {"engine/workload",
          {"experiment", "common", "roofline", "load", "convert", "precision", "generate", "attention", "batch",
-          "finetune", "rl", "serve", "bench", "planner", "sweep"}},
+          "finetune", "rl", "score", "serve", "bench", "planner", "sweep"}},
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
         {"ui/models",
          {"common", "session", "run", "planner", "memory", "kernels", "precision", "load", "batching", "kv_cache",

@@ -17,6 +17,7 @@ void addGenerate(CLI::App& app, CommandLine& line);
 void addBatch(CLI::App& app, CommandLine& line);
 void addFinetune(CLI::App& app, CommandLine& line);
 void addRl(CLI::App& app, CommandLine& line);
+void addScore(CLI::App& app, CommandLine& line);
 void addData(CLI::App& app, CommandLine& line);
 void addServe(CLI::App& app, CommandLine& line);
 void addLoad(CLI::App& app, CommandLine& line);

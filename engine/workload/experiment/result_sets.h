@@ -138,6 +138,8 @@ inline constexpr std::array<const ResultField*, 44> kTrainingSet{
     &kUnquantizedLoss,   &kAdapterLoss,      &kBaseLoss,         &kMergedLoss,
     &kMergeLossKept,     &kMerged,           &kTechniques,       &kName,
     &kCheckpoint,        &kLossChunks,       &kTiledMlp,         &kHostBytes};
+inline constexpr std::array<const ResultField*, 6> kScoreSet{&kRows,       &kScoredTokens, &kMeanLogprob,
+                                                             &kPerplexity, &kMeanEntropy,  &kOutput};
 inline constexpr std::array<const ResultField*, 7> kPolicySet{
     &kDivergence, &kClipShare, &kEntropy, &kMeanRatio, &kLogprobAbsDiff, &kMismatchK3, &kTruncatedShare};
 inline constexpr std::array<const ResultField*, 21> kAttentionSet{&kHeads,          &kKvHeads,

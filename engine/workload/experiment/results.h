@@ -384,6 +384,8 @@ inline constexpr ResultField kFirstLayer{"first_layer", ResultUnit::Count, "firs
 inline constexpr ResultField kLastLayer{"last_layer", ResultUnit::Count, "last layer"};
 inline constexpr ResultField kBytesAdded{"bytes_added", ResultUnit::Bytes, "added", Better::Less};
 inline constexpr ResultField kDivergenceSaved{"kl_saved", ResultUnit::Number, "KL divergence saved", Better::More};
+inline constexpr ResultField kMeanLogprob{"mean_logprob", ResultUnit::Number, "mean log-probability", Better::More};
+inline constexpr ResultField kMeanEntropy{"mean_entropy", ResultUnit::Number, "mean entropy"};
 inline constexpr ResultField kScoredTokens{"scored_tokens", ResultUnit::Count, "scored tokens"};
 inline constexpr ResultField kNotScored{"not_scored", ResultUnit::Text, "no text was scored"};
 inline constexpr ResultField kModelFolder{"model_folder", ResultUnit::Text, "model's folder"};

@@ -36,7 +36,7 @@ Tables& tables() {
         out.workloads = {&kGenerateWorkload,   &kLoadWorkload,    &kLogitsWorkload,    &kTokenizeWorkload,
                          &kSynthesizeWorkload, &kConvertWorkload, &kPrecisionWorkload, &kBenchWorkload,
                          &kAttentionWorkload,  &kBatchWorkload,   &kServeWorkload,     &kFinetuneWorkload,
-                         &kRlWorkload};
+                         &kRlWorkload,         &kScoreWorkload};
         out.options = optionsOf(out.workloads);
         return out;
     }();

@@ -22,5 +22,6 @@ extern const Workload kBatchWorkload;
 extern const Workload kServeWorkload;
 extern const Workload kFinetuneWorkload;
 extern const Workload kRlWorkload;
+extern const Workload kScoreWorkload;
 
 } // namespace vitrine::engine
