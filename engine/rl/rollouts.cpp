@@ -55,14 +55,15 @@ private:
 
     std::string path_;
     std::shared_ptr<const SafetensorsFile> file_;
+    std::string_view contents_ = "a file of rollouts has input_ids, prompt_lengths, lengths, and advantages or rewards "
+                                 "with groups"; ///< for errors
     Rollouts out_;
 };
 
 const TensorEntry& RolloutFile::entry(std::string_view tensor) const {
     const TensorEntry* found = file_->find(tensor);
     if (found == nullptr) {
-        fail(tensor, "missing; a file of rollouts has input_ids, prompt_lengths, lengths, and advantages or rewards "
-                     "with groups");
+        fail(tensor, fmt::format("missing; {}", contents_));
     }
     return *found;
 }
@@ -200,6 +201,7 @@ void RolloutFile::readShape() {
 }
 
 Rollouts RolloutFile::readRows(std::int64_t vocab) {
+    contents_ = "a file of rows has input_ids, and may have prompt_lengths and lengths";
     readShape();
     const auto rows = static_cast<std::size_t>(out_.rows);
     out_.promptLengths = has("prompt_lengths") ? rowCounts("prompt_lengths") : std::vector<std::int32_t>(rows, 1);

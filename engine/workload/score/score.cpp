@@ -3,6 +3,7 @@
 
 // The workload score: how likely a model finds rows that are given.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
+#include "engine/workload/finetune/finetune_plan.h"
 #include "engine/workload/finetune/finetune_run.h"
 #include "engine/workload/score/scored_rows.h"
 #include "kernels/context/context.h"
@@ -26,8 +28,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<ResultSet, 6> kScoreResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
-                                                    result::kKernelSet, result::kRateSet,   result::kScoreSet};
+constexpr std::array<ResultSet, 7> kScoreResults = {result::kRunSet,    result::kMemorySet, result::kLoadingSet,
+                                                    result::kKernelSet, result::kPlanSet,   result::kRateSet,
+                                                    result::kScoreSet};
 constexpr std::array<std::string_view, 12> kScoreSharedKeys = {
     "adapter", "data",   "temperature", "batch",         "share_prompts",        "loss_chunks",
     "output",  "repeat", "chat_format", "chat_template", "chat_template_kwargs", "date"};
@@ -82,35 +85,69 @@ void addScores(Json& metrics, const ScoredRows& rows, const RowScores& scores) {
     metrics[result::kMeanEntropy.key] = all.mean(all.entropy);
 }
 
+/// The model and what scores rows with it.
+class RowScorer {
+public:
+    RowScorer(const Run& run, const ModelSource& source, const ScoredRows& rows, kernels::Context& context)
+        : rows_(rows), context_(context),
+          model_(context, source, modelOptions(run, context, run.spec.text("weights")), run.sinks.progress),
+          adapter_(loadAdapter(run, model_)),
+          pass_(model_, memoryTechniques(run, source.config, context, rows.batches.largest())),
+          objective_(context, run.spec.real("temperature")) {
+        addLoadMetrics(run.metrics, model_.loadReport());
+    }
+
+    /// Goes over all rows. Returns its seconds.
+    double score() {
+        const base::TimeNs begin = context_.clock().now();
+        context_.beginVirtualStep(kernels::LaunchKind::Trained);
+        evaluateObjective(pass_, context_, rows_.batches.batches, objective_);
+        context_.synchronize();
+        return static_cast<double>(context_.clock().now() - begin) * 1e-9;
+    }
+    RowScores scores() const { return rowScores(rows_, objective_); }
+
+private:
+    const ScoredRows& rows_;
+    kernels::Context& context_;
+    Model model_;
+    std::unique_ptr<Adapter> adapter_;
+    GradientPass pass_;
+    LogProbObjective objective_;
+};
+
 void runScore(const Run& run) {
     const ModelSource source = openSource(run);
     const ScoredRows rows = readScoredRows(run, source);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     if (!context->can().computesValues) {
-        throw base::Unsupported("backend: meta computes no values, so there are no scores; use cpu");
+        throw base::Unsupported("backend: meta computes no values, so there are no scores; use cpu, or plan score");
     }
     runMeasured(run, *context, [&] {
-        Model model(*context, source, modelOptions(run, *context, run.spec.text("weights")), run.sinks.progress);
-        addLoadMetrics(run.metrics, model.loadReport());
-        const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
-        GradientPass pass(model, memoryTechniques(run, source.config, *context, rows.batches.largest()));
-        LogProbObjective scores(*context, run.spec.real("temperature"));
+        RowScorer scorer(run, source, rows, *context);
         std::vector<double> seconds;
         for (std::int64_t i = 0; i < run.repeats(); ++i) {
-            const base::TimeNs begin = context->clock().now();
-            evaluateObjective(pass, *context, rows.batches.batches, scores);
-            context->synchronize();
-            seconds.push_back(static_cast<double>(context->clock().now() - begin) * 1e-9);
+            seconds.push_back(scorer.score());
         }
-        const RowScores of = rowScores(rows, scores);
-        addScores(run.metrics, rows, of);
+        const RowScores scores = scorer.scores();
+        addScores(run.metrics, rows, scores);
         run.metrics[result::kSeconds.key] = median(seconds);
         addRepeats(run.metrics, std::string(result::kSeconds.key), seconds);
         run.metrics[result::kTokensPerSecond.key] = static_cast<double>(rows.batches.count()) / median(seconds);
         if (run.spec.has("output")) {
-            writeScores(run, rows, of);
+            writeScores(run, rows, scores);
             run.metrics[result::kOutput.key] = run.spec.text("output");
         }
+    });
+}
+
+void planScore(const Run& run) {
+    const ModelSource source = openSource(run);
+    const ScoredRows rows = readScoredRows(run, source);
+    addPlannedStep(run, *makePlanContext(run, run.sinks.trace), [&](const Run& once, kernels::Context& meta) {
+        const double seconds = RowScorer(once, source, rows, meta).score();
+        once.metrics[result::kTokensPerSecond.key] = static_cast<double>(rows.batches.count()) / seconds;
+        return seconds;
     });
 }
 
@@ -122,7 +159,10 @@ void checkScore(const Experiment& experiment, const std::string& name) {
     }
 }
 
-std::optional<std::string> scoreText(const Experiment&, const Json& metrics) {
+std::optional<std::string> scoreText(const Experiment& experiment, const Json& metrics) {
+    if (experiment.isPlan()) {
+        return std::nullopt;
+    }
     std::vector<std::vector<std::string>> table = {{"row", "tokens", "log-probability", "mean", "entropy"}};
     constexpr std::size_t kShown = 20;
     const Json& rows = rowsOf(metrics, result::kRows);
@@ -156,6 +196,9 @@ constinit const Workload kScoreWorkload = {
     .outputs = kScoreOutputs,
     .check = checkScore,
     .run = runScore,
+    .plan = planScore,
+    .planHelp = "Memory and time of scoring rows",
+    .planExample = "vitrine plan score --model ./my-model --data answers.safetensors --json",
     .results = kScoreResults,
     .resultText = scoreText,
 };

@@ -3,14 +3,11 @@
 #include "engine/workload/score/scored_rows.h"
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
 
-#include "base/error.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/training/data/packing.h"
 #include "engine/training/data/training_rows.h"
-#include "engine/workload/experiment/workloads.h"
-#include "engine/workload/finetune/prepared_data.h"
+#include "engine/workload/common/row_options.h"
 
 namespace vitrine::engine {
 
@@ -37,49 +34,56 @@ ScoredRows tensorRows(const Run& run, const ModelSource& source) {
     return out;
 }
 
-/// Rows as finetune reads them, each by itself.
-std::vector<PackedSequence> textSequences(const Run& run, const ModelSource& source) {
-    Experiment spec = run.spec.as(kFinetuneWorkload);
-    spec.set("duplicates", std::string("keep"));
-    spec.set("pack", false);
-    PrepareWatch watch;
-    watch.keepTokens = true;
-    const PreparedData data = prepareData(Run{spec, run.sinks, run.stop, run.metrics}, source, watch);
-    return packRows(data.trainingTokens, data.packing()).sequences;
-}
+/// Rows of text with a token that counts, as rollouts. The answer goes from the first to the last one that counts, so
+/// tokens in between may not count, as questions in a conversation do not.
+struct TextAnswers {
+    Rollouts rollouts;
+    std::vector<std::int64_t> numbers; ///< of each row: of its row in the file
 
-/// Adds a row to the last micro-batch, or to a new one where it has no room.
-void addSequence(PolicyBatches& to, const PackedSequence& sequence, std::int64_t firstPlace,
-                 const PolicyBatchOptions& options) {
-    const bool full = !to.batches.empty() &&
-                      (options.rows > 0 ? std::cmp_greater_equal(to.batches.back().lengths.size(), options.rows)
-                                        : to.batches.back().count() + sequence.count() > options.tokens);
-    if (to.batches.empty() || full) {
-        to.batches.emplace_back();
-        to.places.emplace_back();
+    void add(const TrainingRow& row, std::int64_t number);
+};
+
+void TextAnswers::add(const TrainingRow& row, std::int64_t number) {
+    const auto first = std::find(row.trained.begin() + 1, row.trained.end(), 1); // nothing is before the first token
+    if (first == row.trained.end()) {
+        return;
     }
-    to.batches.back().append(sequence);
-    for (std::size_t token = 0; token < sequence.targets.size(); ++token) {
-        // A token is scored where it stands, one after the token that predicts it.
-        to.places.back().push_back(sequence.targets[token] < 0 ? -1
-                                                               : firstPlace + static_cast<std::int64_t>(token) + 1);
-    }
+    const auto end = std::find(row.trained.rbegin(), row.trained.rend(), 1).base();
+    rollouts.promptLengths.push_back(static_cast<std::int32_t>(first - row.trained.begin()));
+    rollouts.lengths.push_back(static_cast<std::int32_t>(end - row.trained.begin()));
+    rollouts.ids.insert(rollouts.ids.end(), row.tokens.begin(), row.tokens.end());
+    rollouts.ids.resize(static_cast<std::size_t>(++rollouts.rows * rollouts.width));
+    rollouts.advantages.push_back(0);
+    numbers.push_back(number);
 }
 
 ScoredRows textRows(const Run& run, const ModelSource& source) {
-    const std::vector<PackedSequence> sequences = textSequences(run, source);
+    const std::vector<TrainingRow> rows =
+        readTrainingRows(run.spec.text("data"), rowOptions(run, source), run.stop, run.sinks.progress);
     ScoredRows out;
-    out.rows = static_cast<std::int64_t>(sequences.size());
-    for (const PackedSequence& sequence : sequences) {
-        out.width = std::max(out.width, sequence.count());
+    out.rows = std::ssize(rows);
+    for (const TrainingRow& row : rows) {
+        out.width = std::max<std::int64_t>(out.width, std::ssize(row.tokens));
     }
     out.ids.resize(static_cast<std::size_t>(out.rows * out.width));
-    const PolicyBatchOptions options = batchOptions(run);
-    for (std::int64_t row = 0; row < out.rows; ++row) {
-        const PackedSequence& sequence = sequences[static_cast<std::size_t>(row)];
-        std::ranges::copy(sequence.tokens, out.ids.begin() + static_cast<std::ptrdiff_t>(row * out.width));
-        out.lengths.push_back(static_cast<std::int32_t>(sequence.count()));
-        addSequence(out.batches, sequence, row * out.width, options);
+    TextAnswers answers;
+    answers.rollouts.width = out.width;
+    for (std::int64_t number = 0; number < out.rows; ++number) {
+        const TrainingRow& row = rows[static_cast<std::size_t>(number)];
+        std::ranges::copy(row.tokens, out.ids.begin() + static_cast<std::ptrdiff_t>(number * out.width));
+        out.lengths.push_back(static_cast<std::int32_t>(row.tokens.size()));
+        answers.add(row, number);
+    }
+    out.batches = policyBatches(answers.rollouts, batchOptions(run));
+    for (std::vector<std::int64_t>& places : out.batches.places) {
+        for (std::int64_t& place : places) {
+            if (place >= 0) {
+                const std::int64_t number = answers.numbers[static_cast<std::size_t>(place / out.width)];
+                const std::int64_t token = place % out.width;
+                const TrainingRow& row = rows[static_cast<std::size_t>(number)];
+                place = row.trained[static_cast<std::size_t>(token)] != 0 ? number * out.width + token : -1;
+            }
+        }
     }
     return out;
 }

@@ -19,12 +19,13 @@ struct ScoredRows {
     bool fromTensors = false; ///< the file has the tensor input_ids
     std::int64_t rows = 0, width = 0;
     std::vector<std::int32_t> ids;     ///< (rows, width), 0 after the end of a row
-    std::vector<std::int32_t> lengths; ///< (rows)
+    std::vector<std::int32_t> lengths; ///< (rows), of which not all need be scored
     PolicyBatches batches;             ///< places are those of (rows, width)
 };
 
 /// The file of the option `data`: safetensors as engine/rl/rollouts.h has it, or rows of text as `finetune` takes them.
-/// Throws BadInput for a bad one.
+/// Of those all are scored, with duplicates and with rows that no token counts of. Throws BadInput and Unsupported
+/// "FILE: line N: what" or "FILE: TENSOR: what".
 ScoredRows readScoredRows(const Run& run, const ModelSource& source);
 
 /// Scores of all tokens.
