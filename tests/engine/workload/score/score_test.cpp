@@ -132,7 +132,7 @@ TEST_F(ScoreRun, ARowIsTheSameAloneAndBesideOthersOfItsPrompt) {
         EXPECT_NEAR(shared["rows"][row]["entropy"].get<double>(), apart["rows"][row]["entropy"].get<double>(), 1e-4);
     }
     EXPECT_EQ(tokens, (std::vector<std::int64_t>{2, 0, 2, 2}));
-    EXPECT_EQ(shared["rows"][0], shared["rows"][3]);
+    EXPECT_NEAR(shared["rows"][3]["logprob"].get<double>(), shared["rows"][0]["logprob"].get<double>(), 1e-4);
     EXPECT_EQ(shared["rows"][1]["logprob"], 0.0);
     EXPECT_EQ(test::readTensor<std::int32_t>(at("shared.safetensors"), "scored"),
               (std::vector<std::int32_t>{0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
@@ -214,7 +214,8 @@ TEST_F(ScoreRun, PlansPriceRowsWithoutValues) {
     const Json out = run(experiment);
     EXPECT_TRUE(out["fits"].get<bool>());
     EXPECT_GT(out["step_seconds_estimate"].get<double>(), 0);
-    EXPECT_FALSE(out.contains("rows") || out["peak_by_category"].contains("gradients"));
+    EXPECT_EQ(out["peak_by_category"].value("gradients", 0), 0);
+    EXPECT_FALSE(out.contains("rows"));
     EXPECT_FALSE(std::filesystem::exists(at("out.safetensors")));
     experiment["vram_budget"] = "100KiB";
     EXPECT_FALSE(run(experiment)["fits"].get<bool>());
