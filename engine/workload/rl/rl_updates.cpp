@@ -185,6 +185,7 @@ void PolicyUpdates::rememberFirst() {
         return;
     }
     std::vector<std::vector<float>> values;
+    values.reserve(batches_.batches.size());
     for (std::size_t batch = 0; batch < batches_.batches.size(); ++batch) {
         values.push_back(objective_->remembered(static_cast<std::int64_t>(batch)));
     }

@@ -126,6 +126,7 @@ void runScore(const Run& run) {
     runMeasured(run, *context, [&] {
         RowScorer scorer(run, source, rows, *context);
         std::vector<double> seconds;
+        seconds.reserve(static_cast<std::size_t>(run.repeats()));
         for (std::int64_t i = 0; i < run.repeats(); ++i) {
             seconds.push_back(scorer.score());
         }
