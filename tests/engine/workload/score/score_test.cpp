@@ -75,13 +75,28 @@ TEST_F(ScoreRun, AreThoseOfTheLogitsOfTransformers) {
 TEST_F(ScoreRun, AreWhatAPolicyUpdateFinds) {
     const std::string part = without({"old_logprobs", "reference_logprobs"});
     const std::string out = at("scored.safetensors");
-    const Json scoring = run(scoreOf("llama", part, {{"score_tensor", "old_logprobs"}, {"output", out}}));
-    const Json own = run(experimentOf("llama", {{"rollouts", part}}));
-    const Json scored = run(experimentOf("llama", {{"rollouts", out}}));
-    EXPECT_EQ(scored["losses"], own["losses"]) << "the same kernels, to the bit";
-    EXPECT_EQ(scored["mean_ratio"][0], 1.0);
-    EXPECT_NEAR(scoring["mean_entropy"].get<double>(), own["entropy"][0].get<double>(), 1e-6);
+    for (const auto& [method, dtype] :
+         {std::pair{"lora", "float32"}, std::pair{"lora", "bfloat16"}, std::pair{"full", "bfloat16"}}) {
+        const Json scoring =
+            run(scoreOf("llama", part, {{"score_tensor", "old_logprobs"}, {"output", out}, {"dtype", dtype}}));
+        const Json more = {{"method", method}, {"dtype", dtype}};
+        Json policy = experimentOf("llama", {{"rollouts", part}});
+        policy.update(more);
+        const Json own = run(policy);
+        policy["rollouts"] = out;
+        const Json scored = run(policy);
+        EXPECT_EQ(scored["losses"], own["losses"]) << "the same kernels, to the bit, " << more;
+        EXPECT_EQ(scored["mean_ratio"][0], 1.0) << more;
+        EXPECT_NEAR(scoring["mean_entropy"].get<double>(), own["entropy"][0].get<double>(), 1e-6) << more;
+    }
     EXPECT_EQ(test::readTensor<float>(out, "rollout_logprobs"), test::readTensor<float>(part, "rollout_logprobs"));
+}
+
+TEST_F(ScoreRun, WideMastersOfAPolicyChangeRoundingOnly) {
+    const std::string file = fixture("grpo-llama/rollouts.safetensors");
+    run(scoreOf("llama", file, {{"score_tensor", "old_logprobs"}, {"output", at("scored.safetensors")}}));
+    const Json full = run(experimentOf("llama", {{"rollouts", at("scored.safetensors")}, {"updates", 1}}));
+    EXPECT_NEAR(full["mean_ratio"][0].get<double>(), 1, 1e-6);
 }
 
 TEST_F(ScoreRun, SharedPromptsAndMicroBatchesChangeRoundingOnly) {
@@ -97,7 +112,7 @@ TEST_F(ScoreRun, SharedPromptsAndMicroBatchesChangeRoundingOnly) {
 
 TEST_F(ScoreRun, TemperatureDividesLogits) {
     const std::string file = fixture("grpo-llama/rollouts.safetensors");
-    const Json plain = run(scoreOf("llama", file)), flat = run(scoreOf("llama", file, {{"temperature", 1000}}));
+    const Json plain = run(scoreOf("llama", file)), flat = run(scoreOf("llama", file, {{"temperature", 100}}));
     EXPECT_NEAR(flat["mean_entropy"].get<double>(), std::log(512.0), 1e-3);
     EXPECT_LT(plain["mean_entropy"].get<double>(), flat["mean_entropy"].get<double>());
     EXPECT_THAT(failure(scoreOf("llama", file, {{"temperature", 0}})), HasSubstr("temperature: is 0"));
@@ -202,7 +217,8 @@ TEST_F(ScoreRun, TheOutputIsAFileOfRollouts) {
                 << row << " " << token;
         }
     }
-    EXPECT_EQ(run(experimentOf("llama", {{"rollouts", out}, {"kl", 0.05}}))["kl"][0], 0.0) << "to the bit";
+    EXPECT_EQ(run(experimentOf("llama", {{"rollouts", out}, {"method", "lora"}, {"kl", 0.05}}))["kl"][0], 0.0)
+        << "to the bit";
     run(scoreOf("llama", file, {{"output", out}}));
     EXPECT_NE(SafetensorsFile::open(out)->find("logprobs"), nullptr) << "scores replace scores";
 }
