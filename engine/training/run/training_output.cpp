@@ -117,6 +117,7 @@ void TrainingOutput::writeStep(std::int64_t step, std::span<const double> values
     }
     table_->write(step, values);
     std::vector<NamedMetric> named;
+    named.reserve(options_.columns.size());
     for (std::size_t i = 0; i < options_.columns.size(); ++i) {
         named.push_back({"train/" + options_.columns[i], values[i]});
     }

@@ -21,12 +21,12 @@ void storeValue(const TensorView& values, std::int64_t row, double value) {
     }
 }
 
-template <class C, bool kEntropy> RowLogProbs logProbsOf(const LogProbs& op, std::int64_t row, std::int64_t target) {
+template <class C, bool WithEntropy> RowLogProbs logProbsOf(const LogProbs& op, std::int64_t row, std::int64_t target) {
     const SoftmaxRows rows{op.logits, op.softCap, op.inverseTemperature};
-    const RowSums<C> sums = sumsOfRow<C, kEntropy>(rows, row, target);
+    const RowSums<C> sums = sumsOfRow<C, WithEntropy>(rows, row, target);
     const double logSum = std::log(sums.sum);
     const auto best = static_cast<double>(sums.best);
-    const double entropy = kEntropy ? logSum - sums.product / sums.sum : 0;
+    const double entropy = WithEntropy ? logSum - sums.product / sums.sum : 0;
     return {static_cast<double>(sums.target) - best - logSum, entropy, logSum + best};
 }
 

@@ -59,7 +59,7 @@ template <class C> struct RowSums {
 };
 
 /// Below it an exponential is 0.
-template <class C> inline constexpr C kNoExponential = C(sizeof(C) == sizeof(float) ? -88 : -746);
+template <class C> inline constexpr C kNoExponential = static_cast<C>(sizeof(C) == sizeof(float) ? -88 : -746);
 
 /// The sum is in sixteen fixed partial sums within a piece: they vectorise.
 template <class C> C sumOfExponentials(const C* values, std::int64_t count, C best) {
@@ -104,8 +104,8 @@ template <class C> C sumOfProducts(const C* values, std::int64_t count, C best) 
     return sum;
 }
 
-/// kProducts: also the sum that entropies need.
-template <class C, bool kProducts>
+/// WithProducts: also the sum that entropies need.
+template <class C, bool WithProducts>
 RowSums<C> sumsOfRow(const SoftmaxRows& rows, std::int64_t row, std::int64_t target) {
     RowSums<C> sums;
     C values[kRowPiece];
@@ -114,7 +114,7 @@ RowSums<C> sumsOfRow(const SoftmaxRows& rows, std::int64_t row, std::int64_t tar
         const C best = *std::max_element(values, values + count);
         if (best > sums.best) {
             const auto factor = static_cast<double>(lossExp(sums.best - best));
-            if constexpr (kProducts) {
+            if constexpr (WithProducts) {
                 const C step = std::max(sums.best - best, kNoExponential<C>);
                 sums.product = factor * (sums.product + sums.sum * static_cast<double>(step));
             }
@@ -122,7 +122,7 @@ RowSums<C> sumsOfRow(const SoftmaxRows& rows, std::int64_t row, std::int64_t tar
             sums.best = best;
         }
         sums.sum += static_cast<double>(sumOfExponentials(values, count, sums.best));
-        if constexpr (kProducts) {
+        if constexpr (WithProducts) {
             sums.product += static_cast<double>(sumOfProducts(values, count, sums.best));
         }
         if (target >= begin && target < begin + count) {
