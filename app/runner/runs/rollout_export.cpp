@@ -11,7 +11,6 @@
 #include "base/trace.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/rl/rollouts.h"
-#include "profiler/timeline/gap_facet.h"
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
 
@@ -49,7 +48,7 @@ bool isWhole(const std::vector<RolloutEvent>& rows, const std::vector<RolloutTok
     return next == tokens.size();
 }
 
-engine::Rollouts rolloutsOf(std::vector<RolloutEvent> rows, std::vector<RolloutTokenEvent> tokens) {
+engine::Rollouts rolloutsOf(const std::vector<RolloutEvent>& rows, const std::vector<RolloutTokenEvent>& tokens) {
     engine::Rollouts out;
     out.rows = static_cast<std::int64_t>(rows.size());
     for (const RolloutTokenEvent& token : tokens) {
@@ -112,7 +111,7 @@ void exportRollouts(const sessions::SessionFile& session, sessions::RunId run, c
             fmt::format("run {}: tokens of its rollouts are missing; take the file that it was given", run));
     }
     base::requireReplaceable(file, engine::kRolloutsOutput);
-    engine::writeRollouts(file, rolloutsOf(std::move(rows), std::move(tokens)));
+    engine::writeRollouts(file, rolloutsOf(rows, tokens));
 }
 
 } // namespace vitrine::app
