@@ -27,7 +27,12 @@ using Json = nlohmann::json;
 constexpr std::int64_t kRecordedTokens = std::int64_t{1} << 19;
 constexpr const char* kFirstKey = "first_logprobs"; ///< of a checkpoint
 
-PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, std::int64_t updates) {
+/// Whether a later update, of this run or of one that goes on from it, needs what the first one finds.
+bool hasLaterUpdates(const Run& run) {
+    return run.spec.integer("updates") > 1 || run.spec.has("output");
+}
+
+PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches) {
     PolicyOptions out;
     out.clipLow = run.spec.real("clip_low");
     out.clipHigh = run.spec.real("clip_high");
@@ -35,8 +40,8 @@ PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, std::i
     out.importanceCap = run.spec.real("importance_cap");
     out.temperature = run.spec.real("temperature");
     const PolicyTokens& known = batches.tokens.front();
-    out.rememberOld = updates > 1 && known.old.empty();
-    out.rememberReference = updates > 1 && known.reference.empty();
+    out.rememberOld = hasLaterUpdates(run) && known.old.empty();
+    out.rememberReference = hasLaterUpdates(run) && known.reference.empty();
     return out;
 }
 
@@ -113,8 +118,7 @@ void PolicyUpdates::updates() {
     traceTraining(model_, training_.steps());
     const kernels::TraceScope phase(model_.model().context().tracer(), base::ScopeKind::Phase, "train");
     referenceOfBase();
-    objective_ =
-        std::make_unique<PolicyObjective>(context, policyOptions(run_, batches_, training_.steps()), batches_.tokens);
+    objective_ = std::make_unique<PolicyObjective>(context, policyOptions(run_, batches_), batches_.tokens);
     for (std::int64_t number = training_.first(); number <= training_.steps(); ++number) {
         update(number);
         training_.saveIfDue(number, run_.sinks.saveWanted && run_.sinks.saveWanted());
@@ -176,7 +180,7 @@ void PolicyUpdates::report(const TrainingStep& step, std::int64_t number) {
 
 bool PolicyUpdates::remembers() const {
     const PolicyTokens& known = batches_.tokens.front();
-    return training_.steps() > 1 && (known.old.empty() || known.reference.empty());
+    return hasLaterUpdates(run_) && (known.old.empty() || known.reference.empty());
 }
 
 /// A checkpoint of a later update must say what the first one found, and so does the trace.
@@ -277,13 +281,15 @@ void PolicyUpdates::resume() {
         firstMeans_.logprobAbsDiff = progress.value("logprob_abs_diff", 0.0);
         firstMeans_.mismatchK3 = progress.value("mismatch_k3", 0.0);
         firstMeans_.truncatedShare = progress.value("truncated_share", 0.0);
-        if (rollouts_.old.empty() || rollouts_.reference.empty()) {
+        const bool lacksOld = rollouts_.old.empty();
+        const bool lacksReference = rollouts_.reference.empty() && !run_.spec.has("adapter"); // else its base has it
+        if (lacksOld || lacksReference) {
             first_ = firstOf(progress, rollouts_, checkpoint);
         }
-        if (rollouts_.old.empty()) {
+        if (lacksOld) {
             setValues(batches_, first_, &PolicyTokens::old);
         }
-        if (rollouts_.reference.empty() && !run_.spec.has("adapter")) {
+        if (lacksReference) {
             setValues(batches_, first_, &PolicyTokens::reference);
         }
     };

@@ -69,6 +69,36 @@ TEST_F(PolicyRun, AResumedRunGoesOnToTheBit) {
     EXPECT_THAT(failure(cut), HasSubstr("other contents"));
 }
 
+TEST_F(PolicyRun, ARunOfOneUpdateGoesOnToo) {
+    const std::string part = without({"old_logprobs", "reference_logprobs"});
+    const Json more = {{"rollouts", part}, {"kl", 0.05}, {"updates", 3}};
+    Json one = experimentOf("llama", more);
+    one.update({{"updates", 1}, {"save_every", 1}, {"output", at("one")}});
+    run(one);
+    one.update({{"updates", 3}, {"resume", at("one")}});
+    const Json whole = run(experimentOf("llama", more)), resumed = run(one);
+    EXPECT_EQ(resumed["losses"], whole["losses"]);
+    EXPECT_EQ(resumed["kl"], whole["kl"]);
+}
+
+TEST_F(PolicyRun, AnAdaptersBaseIsTheReferenceAfterACheckpointToo) {
+    const std::string part = without({"reference_logprobs"}); // the old log-probabilities are there
+    Json first = experimentOf("llama", {{"method", "lora"}, {"updates", 2}, {"lr", 0.01}, {"output", at("adapter")}});
+    run(first);
+    for (const char* qat : {"none", "int4"}) {
+        const Json more = {
+            {"rollouts", part}, {"method", "lora"}, {"adapter", at("adapter")}, {"kl", 0.05}, {"qat", qat}};
+        const Json whole = run(experimentOf("llama", more));
+        Json cut = experimentOf("llama", more);
+        cut.update({{"updates", 1}, {"save_every", 1}, {"output", at(std::string("cut-") + qat)}});
+        run(cut);
+        cut.update({{"updates", 3}, {"resume", at(std::string("cut-") + qat)}});
+        const Json resumed = run(cut);
+        EXPECT_EQ(resumed["losses"], whole["losses"]) << qat;
+        EXPECT_EQ(resumed["kl"], whole["kl"]) << qat;
+    }
+}
+
 TEST_F(PolicyRun, AnAdapterThatGoesOnIsHeldToItsBase) {
     const std::string part = without({"old_logprobs", "reference_logprobs"});
     Json first = experimentOf("llama", {{"rollouts", part}, {"method", "lora"}, {"updates", 6}, {"lr", 0.01}});
