@@ -40,6 +40,8 @@ private:
     void update(std::int64_t number);
     void report(const TrainingStep& step, std::int64_t number);
     void referenceOfBase();
+    std::vector<float> modelLogProbs();
+    void refuseFarLogProbs();
     void resume();
     TrainedRows trainedRows() const;
     nlohmann::json progress() const;

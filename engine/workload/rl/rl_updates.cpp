@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,39 @@ Rollouts givenRollouts(const Run& run, const ModelSource& source) {
     return out;
 }
 
+namespace {
+
+/// A value of a file, and how far it is from what the model says.
+struct FarLogProb {
+    std::string tensor;
+    std::int64_t row = 0, token = 0;
+    float given = 0, model = 0;
+
+    double distance() const { return std::fabs(static_cast<double>(given) - static_cast<double>(model)); }
+};
+
+/// The value that is farthest from `model`, (rows, width).
+FarLogProb farthest(const Rollouts& rollouts, const std::vector<float>& model) {
+    FarLogProb out;
+    for (const auto& [name, values] :
+         {std::pair{"old_logprobs", &rollouts.old}, std::pair{"rollout_logprobs", &rollouts.rollout},
+          std::pair{"reference_logprobs", &rollouts.reference}}) {
+        for (std::int64_t row = 0; row < rollouts.rows && !values->empty(); ++row) {
+            const auto at = static_cast<std::size_t>(row);
+            for (std::int64_t token = rollouts.promptLengths[at]; token < rollouts.lengths[at]; ++token) {
+                const auto place = static_cast<std::size_t>(row * rollouts.width + token);
+                const FarLogProb here{name, row, token, (*values)[place], model[place]};
+                if (here.distance() > out.distance()) {
+                    out = here;
+                }
+            }
+        }
+    }
+    return out;
+}
+
+} // namespace
+
 PolicyBatches givenBatches(const Run& run, const Rollouts& rollouts) {
     PolicyBatchOptions options;
     options.aggregation = run.spec.text("aggregation") == "sequence" ? Aggregation::Sequence : Aggregation::Token;
@@ -131,22 +165,55 @@ void PolicyUpdates::referenceOfBase() {
     if (!run_.spec.has("adapter") || !batches_.tokens.front().reference.empty()) {
         return;
     }
+    const UnquantizedWeights unquantized(model_);
+    const AdapterPause pause(*model_.adapter());
+    setValues(batches_, modelLogProbs(), &PolicyTokens::reference);
+}
+
+/// What the model says now, (rows, width).
+std::vector<float> PolicyUpdates::modelLogProbs() {
     LogProbObjective scores(model_.model().context(), run_.spec.real("temperature"));
-    {
-        const UnquantizedWeights unquantized(model_);
-        const AdapterPause pause(*model_.adapter());
-        trainer_.evaluate(batches_.batches, scores);
+    trainer_.evaluate(batches_.batches, scores);
+    std::vector<std::vector<float>> values;
+    values.reserve(batches_.batches.size());
+    for (std::size_t batch = 0; batch < batches_.batches.size(); ++batch) {
+        values.push_back(scores.scores(static_cast<std::int64_t>(batch)).logProbs);
     }
-    for (std::size_t batch = 0; batch < batches_.tokens.size(); ++batch) {
-        batches_.tokens[batch].reference = scores.scores(static_cast<std::int64_t>(batch)).logProbs;
+    return rolloutValues(rollouts_, batches_, values);
+}
+
+/// Log-probabilities of another model, or in other units, make ratios that are no numbers any more. Called before the
+/// weights change, so that the sentence can say what the model says instead.
+void PolicyUpdates::refuseFarLogProbs() {
+    constexpr double kMostLoss = 1e30; // gradients are float32
+    const double loss = objective_->loss();
+    const PolicyMeans& means = objective_->means();
+    if (std::fabs(loss) < kMostLoss && std::isfinite(means.kl) && std::isfinite(means.ratio) &&
+        std::isfinite(means.mismatchK3)) {
+        return;
+    }
+    const FarLogProb far = farthest(rollouts_, modelLogProbs());
+    if (!far.tensor.empty()) {
+        throw base::BadInput(fmt::format("{}: {}: row {}: token {}: {:g} is too far from the model's {:g}, so that "
+                                         "their ratio is no number; give log-probabilities (natural logarithms) of "
+                                         "this model, or leave the tensor out",
+                                         run_.spec.text("rollouts"), far.tensor, far.row, far.token, far.given,
+                                         far.model));
     }
 }
 
 void PolicyUpdates::update(std::int64_t number) {
-    const bool saves = number == 1 && run_.spec.has("save_gradients");
+    const auto beforeFirst = [this, number] {
+        if (model_.model().context().can().computesValues) {
+            refuseFarLogProbs();
+        }
+        if (number == 1 && run_.spec.has("save_gradients")) {
+            saveGradients(run_, model_);
+        }
+    };
     const TrainingStep step =
         training_.step(number, batches_.batches, *objective_,
-                       saves ? std::function<void()>([this] { saveGradients(run_, model_); }) : nullptr);
+                       number == training_.first() ? std::function<void()>(beforeFirst) : nullptr);
     const PolicyMeans& means = objective_->means();
     if (number == training_.first()) {
         firstMeans_ = means;

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
+#include <cmath>
 #include <filesystem>
 #include <gmock/gmock.h>
 
+#include "engine/rl/rollouts.h"
 #include "tests/engine/rl/rollout_testing.h"
 #include "tests/engine/workload/rl/policy_testing.h"
 
@@ -129,6 +131,30 @@ TEST_F(PolicyRun, PlansPriceAnUpdateWithoutValues) {
     EXPECT_GT(out["peak_by_category"]["gradients"].get<std::int64_t>(), 0);
     experiment["vram_budget"] = "100KiB";
     EXPECT_FALSE(run(experiment)["fits"].get<bool>());
+}
+
+TEST_F(PolicyRun, LogProbabilitiesOfAnotherWorldAreNamedByRowAndToken) {
+    const std::string path = fixture("grpo-llama/rollouts.safetensors");
+    const Rollouts rollouts = readRollouts(path, 512);
+    const auto spoiled = [&](float old, float rollout, float reference, float advantage, double cap = 2) {
+        Rollouts out = rollouts;
+        const auto place = static_cast<std::size_t>(2 * out.width + out.promptLengths[2]);
+        out.old[place] = std::isnan(old) ? out.old[place] : old;
+        out.rollout[place] = std::isnan(rollout) ? out.rollout[place] : rollout;
+        out.reference[place] = std::isnan(reference) ? out.reference[place] : reference;
+        out.advantages[2] = advantage;
+        writeRollouts(at("spoiled.safetensors"), out);
+        return failure(
+            experimentOf("llama", {{"rollouts", at("spoiled.safetensors")}, {"kl", 0}, {"importance_cap", cap}}));
+    };
+    const std::string where = "row 2: token " + std::to_string(rollouts.promptLengths[2]) + ": ";
+    for (const float advantage : {-1.0F, 1.0F}) {
+        EXPECT_THAT(spoiled(-100, NAN, NAN, -1, 0),
+                    HasSubstr("spoiled.safetensors: old_logprobs: " + where + "-100 is"));
+        EXPECT_THAT(spoiled(-1e30F, NAN, NAN, advantage), HasSubstr("old_logprobs: " + where));
+        EXPECT_THAT(spoiled(NAN, -1e30F, NAN, advantage), HasSubstr("rollout_logprobs: " + where));
+        EXPECT_THAT(spoiled(NAN, NAN, 1e30F, advantage), HasSubstr("reference_logprobs: " + where));
+    }
 }
 
 TEST_F(PolicyRun, WhatCannotBeTrainedIsSaidInOneSentence) {
