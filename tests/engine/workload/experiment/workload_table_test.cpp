@@ -105,7 +105,8 @@ TEST_F(OutsideWorkload, IsCheckedLikeAnyOther) {
     EXPECT_THAT(errorOf(counting({{"count_too", 4}})), HasSubstr("the nearest known one is count_to"));
     EXPECT_THAT(errorOf({{"vitrine", 1}, {"workload", "generate"}, {"count_to", 5}}),
                 HasSubstr("generate does not take it"));
-    EXPECT_THAT(errorOf({{"vitrine", 1}, {"workload", "dance"}}), HasSubstr("batch, serve, finetune, rl, score, count"));
+    EXPECT_THAT(errorOf({{"vitrine", 1}, {"workload", "dance"}}),
+                HasSubstr("batch, serve, finetune, rl, score, count"));
 }
 
 TEST_F(OutsideWorkload, HasItsPlaceInTheTables) {

@@ -3,8 +3,6 @@
 
 // What a fine-tuning run does with the folder that it writes into.
 
-#include "engine/training/run/training_output.h"
-
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -19,6 +17,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "engine/training/run/training_output.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
