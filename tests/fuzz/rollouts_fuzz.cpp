@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engine/rl/policy_batches.h"
+#include "engine/rl/policy/policy_batches.h"
 
 namespace base = vitrine::base;
 namespace engine = vitrine::engine;

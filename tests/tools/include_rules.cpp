@@ -42,14 +42,15 @@ struct InnerOrder {
     std::vector<std::string_view> inner;
 };
 
-const std::array<InnerOrder, 12>& innerOrders() {
-    static const std::array<InnerOrder, 12> kOrders = {{
+const std::array<InnerOrder, 13>& innerOrders() {
+    static const std::array<InnerOrder, 13> kOrders = {{
         {"kernels", {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops"}},
         {"kernels/ops",
          {"common", "rowwise", "linear", "attention", "experts", "sampling", "fused", "loss", "optimizer", "comm", ""}},
         {"engine",
          {"quant", "checkpoint", "tokenizer", "language", "chat", "attention", "cache", "parallel", "model",
           "generation", "training", "rl", "planning", "workload"}},
+        {"engine/rl", {"problems", "rewards", "policy", "rollout"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
         {"engine/training", {"data", "parameters", "adapters", "quantized", "passes", "files", "run"}},
         {"engine/workload",

@@ -10,7 +10,7 @@
 #include "base/output_file.h"
 #include "base/trace.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/rollouts.h"
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "engine/rl/policy_batches.h"
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/policy_batches.h"
+#include "engine/rl/policy/rollouts.h"
 #include "engine/training/passes/policy_objective.h"
 #include "engine/workload/finetune/finetune_run.h"
 

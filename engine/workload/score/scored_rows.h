@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rl/policy_batches.h"
+#include "engine/rl/policy/policy_batches.h"
 #include "engine/training/passes/log_prob_objective.h"
 #include "engine/workload/common/run_setup.h"
 
@@ -23,7 +23,7 @@ struct ScoredRows {
     PolicyBatches batches;             ///< places are those of (rows, width)
 };
 
-/// The file of the option `data`: safetensors as engine/rl/rollouts.h has it, or rows of text as `finetune` takes them.
+/// The file of the option `data`: safetensors as engine/rl/policy/rollouts.h has it, or rows of text as `finetune` takes them.
 /// Of those all are scored, with duplicates and with rows that no token counts of. Throws BadInput and Unsupported
 /// "FILE: line N: what" or "FILE: TENSOR: what".
 ScoredRows readScoredRows(const Run& run, const ModelSource& source);

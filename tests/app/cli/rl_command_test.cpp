@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/rollouts.h"
 #include "tests/app/program.h"
 #include "tests/fixture_paths.h"
 #include "tests/sessions/temp_folder.h"

@@ -14,7 +14,7 @@
 
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
-#include "tests/engine/rl/rollout_testing.h"
+#include "tests/engine/rl/policy/rollout_testing.h"
 #include "tests/engine/training/training_test_support.h"
 
 namespace vitrine::engine::test {

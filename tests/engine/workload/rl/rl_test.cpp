@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 
-#include "engine/rl/rollouts.h"
-#include "tests/engine/rl/rollout_testing.h"
+#include "engine/rl/policy/rollouts.h"
+#include "tests/engine/rl/policy/rollout_testing.h"
 #include "tests/engine/workload/rl/policy_testing.h"
 
 namespace vitrine::engine {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "base/resource_path.h"
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/rollouts.h"
 #include "tests/engine/workload/rl/policy_testing.h"
 
 namespace vitrine::engine {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/rollouts.h"
 
 #include <cmath>
 #include <functional>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "tests/engine/rl/rollout_testing.h"
+#include "tests/engine/rl/policy/rollout_testing.h"
 
 namespace vitrine::engine {
 namespace {

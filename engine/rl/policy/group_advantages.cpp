@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/rl/group_advantages.h"
+#include "engine/rl/policy/group_advantages.h"
 
 #include <cmath>
 #include <unordered_map>

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/rl/policy_batches.h"
+#include "engine/rl/policy/policy_batches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <set>
 
-#include "tests/engine/rl/rollout_testing.h"
+#include "tests/engine/rl/policy/rollout_testing.h"
 
 namespace vitrine::engine {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/rl/policy_batches.h"
+#include "engine/rl/policy/policy_batches.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/rollouts.h"
 
 #include <cmath>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/rl/group_advantages.h"
+#include "engine/rl/policy/group_advantages.h"
 #include "kernels/core/dtype.h"
 
 namespace vitrine::engine {

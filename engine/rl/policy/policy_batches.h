@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/rl/rollouts.h"
+#include "engine/rl/policy/rollouts.h"
 #include "engine/training/data/training_batch.h"
 #include "engine/training/passes/policy_objective.h"
 
