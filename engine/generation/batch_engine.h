@@ -145,6 +145,10 @@ public:
     /// The steps that jumpEqualSteps skips end before `time`, when the next request arrives.
     void jumpUntil(base::TimeNs time) { jumpUntil_ = time; }
 
+    /// The model's weights are others now: forgets what was computed with the old ones, prefixes in pages and drafts.
+    /// Throws Internal while a request has not ended: its answer would be of two versions.
+    void forgetAnswers();
+
     /// Sets a callback that is called after each token of a request. The callback must not throw. It may call cancel().
     void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
     /// Sets a callback that is called when a request has ended, but not when it was refused. The callback must not
@@ -160,6 +164,7 @@ public:
     const SpeculationCounts& speculation() const { return speculated_; }
     /// The message of the last OutOfMemory that the engine survived; empty: there was none.
     const std::string& lastOutOfMemory() const { return lastOutOfMemory_; }
+    const BatchOptions& options() const { return options_; }
     const Scheduler& scheduler() const { return *scheduler_; }
     const KvCache& cache() const { return *cache_; }
     /// Reports what each slot has done until now. The time after this call belongs to new events, which another

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/stop.h"
@@ -158,6 +159,7 @@ private:
     std::unique_ptr<base::TraceSink> ownSink_;
     std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Memory> memory_;
+    friend class StopPause;
     base::StopToken stop_;
     KeptState* kept_ = nullptr;
 };
@@ -194,6 +196,19 @@ public:
 
 private:
     CudaContext& gpu_;
+};
+
+/// While it lives, the context does not see that it is to stop: for work that must be whole once it has begun.
+class StopPause {
+public:
+    explicit StopPause(Context& context) : context_(context), stop_(std::exchange(context.stop_, {})) {}
+    ~StopPause() { context_.stop_ = std::move(stop_); }
+    StopPause(const StopPause&) = delete; // one begin, one end
+    StopPause& operator=(const StopPause&) = delete;
+
+private:
+    Context& context_;
+    base::StopToken stop_;
 };
 
 } // namespace vitrine::kernels

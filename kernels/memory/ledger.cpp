@@ -42,6 +42,7 @@ void Ledger::add(base::MemoryCategory category, std::uint64_t bytes) {
     statistics_.current += bytes;
     statistics_.currentByCategory[slot] += bytes;
     statistics_.maxByCategory[slot] = std::max(statistics_.maxByCategory[slot], current[slot]);
+    statistics_.windowPeak = std::max(statistics_.windowPeak, statistics_.current);
     if (statistics_.current > statistics_.peak) {
         statistics_.peak = statistics_.current;
         statistics_.peakByCategory = current;
@@ -65,6 +66,7 @@ void Ledger::repeatStep(const StepMemory& step) {
     const base::CategoryBytes most = sum(current, step.maxByCategory);
     std::transform(most.begin(), most.end(), statistics_.maxByCategory.begin(), statistics_.maxByCategory.begin(),
                    [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+    statistics_.windowPeak = std::max(statistics_.windowPeak, statistics_.current + step.peak);
     if (statistics_.current + step.peak > statistics_.peak) {
         statistics_.peak = statistics_.current + step.peak;
         statistics_.peakByCategory = sum(current, step.peakByCategory);

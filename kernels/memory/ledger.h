@@ -44,6 +44,7 @@ public:
     void repeatStep(const StepMemory& step);
 
     const MemoryStatistics& statistics() const { return statistics_; }
+    void restartWindow() { statistics_.windowPeak = statistics_.current; }
 
     /// An arena that a failure asks how much of it is idle, until it is removed.
     void addArena(const void* arena, std::function<ArenaUse()> use) { arenas_[arena] = std::move(use); }

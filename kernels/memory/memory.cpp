@@ -231,6 +231,10 @@ void Memory::trimHost() noexcept {
     state_->hostCache.trim();
 }
 
+void Memory::restartWindow() {
+    state_->ledger.restartWindow();
+}
+
 const MemoryStatistics& Memory::statistics() const {
     return state_->ledger.statistics();
 }

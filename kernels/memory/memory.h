@@ -25,6 +25,7 @@ struct MemoryOptions;
 struct MemoryStatistics {
     std::uint64_t current = 0;
     std::uint64_t peak = 0; ///< largest total, untracked included
+    std::uint64_t windowPeak = 0; ///< the same since Memory::restartWindow()
     base::CategoryBytes currentByCategory{};
     base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`; sums to it
     TracePlace peakPlace;                 ///< where the run was then; its name belongs to the tracer
@@ -100,6 +101,8 @@ public:
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
     const StepMemory& stepMemory() const; ///< of the current or last step in step()
+    /// windowPeak counts from what is allocated now: for the peak of a part of a run.
+    void restartWindow();
     /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `step`
     /// is what the captured step allocated.
     void repeatStep(const StepMemory& step);

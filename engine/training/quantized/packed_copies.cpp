@@ -183,6 +183,14 @@ void PackedCopies::attach(bool attached) {
     }
 }
 
+void PackedCopies::serve(bool serves) {
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+        if (targets_[i].tensor) {
+            model_.replaceWeight(targets_[i].weight, serves ? weights_[i].out : kernels::WeightView{});
+        }
+    }
+}
+
 double PackedCopies::changedShare() const {
     std::int64_t changed = 0, codes = 0;
     model_.context().download(changed_.view().data, &changed, sizeof(changed));

@@ -41,6 +41,9 @@ public:
     /// Gives the model's linears the copies that they compute with, or their own weights for a while, with the whole
     /// adapter beside them.
     void attach(bool attached);
+    /// Whether linears whose masters are trained compute with the packed copies: for inference between updates, which
+    /// reads fewer bytes so. The values are those of the model's own weights then.
+    void serve(bool serves);
     /// How many weights a refresh() packs anew, and how often it did so with all of them.
     std::size_t changing() const { return changing_; }
     std::int64_t updates() const { return updates_; }

@@ -167,7 +167,7 @@ void TrainingRun::report(const TrainingStep& step, std::int64_t number, std::spa
     curves_.losses.push_back(step.loss);
     curves_.gradientNorms.push_back(step.gradientNorm);
     curves_.auxLosses.push_back(step.auxLoss);
-    curves_.learningRates.push_back(options_.rate.at(number - 1));
+    curves_.learningRates.push_back(options_.rate.at(number * options_.updates - 1));
     curves_.seconds.push_back(step.seconds);
     curves_.tokens += step.tokens;
     curves_.keptOnDevice = std::max(curves_.keptOnDevice, step.keptOnDevice);

@@ -40,6 +40,7 @@ struct TrainingRunOptions {
     LearningRate rate;
     /// What a checkpoint keeps beside the numbers of the steps: an object. Called when one is written.
     std::function<nlohmann::json()> progress;
+    std::int64_t updates = 1; ///< of the optimizer in a step; `rate` and step() count updates, the others steps
 };
 
 /// The parts of a training, one after the other.
@@ -67,8 +68,8 @@ public:
     /// Does the work. Of one that is stopped, or cannot save what was trained, the state after the last whole step is
     /// kept. Throws what the work throws.
     void run(const TrainingWork& work);
-    /// Takes the step `number` and reports it to the trace. Throws what Trainer::step() throws, and BadInput when a
-    /// number is not finite. report() follows.
+    /// Takes the update `number` and reports it to the trace. Throws what Trainer::step() throws, and BadInput when a
+    /// number is not finite. report() follows once for each step.
     TrainingStep step(std::int64_t number, std::span<const TrainingBatch> batches, Objective& objective,
                       const std::function<void()>& beforeUpdate = {});
     /// Adds the step to the curves and to the output, whose columns are loss, learning rate, norm of the gradients,

@@ -304,6 +304,33 @@ inline constexpr ResultField kMismatchK3{"mismatch_k3", ResultUnit::Number, "KL 
                                          Better::Less};
 inline constexpr ResultField kTruncatedShare{"truncated_share", ResultUnit::Share,
                                              "tokens whose importance weight is capped", Better::Less};
+// Reinforcement learning: lists have a number for each step
+inline constexpr ResultField kRewards{"rewards", ResultUnit::List, "mean rewards", Better::More};
+inline constexpr ResultField kRewardsLow{"rewards_low", ResultUnit::List, "rewards, lower end of the middle half"};
+inline constexpr ResultField kRewardsHigh{"rewards_high", ResultUnit::List, "rewards, upper end of the middle half"};
+inline constexpr ResultField kEvalRewards{"eval_rewards", ResultUnit::List, "rewards of evaluations", Better::More};
+inline constexpr ResultField kRlEvalSteps{"eval_reward_steps", ResultUnit::List, "steps of evaluations"};
+inline constexpr ResultField kAnswerTokens{"answer_tokens", ResultUnit::List, "mean lengths of answers"};
+inline constexpr ResultField kCutShare{"cut_share", ResultUnit::List, "shares of answers that were too long"};
+inline constexpr ResultField kLogprobMaxDiff{"logprob_max_diff", ResultUnit::List,
+                                             "largest differences of the sampler's log-probabilities"};
+inline constexpr ResultField kEffectiveShare{"effective_sample_share", ResultUnit::List,
+                                             "effective sample sizes over tokens"};
+inline constexpr ResultField kLeftOutGroups{"left_out_groups", ResultUnit::List, "groups that taught nothing"};
+inline constexpr ResultField kJudgeErrors{"judge_errors", ResultUnit::List, "answers without a reward"};
+inline constexpr ResultField kAskedProblems{"asked_problems", ResultUnit::List, "problems asked"};
+inline constexpr ResultField kMixedVersions{"mixed_version_share", ResultUnit::List,
+                                            "shares of answers of several versions"};
+inline constexpr ResultField kDraftAcceptance{"draft_acceptance", ResultUnit::List, "shares of drafts that were right"};
+inline constexpr ResultField kPhaseSeconds{"phase_seconds", ResultUnit::Data, "seconds of phases"};
+inline constexpr ResultField kRolloutRates{"rollout_tokens_per_second", ResultUnit::List, "sampled tokens per second"};
+inline constexpr ResultField kPeakByRole{"peak_by_role", ResultUnit::Data, "peak memory by role"};
+inline constexpr ResultField kAfterSleep{"after_sleep_bytes", ResultUnit::List, "memory that stays after sleep"};
+inline constexpr ResultField kAfterSleepOwners{"after_sleep_by_category", ResultUnit::Data,
+                                               "memory that stays after sleep, by category"};
+inline constexpr ResultField kRolloutWeights{"rollout_weights", ResultUnit::Text, "weights of rollouts"};
+inline constexpr ResultField kRewardSource{"reward_source", ResultUnit::Text, "answers are judged by"};
+inline constexpr ResultField kSampledAnswers{"sampled_answers", ResultUnit::Data, "answers of some groups"};
 inline constexpr ResultField kTechniques{"techniques", ResultUnit::Rows, "techniques"};
 inline constexpr ResultField kName{"name", ResultUnit::Text, "name"};
 inline constexpr ResultField kCheckpoint{"checkpoint", ResultUnit::Text, "checkpointing"};

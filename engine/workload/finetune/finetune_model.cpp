@@ -154,6 +154,12 @@ MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, ker
     return out;
 }
 
+std::string_view checkpointingName(const MemoryTechniques& techniques) {
+    return techniques.checkpointing == Checkpointing::None      ? "none"
+           : techniques.checkpointing == Checkpointing::Offload ? "offload"
+                                                                : "layer";
+}
+
 FinetuneModel::FinetuneModel(const Run& run, const ModelSource& source, kernels::Context& context) {
     model_ = std::make_unique<Model>(context, source, finetuneModelOptions(run, context), run.sinks.progress);
     addLoadMetrics(run.metrics, model_->loadReport());

@@ -34,6 +34,9 @@ std::optional<WeightPacking> qatPacking(const Experiment& experiment);
 MemoryTechniques memoryTechniques(const Run& run, const ModelConfig& config, kernels::Context& context,
                                   std::int64_t tokens);
 
+/// "layer": the value of the option checkpoint.
+std::string_view checkpointingName(const MemoryTechniques& techniques);
+
 /// The model and its trained tensors.
 class FinetuneModel {
 public:

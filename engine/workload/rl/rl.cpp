@@ -5,39 +5,89 @@
 
 #include <array>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/output_check.h"
+#include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
+#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/finetune/finetune_plan.h"
 #include "engine/workload/finetune/training_checks.h"
+#include "engine/workload/rl/problem_choice.h"
+#include "engine/workload/rl/rl_loop.h"
 #include "engine/workload/rl/rl_run.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<ResultSet, 8> kRlResults = {result::kRunSet,      result::kMemorySet, result::kLoadingSet,
+constexpr std::array<ResultSet, 9> kRlResults = {result::kRunSet,      result::kMemorySet, result::kLoadingSet,
                                                  result::kKernelSet,   result::kPlanSet,   result::kRateSet,
-                                                 result::kTrainingSet, result::kPolicySet};
+                                                 result::kTrainingSet, result::kPolicySet, result::kRolloutSet};
 
-/// Those of finetune that say how tensors are trained, not on what.
-constexpr std::array<std::string_view, 29> kRlSharedKeys = {
-    "group_size",   "int4_rule", "batch",      "output",         "adapter",    "temperature",      "method",
-    "train",        "rank",      "alpha",      "rslora",         "qat",        "qat_weights",      "lr",
-    "warmup_steps", "schedule",  "lr_minimum", "weight_decay",   "clip_norm",  "optimizer",        "checkpoint",
-    "loss_chunks",  "tiled_mlp", "merge",      "save_gradients", "save_every", "keep_checkpoints", "overwrite",
-    "resume"};
+/// Those of finetune that say how tensors are trained, and how answers are sampled.
+constexpr auto kRlSharedKeys =
+    withSpeculationKeys(std::to_array<std::string_view>({"group_size",     "int4_rule",  "batch",
+                                                         "output",         "adapter",    "method",
+                                                         "train",          "rank",       "alpha",
+                                                         "rslora",         "qat",        "qat_weights",
+                                                         "steps",          "lr",         "warmup_steps",
+                                                         "schedule",       "lr_minimum", "weight_decay",
+                                                         "clip_norm",      "optimizer",  "checkpoint",
+                                                         "loss_chunks",    "tiled_mlp",  "merge",
+                                                         "save_gradients", "save_every", "keep_checkpoints",
+                                                         "overwrite",      "resume",     "data",
+                                                         "eval_data",      "eval_every", "prompt_length",
+                                                         "kv_dtype"}));
 /// checkpoint is unset: rl makes its micro-batches itself, mostly of a size whose activations fit.
-constexpr std::array<WorkloadDefault, 2> kRlDefaults{{{"temperature", "1"}, {"checkpoint", ""}}};
+/// Filters are off, so that answers come from the policy itself, whatever the model's generation_config says.
+constexpr std::array<WorkloadDefault, 7> kRlDefaults{{{"temperature", "1"},
+                                                      {"checkpoint", ""},
+                                                      {"top_k", "0"},
+                                                      {"top_p", "1"},
+                                                      {"min_p", "0"},
+                                                      {"repetition_penalty", "1"},
+                                                      {"slots", "256"}}};
 constexpr std::array<std::string_view, 2> kRlViews = {"run", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kRlOutputs{
     {{"output", nullptr, false, "overwrite", "resume"}, {"save_gradients", &kGradientsOutput}}};
 
 constexpr std::array kRlOptions = {
+    OptionSpec{"task", OptionType::Text, "", "", 0, 0, "", "", "Problems",
+               "Problems that come with the program, with a checker: sums, sorting, brackets, letters or format"},
+    OptionSpec{"difficulty", OptionType::Integer, "1", "", 1, 100, "", "", "Problems",
+               "How hard the problems of a task are"},
+    OptionSpec{"checker", OptionType::Choice, "", "", 0, 0, "exact|number|regex|choice|math", "", "Problems",
+               "How answers to problems of data are judged by the answer of their row"},
+    OptionSpec{"reward_command", OptionType::Text, "", "", 0, 0, "", "", "Problems",
+               "A program that reads answers as JSON lines and prints a number for each, instead of a checker"},
+    OptionSpec{"reward_processes", OptionType::Integer, "4", "", 1, 256, "", "", "Problems",
+               "How many of this program run at the same time"},
+    OptionSpec{"reward_timeout", OptionType::Real, "30", "", 0.01, 86400, "", "seconds", "Problems",
+               "Time that this program has for an answer"},
+    OptionSpec{"reward_memory", OptionType::Bytes, "4GiB", "", 0, kMaxBytes, "", "bytes", "Problems",
+               "Memory that one of them may hold with its children; 0: no limit"},
+    OptionSpec{"eval_problems", OptionType::Integer, "64", "", 0, 100000, "", "", "Problems",
+               "Problems of an evaluation, which training does not ask"},
+    OptionSpec{"prompts", OptionType::Integer, "16", "", 1, 65536, "", "", "Rollouts", "Problems asked in a step"},
+    OptionSpec{"samples", OptionType::Integer, "8", "", 2, 4096, "", "", "Rollouts",
+               "Answers to each problem, which are compared with each other"},
+    OptionSpec{"rollout", OptionType::Choice, "", "", 0, 0, "bf16|fp8|int4|mxfp4", "", "Rollouts",
+               "Weights that answers are sampled with; unset: as qat, else as they are trained"},
+    OptionSpec{"partial_tokens", OptionType::Integer, "0", "", 0, kMaxCount, "", "tokens", "Rollouts",
+               "New tokens of an answer in one step at most; longer ones go on in the next step, with its weights; 0: "
+               "all"},
+    OptionSpec{"dynamic_sampling", OptionType::Bool, "false", "", 0, 0, "", "", "Rollouts",
+               "Ask other problems instead of those whose answers all have the same reward"},
+    OptionSpec{"cut_answers", OptionType::Choice, "keep", "", 0, 0, "keep|mask|penalise", "", "Policy",
+               "Answers that were too long count as others, are not trained, or lose cut_penalty"},
+    OptionSpec{"cut_penalty", OptionType::Real, "0.5", "", 0, 1000, "", "", "Policy",
+               "With cut_answers penalise: what an answer that was too long loses"},
     OptionSpec{
         "rollouts", OptionType::Path, "", "", 0, 0, "", "", "Policy",
         "safetensors file of answers: input_ids, prompt_lengths, lengths, advantages or rewards with groups, and "
@@ -58,19 +108,55 @@ constexpr std::array kRlOptions = {
                "Answers to the same prompt pass the model with one copy of it"},
 };
 
+/// Work with a model on the loop's problems.
+void withLoop(const Run& run, const ModelSource& source, kernels::Context& context,
+              const std::function<void(PolicyLoop&)>& work) {
+    FinetuneModel model(run, source, context);
+    const std::unique_ptr<ProblemSource> problems = chosenProblems(run, source);
+    const std::unique_ptr<Rewarder> rewarder = chosenRewarder(run, *problems);
+    run.metrics[result::kRewardSource.key] = rewardSourceName(run.spec);
+    PolicyLoop loop(run, source, model, *problems, *rewarder);
+    work(loop);
+}
+
 void runRl(const Run& run) {
     const ModelSource source = openSource(run);
+    if (!run.spec.has("rollouts")) {
+        const std::unique_ptr<kernels::Context> context = makeContext(run);
+        runMeasured(run, *context, [&] { withLoop(run, source, *context, [](PolicyLoop& loop) { loop.run(); }); });
+        return;
+    }
     const Rollouts rollouts = givenRollouts(run, source);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     runMeasured(run, *context, [&] {
         FinetuneModel model(run, source, *context);
-        PolicyBatches batches = givenBatches(run, rollouts);
+        PolicyBatches batches = optionBatches(run, rollouts);
         PolicyUpdates(run, source, model, rollouts, batches).run();
     });
 }
 
+/// Of one step, which has all that later ones have.
+void planLoop(const Run& run, const ModelSource& source) {
+    Experiment spec = run.spec;
+    spec.set("steps", std::int64_t{1});
+    spec.set("save_every", std::int64_t{0});
+    addPlannedStep(Run{spec, run.sinks, run.stop, run.metrics}, *makePlanContext(run, run.sinks.trace),
+                   [&](const Run& once, kernels::Context& meta) {
+                       double seconds = 0;
+                       withLoop(once, source, meta, [&](PolicyLoop& loop) {
+                           loop.run();
+                           seconds = loop.stepSeconds();
+                       });
+                       return seconds;
+                   });
+}
+
 void planRl(const Run& run) {
     const ModelSource source = openSource(run);
+    if (!run.spec.has("rollouts")) {
+        planLoop(run, source);
+        return;
+    }
     const Rollouts rollouts = givenRollouts(run, source);
     Experiment spec = run.spec;
     // Of two updates the second one has all that any has: log-probabilities of the first are kept for it.
@@ -79,17 +165,48 @@ void planRl(const Run& run) {
     addPlannedStep(Run{spec, run.sinks, run.stop, run.metrics}, *makePlanContext(run, run.sinks.trace),
                    [&](const Run& once, kernels::Context& meta) {
                        FinetuneModel model(once, source, meta);
-                       PolicyBatches batches = givenBatches(once, rollouts);
+                       PolicyBatches batches = optionBatches(once, rollouts);
                        PolicyUpdates updates(once, source, model, rollouts, batches);
                        updates.run();
                        return updates.stepSeconds();
                    });
 }
 
+/// What only sampled answers have, beside the sets of options of sampling.
+constexpr std::array<std::string_view, 16> kSamplingKeys = {
+    "task",    "difficulty", "checker",        "reward_command",   "eval_problems", "prompts",
+    "samples", "rollout",    "partial_tokens", "dynamic_sampling", "cut_answers",   "steps",
+    "data",    "eval_data",  "eval_every",     "prompt_length"};
+constexpr std::uint32_t kSamplingSets = kAnswerOptions | kTextOptions | kBatchingOptions;
+
+/// Given answers are not sampled: what says how to sample does nothing.
+void refuseSamplingOptions(const Experiment& experiment, const std::string& name) {
+    const auto refuse = [&](const OptionSpec& option) {
+        Experiment usual = experiment;
+        usual.unset(option.key);
+        if (experiment.valueText(option.key) != usual.valueText(option.key)) {
+            failOption(name, option.key, "is for answers that are sampled, and rollouts gives them; leave it out");
+        }
+    };
+    for (const std::string_view key : kSamplingKeys) {
+        refuse(*findOption(key));
+    }
+    for (const OptionSpec& option : optionTable()) {
+        if ((option.sets & kSamplingSets) != 0 && option.key != "temperature") {
+            refuse(option);
+        }
+    }
+}
+
 void checkRl(const Experiment& experiment, const std::string& name) {
-    requireOption(experiment, name, "rollouts", "name the file of answers to train on");
+    if (experiment.has("rollouts")) {
+        refuseSamplingOptions(experiment, name);
+    } else {
+        checkProblems(experiment, name);
+        checkSpeculation(experiment, name);
+    }
     if (experiment.real("temperature") <= 0) {
-        failOption(name, "temperature", "is 0, which leaves one token possible; give the one that sampled the answers");
+        failOption(name, "temperature", "is 0, which leaves one token possible; give the one that samples the answers");
     }
     checkTraining(experiment, name);
 }
@@ -103,7 +220,7 @@ std::string rlName(const Experiment& experiment) {
 constinit const Workload kRlWorkload = {
     .name = "rl",
     .title = "Reinforcement learning",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kSamplingSets,
     .optionKeys = kRlSharedKeys,
     .ownOptions = kRlOptions,
     .defaults = kRlDefaults,

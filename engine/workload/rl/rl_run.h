@@ -8,17 +8,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "engine/rl/policy/policy_batches.h"
-#include "engine/rl/policy/rollouts.h"
-#include "engine/training/passes/policy_objective.h"
-#include "engine/workload/finetune/finetune_run.h"
+#include "engine/workload/rl/policy_step.h"
 
 namespace vitrine::engine {
 
 /// The file of the option rollouts. Throws BadInput for a bad one, and for one without what the options need.
 Rollouts givenRollouts(const Run& run, const ModelSource& source);
-/// Its micro-batches, as the options make them.
-PolicyBatches givenBatches(const Run& run, const Rollouts& rollouts);
 
 /// The updates: each goes over all rows. Fills run.metrics as they end. The arguments outlive it.
 class PolicyUpdates {
@@ -31,23 +26,12 @@ public:
     double stepSeconds() const { return training_.curves().seconds.empty() ? 0 : training_.curves().seconds.back(); }
 
 private:
-    /// Numbers of the updates, each taken before it.
-    struct Curves {
-        std::vector<double> kl, clipShares, entropies, ratios;
-    };
-
     void updates();
     void update(std::int64_t number);
-    void report(const TrainingStep& step, std::int64_t number);
-    void referenceOfBase();
-    std::vector<float> modelLogProbs();
-    void refuseFarLogProbs();
     void resume();
+    void recordRollouts(std::int64_t number);
     TrainedRows trainedRows() const;
     nlohmann::json progress() const;
-    void rememberFirst();
-    void recordRollouts();
-    bool remembers() const;
     void addMetrics();
 
     const Run& run_;
@@ -58,11 +42,10 @@ private:
     Trainer trainer_;
     TrainingOutput output_;
     TrainingRun training_;
-    std::unique_ptr<PolicyObjective> objective_;
+    PolicyStep step_;
     std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written
-    Curves curves_;
-    PolicyMeans firstMeans_;   ///< of the first update
-    std::vector<float> first_; ///< (rows, width) log-probabilities before the first update, where no file has them
+    PolicyCurves curves_;
+    PolicyMeans firstMeans_; ///< of the first update
 };
 
 } // namespace vitrine::engine

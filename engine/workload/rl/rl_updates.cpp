@@ -1,18 +1,12 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/checkpoint/output_check.h"
-#include "engine/training/passes/log_prob_objective.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
 #include "engine/workload/rl/rl_run.h"
@@ -31,19 +25,6 @@ constexpr const char* kFirstKey = "first_logprobs"; ///< of a checkpoint
 /// Whether a later update, of this run or of one that goes on from it, needs what the first one finds.
 bool hasLaterUpdates(const Run& run) {
     return run.spec.integer("updates") > 1 || run.spec.has("output");
-}
-
-PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches) {
-    PolicyOptions out;
-    out.clipLow = run.spec.real("clip_low");
-    out.clipHigh = run.spec.real("clip_high");
-    out.klCoefficient = run.spec.real("kl");
-    out.importanceCap = run.spec.real("importance_cap");
-    out.temperature = run.spec.real("temperature");
-    const PolicyTokens& known = batches.tokens.front();
-    out.rememberOld = hasLaterUpdates(run) && known.old.empty();
-    out.rememberReference = hasLaterUpdates(run) && known.reference.empty();
-    return out;
 }
 
 /// Numbers of a checkpoint, for each token of an answer.
@@ -74,47 +55,6 @@ Rollouts givenRollouts(const Run& run, const ModelSource& source) {
     return out;
 }
 
-namespace {
-
-/// A value of a file, and how far it is from what the model says.
-struct FarLogProb {
-    std::string tensor;
-    std::int64_t row = 0, token = 0;
-    float given = 0, model = 0;
-
-    double distance() const { return std::fabs(static_cast<double>(given) - static_cast<double>(model)); }
-};
-
-/// The value that is farthest from `model`, (rows, width).
-FarLogProb farthest(const Rollouts& rollouts, const std::vector<float>& model) {
-    FarLogProb out;
-    for (const auto& [name, values] :
-         {std::pair{"old_logprobs", &rollouts.old}, std::pair{"rollout_logprobs", &rollouts.rollout},
-          std::pair{"reference_logprobs", &rollouts.reference}}) {
-        for (std::int64_t row = 0; row < rollouts.rows && !values->empty(); ++row) {
-            const auto at = static_cast<std::size_t>(row);
-            for (std::int64_t token = rollouts.promptLengths[at]; token < rollouts.lengths[at]; ++token) {
-                const auto place = static_cast<std::size_t>(row * rollouts.width + token);
-                const FarLogProb here{name, row, token, (*values)[place], model[place]};
-                if (here.distance() > out.distance()) {
-                    out = here;
-                }
-            }
-        }
-    }
-    return out;
-}
-
-} // namespace
-
-PolicyBatches givenBatches(const Run& run, const Rollouts& rollouts) {
-    PolicyBatchOptions options;
-    options.aggregation = run.spec.text("aggregation") == "sequence" ? Aggregation::Sequence : Aggregation::Token;
-    options.sharePrompts = run.spec.flag("share_prompts");
-    options.rows = run.spec.maybeInteger("batch").value_or(0);
-    return policyBatches(rollouts, options);
-}
-
 PolicyUpdates::PolicyUpdates(const Run& run, const ModelSource& source, FinetuneModel& model, const Rollouts& rollouts,
                              PolicyBatches& batches)
     : run_(run), source_(source), model_(model), rollouts_(rollouts), batches_(batches),
@@ -122,17 +62,19 @@ PolicyUpdates::PolicyUpdates(const Run& run, const ModelSource& source, Finetune
                memoryTechniques(run, model.model().config(), model.model().context(), batches.largest())),
       output_(trainingOutputOptions(run, source, model.model().context().can().computesValues,
                                     {"kl", "clip_share", "entropy"})),
-      training_(model.model().context(), model.state(), trainer_, model.packed(), output_,
-                {run.spec.integer("updates"), learningRate(run, run.spec.integer("updates")),
-                 [this] { return progress(); }}) {
+      training_(
+          model.model().context(), model.state(), trainer_, model.packed(), output_,
+          {run.spec.integer("updates"), learningRate(run, run.spec.integer("updates")), [this] { return progress(); }}),
+      // An adapter that training goes on with has moved away from its base, which is the reference. Every other run
+      // begins at its reference, so that the first update knows it.
+      step_(run, model, trainer_, training_, rollouts, batches,
+            {run.spec.text("rollouts"), hasLaterUpdates(run), run.spec.has("adapter") && rollouts.reference.empty()}) {
     addTrainedMetrics(run, model, training_.steps());
     Json& metrics = run.metrics;
     metrics[result::kSequences.key] = rollouts.rows;
     metrics[result::kPredictedTokens.key] = rollouts.answerTokens();
     metrics[result::kBatchTokens.key] = batches.count();
-    metrics[result::kCheckpoint.key] = trainer_.techniques().checkpointing == Checkpointing::None      ? "none"
-                                       : trainer_.techniques().checkpointing == Checkpointing::Offload ? "offload"
-                                                                                                       : "layer";
+    metrics[result::kCheckpoint.key] = checkpointingName(trainer_.techniques());
 }
 
 void PolicyUpdates::run() {
@@ -148,155 +90,39 @@ void PolicyUpdates::run() {
 }
 
 void PolicyUpdates::updates() {
-    kernels::Context& context = model_.model().context();
     traceTraining(model_, training_.steps());
     const kernels::TraceScope phase(model_.model().context().tracer(), base::ScopeKind::Phase, "train");
-    referenceOfBase();
-    objective_ = std::make_unique<PolicyObjective>(context, policyOptions(run_, batches_), batches_.tokens);
+    step_.begin();
     for (std::int64_t number = training_.first(); number <= training_.steps(); ++number) {
         update(number);
         training_.saveIfDue(number, run_.sinks.saveWanted && run_.sinks.saveWanted());
     }
 }
 
-/// An adapter that training goes on with has moved away from its base, which is the reference. Every other run begins
-/// at its reference, so that the first update knows it.
-void PolicyUpdates::referenceOfBase() {
-    if (!run_.spec.has("adapter") || !batches_.tokens.front().reference.empty()) {
-        return;
-    }
-    const UnquantizedWeights unquantized(model_);
-    const AdapterPause pause(*model_.adapter());
-    setValues(batches_, modelLogProbs(), &PolicyTokens::reference);
-}
-
-/// What the model says now, (rows, width).
-std::vector<float> PolicyUpdates::modelLogProbs() {
-    LogProbObjective scores(model_.model().context(), run_.spec.real("temperature"));
-    trainer_.evaluate(batches_.batches, scores);
-    std::vector<std::vector<float>> values;
-    values.reserve(batches_.batches.size());
-    for (std::size_t batch = 0; batch < batches_.batches.size(); ++batch) {
-        values.push_back(scores.scores(static_cast<std::int64_t>(batch)).logProbs);
-    }
-    return rolloutValues(rollouts_, batches_, values);
-}
-
-/// Log-probabilities of another model, or in other units, make ratios that are no numbers any more. Called before the
-/// weights change, so that the sentence can say what the model says instead.
-void PolicyUpdates::refuseFarLogProbs() {
-    constexpr double kMostLoss = 1e30; // gradients are float32
-    const double loss = objective_->loss();
-    const PolicyMeans& means = objective_->means();
-    if (std::fabs(loss) < kMostLoss && std::isfinite(means.kl) && std::isfinite(means.ratio) &&
-        std::isfinite(means.mismatchK3)) {
-        return;
-    }
-    const FarLogProb far = farthest(rollouts_, modelLogProbs());
-    if (!far.tensor.empty()) {
-        throw base::BadInput(fmt::format("{}: {}: row {}: token {}: {:g} is too far from the model's {:g}, so that "
-                                         "their ratio is no number; give log-probabilities (natural logarithms) of "
-                                         "this model, or leave the tensor out",
-                                         run_.spec.text("rollouts"), far.tensor, far.row, far.token, far.given,
-                                         far.model));
-    }
-}
-
 void PolicyUpdates::update(std::int64_t number) {
-    const auto beforeFirst = [this, number] {
-        if (model_.model().context().can().computesValues) {
-            refuseFarLogProbs();
-        }
-        if (number == 1 && run_.spec.has("save_gradients")) {
-            saveGradients(run_, model_);
-        }
-    };
+    const bool saves = number == 1 && run_.spec.has("save_gradients");
     const TrainingStep step =
-        training_.step(number, batches_.batches, *objective_,
-                       number == training_.first() ? std::function<void()>(beforeFirst) : nullptr);
-    const PolicyMeans& means = objective_->means();
+        step_.update(number, saves ? std::function<void()>([this] { saveGradients(run_, model_); }) : nullptr);
     if (number == training_.first()) {
-        firstMeans_ = means;
-        rememberFirst();
-        recordRollouts();
+        firstMeans_ = step_.firstMeans();
+        recordRollouts(number);
     }
-    curves_.kl.push_back(means.kl);
-    curves_.clipShares.push_back(means.clipShare);
-    curves_.entropies.push_back(means.entropy);
-    curves_.ratios.push_back(means.ratio);
-    report(step, number);
-}
-
-void PolicyUpdates::report(const TrainingStep& step, std::int64_t number) {
-    const PolicyMeans& means = objective_->means();
-    kernels::Tracer& tracer = model_.model().context().tracer();
-    tracer.counter("kl", means.kl);
-    tracer.counter("clip_share", means.clipShare);
-    tracer.counter("entropy", means.entropy);
-    training_.report(step, number, std::array{means.kl, means.clipShare, means.entropy});
-    if (run_.sinks.metric) {
-        run_.sinks.metric("loss", step.loss);
-        run_.sinks.metric("tokens_per_second", step.tokensPerSecond());
-    }
-    if (run_.sinks.progress != nullptr) {
-        run_.sinks.progress->progress(
-            fmt::format("Update, loss {:.4f}, {:.0f} tokens/s", step.loss, step.tokensPerSecond()),
-            static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(training_.steps()));
-    }
-}
-
-bool PolicyUpdates::remembers() const {
-    const PolicyTokens& known = batches_.tokens.front();
-    return hasLaterUpdates(run_) && (known.old.empty() || known.reference.empty());
-}
-
-/// A checkpoint of a later update must say what the first one found, and so does the trace.
-void PolicyUpdates::rememberFirst() {
-    if (!remembers() || !model_.model().context().can().computesValues) {
-        return;
-    }
-    std::vector<std::vector<float>> values;
-    values.reserve(batches_.batches.size());
-    for (std::size_t batch = 0; batch < batches_.batches.size(); ++batch) {
-        values.push_back(objective_->remembered(static_cast<std::int64_t>(batch)));
-    }
-    first_ = rolloutValues(rollouts_, batches_, values);
+    curves_.add(step_.means());
+    reportPolicyUpdate(run_, model_, training_, step, step_.means(), number);
 }
 
 /// What the run trains on, so that the session has it: the file may be gone when somebody looks.
-void PolicyUpdates::recordRollouts() {
-    kernels::Context& context = model_.model().context();
-    if (!context.can().computesValues) {
-        return;
-    }
+void PolicyUpdates::recordRollouts(std::int64_t number) {
     std::int64_t all = 0;
     for (const std::int32_t length : rollouts_.lengths) {
         all += length;
     }
-    if (all > kRecordedTokens) {
+    if (all > kRecordedTokens && model_.model().context().can().computesValues) {
         base::logWarning(fmt::format("rollouts: have {} tokens, and a session takes {}; keep {}", all, kRecordedTokens,
                                      run_.spec.text("rollouts")));
         return;
     }
-    const bool fromFirst = !first_.empty();
-    const base::TimeNs now = context.tracer().now();
-    for (std::int64_t row = 0; row < rollouts_.rows; ++row) {
-        const auto at = static_cast<std::size_t>(row);
-        context.tracer().rollout(
-            {now, training_.first(), row, rollouts_.promptLengths[at], static_cast<double>(rollouts_.advantages[at])});
-        for (std::int64_t token = 0; token < rollouts_.lengths[at]; ++token) {
-            const auto place = static_cast<std::size_t>(row * rollouts_.width + token);
-            const bool answers = token >= rollouts_.promptLengths[at];
-            const auto value = [&](const std::vector<float>& given, bool first) {
-                const std::vector<float>& from = given.empty() && first ? first_ : given;
-                return answers && !from.empty() ? static_cast<double>(from[place])
-                                                : std::numeric_limits<double>::quiet_NaN();
-            };
-            context.tracer().rolloutToken({now, training_.first(), row, token, rollouts_.ids[place],
-                                           value(rollouts_.old, fromFirst), value(rollouts_.rollout, false),
-                                           value(rollouts_.reference, fromFirst && !run_.spec.has("adapter"))});
-        }
-    }
+    step_.record(number, all);
 }
 
 TrainedRows PolicyUpdates::trainedRows() const {
@@ -316,10 +142,11 @@ TrainedRows PolicyUpdates::trainedRows() const {
 
 Json PolicyUpdates::progress() const {
     Json first = Json::array();
-    for (std::int64_t row = 0; row < rollouts_.rows && !first_.empty(); ++row) {
+    const std::vector<float>& known = step_.first();
+    for (std::int64_t row = 0; row < rollouts_.rows && !known.empty(); ++row) {
         const auto place = static_cast<std::size_t>(row);
         for (std::int64_t token = rollouts_.promptLengths[place]; token < rollouts_.lengths[place]; ++token) {
-            first.push_back(first_[static_cast<std::size_t>(row * rollouts_.width + token)]);
+            first.push_back(known[static_cast<std::size_t>(row * rollouts_.width + token)]);
         }
     }
     return {{"kl", curves_.kl},
@@ -348,16 +175,9 @@ void PolicyUpdates::resume() {
         firstMeans_.logprobAbsDiff = progress.value("logprob_abs_diff", 0.0);
         firstMeans_.mismatchK3 = progress.value("mismatch_k3", 0.0);
         firstMeans_.truncatedShare = progress.value("truncated_share", 0.0);
-        const bool lacksOld = rollouts_.old.empty();
-        const bool lacksReference = rollouts_.reference.empty() && !run_.spec.has("adapter"); // else its base has it
-        if (lacksOld || lacksReference) {
-            first_ = firstOf(progress, rollouts_, checkpoint);
-        }
-        if (lacksOld) {
-            setValues(batches_, first_, &PolicyTokens::old);
-        }
-        if (lacksReference) {
-            setValues(batches_, first_, &PolicyTokens::reference);
+        // An adapter that goes on has its base as the reference.
+        if (rollouts_.old.empty() || (rollouts_.reference.empty() && !run_.spec.has("adapter"))) {
+            step_.takeFirst(firstOf(progress, rollouts_, checkpoint));
         }
     };
     if (training_.resume(take)) {

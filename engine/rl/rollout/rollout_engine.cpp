@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/rl/rollout/rollout_engine.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/context/context.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+/// Pages of a prompt from which answers wait for the first one of their group.
+constexpr std::int64_t kPagesToWaitFor = 2;
+
+} // namespace
+
+/// One call of sample(): which requests the engine has, and which wait for the first one of their group.
+class RolloutEngine::Sampling {
+public:
+    Sampling(BatchEngine& engine, std::vector<GenerateRequest> requests, base::TimeNs arrival)
+        : engine_(engine), requests_(std::move(requests)), arrival_(arrival) {
+        const BatchOptions& options = engine.options();
+        const std::int64_t page = engine.cache().groups().front().pageTokens;
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            const bool sameAsBefore = i > 0 && requests_[i].prompt == requests_[first_].prompt;
+            first_ = sameAsBefore ? first_ : i;
+            const bool waits = sameAsBefore && options.cache.sharePrefixes &&
+                               static_cast<std::int64_t>(requests_[i].prompt.size()) >= kPagesToWaitFor * page;
+            if (waits) {
+                followers_[first_].push_back(i);
+            } else {
+                order_.push_back(i);
+            }
+        }
+    }
+
+    /// Those that wait for nothing.
+    void addFirst() {
+        for (const std::size_t index : order_) {
+            add(index);
+        }
+    }
+    /// The prompt of a request is in its pages.
+    void promptRead(std::int32_t number) {
+        const auto found = followers_.find(indexOf(number));
+        if (found == followers_.end()) {
+            return;
+        }
+        ready_.insert(ready_.end(), found->second.begin(), found->second.end());
+        followers_.erase(found);
+    }
+    void addReady() {
+        for (const std::size_t index : std::exchange(ready_, {})) {
+            add(index);
+        }
+    }
+    std::size_t indexOf(std::int32_t number) const { return places_.at(static_cast<std::size_t>(number)); }
+    bool allAdded() const { return places_.size() == requests_.size(); }
+
+private:
+    void add(std::size_t index) {
+        GenerateRequest request = requests_[index];
+        if (followers_.find(index) == followers_.end()) {
+            request = std::move(requests_[index]);
+        }
+        places_.push_back(index);
+        const std::int32_t number = engine_.add(std::move(request), arrival_);
+        if (const std::string& refusal = engine_.result(number).refusal; !refusal.empty()) {
+            throw base::BadInput("max_new_tokens: an answer cannot be sampled: " + refusal);
+        }
+    }
+
+    BatchEngine& engine_;
+    std::vector<GenerateRequest> requests_;
+    base::TimeNs arrival_;
+    std::size_t first_ = 0;
+    std::vector<std::size_t> order_;
+    std::map<std::size_t, std::vector<std::size_t>> followers_; ///< by the first request of their group
+    std::vector<std::size_t> ready_;
+    std::vector<std::size_t> places_; ///< by the engine's number: the place of the request
+};
+
+RolloutEngine::RolloutEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
+    : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {}
+
+RolloutEngine::~RolloutEngine() {
+    sleep();
+}
+
+void RolloutEngine::wake() {
+    if (engine_ != nullptr) {
+        return;
+    }
+    engine_ = std::make_unique<BatchEngine>(model_, tokenizer_, options_);
+    engine_->prepare();
+}
+
+/// The sizes of an engine are those of the requests that wake it. Longer ones later need another engine.
+void RolloutEngine::expect(const std::vector<GenerateRequest>& requests) {
+    std::int64_t prompt = 1, sequence = 1;
+    for (const GenerateRequest& request : requests) {
+        const auto tokens = static_cast<std::int64_t>(request.prompt.size());
+        prompt = std::max(prompt, tokens);
+        sequence = std::max(sequence, tokens + request.maxNewTokens - 1);
+    }
+    if (engine_ != nullptr && prompt <= options_.longestPrompt && sequence <= options_.longestSequence) {
+        return;
+    }
+    sleep();
+    options_.longestPrompt = prompt;
+    options_.longestSequence = sequence;
+}
+
+void RolloutEngine::sleep() {
+    if (engine_ == nullptr) {
+        return;
+    }
+    countEngine();
+    engine_.reset();
+    model_.giveBackSteps();
+    model_.context().memory().trim();
+}
+
+void RolloutEngine::weightsChanged() {
+    ++version_;
+    if (engine_ != nullptr) {
+        engine_->forgetAnswers();
+    }
+}
+
+void RolloutEngine::sample(std::vector<GenerateRequest> requests, const Ended& ended) {
+    const base::TimeNs begin = model_.context().clock().now();
+    expect(requests);
+    wake();
+    try {
+        answer(std::move(requests), ended);
+    } catch (...) {
+        engine_.reset(); // it serves no more
+        model_.giveBackSteps();
+        throw;
+    }
+    counts_.seconds += static_cast<double>(model_.context().clock().now() - begin) * 1e-9;
+}
+
+void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& ended) {
+    Sampling sampling(*engine_, std::move(requests), model_.context().clock().now());
+    std::vector<std::int32_t> done;
+    engine_->onToken([&](const GeneratedToken& token) {
+        if (token.index == 0) {
+            sampling.promptRead(token.request);
+        }
+        if (onToken_) {
+            onToken_(token);
+        }
+    });
+    engine_->onEnd([&](std::int32_t request) {
+        sampling.promptRead(request);
+        done.push_back(request);
+    });
+    engine_->jumpUntil(std::numeric_limits<base::TimeNs>::max());
+    sampling.addFirst();
+    for (bool busy = true; busy || !sampling.allAdded();) {
+        busy = engine_->step();
+        for (const std::int32_t request : std::exchange(done, {})) {
+            BatchResult result = engine_->takeResult(request);
+            count(result.result);
+            ended(sampling.indexOf(request), result.result);
+        }
+        sampling.addReady();
+    }
+    engine_->onToken(nullptr);
+    engine_->onEnd(nullptr);
+}
+
+void RolloutEngine::count(const GenerateResult& result) {
+    ++counts_.answers;
+    counts_.tokens += static_cast<std::int64_t>(result.ids.size());
+}
+
+/// What the engine that goes has counted.
+void RolloutEngine::countEngine() {
+    const BatchCounts& counts = engine_->counts();
+    counts_.sharedTokens += counts.sharedTokens;
+    counts_.preemptions += counts.preemptions;
+    counts_.poolBytes = std::max(counts_.poolBytes, engine_->cache().poolBytes());
+    counts_.speculation.rows += engine_->speculation().rows;
+    counts_.speculation.drafted += engine_->speculation().drafted;
+    counts_.speculation.accepted += engine_->speculation().accepted;
+}
+
+RolloutCounts RolloutEngine::takeCounts() {
+    return std::exchange(counts_, {});
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Samples answers with the model that trains, between its updates. It is a BatchEngine that comes and goes.
+//
+// Sleep and wake. While the model trains, the engine sleeps: the pool of pages, the arena of steps and captured graphs
+// are given back to the device to the last byte, and one budget serves both roles. The next sample() wakes it, and the
+// pool takes what memory is free then.
+//
+// Versions. Weights have a version, which weightsChanged() counts up. It also makes the engine forget all that was
+// computed with the old ones: prefixes that pages hold, and drafts. An answer is sampled by one version; answers that
+// go on after an update are new requests whose prompt ends with the tokens that they have, and the caller keeps the
+// version of each token.
+//
+// Groups. Neighbouring requests with the same prompt share its pages. Where the prompt fills pages, the first request
+// of a group reads it, and the others wait until its pages are known.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/generation/batch_engine.h"
+
+namespace vitrine::engine {
+
+struct RolloutCounts {
+    std::int64_t answers = 0;      ///< that were sampled
+    std::int64_t tokens = 0;       ///< of them
+    std::int64_t sharedTokens = 0; ///< of prompts that were not computed again
+    std::int64_t preemptions = 0;
+    double seconds = 0; ///< on the context's clock, waking included
+    SpeculationCounts speculation;
+    std::uint64_t poolBytes = 0; ///< the most that the pools took
+};
+
+/// Belongs to the thread of the model's context, which outlives it.
+class RolloutEngine {
+public:
+    /// The lengths of the options are those of the requests of each sample(). `tokenizer` may be null.
+    RolloutEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options);
+    ~RolloutEngine();
+    RolloutEngine(const RolloutEngine&) = delete; // owns a pool of pages
+    RolloutEngine& operator=(const RolloutEngine&) = delete;
+
+    /// An answer: the request by its place in what sample() got. May be moved from.
+    using Ended = std::function<void(std::size_t request, GenerateResult& result)>;
+    /// Answers all requests and calls `ended` for each as it ends. Throws what BatchEngine::step() throws, and
+    /// OutOfMemory where a request fits no pool; answers that have not ended are lost then. Wakes the engine.
+    void sample(std::vector<GenerateRequest> requests, const Ended& ended);
+    /// A callback for each sampled token, or none.
+    void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
+
+    /// Gives all memory back. Does nothing while it sleeps.
+    void sleep();
+    bool sleeps() const { return engine_ == nullptr; }
+    /// The weights are others from now on. REQUIRES that no request is under way.
+    void weightsChanged();
+    std::int64_t version() const { return version_; }
+    void setVersion(std::int64_t version) { version_ = version; } ///< of a training that goes on
+    /// Since the last call, or the beginning. Complete when the engine sleeps.
+    RolloutCounts takeCounts();
+
+private:
+    class Sampling;
+
+    void wake();
+    void expect(const std::vector<GenerateRequest>& requests);
+    void answer(std::vector<GenerateRequest> requests, const Ended& ended);
+    void count(const GenerateResult& result);
+    void countEngine();
+
+    Model& model_;
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    BatchOptions options_;
+    std::unique_ptr<BatchEngine> engine_; ///< null while it sleeps
+    TokenCallback onToken_;
+    std::int64_t version_ = 0;
+    RolloutCounts counts_;
+};
+
+} // namespace vitrine::engine

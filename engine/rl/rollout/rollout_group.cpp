@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/rl/rollout/rollout_group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/rl/policy/group_advantages.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Json = nlohmann::json;
+
+double trainedReward(const GroupAnswer& answer, const TrainedRowOptions& options) {
+    return *answer.reward - (options.cut == CutAnswers::Penalise && answer.cut() ? options.penalty : 0);
+}
+
+/// Advantages of a group's answers by their place; empty where the group teaches nothing.
+std::vector<std::optional<float>> advantagesOf(const RolloutGroup& group, const TrainedRowOptions& options) {
+    std::vector<float> rewards;
+    std::vector<std::size_t> judged;
+    for (std::size_t place = 0; place < group.answers.size(); ++place) {
+        if (group.answers[place].reward) {
+            rewards.push_back(static_cast<float>(trainedReward(group.answers[place], options)));
+            judged.push_back(place);
+        }
+    }
+    if (rewards.size() < 2) {
+        return {};
+    }
+    const bool equal = std::ranges::all_of(rewards, [&](float reward) { return reward == rewards.front(); });
+    if (equal && !options.keepsEqualGroups) {
+        return {};
+    }
+    const std::vector<std::int64_t> same(rewards.size(), 0);
+    const std::vector<float> advantages = groupAdvantages(rewards, same);
+    std::vector<std::optional<float>> out(group.answers.size());
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        out[judged[i]] = advantages[i];
+    }
+    return out;
+}
+
+struct TrainedRow {
+    const RolloutGroup* group;
+    const GroupAnswer* answer;
+    float advantage;
+};
+
+Rollouts rolloutsOf(const std::vector<TrainedRow>& rows) {
+    Rollouts out;
+    out.rows = static_cast<std::int64_t>(rows.size());
+    for (const TrainedRow& row : rows) {
+        out.width = std::max(out.width, static_cast<std::int64_t>(row.group->prompt.size() + row.answer->ids.size()));
+    }
+    const auto width = static_cast<std::size_t>(out.width);
+    out.ids.resize(rows.size() * width);
+    out.rollout.resize(rows.size() * width);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::vector<std::int32_t>& prompt = rows[i].group->prompt;
+        const GroupAnswer& answer = *rows[i].answer;
+        const auto begin = static_cast<std::ptrdiff_t>(i * width);
+        const auto answerBegin = begin + static_cast<std::ptrdiff_t>(prompt.size());
+        std::ranges::copy(prompt, out.ids.begin() + begin);
+        std::ranges::copy(answer.ids, out.ids.begin() + answerBegin);
+        std::ranges::copy(answer.logProbs, out.rollout.begin() + answerBegin);
+        out.promptLengths.push_back(static_cast<std::int32_t>(prompt.size()));
+        out.lengths.push_back(static_cast<std::int32_t>(prompt.size() + answer.ids.size()));
+        out.advantages.push_back(rows[i].advantage);
+        out.rewards.push_back(static_cast<float>(*answer.reward));
+    }
+    return out;
+}
+
+[[noreturn]] void badGroups(const std::string& file, const std::string& what) {
+    throw base::BadInput(fmt::format("{}: groups: {}", file, what));
+}
+
+GroupAnswer readAnswer(const Json& row, std::int64_t vocab, const std::string& file) {
+    GroupAnswer out;
+    out.ids = row.at("ids").get<std::vector<std::int32_t>>();
+    out.logProbs = row.at("logprobs").get<std::vector<float>>();
+    out.versions = row.at("versions").get<std::vector<std::int32_t>>();
+    if (out.logProbs.size() != out.ids.size() || out.versions.size() != out.ids.size()) {
+        badGroups(file, "an answer has not as many log-probabilities and versions as tokens");
+    }
+    if (std::ranges::any_of(out.ids, [vocab](std::int32_t id) { return id < 0 || id >= vocab; })) {
+        badGroups(file, "an id is outside the vocabulary");
+    }
+    const std::string finish = row.at("finish").get<std::string>();
+    for (const FinishReason reason :
+         {FinishReason::Length, FinishReason::Context, FinishReason::StopToken, FinishReason::StopText}) {
+        out.finish = finish == finishReasonName(reason) ? reason : out.finish;
+    }
+    if (row.contains("reward")) {
+        out.reward = row.at("reward").get<double>();
+    }
+    out.error = row.value("error", std::string());
+    return out;
+}
+
+} // namespace
+
+bool RolloutGroup::ended() const {
+    return std::ranges::all_of(answers, &GroupAnswer::ended);
+}
+
+bool RolloutGroup::differs() const {
+    std::optional<double> first;
+    for (const GroupAnswer& answer : answers) {
+        if (answer.reward && first && *answer.reward != *first) {
+            return true;
+        }
+        first = first ? first : answer.reward;
+    }
+    return false;
+}
+
+std::optional<double> RolloutGroup::meanReward() const {
+    double sum = 0;
+    std::int64_t judged = 0;
+    for (const GroupAnswer& answer : answers) {
+        if (answer.reward) {
+            sum += *answer.reward;
+            ++judged;
+        }
+    }
+    return judged == 0 ? std::nullopt : std::optional(sum / static_cast<double>(judged));
+}
+
+TrainedAnswers trainedAnswers(std::span<const RolloutGroup> groups, const TrainedRowOptions& options) {
+    TrainedAnswers out;
+    std::vector<TrainedRow> rows;
+    for (std::size_t index = 0; index < groups.size(); ++index) {
+        const RolloutGroup& group = groups[index];
+        const std::vector<std::optional<float>> advantages = advantagesOf(group, options);
+        out.leftOutGroups += advantages.empty() ? 1 : 0;
+        for (std::size_t place = 0; place < advantages.size(); ++place) {
+            const GroupAnswer& answer = group.answers[place];
+            if (!advantages[place] || answer.ids.empty()) {
+                continue;
+            }
+            if (options.cut == CutAnswers::Mask && answer.cut()) {
+                ++out.maskedAnswers;
+                continue;
+            }
+            rows.push_back({&group, &answer, *advantages[place]});
+            out.places.emplace_back(index, place);
+        }
+    }
+    out.rollouts = rolloutsOf(rows);
+    return out;
+}
+
+Json groupsJson(std::span<const RolloutGroup> groups) {
+    Json out = Json::array();
+    for (const RolloutGroup& group : groups) {
+        Json answers = Json::array();
+        for (const GroupAnswer& answer : group.answers) {
+            Json row = {{"ids", answer.ids},
+                        {"logprobs", answer.logProbs},
+                        {"versions", answer.versions},
+                        {"finish", answer.ended() ? finishReasonName(answer.finish) : ""}};
+            if (answer.reward) {
+                row["reward"] = *answer.reward;
+            }
+            if (!answer.error.empty()) {
+                row["error"] = answer.error;
+            }
+            answers.push_back(std::move(row));
+        }
+        out.push_back({{"number", group.number}, {"prompt", group.prompt}, {"answers", std::move(answers)}});
+    }
+    return out;
+}
+
+std::vector<RolloutGroup> readGroups(const Json& json, const ProblemSource& source, std::int64_t vocab,
+                                     const std::string& file) {
+    std::vector<RolloutGroup> out;
+    try {
+        for (const Json& row : json) {
+            RolloutGroup& group = out.emplace_back();
+            group.number = row.at("number").get<std::int64_t>();
+            if (group.number < 0) {
+                badGroups(file, "a number of a problem is negative");
+            }
+            group.problem = std::make_shared<const Problem>(source.training(group.number));
+            group.prompt = row.at("prompt").get<std::vector<std::int32_t>>();
+            for (const Json& answer : row.at("answers")) {
+                group.answers.push_back(readAnswer(answer, vocab, file));
+            }
+        }
+    } catch (const Json::exception& error) {
+        badGroups(file, error.what());
+    }
+    return out;
+}
+
+} // namespace vitrine::engine

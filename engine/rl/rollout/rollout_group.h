@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Answers to one problem while they are sampled and judged, and the rollouts that training takes of many groups.
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/generation/generator.h"
+#include "engine/rl/policy/rollouts.h"
+#include "engine/rl/problems/problem.h"
+
+namespace vitrine::engine {
+
+/// One answer of a group. A long one may be sampled over several steps of training.
+struct GroupAnswer {
+    std::vector<std::int32_t> ids;
+    std::vector<float> logProbs;              ///< of each, as the sampler drew it
+    std::vector<std::int32_t> versions;       ///< of each: that of the weights that sampled it
+    FinishReason finish = FinishReason::None; ///< None: it goes on
+    std::optional<double> reward;
+    std::string error; ///< why it has no reward; empty: it has one, or is not judged yet
+
+    bool ended() const { return finish != FinishReason::None; }
+    /// Whether it ended because it was too long.
+    bool cut() const { return finish == FinishReason::Length || finish == FinishReason::Context; }
+};
+
+struct RolloutGroup {
+    std::int64_t number = 0; ///< of its problem, see ProblemSource::training
+    std::shared_ptr<const Problem> problem;
+    std::vector<std::int32_t> prompt;
+    std::vector<GroupAnswer> answers;
+
+    bool ended() const;
+    /// Whether its judged answers differ in their rewards: others teach nothing.
+    bool differs() const;
+    /// Of its judged answers; nothing where none is.
+    std::optional<double> meanReward() const;
+};
+
+/// What training does with answers that were too long.
+enum class CutAnswers : std::uint8_t {
+    Keep,     ///< they count as any other
+    Mask,     ///< their rewards count for their group, their tokens are not trained
+    Penalise, ///< a penalty is taken off their rewards
+};
+
+struct TrainedRowOptions {
+    CutAnswers cut = CutAnswers::Keep;
+    double penalty = 0;
+    bool keepsEqualGroups = false; ///< groups whose rewards are all the same are trained too (for a KL divergence)
+};
+
+/// Rollouts of groups that have ended.
+struct TrainedAnswers {
+    Rollouts rollouts; ///< with advantages and rollout log-probabilities; no rows where nothing can be trained
+    std::vector<std::pair<std::size_t, std::size_t>> places; ///< of each row: its group, and its place in the group
+    std::int64_t leftOutGroups = 0; ///< without a difference, or with fewer than two judged answers
+    std::int64_t maskedAnswers = 0;
+};
+TrainedAnswers trainedAnswers(std::span<const RolloutGroup> groups, const TrainedRowOptions& options);
+
+/// Groups that are under way, for a checkpoint.
+nlohmann::json groupsJson(std::span<const RolloutGroup> groups);
+/// The same again, with problems of `source`. Throws BadInput "FILE: groups: what" for what no checkpoint of this
+/// program has.
+std::vector<RolloutGroup> readGroups(const nlohmann::json& json, const ProblemSource& source, std::int64_t vocab,
+                                     const std::string& file);
+
+} // namespace vitrine::engine

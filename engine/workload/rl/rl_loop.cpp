@@ -1,0 +1,396 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/rl/rl_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/checkpoint/output_check.h"
+#include "engine/workload/experiment/results.h"
+#include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/rl/rl_run.h"
+#include "kernels/context/context.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kUsualSteps = 100;
+constexpr std::int64_t kBatchTokens = 32768;    ///< of a micro-batch, see PolicyBatchOptions
+constexpr std::int64_t kRecordedTokens = 16384; ///< of a step's rollouts that a session keeps
+constexpr std::size_t kKeptAnswers = 400;       ///< texts in a result
+constexpr std::size_t kKeptOfGroup = 4;
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+std::int64_t stepsOf(const Run& run) {
+    return run.spec.maybeInteger("steps").value_or(kUsualSteps);
+}
+
+/// Tokens of the largest micro-batch that is likely.
+std::int64_t likelyBatchTokens(const Run& run, GroupSampler& sampler, const ProblemSource& problems) {
+    const auto prompt = static_cast<std::int64_t>(sampler.requestOf(problems.training(0)).prompt.size());
+    const std::int64_t row = prompt + run.spec.integer("max_new_tokens");
+    const std::int64_t rows = run.spec.integer("prompts") * run.spec.integer("samples");
+    return std::min(run.spec.maybeInteger("batch").value_or(rows) * row, std::max(kBatchTokens, row));
+}
+
+TrainedRowOptions rowOptionsOf(const Run& run, bool values) {
+    TrainedRowOptions out;
+    const std::string cut = run.spec.text("cut_answers");
+    out.cut = cut == "mask" ? CutAnswers::Mask : cut == "penalise" ? CutAnswers::Penalise : CutAnswers::Keep;
+    out.penalty = run.spec.real("cut_penalty");
+    out.keepsEqualGroups = run.spec.real("kl") > 0 || !values;
+    return out;
+}
+
+std::vector<std::string> rlColumns() {
+    std::vector<std::string> out;
+    for (const RlNumber& number : rlNumbers()) {
+        if (number.value != &RlStep::loss) {
+            out.push_back(rlNumberName(number));
+        }
+    }
+    return out;
+}
+
+/// A plan has no judges: every answer counts, and as much as the others.
+void judgeAlike(std::vector<RolloutGroup>& groups) {
+    for (RolloutGroup& group : groups) {
+        for (GroupAnswer& answer : group.answers) {
+            answer.reward = 0;
+        }
+    }
+}
+
+} // namespace
+
+PolicyLoop::PolicyLoop(const Run& run, const ModelSource& source, FinetuneModel& model, const ProblemSource& problems,
+                       Rewarder& rewarder)
+    : run_(run), source_(source), model_(model), context_(model.model().context()), problems_(problems),
+      rewarder_(rewarder), sampler_(run, source, model.model(), problems, rewarder), weights_(run, model),
+      trainer_(model.model(), model.state(),
+               memoryTechniques(run, model.model().config(), context_, likelyBatchTokens(run, sampler_, problems))),
+      output_(trainingOutputOptions(run, source, context_.can().computesValues, rlColumns())),
+      training_(context_, model.state(), trainer_, model.packed(), output_,
+                {stepsOf(run), learningRate(run, stepsOf(run) * run.spec.integer("updates")),
+                 [this] { return progress(); }, run.spec.integer("updates")}),
+      answers_(std::make_unique<Json>(Json::array())), afterSleep_(std::make_unique<Json>(Json::object())) {
+    if (run.spec.real("kl") > 0 && model.adapter() == nullptr) {
+        throw base::BadInput("kl: the weights that train have no reference beside them; train an adapter, whose base "
+                             "is the reference, or give kl 0");
+    }
+    addTrainedMetrics(run, model, training_.steps());
+    run.metrics[result::kRolloutWeights.key] = weights_.format();
+    run.metrics[result::kCheckpoint.key] = checkpointingName(trainer_.techniques());
+}
+
+void PolicyLoop::run() {
+    if (output_.isWritten()) {
+        terms_ = std::make_shared<const Json>(resumeTerms(run_, source_, model_, trainedRows()));
+    }
+    resume();
+    requireRoomForResult(run_, source_, model_, training_.first(), training_.steps());
+    output_.begin(training_.first(), training_.steps());
+    training_.run(
+        {[this] { steps(); }, [this] { addMetrics(); }, [this] { saveResult(run_, source_, model_, trainer_, {}); }});
+    addPeakPlace(run_, model_); // of writing it too
+}
+
+double PolicyLoop::clockSeconds() const {
+    return static_cast<double>(context_.clock().now()) * 1e-9;
+}
+
+void PolicyLoop::steps() {
+    traceTraining(model_, training_.steps());
+    const std::int64_t done = training_.first() - 1;
+    if (evaluates(done) && std::ranges::find(evalSteps_, done) == evalSteps_.end()) {
+        RlStep before; // of the model that training began with, or of a step whose evaluation was cut
+        evaluate(done, before);
+    }
+    for (std::int64_t number = training_.first(); number <= training_.steps(); ++number) {
+        step(number);
+        training_.saveIfDue(number, run_.sinks.saveWanted && run_.sinks.saveWanted());
+    }
+}
+
+void PolicyLoop::step(std::int64_t number) {
+    const double begin = clockSeconds();
+    RlStep now;
+    Position position = position_;
+    const std::vector<RolloutGroup> groups = rollouts(now, position);
+    const TrainingStep trained = train(now, groups, number);
+    position_ = std::move(position);
+    if (evaluates(number)) {
+        keepAnswers(groups, number);
+    }
+    now.seconds = clockSeconds() - begin;
+    steps_.push_back(now);
+    report(trained, number);
+    if (evaluates(number)) {
+        evaluate(number, steps_.back());
+    }
+}
+
+/// The memory of training goes to the sampler meanwhile, and its weights are those that rollouts compute with.
+void PolicyLoop::withSampler(RlStep& now, const std::function<void()>& work) {
+    const double begin = clockSeconds();
+    trainer_.prepare();
+    trainer_.giveBack();
+    context_.memory().restartWindow();
+    weights_.attach();
+    now.weightSeconds += clockSeconds() - begin;
+    const auto end = [&] {
+        sampler_.engine().sleep();
+        weights_.detach();
+        now.rolloutPeak = std::max(now.rolloutPeak, static_cast<double>(context_.memory().statistics().windowPeak));
+    };
+    try {
+        work();
+    } catch (...) {
+        rewarder_.drop();
+        end();
+        throw;
+    }
+    end();
+    now.afterSleep = static_cast<double>(context_.memory().statistics().reserved);
+    *afterSleep_ = categoryJson(context_.memory().statistics().currentByCategory);
+}
+
+std::vector<RolloutGroup> PolicyLoop::rollouts(RlStep& now, Position& position) {
+    const kernels::TraceScope phase(context_.tracer(), base::ScopeKind::Phase, "rollout",
+                                    static_cast<std::int32_t>(steps_.size() + 1));
+    std::vector<RolloutGroup> groups;
+    SamplingCounts counts;
+    withSampler(now, [&] { groups = sampler_.sample(position.underWay, position.next, counts); });
+    if (!context_.can().computesValues) {
+        judgeAlike(groups);
+    }
+    const RolloutCounts sampled = sampler_.engine().takeCounts();
+    now.rolloutSeconds = sampled.seconds;
+    now.judgingSeconds = counts.judgingSeconds;
+    now.rolloutRate = sampled.seconds > 0 ? static_cast<double>(sampled.tokens) / sampled.seconds : 0;
+    now.draftAcceptance = sampled.speculation.drafted > 0 ? sampled.speculation.acceptanceRate() : kNothing;
+    now.judgeErrors = static_cast<double>(counts.judgeErrors);
+    now.problems = static_cast<double>(counts.problems);
+    now.leftOutGroups = static_cast<double>(counts.equalRight + counts.equalWrong);
+    if (counts.ranOut) {
+        base::logWarning(fmt::format("step {}: {} problems gave {} groups whose answers differ in their rewards, and "
+                                     "{} were asked for; the step goes on with these",
+                                     steps_.size() + 1, counts.problems, groups.size(), run_.spec.integer("prompts")));
+    }
+    addGroupNumbers(now, groups);
+    return groups;
+}
+
+TrainingStep PolicyLoop::train(RlStep& now, std::span<const RolloutGroup> groups, std::int64_t number) {
+    now.loss = now.kl = now.clipShare = now.entropy = now.ratio = now.codesChanged = kNothing;
+    now.absDifference = now.largestDifference = now.mismatchK3 = now.truncatedShare = now.effectiveShare = kNothing;
+    TrainedAnswers answers = trainedAnswers(groups, rowOptionsOf(run_, context_.can().computesValues));
+    now.leftOutGroups += static_cast<double>(answers.leftOutGroups);
+    if (answers.rollouts.rows == 0) {
+        if (!groups.empty()) {
+            base::logWarning(fmt::format("step {}: no group of answers differs in its rewards, so the weights stay as "
+                                         "they are",
+                                         number));
+        }
+        TrainingStep nothing;
+        nothing.loss = nothing.gradientNorm = kNothing;
+        return nothing;
+    }
+    const kernels::TraceScope phase(context_.tracer(), base::ScopeKind::Phase, "train",
+                                    static_cast<std::int32_t>(number));
+    context_.memory().restartWindow();
+    const TrainingStep done = update(now, answers, number);
+    now.trainingPeak = static_cast<double>(context_.memory().statistics().windowPeak);
+    sampler_.engine().weightsChanged();
+    return done;
+}
+
+TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64_t number) {
+    const std::int64_t updates = run_.spec.integer("updates");
+    PolicyBatches batches = optionBatches(run_, answers.rollouts);
+    PolicyStep step(run_, model_, trainer_, training_, answers.rollouts, batches,
+                    {"", true, run_.spec.real("kl") > 0 && model_.adapter() != nullptr});
+    double begin = clockSeconds();
+    step.begin();
+    now.logProbSeconds = clockSeconds() - begin;
+    begin = clockSeconds();
+    TrainingStep done;
+    now.loss = now.kl = now.clipShare = now.entropy = now.ratio = 0;
+    const auto share = 1 / static_cast<double>(updates);
+    std::unique_ptr<kernels::StopPause> whole; // a step that has changed the weights is brought to its end
+    for (std::int64_t index = 1; index <= updates; ++index) {
+        const bool saves = number == 1 && index == 1 && run_.spec.has("save_gradients");
+        const TrainingStep each =
+            step.update((number - 1) * updates + index,
+                        saves ? std::function<void()>([this] { saveGradients(run_, model_); }) : nullptr);
+        whole = whole == nullptr ? std::make_unique<kernels::StopPause>(context_) : std::move(whole);
+        now.loss += share * each.loss;
+        now.kl += share * step.means().kl;
+        now.clipShare += share * step.means().clipShare;
+        now.entropy += share * step.means().entropy;
+        now.ratio += share * step.means().ratio;
+        done.seconds += each.seconds;
+        done.tokens += each.tokens;
+        done.gradientNorm = each.gradientNorm;
+        done.keptOnDevice = std::max(done.keptOnDevice, each.keptOnDevice);
+    }
+    now.updateSeconds = clockSeconds() - begin;
+    done.loss = now.loss;
+    now.absDifference = step.firstMeans().logprobAbsDiff;
+    now.mismatchK3 = step.firstMeans().mismatchK3;
+    now.truncatedShare = step.firstMeans().truncatedShare;
+    if (!step.first().empty()) {
+        addDifferences(now, answers.rollouts, step.first());
+    }
+    if (!training_.curves().codesChanged.empty()) {
+        now.codesChanged = training_.curves().codesChanged.back();
+    }
+    step.record(number, kRecordedTokens);
+    return done;
+}
+
+bool PolicyLoop::evaluates(std::int64_t number) const {
+    const std::int64_t every = run_.spec.integer("eval_every");
+    return every > 0 && (number % every == 0 || number == training_.steps()) && run_.spec.integer("eval_problems") > 0;
+}
+
+void PolicyLoop::evaluate(std::int64_t number, RlStep& now) {
+    const kernels::TraceScope phase(context_.tracer(), base::ScopeKind::Phase, "evaluate",
+                                    static_cast<std::int32_t>(number));
+    const base::TimeNs begin = context_.clock().now();
+    PolicyEvaluation found;
+    withSampler(now, [&] { found = sampler_.evaluate(); });
+    sampler_.engine().takeCounts();
+    now.evaluationSeconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
+    if (!context_.can().computesValues) {
+        return;
+    }
+    training_.mark(base::TrainingMark::Evaluated, begin, number, found.reward);
+    evalRewards_.push_back(found.reward);
+    evalSteps_.push_back(number);
+    output_.writeEvaluation(number, found.reward);
+    context_.tracer().counter("eval_reward", found.reward);
+    if (run_.sinks.metric) {
+        run_.sinks.metric("eval_step", static_cast<double>(number));
+        run_.sinks.metric("eval_reward", found.reward);
+    }
+    if (found.errors > 0) {
+        base::logWarning(fmt::format("step {}: {} of {} answers of the evaluation have no reward", number, found.errors,
+                                     found.errors + found.judged));
+    }
+}
+
+void PolicyLoop::report(const TrainingStep& trained, std::int64_t number) {
+    const RlStep& last = steps_.back();
+    std::vector<double> row;
+    for (const RlNumber& each : rlNumbers()) {
+        const double value = last.*each.value;
+        if (each.value != &RlStep::loss) {
+            row.push_back(value);
+        }
+        if (std::isfinite(value)) {
+            context_.tracer().counter(rlNumberName(each), value);
+        }
+    }
+    training_.report(trained, number, row);
+    if (run_.sinks.metric) {
+        run_.sinks.metric("loss", last.loss);
+        run_.sinks.metric("reward", last.reward);
+        run_.sinks.metric("tokens_per_second", last.rolloutRate);
+    }
+    if (run_.sinks.progress != nullptr) {
+        const double left = static_cast<double>(training_.steps() - number) * last.seconds;
+        run_.sinks.progress->progress(fmt::format("Step {}, reward {:.3f}, {:.0f} sampled tokens/s, {:.0f} s left",
+                                                  number, last.reward, last.rolloutRate, left),
+                                      static_cast<std::uint64_t>(number),
+                                      static_cast<std::uint64_t>(training_.steps()));
+    }
+}
+
+/// Of the first group, so that a result shows what the policy says.
+void PolicyLoop::keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number) {
+    if (groups.empty() || !context_.can().computesValues || answers_->size() >= kKeptAnswers) {
+        return;
+    }
+    const RolloutGroup& group = groups.front();
+    const std::string asked =
+        group.problem->messages.empty() ? group.problem->text : group.problem->messages.back().text();
+    for (std::size_t i = 0; i < std::min(group.answers.size(), kKeptOfGroup); ++i) {
+        const GroupAnswer& answer = group.answers[i];
+        answers_->push_back({{"step", number},
+                             {"problem", group.problem->name},
+                             {"prompt", asked},
+                             {"text", sampler_.textOf(answer.ids)},
+                             {"tokens", answer.ids.size()},
+                             {"reward", answer.reward ? Json(*answer.reward) : Json()},
+                             {"finish_reason", finishReasonName(answer.finish)}});
+    }
+}
+
+TrainedRows PolicyLoop::trainedRows() const {
+    return {problems_.digest(), run_.spec.maybeInteger("batch").value_or(0), training_.steps()};
+}
+
+Json PolicyLoop::progress() const {
+    return {{"rl_steps", rlStepsJson(steps_)},
+            {"updates_of_step", run_.spec.integer("updates")},
+            {"next_problem", position_.next},
+            {"groups", groupsJson(position_.underWay)},
+            {"version", sampler_.engine().version()},
+            {"eval_rewards", evalRewards_},
+            {"eval_reward_steps", evalSteps_},
+            {"sampled_answers", *answers_},
+            {"terms", terms_ != nullptr ? *terms_ : Json()},
+            {"spec", run_.spec.toJson()}};
+}
+
+void PolicyLoop::resume() {
+    const auto take = [this](const Json& progress, const std::string& checkpoint) {
+        const std::string output = run_.spec.text("output");
+        checkResumeTerms(progress.value("terms", Json()),
+                         terms_ == nullptr ? resumeTerms(run_, source_, model_, trainedRows()) : *terms_, checkpoint,
+                         !output.empty() && !goesOnIn(checkpoint, output));
+        if (!progress.contains("rl_steps")) {
+            throw base::BadInput(checkpoint + ": is of a training on given answers; go on with its rollouts");
+        }
+        if (progress.value("updates_of_step", std::int64_t{0}) != run_.spec.integer("updates")) {
+            throw base::BadInput(fmt::format("updates: {} made {} in a step; give as many", checkpoint,
+                                             progress.value("updates_of_step", std::int64_t{0})));
+        }
+        steps_ = readRlSteps(progress["rl_steps"], checkpoint);
+        position_.next = progress.value("next_problem", std::int64_t{0});
+        position_.underWay =
+            readGroups(progress.value("groups", Json::array()), problems_, source_.config.vocab, checkpoint);
+        sampler_.engine().setVersion(progress.value("version", std::int64_t{0}));
+        takeNumbers(evalRewards_, progress, "eval_rewards", checkpoint, std::nullopt);
+        takeNumbers(evalSteps_, progress, "eval_reward_steps", checkpoint, std::nullopt);
+        *answers_ = progress.value("sampled_answers", Json::array());
+    };
+    if (training_.resume(take)) {
+        run_.metrics[result::kResumedFromStep.key] = training_.first() - 1;
+    }
+}
+
+void PolicyLoop::addMetrics() {
+    addCurveMetrics(run_, model_, training_.curves());
+    Json& metrics = run_.metrics;
+    addRlResults(metrics, steps_);
+    metrics[result::kAfterSleepOwners.key] = *afterSleep_;
+    if (!context_.can().computesValues) {
+        return;
+    }
+    metrics[result::kEvalRewards.key] = evalRewards_;
+    metrics[result::kRlEvalSteps.key] = evalSteps_;
+    metrics[result::kSampledAnswers.key] = *answers_;
+}
+
+} // namespace vitrine::engine
