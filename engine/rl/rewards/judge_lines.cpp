@@ -90,7 +90,7 @@ Judgement readJudgeReply(std::string_view line, std::int64_t id) {
         const json value = base::parseStrictJson(line, "reply", kReplyLimits);
         judgement = meaningOf(value);
         if (value.is_object() && value.contains("id") && value["id"] != id) {
-            wrongId = base::quotedText(value["id"].dump(-1, ' ', false, json::error_handler_t::replace));
+            wrongId = value["id"].dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 80);
         }
     } catch (const base::BadInput&) {
         judgement = {}; // it is no JSON

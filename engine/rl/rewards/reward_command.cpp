@@ -90,7 +90,9 @@ struct RewardCommand::State {
         poolCounts = pool.counts();
         if (!dropping) { // else they are of what was dropped
             for (Judgement& judgement : judged) {
-                open.erase(open.find(judgement.id));
+                if (const auto one = open.find(judgement.id); one != open.end()) {
+                    open.erase(one);
+                }
                 done.push_back(std::move(judgement));
             }
         }
