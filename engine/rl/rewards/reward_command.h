@@ -45,6 +45,8 @@ public:
     /// Throws BadInput "reward_command: what" for an empty command and for limits out of their range.
     explicit RewardCommand(const RewardCommandOptions& options);
     ~RewardCommand() override;
+    RewardCommand(const RewardCommand&) = delete; // owns processes
+    RewardCommand& operator=(const RewardCommand&) = delete;
 
     void judge(Attempt attempt) override;
     std::vector<Judgement> take(bool wait) override;
