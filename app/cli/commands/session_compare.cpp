@@ -149,7 +149,7 @@ std::vector<std::string> resultRow(const engine::ResultChange& row, bool compara
         cells.insert(cells.end(), {"–", "–"});
         return cells;
     }
-    const engine::Judgement& judgement = *row.judgement;
+    const engine::ChangeJudgement& judgement = *row.judgement;
     std::string change = engine::changeText(row.path, judgement);
     if (judgement.verdict != engine::Verdict::Same && *row.a != 0) {
         const double share = judgement.change / std::abs(*row.a) * 100;

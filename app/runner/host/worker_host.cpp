@@ -19,11 +19,12 @@
 #include <unistd.h>
 #include <utility>
 
-#include "app/runner/host/line_pipe.h"
 #include "app/runner/host/outcome.h"
 #include "app/runner/host/run_host.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json_values.h"
+#include "base/line_pipe.h"
 #include "base/log.h"
 #include "base/strict_json.h"
 #include "engine/workload/experiment/experiment.h"
@@ -87,7 +88,7 @@ class WorkerProcess {
 public:
     WorkerProcess(const std::string& program, std::chrono::seconds keepIdle, std::function<void(const json&)> onMessage,
                   std::function<void(const WorkerEnd&)> onEnd) {
-        Pipe requests, answers;
+        base::Pipe requests, answers;
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_adddup2(&actions, requests.read.get(), STDIN_FILENO);
@@ -107,7 +108,7 @@ public:
         in_ = std::move(requests.write);
         out_ = std::move(answers.read);
         reader_ = std::thread([this, onMessage = std::move(onMessage), onEnd = std::move(onEnd)] {
-            LineReader lines(out_.get());
+            base::LineReader lines(out_.get());
             while (const std::optional<std::string> line = lines.next()) {
                 try {
                     const json message = base::parseStrictJson(*line, "message");
@@ -144,7 +145,7 @@ public:
 
     bool ended() const { return ended_; }
     bool send(const json& message) const {
-        return writeLine(in_.get(), message.dump(-1, ' ', false, json::error_handler_t::replace));
+        return base::writeLine(in_.get(), message.dump(-1, ' ', false, json::error_handler_t::replace));
     }
 
 private:
@@ -165,7 +166,7 @@ private:
     }
 
     pid_t pid_ = -1;
-    Descriptor in_, out_;
+    base::Descriptor in_, out_;
     std::mutex mutex_; ///< of the process's end
     std::condition_variable end_;
     std::atomic<bool> ended_ = false;

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "app/runner/host/line_pipe.h"
 #include "app/runner/host/outcome.h"
 #include "app/runner/host/run_host.h"
 #include "base/error.h"
 #include "base/json_values.h"
+#include "base/line_pipe.h"
 #include "base/log.h"
 #include "base/strict_json.h"
 #include "engine/workload/experiment/experiment.h"
@@ -122,7 +122,7 @@ private:
 
     void refuse(const std::exception_ptr& error) const {
         const RunOutcome outcome = outcomeOf(error);
-        writeLine(
+        base::writeLine(
             out_,
             lineOf({{"type", "refused"}, {"kind", base::errorKindName(outcome.errorKind)}, {"error", outcome.error}}));
     }
@@ -131,7 +131,7 @@ private:
         lastEnd_ = Clock::now();
         const bool fault = message.value("error_kind", "") == base::errorKindName(base::ErrorKind::DeviceFault);
         faulted_ = faulted_ || fault;
-        writeLine(out_, lineOf(message));
+        base::writeLine(out_, lineOf(message));
         // The fault is the process's: it ends without waiting for a request, so that the device has its memory back.
         if (fault && ::write(wake_[1], "", 1) < 0) {
             base::logDebug(fmt::format("waking the worker: {}", std::strerror(errno)));
@@ -149,15 +149,15 @@ private:
 
 int serveRuns(int in, int out, std::chrono::seconds keepIdle) {
     Worker worker(out, keepIdle.count() > 0);
-    LineReader reader(in);
+    base::LineReader reader(in);
     const std::chrono::milliseconds longest = std::clamp<std::chrono::seconds>(keepIdle, 1s, 24h);
     std::chrono::milliseconds wait = longest;
     for (;;) {
-        const LineReader::Arrived arrived = reader.wait(wait, worker.wake());
-        if (arrived == LineReader::Arrived::Wake) {
+        const base::LineReader::Arrived arrived = reader.wait(wait, worker.wake());
+        if (arrived == base::LineReader::Arrived::Wake) {
             break;
         }
-        if (arrived == LineReader::Arrived::Input) {
+        if (arrived == base::LineReader::Arrived::Input) {
             const std::optional<std::string> line = reader.next();
             if (!line || !worker.take(*line)) {
                 break;

@@ -52,7 +52,8 @@ public:
     virtual void drop() = 0;
 };
 
-/// Judges by the source's own reward(), at once. The source outlives it.
+/// Judges by the source's own reward(), at once; its errors of the types of base/error.h and rewards that are not
+/// finite are errors of the judgement. REQUIRES source.judges(). The source outlives it.
 std::unique_ptr<Rewarder> sourceRewarder(const ProblemSource& source);
 
 } // namespace vitrine::engine

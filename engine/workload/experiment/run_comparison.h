@@ -63,7 +63,7 @@ std::vector<SpecDifference> diffSettings(const ComparedRun& a, const ComparedRun
 bool areRepeats(const ComparedRun& a, const ComparedRun& b);
 
 enum class Verdict : std::uint8_t { Same, Better, Worse, Differs };
-struct Judgement {
+struct ChangeJudgement {
     Verdict verdict = Verdict::Same;
     double change = 0;        ///< B − A, in the unit of the field
     double noise = 0;         ///< half width of the band around A, in the unit of the field
@@ -71,8 +71,8 @@ struct Judgement {
 };
 /// Judges a result of work that both runs did whole. `repeatsA` and `repeatsB` are the values of repeats, those of A
 /// and B among them. `clockShare` is the share of a time that other clocks explain (see clockShare below).
-Judgement judge(std::string_view path, double a, double b, std::span<const double> repeatsA,
-                std::span<const double> repeatsB, double clockShare = 0);
+ChangeJudgement judge(std::string_view path, double a, double b, std::span<const double> repeatsA,
+                      std::span<const double> repeatsB, double clockShare = 0);
 /// |clock of A / clock of B − 1| of GPUs; 0 where one is unknown.
 double clockShare(const ComparedRun& a, const ComparedRun& b);
 
@@ -91,14 +91,14 @@ struct ResultChange {
     std::string path;  ///< "peak_bytes"
     std::string words; ///< "peak memory"
     std::optional<double> a, b;
-    std::vector<double> repeatsA, repeatsB; ///< values of repeats, the run itself among them
-    std::optional<Judgement> judgement;     ///< where both runs have it; Differs where one did a part of the work
+    std::vector<double> repeatsA, repeatsB;   ///< values of repeats, the run itself among them
+    std::optional<ChangeJudgement> judgement; ///< where both runs have it; Differs where one did a part of the work
 };
 /// Results that may be compared, what answers a question first in front. `all` are the runs among which repeats are
 /// looked for; they may contain A and B.
 std::vector<ResultChange> compareResults(const ComparedRun& a, const ComparedRun& b, std::span<const ComparedRun> all);
 /// "▼ −1.40 GiB": B − A with its unit; "=" inside the noise.
-std::string changeText(std::string_view path, const Judgement& judgement);
+std::string changeText(std::string_view path, const ChangeJudgement& judgement);
 /// "−1.40 GiB"
 std::string signedValueText(std::string_view path, double value);
 

@@ -117,11 +117,11 @@ std::vector<double> valuesOf(const ValuesOfRuns& runs, const std::string& path) 
 
 } // namespace
 
-Judgement judge(std::string_view path, double a, double b, std::span<const double> repeatsA,
-                std::span<const double> repeatsB, double clockShare) {
+ChangeJudgement judge(std::string_view path, double a, double b, std::span<const double> repeatsA,
+                      std::span<const double> repeatsB, double clockShare) {
     constexpr double kPage = 4096, kUsual = 0.03, kRounding = 1e-9;
     const ResultField* field = findResult(path);
-    Judgement out;
+    ChangeJudgement out;
     out.change = b - a;
     out.fromRepeats = repeatsA.size() > 1 || repeatsB.size() > 1;
     out.noise = std::max({spreadOf(repeatsA), spreadOf(repeatsB), kRounding * std::max(std::abs(a), std::abs(b))});
@@ -190,7 +190,7 @@ std::string signedValueText(std::string_view path, double value) {
     return (value < 0 ? "−" : "+") + text;
 }
 
-std::string changeText(std::string_view path, const Judgement& judgement) {
+std::string changeText(std::string_view path, const ChangeJudgement& judgement) {
     return judgement.verdict == Verdict::Same
                ? "="
                : (judgement.change < 0 ? "▼ " : "▲ ") + signedValueText(path, judgement.change);

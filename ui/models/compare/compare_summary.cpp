@@ -146,7 +146,7 @@ FlatCell changeCell(const engine::ResultChange& row, bool judged) {
     if (!row.judgement) {
         return {unknownText(), QVariant(0.0)};
     }
-    const engine::Judgement& judgement = *row.judgement;
+    const engine::ChangeJudgement& judgement = *row.judgement;
     FlatCell cell(textOf(engine::changeText(row.path, judgement)), QVariant(std::abs(judgement.change)),
                   QString::number(judgement.change, 'g', 17));
     switch (judgement.verdict) {

@@ -13,14 +13,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
-#include "app/runner/host/line_pipe.h"
 #include "app/runner/host/run_host.h"
 #include "app/runner/host/worker_loop.h"
 #include "base/error.h"
+#include "base/line_pipe.h"
 #include "engine/workload/experiment/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/runner/host/tiny_experiment.h"
@@ -158,7 +157,7 @@ std::vector<json> answersTo(const std::string& lines) {
     ::close(in[0]);
     ::close(out[1]);
     std::vector<json> answers;
-    LineReader reader(out[0]);
+    base::LineReader reader(out[0]);
     while (const auto line = reader.next()) {
         answers.push_back(json::parse(*line));
     }
@@ -212,28 +211,6 @@ TEST(Worker, ALineWithoutEndEndsTheRunAndTheNextRunWorks) {
     std::filesystem::create_symlink(kWorkerProgram, program);
     host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "", {});
     EXPECT_EQ(host->wait().status, RunOutcome::Status::Done);
-}
-
-TEST(LinePipe, ReadsWholeLinesHoweverTheyArrive) {
-    std::array<int, 2> ends{};
-    ASSERT_EQ(::pipe(ends.data()), 0);
-    std::thread writer([&] {
-        const std::string text = "one\n\n" + std::string(200'000, 'x') + "\nlost";
-        for (std::size_t i = 0; i < text.size(); i += 4099) {
-            const std::string piece = text.substr(i, 4099);
-            ASSERT_EQ(::write(ends[1], piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
-        }
-        EXPECT_TRUE(writeLine(ends[1], ""));
-        ::close(ends[1]);
-    });
-    LineReader reader(ends[0]);
-    EXPECT_EQ(reader.next(), "one");
-    EXPECT_EQ(reader.next(), "");
-    EXPECT_EQ(reader.next()->size(), 200'000u);
-    EXPECT_EQ(reader.next(), "lost");
-    EXPECT_EQ(reader.next(), std::nullopt);
-    writer.join();
-    ::close(ends[0]);
 }
 
 } // namespace

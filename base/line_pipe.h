@@ -2,41 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Lines of text over a file descriptor: how a worker process and its owner talk.
+// Lines of text over a file descriptor: how two processes talk.
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
-namespace vitrine::app {
-
-/// A file descriptor that closes itself.
-class Descriptor {
-public:
-    explicit Descriptor(int value = -1) : value_(value) {}
-    ~Descriptor() { reset(); }
-    Descriptor(const Descriptor&) = delete; // closes once
-    Descriptor& operator=(const Descriptor&) = delete;
-    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(value_, other.value_);
-        return *this;
-    }
-    int get() const { return value_; }
-    void reset();
-
-private:
-    int value_;
-};
-
-/// The two ends of a new pipe, which other programs do not inherit.
-struct Pipe {
-    Pipe(); ///< throws Internal
-    Descriptor read, write;
-};
+namespace vitrine::base {
 
 /// Reads whole lines. One thread; the descriptor stays its owner's.
 class LineReader {
@@ -63,4 +37,4 @@ private:
 /// Writes a line and its end. False when the other side is gone, without a signal.
 bool writeLine(int descriptor, std::string_view line);
 
-} // namespace vitrine::app
+} // namespace vitrine::base

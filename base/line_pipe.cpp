@@ -1,21 +1,16 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "app/runner/host/line_pipe.h"
+#include "base/line_pipe.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <limits>
 #include <poll.h>
 #include <unistd.h>
 
-#include "base/error.h"
-
-namespace vitrine::app {
+namespace vitrine::base {
 
 namespace {
 
@@ -49,21 +44,6 @@ private:
 };
 
 } // namespace
-
-void Descriptor::reset() {
-    if (value_ >= 0) {
-        ::close(std::exchange(value_, -1));
-    }
-}
-
-Pipe::Pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        throw base::Internal(fmt::format("a pipe to the worker: {}", std::strerror(errno)));
-    }
-    read = Descriptor(ends[0]);
-    write = Descriptor(ends[1]);
-}
 
 std::optional<std::string> LineReader::next() {
     std::size_t searched = begin_;
@@ -124,4 +104,4 @@ bool writeLine(int descriptor, std::string_view line) {
     return true;
 }
 
-} // namespace vitrine::app
+} // namespace vitrine::base
