@@ -68,9 +68,9 @@ TaskProblem makeBrackets(std::int64_t difficulty, ProblemDraws& draws) {
     const std::string sequence = drawnSequence(level, missing, draws, open);
     std::string answer;
     std::transform(open.rbegin(), open.rend(), std::back_inserter(answer), closingOf);
-    return {fmt::format("Which closing brackets are missing at the end of {} ? Answer with these brackets only.",
-                        sequence),
-            std::make_shared<const nlohmann::json>(nlohmann::json{{"sequence", sequence}, {"answer", answer}})};
+    return {
+        fmt::format("Which closing brackets are missing at the end of {} ? Answer with these brackets only.", sequence),
+        std::make_shared<const nlohmann::json>(nlohmann::json{{"sequence", sequence}, {"answer", answer}})};
 }
 
 double checkBrackets(const nlohmann::json& facts, std::string_view answer) {

@@ -69,8 +69,9 @@ char lastChoice(std::string_view text) {
     }
     const std::string_view bare = trimmedText(text);
     const std::size_t at = bare.find_first_not_of('*');
-    const bool ends = at != std::string_view::npos &&
-                      (at + 1 >= bare.size() || std::string_view("*).:,\n").find(bare[at + 1]) != std::string_view::npos);
+    const bool ends =
+        at != std::string_view::npos &&
+        (at + 1 >= bare.size() || std::string_view("*).:,\n").find(bare[at + 1]) != std::string_view::npos);
     return ends && isChoice(bare, at) ? bare[at] : kNoChoice;
 }
 
@@ -88,8 +89,8 @@ char expectedChoice(const nlohmann::json& expected) {
 
 void requireChoice(const nlohmann::json& answer) {
     if (expectedChoice(answer) == kNoChoice) {
-        throw base::BadInput(fmt::format("answer: must be one of the letters A to E, not {}",
-                                         quotedForMessage(expectedText(answer))));
+        throw base::BadInput(
+            fmt::format("answer: must be one of the letters A to E, not {}", quotedForMessage(expectedText(answer))));
     }
 }
 

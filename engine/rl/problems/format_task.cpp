@@ -142,9 +142,7 @@ public:
     bool hasCapital = false;
     char end = '\0';
 
-    static bool same(std::string_view a, std::string_view b) {
-        return std::ranges::equal(a, b, {}, lowerOf, lowerOf);
-    }
+    static bool same(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lowerOf, lowerOf); }
 
 private:
     void add(std::string_view word, std::string_view wanted) {

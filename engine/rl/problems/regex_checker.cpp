@@ -72,8 +72,7 @@ int countSteps(pcre2_callout_block* block, void* data) {
 
 void requirePattern(const nlohmann::json& answer) {
     if (!answer.is_string()) {
-        throw base::BadInput(
-            fmt::format("answer: must be a regular expression as text, not {}", answer.type_name()));
+        throw base::BadInput(fmt::format("answer: must be a regular expression as text, not {}", answer.type_name()));
     }
     const auto& pattern = answer.get_ref<const std::string&>();
     if (pattern.empty()) {
@@ -112,9 +111,9 @@ double judgePattern(const nlohmann::json& expected, std::string_view answer) {
     pcre2_set_heap_limit(context.get(), kMostKiBOfASearch);
     const std::unique_ptr<pcre2_match_data, FreeOfPattern<pcre2_match_data_free>> data(
         pcre2_match_data_create_from_pattern(pattern.code.get(), nullptr));
-    const bool found = data != nullptr &&
-                       pcre2_match(pattern.code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-                                   PCRE2_NO_UTF_CHECK, data.get(), context.get()) >= 0;
+    const bool found =
+        data != nullptr && pcre2_match(pattern.code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                                       PCRE2_NO_UTF_CHECK, data.get(), context.get()) >= 0;
     return found ? 1 : 0;
 }
 

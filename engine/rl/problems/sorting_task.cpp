@@ -39,10 +39,10 @@ constexpr std::array<SortingLevel, 10> kSortingLevels = {{{2, 9, false},
                                                           {16, 99999, true}}};
 
 constexpr std::array<std::string_view, 48> kSortedWords = {
-    "apple",  "ball",  "bear",  "bird",  "boat",  "book", "bread", "cake",  "cat",   "chair", "cloud", "cow",
-    "dog",    "door",  "duck",  "egg",   "fish",  "fox",  "frog",  "game",  "grass", "hat",   "house", "jar",
-    "king",   "lake",  "lamp",  "leaf",  "lion",  "milk", "moon",  "mouse", "night", "owl",   "park",  "pond",
-    "rabbit", "river", "road",  "shoe",  "snow",  "star", "sun",   "table", "tree",  "water", "wind",  "wolf"};
+    "apple",  "ball",  "bear", "bird", "boat", "book", "bread", "cake",  "cat",   "chair", "cloud", "cow",
+    "dog",    "door",  "duck", "egg",  "fish", "fox",  "frog",  "game",  "grass", "hat",   "house", "jar",
+    "king",   "lake",  "lamp", "leaf", "lion", "milk", "moon",  "mouse", "night", "owl",   "park",  "pond",
+    "rabbit", "river", "road", "shoe", "snow", "star", "sun",   "table", "tree",  "water", "wind",  "wolf"};
 
 /// Different numbers from 0 to `largest`, which is at least `count` - 1, in a random order.
 std::vector<std::int64_t> drawnItems(std::int64_t count, std::int64_t largest, ProblemDraws& draws) {
@@ -74,9 +74,8 @@ TaskProblem makeSorting(std::int64_t difficulty, ProblemDraws& draws) {
         }
         return out;
     };
-    std::string question =
-        fmt::format("Sort {}: {}. Answer with the list, separated by commas.",
-                    words ? "by the alphabet" : "from small to large", fmt::join(texts(), ", "));
+    std::string question = fmt::format("Sort {}: {}. Answer with the list, separated by commas.",
+                                       words ? "by the alphabet" : "from small to large", fmt::join(texts(), ", "));
     std::ranges::sort(items); // the words of the table are sorted
     return {std::move(question), std::make_shared<const nlohmann::json>(nlohmann::json{{"answer", texts()}})};
 }

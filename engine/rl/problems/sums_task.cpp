@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// "What is 12 + 7 + 30?" The answer's last number counts. 1: it is the sum; 0.1: it is another number; 0: there is none.
+// "What is 12 + 7 + 30?" The answer's last number counts. 1: it is the sum; 0.1: it is another number; 0: there is
+// none.
 
 #include <algorithm>
 #include <array>
