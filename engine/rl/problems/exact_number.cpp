@@ -22,12 +22,12 @@ bool isDigit(char c) {
     return c >= '0' && c <= '9';
 }
 
-std::optional<Wide> product(Wide a, Wide b) {
+std::optional<Wide> productOf(Wide a, Wide b) {
     Wide out = 0;
     return __builtin_mul_overflow(a, b, &out) || out < -kWidest ? std::nullopt : std::optional(out);
 }
 
-std::optional<Wide> sum(Wide a, Wide b) {
+std::optional<Wide> sumOf(Wide a, Wide b) {
     Wide out = 0;
     return __builtin_add_overflow(a, b, &out) || out < -kWidest ? std::nullopt : std::optional(out);
 }
@@ -42,21 +42,21 @@ Fraction lowestTerms(Fraction value) {
     return {value.top / a, value.bottom / a}; // a is the bottom at least where the top is 0
 }
 
-std::optional<Fraction> quotient(const Fraction& a, const Fraction& b) {
+std::optional<Fraction> quotientOf(const Fraction& a, const Fraction& b) {
     if (b.top == 0) {
         return std::nullopt;
     }
-    const std::optional<Wide> top = product(a.top, b.bottom), bottom = product(a.bottom, b.top);
+    const std::optional<Wide> top = productOf(a.top, b.bottom), bottom = productOf(a.bottom, b.top);
     if (!top || !bottom) {
         return std::nullopt;
     }
     return lowestTerms(*bottom < 0 ? Fraction{-*top, -*bottom} : Fraction{*top, *bottom});
 }
 
-std::optional<Fraction> total(const Fraction& a, const Fraction& b) {
-    const std::optional<Wide> left = product(a.top, b.bottom), right = product(b.top, a.bottom),
-                              bottom = product(a.bottom, b.bottom);
-    const std::optional<Wide> top = left && right ? sum(*left, *right) : std::nullopt;
+std::optional<Fraction> totalOf(const Fraction& a, const Fraction& b) {
+    const std::optional<Wide> left = productOf(a.top, b.bottom), right = productOf(b.top, a.bottom),
+                              bottom = productOf(a.bottom, b.bottom);
+    const std::optional<Wide> top = left && right ? sumOf(*left, *right) : std::nullopt;
     return top && bottom ? std::optional(lowestTerms({*top, *bottom})) : std::nullopt;
 }
 
@@ -121,11 +121,11 @@ private:
             if (bottom && minus) {
                 bottom->top = -bottom->top;
             }
-            return bottom ? quotient(*first, *bottom) : std::nullopt;
+            return bottom ? quotientOf(*first, *bottom) : std::nullopt;
         }
         if (integer && take("\\frac")) {
             const std::optional<Fraction> part = braces();
-            return part && part->top >= 0 ? total(*first, *part) : std::nullopt;
+            return part && part->top >= 0 ? totalOf(*first, *part) : std::nullopt;
         }
         if (integer && spaced && nextIsDigit()) {
             return mixedTail(*first);
@@ -141,15 +141,15 @@ private:
             return std::nullopt;
         }
         const std::optional<Fraction> bottom = decimal(bottomInteger);
-        const std::optional<Fraction> part = bottom && bottomInteger ? quotient(*top, *bottom) : std::nullopt;
-        return part ? total(first, *part) : std::nullopt;
+        const std::optional<Fraction> part = bottom && bottomInteger ? quotientOf(*top, *bottom) : std::nullopt;
+        return part ? totalOf(first, *part) : std::nullopt;
     }
 
     /// "{a}{b}" or "12" behind "\frac".
     std::optional<Fraction> braces() {
         const std::optional<Fraction> top = brace();
         const std::optional<Fraction> bottom = top ? brace() : std::nullopt;
-        return bottom ? quotient(*top, *bottom) : std::nullopt;
+        return bottom ? quotientOf(*top, *bottom) : std::nullopt;
     }
 
     std::optional<Fraction> brace() {
@@ -187,9 +187,9 @@ private:
         for (; !rest_.empty(); rest_.remove_prefix(1)) {
             const char c = rest_.front();
             if (isDigit(c)) {
-                const std::optional<Wide> tens = product(value.top, 10);
-                const std::optional<Wide> next = tens ? sum(*tens, c - '0') : std::nullopt;
-                const std::optional<Wide> bottom = product(value.bottom, behindPoint ? 10 : 1);
+                const std::optional<Wide> tens = productOf(value.top, 10);
+                const std::optional<Wide> next = tens ? sumOf(*tens, c - '0') : std::nullopt;
+                const std::optional<Wide> bottom = productOf(value.bottom, behindPoint ? 10 : 1);
                 fits = fits && next && bottom;
                 value = fits ? Fraction{*next, *bottom} : value;
                 ++digits;
