@@ -85,7 +85,7 @@ constexpr std::array<ThirdParty, 16> kThirdParty = {{
     {"(cuda|nvrtc|cublasLt|library_types)\\.h", "kernels/.*"},
     {"cblas\\.h", "kernels/.*_cpu\\.cpp"},
     {"utf8proc\\.h", "engine/tokenizer/.*"},
-    {"pcre2\\.h", "engine/(tokenizer/.*|quant/module_pattern\\.cpp)"},
+    {"pcre2\\.h", "engine/(tokenizer/.*|quant/module_pattern\\.cpp|rl/problems/regex_checker\\.cpp)"},
     {"nccl\\.h", "engine/parallel/.*"},
     {"(cupti.*|nvml|cuda|generated_cuda_meta)\\.h", "profiler/gpu/.*"},
     {"(zlib\\.h|google/protobuf/.*)", "profiler/(import|export)/.*"},
