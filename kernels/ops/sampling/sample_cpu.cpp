@@ -129,9 +129,10 @@ public:
             op_.logprobs.as<float>()[row_] = finite_ ? rawLogit(id) - logSum : std::numeric_limits<float>::quiet_NaN();
         }
         if (wantsDraw) {
-            const float below = rawLogit(id) - maximum;
+            const float raw = rawLogit(id);
             write(DrawLogprob::Drawn, logDrawn_);
-            write(DrawLogprob::Tempered, tempers() ? tempered(below) - temperedLogSum : rawLogit(id) - logSum);
+            write(DrawLogprob::Tempered, tempers() ? static_cast<double>(tempered(raw - maximum)) - temperedLogSum
+                                                   : static_cast<double>(raw - logSum));
         }
     }
 
