@@ -134,6 +134,11 @@ void ActiveRequest::takeScore(std::int64_t position, PromptScore score) {
     }
 }
 
+void ActiveRequest::takeDraw(float drawLogprob, float temperedLogprob) {
+    result_->drawLogprobs.push_back(drawLogprob);
+    result_->temperedLogprobs.push_back(temperedLogprob);
+}
+
 TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float logprob,
                                std::vector<std::pair<std::int32_t, float>> top) {
     dropDraft();
@@ -178,6 +183,10 @@ void ActiveRequest::skip(std::int64_t tokens) {
     history_.resize(history_.size() + static_cast<std::size_t>(tokens));
     result_->ids.resize(result_->ids.size() + static_cast<std::size_t>(tokens));
     result_->logprobs.resize(result_->ids.size());
+    if (request_.drawLogprobs) {
+        result_->drawLogprobs.resize(result_->ids.size());
+        result_->temperedLogprobs.resize(result_->ids.size());
+    }
 }
 
 void ActiveRequest::end(FinishReason finish) {

@@ -68,11 +68,13 @@ public:
     kernels::SampleParameters scoring(std::int64_t position) const;
     /// Adds the score of the token after this position, unless the result has it.
     void takeScore(std::int64_t position, PromptScore score);
+    /// Adds the log-probabilities of the draw whose token take() adds next. REQUIRES that the request asks for them.
+    void takeDraw(float drawLogprob, float temperedLogprob);
     /// Adds a sampled token to the result and the history and reports it to the trace. Drops the draft. Does not end
     /// the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,
                     std::vector<std::pair<std::int32_t, float>> top = {});
-    /// Adds `tokens` tokens that are not computed (on Meta). Their ids and logprobs are 0.
+    /// Adds `tokens` tokens that are not computed (on Meta). Their ids and log-probabilities are 0.
     void skip(std::int64_t tokens);
     /// Ends the request, completes the texts of its result and frees the history.
     void end(FinishReason finish);

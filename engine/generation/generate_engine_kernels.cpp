@@ -47,6 +47,7 @@ void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
     std::vector<StepBatch> steps;
     std::deque<std::vector<kernels::SampleParameters>> samplings; // the steps view them
     std::set<std::array<std::int64_t, 5>> known;
+    const bool drawLogprobs = std::ranges::any_of(rows_, [](const auto& row) { return row->request().drawLogprobs; });
     const auto add = [&](std::string_view name, std::vector<StepSequence> sequences,
                          std::vector<kernels::SampleParameters> sampling) {
         std::int64_t tokens = 0;
@@ -66,6 +67,7 @@ void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
         step.sequences = std::move(sequences);
         step.sampling = samplings.emplace_back(std::move(sampling));
         step.topLogprobs = options_.topLogprobs;
+        step.drawLogprobs = drawLogprobs;
     };
     for (StepSchedule schedule = nextPrefill(); !schedule.empty(); schedule = nextPrefill()) {
         std::vector<StepSequence> sequences;

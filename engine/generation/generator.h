@@ -72,6 +72,8 @@ struct GenerateRequest {
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
     std::int64_t minNewTokens = 0;        ///< before so many new tokens no stop token is chosen
     std::int32_t topLogprobs = 0;         ///< of BatchEngine: how many of the best tokens to report beside each token
+    /// The result has drawLogprobs and temperedLogprobs.
+    bool drawLogprobs = false;
     /// Of BatchEngine: the result has the log-probability of each token of the prompt. Tokens that are found in known
     /// pages have no logits, so such a request reads its whole prompt.
     bool scoresPrompt = false;
@@ -116,7 +118,11 @@ struct GenerateResult {
     std::int64_t promptTokens = 0;
     std::vector<PromptScore> promptScores; ///< of the prompt's tokens from the second on, where they were asked for
     std::vector<std::int32_t> ids;         ///< new tokens, the stop token included
-    std::vector<float> logprobs;
+    std::vector<float> logprobs;           ///< under the softmax of the logits as they are
+    /// For each new token where the request asks for it, 0 on Meta. Both are defined in kernels/ops/sampling/sample.h:
+    /// under the distribution that the token was drawn from, after penalties and filters, and under the softmax of the
+    /// logits divided by the temperature.
+    std::vector<float> drawLogprobs, temperedLogprobs;
     std::vector<std::vector<std::pair<std::int32_t, float>>> top;
     /// Texts by channel, without the stop text; the answer is in the channel "final".
     std::map<std::string, std::string> channels;

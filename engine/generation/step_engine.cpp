@@ -166,6 +166,7 @@ void StepEngine::addLogits(PendingStep& pending, const ScheduledRow& scheduled, 
         const std::int64_t ahead = !known ? 1 : reads ? 0 : row;
         pending.sampled.push_back(counts ? scheduled.request : -1);
         pending.sampling.push_back(counts ? request->sampling(ahead) : kernels::SampleParameters{});
+        pending.batch.drawLogprobs = pending.batch.drawLogprobs || (counts && request->request().drawLogprobs);
     }
 }
 
@@ -342,6 +343,10 @@ bool StepEngine::take(const StepOutput& out, const PendingStep& pending, std::si
     if (!out.logprobs.empty() && !std::isfinite(out.logprobs[row])) {
         broken(request, pending);
         return false;
+    }
+    if (request.request().drawLogprobs) {
+        request.takeDraw(out.drawLogprob(row, kernels::DrawLogprob::Drawn),
+                         out.drawLogprob(row, kernels::DrawLogprob::Tempered));
     }
     accept(request, out.ids[row], out.logprobs.empty() ? 0 : out.logprobs[row],
            bestOf(out, pending, row, topLogprobsOf(request)));

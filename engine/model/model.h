@@ -110,6 +110,7 @@ struct StepBatch {
     /// One entry for each row of logits. Empty: the step samples nothing.
     std::span<const kernels::SampleParameters> sampling;
     std::int32_t topLogprobs = 0;
+    bool drawLogprobs = false; ///< whether StepOutput has them
     /// Host memory (rows, vocab) that receives the logits, or null. On Meta nothing is written to it.
     float* logitsOut = nullptr;
     std::span<const CarriedIds> carried; ///< only for contexts that run ahead; read until launch() returns
@@ -123,6 +124,9 @@ struct StepBatch {
     /// output of every layer. On Meta nothing is looked at.
     BrokenPlace* broken = nullptr;
 };
+
+/// Tensors of what a step samples: ids, logprobs, topIds, topLogprobs, drawLogprobs; empty where it was not asked for.
+using SampledViews = std::array<kernels::TensorView, 5>;
 
 /// How Model::launch starts a step.
 enum class Launch : std::uint8_t {
@@ -139,6 +143,13 @@ struct StepOutput {
     std::vector<float> logprobs;      ///< (rows); 0 on Meta; NaN where a logit of the row is not finite
     std::vector<std::int32_t> topIds; ///< (rows, topLogprobs)
     std::vector<float> topLogprobs;   ///< (rows, topLogprobs)
+    /// (rows, kernels::kDrawLogprobs): what Sample::drawLogprobs gives; 0 on Meta; empty unless asked for.
+    std::vector<float> drawLogprobs;
+
+    /// REQUIRES that they were asked for.
+    float drawLogprob(std::size_t row, kernels::DrawLogprob which) const {
+        return drawLogprobs[row * static_cast<std::size_t>(kernels::kDrawLogprobs) + static_cast<std::size_t>(which)];
+    }
 };
 
 class Model {
@@ -233,7 +244,7 @@ private:
     StepGraph* readyGraph(const StepInputs& stepInputs, const KvCache& cache);
     void replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs);
     void wait(const LaunchedStep& step);
-    void reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results);
+    void reserveResults(LaunchedStep& step, const SampledViews& results);
     void fetch(LaunchedStep& step);
 
     kernels::Context& context_;

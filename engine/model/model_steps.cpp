@@ -136,7 +136,7 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
         runOps(*step, &cache, true);
     } else {
         step->graph = readyGraph(stepInputs, cache);
-        if (step->graph == nullptr || step->graph->ids.empty()) {
+        if (step->graph == nullptr || step->graph->sampled[0].empty()) {
             return false;
         }
         const bool onPendingIds = how == Launch::GraphOnPendingIds;
@@ -218,7 +218,7 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
         StepRunOptions runOptions;
         runOptions.layerKinds = kindsOfLayers();
         if (ahead) {
-            runOptions.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {
+            runOptions.fetchLater = [&](const SampledViews& results) {
                 reserveResults(step, results);
                 fetch(step);
             };
@@ -261,7 +261,7 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
 void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs) {
     const StepInputs& stepInputs = step.stepInputs;
     const kernels::TensorView& inputs = step.graph->inputs;
-    reserveResults(step, step.graph->results());
+    reserveResults(step, step.graph->sampled);
     step.replay = context_.tracer().beginReplay(step.graph->stepTemplate, stepInputs.batch.index);
     {
         const kernels::ReplayScope scope(context_.tracer(), step.replay);
@@ -274,7 +274,8 @@ void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs)
         copyCarried(context_, stepInputs, inputs);
         context_.replay(step.graph->graph);
         if (stepInputs.batch.idsOut != nullptr) {
-            context_.copy(step.graph->ids.data, stepInputs.batch.idsOut, step.graph->ids.bytes());
+            const kernels::TensorView& ids = step.graph->sampled[0];
+            context_.copy(ids.data, stepInputs.batch.idsOut, ids.bytes());
         }
         fetch(step);
     }
@@ -284,7 +285,7 @@ void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs)
 }
 
 /// Takes a slot of pinned memory for what the step samples.
-void Model::reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results) {
+void Model::reserveResults(LaunchedStep& step, const SampledViews& results) {
     step.views = results;
     std::uint64_t bytes = 0;
     for (const kernels::TensorView& part : results) {
@@ -336,6 +337,7 @@ StepOutput Model::finishLaunched() {
     read(step->views[1], out.logprobs);
     read(step->views[2], out.topIds);
     read(step->views[3], out.topLogprobs);
+    read(step->views[4], out.drawLogprobs);
     return out;
 }
 

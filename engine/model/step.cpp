@@ -193,6 +193,11 @@ StepOutput StepRunner::sample(const TensorView& logits) {
         topIds = runner_.make(MemoryCategory::Logits, "top_ids", DType::I32, Shape{stepInputs_.rows, best});
         topLogprobs = runner_.make(MemoryCategory::Logits, "top_logprobs", DType::F32, Shape{stepInputs_.rows, best});
     }
+    kernels::Tensor drawLogprobs;
+    if (stepInputs_.batch.drawLogprobs) {
+        drawLogprobs = runner_.make(MemoryCategory::Logits, "draw_logprobs", DType::F32,
+                                    Shape{stepInputs_.rows, kernels::kDrawLogprobs});
+    }
     kernels::Sample op;
     op.logits = logits;
     op.parameters = stepInputs_.batch.sampling;
@@ -204,22 +209,21 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     op.topLogprobs = best;
     op.topIds = topIds.view();
     op.topLogprobValues = topLogprobs.view();
+    op.drawLogprobs = drawLogprobs.view();
     const kernels::Tensor space = runner_.takeScratch(op);
     runner_.execute(op);
     endCapture();
     if (stepInputs_.batch.idsOut != nullptr) {
         context_.copy(ids.view().data, stepInputs_.batch.idsOut, ids.view().bytes());
     }
+    const SampledViews views{ids.view(), logprobs.view(), topIds.view(), topLogprobs.view(), drawLogprobs.view()};
     if (options_.capture != nullptr) {
-        options_.capture->ids = ids.view();
-        options_.capture->logprobs = logprobs.view();
-        options_.capture->topIds = topIds.view();
-        options_.capture->topLogprobs = topLogprobs.view();
+        options_.capture->sampled = views;
     }
 
     StepOutput out;
     if (options_.fetchLater) {
-        options_.fetchLater({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view()});
+        options_.fetchLater(views);
         return out;
     }
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {
@@ -232,6 +236,7 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     fetch(logprobs, out.logprobs);
     fetch(topIds, out.topIds);
     fetch(topLogprobs, out.topLogprobs);
+    fetch(drawLogprobs, out.drawLogprobs);
     if (!context_.can().computesValues) {
         sampleOnMeta(stepInputs_, model_.config().vocab, out.ids);
     }

@@ -100,10 +100,8 @@ struct StepGraph {
     kernels::StepMemory memory;                ///< of the captured step
     std::optional<std::uint32_t> stepTemplate; ///< of the last step of this kind whose ops were launched one by one
     kernels::TensorView inputs;
-    /// Of the sampled rows; empty when the step samples nothing.
-    kernels::TensorView ids, logprobs, topIds, topLogprobs;
-
-    std::array<kernels::TensorView, 4> results() const { return {ids, logprobs, topIds, topLogprobs}; }
+    /// All empty when the step samples nothing.
+    SampledViews sampled;
 };
 
 /// A step from the making of its inputs until its results are read.
@@ -120,16 +118,15 @@ struct LaunchedStep {
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
     StepInputs stepInputs;
-    std::array<kernels::TensorView, 4> views; ///< ids, logprobs, topIds, topLogprobs on the device
-    StepGraph* graph = nullptr;               ///< null: its ops were launched one by one, without a graph
-    kernels::StepReplay replay;               ///< of the graph
-    std::byte* results = nullptr; ///< pinned memory: ids, logprobs, topIds, topLogprobs, one after the other
+    SampledViews views;           ///< on the device
+    StepGraph* graph = nullptr;   ///< null: its ops were launched one by one, without a graph
+    kernels::StepReplay replay;   ///< of the graph
+    std::byte* results = nullptr; ///< pinned memory: what `views` has, one after the other
     kernels::Mark fetched;        ///< after the copies into `results`
 };
 
-/// Called with the tensors of the sampled values (ids, logprobs, topIds, topLogprobs), which exist until the call
-/// returns.
-using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& results)>;
+/// Called with the tensors of the sampled values, which exist until the call returns.
+using OnSampled = std::function<void(const SampledViews& results)>;
 
 /// What StepRunner does with the ops of a step and with its results. By default it runs the ops one by one, waits and
 /// reads the sampled values.

@@ -144,6 +144,7 @@ std::vector<std::int64_t> StepInputs::signature() const {
                                      batch.logits == StepLogits::All ? 1 : 0,
                                      batch.sampling.empty() ? 0 : 1,
                                      batch.topLogprobs,
+                                     batch.drawLogprobs ? 1 : 0,
                                      sampling.count,
                                      static_cast<std::int64_t>(ropeSpans.size())};
     for (const GroupSlices& group : groups) {

@@ -3,6 +3,7 @@
 #include "kernels/ops/sampling/sample.h"
 
 #include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/ops/sampling/draw_reference.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -144,6 +145,90 @@ TEST(SampleGpu, FiltersAndDrawsAsOnTheCpu) {
 TEST(SampleGpu, FiltersOfALargeVocabulary) {
     VITRINE_NEEDS_GPU();
     expectFiltersAsOnTheCpu(201088, 16);
+}
+
+/// Ids and log-probabilities of the draws of these rows against sums over all tokens in float64.
+void expectDrawLogprobs(TestTensor& logits, const std::vector<SampleParameters>& parameters) {
+    const std::int64_t rows = logits.view().shape[0];
+    const std::int64_t vocab = logits.view().shape[1];
+    TestTensor ids(DType::I32, Shape{rows}), logprobs(DType::F32, Shape{rows});
+    TestTensor plainIds(DType::I32, Shape{rows}), plainLogprobs(DType::F32, Shape{rows});
+    TestTensor draws(DType::F32, Shape{rows, kDrawLogprobs});
+    const std::vector<std::int32_t> words = packSampleParameters(parameters);
+    TestTensor packed(DType::I32, Shape{static_cast<std::int64_t>(words.size())});
+    packed.fillInts(words);
+    testing::OnDevice device(*testing::gpu());
+    Sample op;
+    op.logits = device(logits);
+    op.parameters = parameters;
+    op.packed = device(packed);
+    op.ids = device(plainIds);
+    op.logprobs = device(plainLogprobs);
+    device.run(op);
+    op.ids = device(ids);
+    op.logprobs = device(logprobs);
+    op.drawLogprobs = device(draws);
+    device.run(op);
+    for (TestTensor* const tensor : {&ids, &logprobs, &plainIds, &plainLogprobs, &draws}) {
+        device.download(*tensor);
+        EXPECT_TRUE(tensor->guardsIntact());
+    }
+    EXPECT_EQ(ids.values(), plainIds.values());
+    EXPECT_EQ(logprobs.values(), plainLogprobs.values()) << "to the last bit";
+    const std::vector<double> all = logits.values();
+    const std::vector<double> chosen = ids.values();
+    const std::vector<double> values = draws.values();
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const auto at = static_cast<std::size_t>(row);
+        const std::vector<double> ofRow(all.begin() + row * vocab, all.begin() + (row + 1) * vocab);
+        const testing::DrawReference wanted =
+            testing::drawReference(ofRow, parameters[at], static_cast<std::int32_t>(chosen[at]));
+        EXPECT_NEAR(values[2 * at], wanted.drawn, 2e-5) << "row " << row;
+        EXPECT_NEAR(values[2 * at + 1], wanted.tempered, 2e-5) << "row " << row;
+    }
+}
+
+TEST(SampleGpu, DrawLogprobsAreThoseOfAReferenceInDoubles) {
+    VITRINE_NEEDS_GPU();
+    for (const std::int64_t vocab : {700, 50001, 201088}) { // shared memory holds the second, not the third
+        const std::int64_t rows = vocab > 100000 ? 24 : 60;
+        for (const DType type : {DType::F32, DType::BF16}) {
+            SCOPED_TRACE(vocab);
+            TestTensor logits = randomLogits(type, rows, vocab, 3);
+            const testing::MixedRows mixed(vocab, rows, 5);
+            expectDrawLogprobs(logits, mixed.parameters());
+            expectDrawLogprobs(logits, std::vector<SampleParameters>(static_cast<std::size_t>(rows)));
+        }
+    }
+}
+
+TEST(SampleGpu, DrawLogprobsOfBrokenRowsAreNotNumbers) {
+    VITRINE_NEEDS_GPU();
+    for (const double broken : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                                -std::numeric_limits<double>::infinity()}) {
+        for (const float temperature : {0.0F, 0.7F, 1.0F}) {
+            std::vector<double> values(4100, -1);
+            values[7] = broken;
+            TestTensor logits(DType::F32, Shape{1, 4100});
+            logits.fill(values);
+            std::vector<SampleParameters> rows(1);
+            rows[0].temperature = temperature;
+            TestTensor ids(DType::I32, Shape{1}), draws(DType::F32, Shape{1, kDrawLogprobs});
+            TestTensor packed(DType::I32, Shape{static_cast<std::int64_t>(packSampleParameters(rows).size())});
+            packed.fillInts(packSampleParameters(rows));
+            testing::OnDevice device(*testing::gpu());
+            Sample op;
+            op.logits = device(logits);
+            op.parameters = rows;
+            op.packed = device(packed);
+            op.ids = device(ids);
+            op.drawLogprobs = device(draws);
+            device.run(op);
+            device.download(draws);
+            EXPECT_TRUE(std::isnan(draws.values()[0]));
+            EXPECT_TRUE(std::isnan(draws.values()[1]));
+        }
+    }
 }
 
 TEST(SampleGpu, PackedParametersGrowInSteps) {

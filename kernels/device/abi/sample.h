@@ -4,7 +4,7 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kSampleAbi = 2;
+constexpr int kSampleAbi = 3;
 
 /// One row's parameters as they lie in device memory: `kSampleRowWords` 32-bit words a row, then the lists of all rows.
 struct SampleRow {
@@ -34,6 +34,9 @@ struct SampleParams {
     long long stride;
     int rows, vocab, topLogprobs;
     int slots; ///< rows in work at once
+    /// Or null: (rows, 2), the log of the probability that the token was drawn with, and of its share of
+    /// softmax(logits / temperature). The variable draw_logprobs tells which.
+    float* drawLogprobs;
 };
 
 } // namespace vitrine::kernels::abi

@@ -10,6 +10,8 @@
 // is always a front of that order, whose end is found digit by digit from histograms. Weights are counted as integers
 // of 2^-41, because integers can be summed in any order: results never depend on timing. scratch: for each slot, vocab
 // floats. A vocabulary has at most 2^18 ids: sums of the parts of weights stay in 32 bits.
+//
+// Without VT_DRAW_LOGPROBS the compiler finds nothing of what drawLogprobs needs.
 
 #include "device/lib/pdl.cuh"
 #include "device/lib/philox.cuh"
@@ -49,12 +51,39 @@ __device__ __noinline__ void writeTop(const SampleParams& p, Shared& shared, con
     Blocks::sync();
 }
 
+/// Else softmax(logits / temperature) is taken as that of the logits.
+__device__ __forceinline__ bool tempers(float temperature) {
+    return temperature != 0 && temperature != 1;
+}
+
+/// Of a multiprocessor, where log-probabilities of draws are wanted: else the compiler aims at more and spills. 0: it
+/// chooses.
+inline constexpr int kLeastBlocks = VT_DRAW_LOGPROBS != 0 ? 2 : 0;
+
+/// What thread 0 of a block keeps for a row's drawLogprobs. In shared memory: the kernel would spill such registers.
+struct Kept {
+    float best;          ///< of the row as it came
+    float logOfTempered; ///< temperedLogSum()
+    float logOfMass;     ///< log of the sum of the candidates' weights; infinite where nothing is drawn
+};
+
+/// Log of the sum of e^((value - maximum) / temperature) over the row.
+__device__ __forceinline__ float temperedLogSum(Shared& shared, const Slice& slice, const Values& values, float maximum,
+                                                float temperature) {
+    const float inverse = 1.0F / temperature;
+    float sum = 0;
+    forWarpIds(slice, values, [&](int id, float value) {
+        sum += id >= 0 ? __expf(__fmul_rn(__fsub_rn(value, maximum), inverse)) : 0.0F;
+    });
+    return logf(clusterSum(shared, sum));
+}
+
 /// Inverse of the cumulative distribution over the candidates in ascending order of id.
 __device__ __forceinline__ int draw(Shared& shared, const Slice& slice, const Values& values, const Front& front,
-                                    float leastValue, const SampleRow& parameters, int best) {
+                                    float leastValue, const SampleRow& parameters, int best, Kept& kept) {
     const auto mass = [&](int id, float value) {
-        const bool kept = id >= 0 && value >= leastValue && front.holds(linearBin(value, 0), rankKey(value, id));
-        return kept ? massOf(value) : 0;
+        const bool holds = id >= 0 && value >= leastValue && front.holds(linearBin(value, 0), rankKey(value, id));
+        return holds ? massOf(value) : 0;
     };
     u64 mine = 0;
     forWarpIds(slice, values, [&](int id, float value) { mine += mass(id, value); });
@@ -80,6 +109,11 @@ __device__ __forceinline__ int draw(Shared& shared, const Slice& slice, const Va
     for (int i = 0; i < kBlocks; ++i) {
         before += i < Blocks::rank() ? shared.blockMasses[i] : 0;
         total += shared.blockMasses[i];
+    }
+    if constexpr (VT_DRAW_LOGPROBS != 0) {
+        if (threadIdx.x == 0) {
+            kept.logOfMass = logf(static_cast<float>(total) * 0x1.0p-41F);
+        }
     }
     const u64 position = static_cast<u64>(parameters.positionHigh) << 32 | parameters.positionLow;
     const u32x4 random = philox4x32(parameters.seed, parameters.request, position, 0);
@@ -148,7 +182,7 @@ __device__ __forceinline__ void changeValues(const SampleParams& p, const Sample
 
 /// `key` is the best of the row as it came.
 __device__ __forceinline__ int choose(const SampleParams& p, Shared& shared, const Slice& slice, int row,
-                                      const X* logits, const Values& values, u64 key) {
+                                      const X* logits, const Values& values, u64 key, Kept& kept) {
     const SampleRow& parameters = p.parameters[row];
     if (parameters.repetitionPenalty != 1.0F || parameters.forbiddenLength > 0 || parameters.changesLength > 0) {
         changeValues(p, parameters, slice, logits, values);
@@ -200,16 +234,17 @@ __device__ __forceinline__ int choose(const SampleParams& p, Shared& shared, con
         const u64 wanted = static_cast<u64>(ceil(static_cast<double>(parameters.topP) * static_cast<double>(total)));
         front = shorten<false>(shared, slice, values, 0, front, wanted > 0 ? wanted : 1);
     }
-    return draw(shared, slice, values, front, parameters.least, parameters, best);
+    return draw(shared, slice, values, front, parameters.least, parameters, best, kept);
 }
 
 } // namespace filtered
 
-extern "C" __global__ void __launch_bounds__(filtered::kThreads)
+extern "C" __global__ void __launch_bounds__(filtered::kThreads, filtered::kLeastBlocks)
     sample_filtered(const __grid_constant__ SampleParams p) {
     using namespace filtered;
     extern __shared__ float sharedValues[];
     __shared__ Shared shared;
+    __shared__ Kept kept;
     const int slot = static_cast<int>(blockIdx.x) / kBlocks;
     const Slice slice = sliceOf(p.vocab);
     Values values{sharedValues, slice.begin};
@@ -231,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(filtered::kThreads)
         });
         key = clusterMax(shared, key);
         float logOfSum = 0;
-        if (p.logprobs != nullptr || p.topLogprobs > 0) {
+        if (p.logprobs != nullptr || p.topLogprobs > 0 || VT_DRAW_LOGPROBS != 0) {
             const float maximum = rankValue(key);
             float sum = 0;
             forWarpIds(slice, values, [&](int id, float value) {
@@ -244,13 +279,34 @@ extern "C" __global__ void __launch_bounds__(filtered::kThreads)
             if (p.topLogprobs > 0) {
                 writeTop(p, shared, slice, values, row, maximum, logOfSum);
             }
+            if constexpr (VT_DRAW_LOGPROBS != 0) {
+                const float temperature = p.parameters[row].temperature;
+                const float logOfTempered =
+                    tempers(temperature) ? temperedLogSum(shared, slice, values, maximum, temperature) : 0.0F;
+                if (threadIdx.x == 0) {
+                    kept = {maximum, logOfTempered, __int_as_float(0x7F800000)};
+                }
+            }
         }
         Blocks::sync();
-        const int id = choose(p, shared, slice, row, logits, values, key);
+        const int id = choose(p, shared, slice, row, logits, values, key, kept);
         if (Blocks::rank() == 0 && threadIdx.x == 0) {
             p.ids[row] = id;
             if (p.logprobs != nullptr) {
                 p.logprobs[row] = toFloat(logits[id]) - logOfSum;
+            }
+        }
+        if constexpr (VT_DRAW_LOGPROBS != 0) {
+            // The block that has the token.
+            if (threadIdx.x == 0 && id >= slice.begin && id < slice.end) {
+                const float raw = toFloat(logits[id]);
+                const float logprob = raw - logOfSum;
+                const float broken = logprob - logprob; // 0 or NaN
+                const float temperature = p.parameters[row].temperature;
+                const float below = __fmul_rn(__fsub_rn(raw, kept.best), 1.0F / temperature);
+                const bool drawn = kept.logOfMass < __int_as_float(0x7F800000);
+                p.drawLogprobs[2 * row] = broken + (drawn ? values[id] - kept.logOfMass : 0.0F);
+                p.drawLogprobs[2 * row + 1] = broken + (tempers(temperature) ? below - kept.logOfTempered : logprob);
             }
         }
         Blocks::sync();

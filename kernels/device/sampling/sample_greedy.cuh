@@ -118,8 +118,13 @@ extern "C" __global__ void __launch_bounds__(greedy::kMostThreads)
     if (lane == 0) {
         const int id = rankNumber(all.key);
         p.ids[row] = id;
+        const float logprob = toFloat(logits[id]) - logSum(rankValue(all.key), all.sum);
         if (p.logprobs != nullptr) {
-            p.logprobs[row] = toFloat(logits[id]) - logSum(rankValue(all.key), all.sum);
+            p.logprobs[row] = logprob;
+        }
+        if (p.drawLogprobs != nullptr) {
+            p.drawLogprobs[2 * row] = logprob - logprob; // 0, or NaN of a broken row
+            p.drawLogprobs[2 * row + 1] = logprob;
         }
     }
 }

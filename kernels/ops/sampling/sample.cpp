@@ -38,6 +38,10 @@ void check(const Sample& op) {
         rule.shape(op.logprobs, "logprobs", {rows});
         rule.dtype(op.logprobs, "logprobs", DType::F32);
     }
+    if (!op.drawLogprobs.empty()) {
+        rule.shape(op.drawLogprobs, "drawLogprobs", {rows, kDrawLogprobs});
+        rule.dtype(op.drawLogprobs, "drawLogprobs", DType::F32);
+    }
     rule.require(op.topLogprobs >= 0 && op.topLogprobs <= vocab, "topLogprobs", "outside 0 to the vocabulary");
     if (op.topLogprobs > 0) {
         rule.shape(op.topIds, "topIds", {rows, op.topLogprobs});

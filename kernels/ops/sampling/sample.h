@@ -49,9 +49,19 @@ std::vector<LogitChange> logitChanges(const SampleParameters& parameters);
 /// Whether the choice depends on tokens that were chosen before.
 bool needsHistory(const SampleParameters& parameters);
 
+/// What Sample::drawLogprobs has for each row, by its place.
+enum class DrawLogprob : std::uint8_t { Drawn, Tempered };
+inline constexpr std::int64_t kDrawLogprobs = 2;
+
 /// Order: repetition penalty, logitChanges(), forbidden ids, temperature, top-k, top-p, min-p, draw. Ties go to the
 /// lower id. Log-probabilities are natural logarithms of the softmax over the raw logits, before all of that. The
 /// chosen token's is NaN where any logit of the row is not finite.
+///
+/// `drawLogprobs` has two more natural logarithms for each row, NaN in the same rows. Drawn: of the probability with
+/// which the token was drawn, after all of the order above; 0 where nothing is drawn (temperature 0, top-k 1, every id
+/// forbidden). Tempered: of the token's share of softmax(logits / temperature) over the whole vocabulary, with the raw
+/// logits and no filter, as a trainer computes it that divides logits by the temperature; at temperature 0 it is the
+/// one of `logprobs`.
 struct Sample {
     static constexpr std::string_view kName = "Sample";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Logits;
@@ -61,6 +71,7 @@ struct Sample {
                          ///< are plainly greedy
     TensorView ids;      ///< (rows) I32
     TensorView logprobs; ///< (rows) F32 or empty
+    TensorView drawLogprobs;      ///< (rows, kDrawLogprobs) F32 or empty
     std::int32_t topLogprobs = 0; ///< how many of the best to report
     TensorView topIds;            ///< (rows, topLogprobs) I32 or empty
     TensorView topLogprobValues;  ///< (rows, topLogprobs) F32 or empty

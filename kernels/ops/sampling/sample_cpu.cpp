@@ -61,16 +61,13 @@ std::int32_t argmax(const float* values, std::int64_t count) {
     return 0;
 }
 
-/// log(sum(exp(values))) with a fixed order of sums.
-float logSumExp(const float* values, std::int64_t count, float maximum) {
-    if (!(maximum > kImpossible)) {
-        return maximum;
-    }
+/// sum(exp(exponentOf(value))) with a fixed order of sums.
+template <class ExponentOf> double sumExp(const float* values, std::int64_t count, const ExponentOf& exponentOf) {
     double sum = 0;
     float terms[kRowPiece];
     forPieces(count, [&](std::int64_t begin, std::int64_t piece) {
         for (std::int64_t i = 0; i < piece; ++i) {
-            terms[i] = fastExp(values[begin + i] - maximum);
+            terms[i] = fastExp(exponentOf(values[begin + i]));
         }
         float lanes[16] = {};
         std::int64_t i = 0;
@@ -86,7 +83,16 @@ float logSumExp(const float* values, std::int64_t count, float maximum) {
             sum += static_cast<double>(lane);
         }
     });
-    return maximum + static_cast<float>(std::log(sum));
+    return sum;
+}
+
+/// log(sum(exp(values))).
+float logSumExp(const float* values, std::int64_t count, float maximum) {
+    if (!(maximum > kImpossible)) {
+        return maximum;
+    }
+    return maximum +
+           static_cast<float>(std::log(sumExp(values, count, [maximum](float value) { return value - maximum; })));
 }
 
 /// The `wanted` best of ids[0, count), sorted, in front; a full sort only when all are wanted.
@@ -107,16 +113,26 @@ public:
     void run() {
         loadFloats(op_.logits.dtype, op_.logits.data, row_ * op_.logits.stride0(), vocab_, values_);
         makeComparable();
-        const bool wantsLogprob = !op_.logprobs.empty() || op_.topLogprobs > 0;
+        const bool wantsDraw = !op_.drawLogprobs.empty();
+        const bool wantsLogprob = !op_.logprobs.empty() || op_.topLogprobs > 0 || wantsDraw;
         float logSum = 0;
+        float maximum = 0;
         if (wantsLogprob) {
-            logSum = logSumExp(values_, vocab_, values_[argmax(values_, vocab_)]);
+            maximum = values_[argmax(values_, vocab_)];
+            logSum = logSumExp(values_, vocab_, maximum);
             writeTop(logSum);
         }
+        const double temperedLogSum = wantsDraw ? logSumTempered(maximum) : 0;
         const std::int32_t id = choose();
         op_.ids.as<std::int32_t>()[row_] = id;
         if (!op_.logprobs.empty()) {
             op_.logprobs.as<float>()[row_] = finite_ ? rawLogit(id) - logSum : std::numeric_limits<float>::quiet_NaN();
+        }
+        if (wantsDraw) {
+            const float raw = rawLogit(id);
+            write(DrawLogprob::Drawn, logDrawn_);
+            write(DrawLogprob::Tempered, tempers() ? static_cast<double>(tempered(raw - maximum)) - temperedLogSum
+                                                   : static_cast<double>(raw - logSum));
         }
     }
 
@@ -131,6 +147,28 @@ private:
             values_[i] = value == value ? value : kImpossible;
         }
         finite_ = finite;
+    }
+
+    void write(DrawLogprob which, double value) const {
+        const std::int64_t place = row_ * kDrawLogprobs + static_cast<std::int64_t>(which);
+        op_.drawLogprobs.as<float>()[place] =
+            finite_ ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
+    }
+
+    /// Else softmax(logits / temperature) is taken as that of the logits.
+    bool tempers() const { return parameters_.temperature != 0 && parameters_.temperature != 1; }
+
+    /// As choose() divides.
+    float tempered(float below) const { return below * (1.0F / parameters_.temperature); }
+
+    /// Log of the sum of exponentials of what tempered() gives for the raw logits.
+    double logSumTempered(float maximum) const {
+        if (!tempers() || !finite_) {
+            return 0;
+        }
+        return std::log(sumExp(values_, vocab_, [inverse = 1.0F / parameters_.temperature, maximum](float value) {
+            return (value - maximum) * inverse;
+        }));
     }
 
     float rawLogit(std::int32_t id) const {
@@ -277,6 +315,7 @@ private:
                 break;
             }
         }
+        logDrawn_ = static_cast<double>(values_[chosen]) - std::log(total);
         return chosen;
     }
 
@@ -286,7 +325,8 @@ private:
     std::int64_t vocab_;
     float* values_;
     std::int32_t* ids_;
-    bool finite_ = true; ///< every logit of the row
+    bool finite_ = true;  ///< every logit of the row
+    double logDrawn_ = 0; ///< of the probability that draw() chose its token with
 };
 
 } // namespace

@@ -26,6 +26,7 @@ abi::SampleParams parametersOf(const Sample& op) {
     out.rows = toInt(op.logits.shape[0], Sample::kName, "logits");
     out.vocab = toInt(op.logits.shape[1], Sample::kName, "logits");
     out.topLogprobs = op.topLogprobs;
+    out.drawLogprobs = op.drawLogprobs.as<float>();
     return out;
 }
 
@@ -38,6 +39,7 @@ void runGreedy(CudaContext& context, const Sample& op) {
         part.logits = static_cast<const std::byte*>(whole.logits) + begin * rowBytes;
         part.ids = whole.ids + begin;
         part.logprobs = whole.logprobs == nullptr ? nullptr : whole.logprobs + begin;
+        part.drawLogprobs = whole.drawLogprobs == nullptr ? nullptr : whole.drawLogprobs + kDrawLogprobs * begin;
         launchFamily(context, "sample_greedy", abi::kSampleAbi, part,
                      {{"x_dtype", dtypeNumber(op.logits)},
                       {"vector", pieceOf(whole.vocab, {&op.logits})},
@@ -67,7 +69,10 @@ void execute(CudaContext& context, const Sample& op) {
     // The scratch holds two pieces of min(kSampleSlots, rows) rows of the vocabulary.
     parameters.slots = static_cast<int>(std::min<std::int64_t>(parameters.rows, 2 * kSampleSlots));
     launchFamily(context, "sample_filtered", abi::kSampleAbi, parameters,
-                 {{"x_dtype", dtypeNumber(op.logits)}, {"vocab", parameters.vocab}, {"slots", parameters.slots}});
+                 {{"x_dtype", dtypeNumber(op.logits)},
+                  {"vocab", parameters.vocab},
+                  {"slots", parameters.slots},
+                  {"draw_logprobs", op.drawLogprobs.empty() ? 0 : 1}});
 }
 
 } // namespace vitrine::kernels
