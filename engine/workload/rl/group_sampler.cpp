@@ -33,6 +33,12 @@ std::int64_t waveId(std::size_t group, std::size_t answer, std::int64_t samples)
     return static_cast<std::int64_t>(group) * samples + static_cast<std::int64_t>(answer);
 }
 
+/// Whether tokens are drawn from the softmax of the logits as they are.
+bool isPlain(const Sampling& sampling) {
+    return sampling.temperature == 1 && sampling.topK == 0 && sampling.topP >= 1 && sampling.minP == 0 &&
+           sampling.repetitionPenalty == 1 && sampling.frequencyPenalty == 0 && sampling.presencePenalty == 0;
+}
+
 BatchOptions rolloutOptions(const Run& run, const ModelSource& source, Model& model, const RequestMaker& maker) {
     BatchWork work;
     work.tokenizer = maker.tokenizer();
@@ -127,6 +133,7 @@ void GroupSampler::sampleWave(std::vector<RolloutGroup>& groups) {
             request.prompt.insert(request.prompt.end(), answer.ids.begin(), answer.ids.end());
             const std::int64_t room = roomFor(request, static_cast<std::int64_t>(answer.ids.size()));
             request.maxNewTokens = partialTokens_ > 0 ? std::min(room, partialTokens_) : room;
+            request.drawLogprobs = !isPlain(request.sampling);
             request.samplingNumber =
                 static_cast<std::uint32_t>(waveId(static_cast<std::size_t>(group.number), place, samples_));
             requests.push_back(std::move(request));
@@ -143,7 +150,8 @@ void GroupSampler::sampleWave(std::vector<RolloutGroup>& groups) {
 void GroupSampler::take(RolloutGroup& group, std::size_t place, GenerateResult& result, std::int64_t id) {
     GroupAnswer& answer = group.answers[place];
     answer.ids.insert(answer.ids.end(), result.ids.begin(), result.ids.end());
-    answer.logProbs.insert(answer.logProbs.end(), result.logprobs.begin(), result.logprobs.end());
+    const std::vector<float>& logProbs = result.temperedLogprobs.empty() ? result.logprobs : result.temperedLogprobs;
+    answer.logProbs.insert(answer.logProbs.end(), logProbs.begin(), logProbs.end());
     answer.logProbs.resize(answer.ids.size());
     answer.versions.resize(answer.ids.size(), static_cast<std::int32_t>(engine_.version()));
     longest_ = std::max(longest_, static_cast<std::int64_t>(group.prompt.size() + answer.ids.size()));
