@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Reinforcement learning whose answers the run samples itself.
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/stop.h"
+#include "engine/workload/common/workload.h"
+#include "engine/workload/experiment/experiment.h"
+#include "tests/engine/training/training_test_support.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+using test::fixture;
+using testing::HasSubstr;
+
+class PolicyLoopRun : public testing::Test {
+protected:
+    static Json experimentOf(const Json& more = Json::object()) {
+        Json experiment = {{"vitrine", 1},       {"workload", "rl"}, {"backend", "cpu"}, {"model", fixture("llama")},
+                           {"prompt_length", 9}, {"method", "full"}, {"lr", 0.001},      {"dtype", "float32"},
+                           {"steps", 3},         {"prompts", 4},     {"samples", 4},     {"max_new_tokens", 6},
+                           {"ignore_eos", true}};
+        experiment.update(more);
+        return experiment;
+    }
+    static Json run(const Json& experiment, base::StopToken stop = {}, Json* partial = nullptr) {
+        return runExperiment(Experiment::parse(experiment, "experiment"), {}, std::move(stop), partial);
+    }
+    static std::string failure(const Json& experiment) {
+        return test::failure([&] { run(experiment); });
+    }
+    std::string at(const std::string& name) const { return folder_.file(name); }
+    static void expectSame(const Json& a, const Json& b) {
+        for (const char* key : {"rewards", "losses", "grad_norms", "logprob_abs_diff", "mismatch_k3", "entropy",
+                                "answer_tokens", "mean_ratio", "effective_sample_share", "eval_rewards"}) {
+            EXPECT_EQ(a.value(key, Json()), b.value(key, Json())) << key;
+        }
+    }
+
+    test::TempFolder folder_;
+};
+
+TEST_F(PolicyLoopRun, EachStepSamplesJudgesAndLearns) {
+    const Json out = run(experimentOf({{"eval_every", 2}, {"eval_problems", 5}}));
+    ASSERT_EQ(out["rewards"].size(), 3U);
+    ASSERT_EQ(out["losses"].size(), 3U);
+    for (std::size_t step = 0; step < 3; ++step) {
+        EXPECT_GT(out["rewards"][step], 0.0);
+        EXPECT_LT(out["rewards"][step], 1.0);
+        EXPECT_EQ(out["answer_tokens"][step], 6.0);
+        EXPECT_EQ(out["cut_share"][step], 1.0) << "none ends by itself";
+        EXPECT_EQ(out["mean_ratio"][step], 1.0) << "answers are of the present weights";
+        EXPECT_LT(out["logprob_abs_diff"][step], 1e-5) << "sampler and trainer compute the same";
+        EXPECT_LT(out["logprob_max_diff"][step], 1e-4);
+        EXPECT_GT(out["effective_sample_share"][step], 0.999);
+        EXPECT_GT(out["phase_seconds"]["rollout"][step], 0.0);
+        EXPECT_GT(out["phase_seconds"]["update"][step], 0.0);
+        EXPECT_GT(out["grad_norms"][step], 0.0);
+    }
+    EXPECT_EQ(out["eval_reward_steps"], Json::array({0, 2, 3}));
+    EXPECT_EQ(out["eval_rewards"].size(), 3U);
+    EXPECT_EQ(out["rollout_weights"], "bf16");
+}
+
+TEST_F(PolicyLoopRun, SleepLeavesTheSameMemoryAfterEachStep) {
+    const Json out = run(experimentOf({{"steps", 12}, {"prompts", 3}, {"max_new_tokens", 20}}));
+    const Json& bytes = out["after_sleep_bytes"];
+    ASSERT_EQ(bytes.size(), 12U);
+    for (std::size_t step = 2; step < bytes.size(); ++step) {
+        EXPECT_EQ(bytes[step], bytes[1]) << step;
+    }
+    EXPECT_EQ(out["after_sleep_by_category"].value("kv_cache", 0), 0);
+    EXPECT_GT(out["peak_by_role"]["rollout"][0], bytes[0].get<double>() / 2);
+    EXPECT_GT(out["peak_by_role"]["training"][0], 0.0);
+}
+
+class PolicyLoopResume : public PolicyLoopRun, public testing::WithParamInterface<Json> {};
+
+TEST_P(PolicyLoopResume, IsEqualToTheBit) {
+    Json spec = experimentOf({{"steps", 5}, {"eval_every", 2}, {"eval_problems", 3}});
+    spec.update(GetParam());
+    const Json whole = run(spec);
+    Json cut = spec;
+    cut.update({{"output", at("out")}, {"save_every", 1}, {"steps", 3}, {"schedule", "constant"}});
+    run(cut);
+    cut.update({{"resume", at("out")}, {"steps", 5}});
+    const Json resumed = run(cut);
+    EXPECT_EQ(resumed["resumed_from_step"], 3);
+    for (const char* key : {"rewards", "losses", "grad_norms", "logprob_abs_diff", "mismatch_k3", "entropy",
+                            "answer_tokens", "mean_ratio", "mixed_version_share"}) {
+        EXPECT_EQ(resumed[key].dump(), whole[key].dump()) << key;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, PolicyLoopResume,
+                         testing::Values(Json::object(), Json{{"method", "lora"}, {"kl", 0.1}},
+                                         Json{{"partial_tokens", 4}}, Json{{"updates", 2}},
+                                         Json{{"temperature", 0.7}, {"top_p", 0.9}, {"dtype", "bfloat16"}},
+                                         Json{{"dynamic_sampling", true}}, Json{{"speculate", "ngram"}}));
+
+TEST_F(PolicyLoopRun, LongAnswersGoOnInTheNextStep) {
+    const Json out = run(experimentOf({{"partial_tokens", 4}, {"steps", 4}}));
+    // Steps 1 and 3 sample four tokens, steps 2 and 4 the other two.
+    EXPECT_TRUE(out["rewards"][0].is_null());
+    EXPECT_TRUE(out["losses"][0].is_null()) << "no group has ended";
+    EXPECT_FALSE(out["rewards"][1].is_null());
+    EXPECT_EQ(out["answer_tokens"][1], 6.0);
+    EXPECT_EQ(out["mixed_version_share"][1], 0.0) << "no update came between";
+    EXPECT_LT(out["logprob_abs_diff"][1], 1e-5);
+    EXPECT_EQ(out["asked_problems"], Json::array({4.0, 0.0, 4.0, 0.0}));
+}
+
+TEST_F(PolicyLoopRun, ATemperatureIsThatOfBothSides) {
+    for (const Json& more : {Json{{"temperature", 0.6}}, Json{{"temperature", 1.4}, {"top_k", 20}}}) {
+        const Json out = run(experimentOf(more));
+        EXPECT_LT(out["logprob_abs_diff"][0], 1e-5) << more;
+        EXPECT_EQ(out["truncated_share"][0], 0.0) << more;
+    }
+}
+
+TEST_F(PolicyLoopRun, QuantizedRolloutsComputeWithWhatTrainingComputesWith) {
+    const Json qat = run(experimentOf({{"qat", "int4"}}));
+    EXPECT_EQ(qat["rollout_weights"], "int4");
+    EXPECT_LT(qat["logprob_abs_diff"][2], 1e-4);
+    const Json apart = run(experimentOf({{"rollout", "int4"}}));
+    EXPECT_GT(apart["logprob_abs_diff"][0], 10 * qat["logprob_abs_diff"][0].get<double>())
+        << "the trainer has other numbers";
+    const Json lora = run(experimentOf({{"qat", "int4"}, {"method", "lora"}}));
+    EXPECT_LT(lora["logprob_abs_diff"][2], 1e-4);
+    EXPECT_THAT(failure(experimentOf({{"qat", "int4"}, {"method", "lora"}, {"rollout", "bf16"}})),
+                HasSubstr("rollout: bf16: the adapter is merged into int4 weights"));
+}
+
+TEST_F(PolicyLoopRun, CutAnswersAreMaskedOrPenalised) {
+    const Json masked = run(experimentOf({{"cut_answers", "mask"}, {"steps", 1}}));
+    EXPECT_TRUE(masked["losses"][0].is_null()) << "all answers are cut";
+    const Json penalised = run(experimentOf({{"cut_answers", "penalise"}, {"steps", 1}}));
+    const Json kept = run(experimentOf({{"steps", 1}}));
+    EXPECT_EQ(penalised["losses"], kept["losses"]) << "a penalty that all have changes no advantage";
+}
+
+TEST_F(PolicyLoopRun, APlanHasPeaksAndSecondsOfBothRoles) {
+    Json plan = experimentOf();
+    plan.update({{"backend", "meta"}, {"plan", true}, {"device_profile", "h200"}, {"dtype", "bfloat16"}});
+    const Json out = planExperiment(Experiment::parse(plan, "experiment"), {}, {});
+    EXPECT_EQ(out["fits"], true);
+    EXPECT_GT(out["phase_seconds"]["rollout"][0], 0.0);
+    EXPECT_GT(out["phase_seconds"]["update"][0], 0.0);
+    EXPECT_GT(out["peak_by_role"]["rollout"][0], 0.0);
+    EXPECT_GT(out["peak_by_role"]["training"][0], 0.0);
+    EXPECT_GT(out["step_seconds_estimate"], 0.0);
+}
+
+TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
+    Json none = experimentOf();
+    none.erase("prompt_length");
+    EXPECT_THAT(failure(none), HasSubstr("task: missing; name a task"));
+    none["task"] = "nonsense";
+    EXPECT_THAT(failure(none), HasSubstr("task: there is no \"nonsense\""));
+    EXPECT_THAT(failure(experimentOf({{"task", "sums"}})), HasSubstr("choose one"));
+    EXPECT_THAT(failure(experimentOf({{"kl", 0.1}})), HasSubstr("kl: the weights that train have no reference"));
+    EXPECT_THAT(failure(experimentOf({{"rollouts", "x.safetensors"}})),
+                HasSubstr("is for answers that are sampled, and rollouts gives them"));
+    Json file = none;
+    file.erase("task");
+    file["data"] = "x.jsonl";
+    EXPECT_THAT(failure(file), HasSubstr("checker: missing"));
+}
+
+} // namespace
+} // namespace vitrine::engine
