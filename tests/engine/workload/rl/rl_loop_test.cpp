@@ -11,7 +11,8 @@
 #include "base/stop.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
-#include "tests/engine/training/training_test_support.h"
+#include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::engine {
 namespace {
