@@ -39,7 +39,7 @@ constexpr std::array kBenchOptions = {
                "Batch sizes of the decode rows of bench gpt-oss; none: no such rows"},
     OptionSpec{"contexts", OptionType::Text, "1024,8192", "", 0, 0, "", "tokens", "Run",
                "Tokens in the KV cache for the decode rows of bench gpt-oss"},
-    OptionSpec{"prompts", OptionType::Text, "512,2048,8192", "", 0, 0, "", "tokens", "Run",
+    OptionSpec{"prompt_lengths", OptionType::Text, "512,2048,8192", "", 0, 0, "", "tokens", "Run",
                "Prompt lengths of the prefill rows of bench gpt-oss; none: no such rows"},
     OptionSpec{"scenarios", OptionType::Text, "uniform-16,uniform-32,long-tail-16,uniform-64,many-128", "", 0, 0, "",
                "", "Run",

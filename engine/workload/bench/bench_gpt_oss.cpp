@@ -193,7 +193,7 @@ void benchGptOss(const Run& run) {
     // Wrong lists are errors before anything is loaded.
     const std::vector<std::int64_t> batches = numbersOption(run, "batches");
     const std::vector<std::int64_t> contexts = numbersOption(run, "contexts");
-    const std::vector<std::int64_t> prompts = numbersOption(run, "prompts");
+    const std::vector<std::int64_t> prompts = numbersOption(run, "prompt_lengths");
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);

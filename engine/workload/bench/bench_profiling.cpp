@@ -198,7 +198,7 @@ void benchProfiling(const Run& run) {
     }
     Json& metrics = run.metrics;
     const std::vector<std::int64_t> contexts = numbersOption(run, "contexts");
-    const std::vector<std::int64_t> prompts = numbersOption(run, "prompts");
+    const std::vector<std::int64_t> prompts = numbersOption(run, "prompt_lengths");
     const ModelSource source = openSource(run);
     Experiment spec = run.spec;
     spec.set("profile", "off"); // rounds turn theirs on

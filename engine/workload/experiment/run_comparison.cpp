@@ -158,8 +158,8 @@ struct Read : Settings {
 
 /// Keys of the experiment that say what a run had to do.
 constexpr std::array<std::string_view, 14> kTraceKeys{
-    "prompt", "tokens",   "tokens_file", "prompt_length", "prompt_tokens", "prompts", "trace",
-    "data",   "requests", "new_tokens",  "rate",          "random",        "system",  "scenarios"};
+    "prompt", "tokens",   "tokens_file", "prompt_length", "prompt_tokens", "prompt_lengths", "trace",
+    "data",   "requests", "new_tokens",  "rate",          "random",        "system",         "scenarios"};
 constexpr std::array<std::string_view, 5> kSamplingKeys{"temperature", "top_k", "top_p", "min_p", "seed"};
 
 void addAll(std::vector<Incomparability>& out, const Read& a, const Read& b) {

@@ -38,7 +38,7 @@ Json rowNamed(const Json& result, const std::string& name) {
 
 const Json kTiny = {{"bench", "gpt-oss"}, {"model", "synthetic:tiny-gpt-oss"},
                     {"batches", "1,3"},   {"contexts", "64"},
-                    {"prompts", "40"},    {"backend", "cpu"}};
+                    {"prompt_lengths", "40"},    {"backend", "cpu"}};
 
 TEST(Bench, GptOssRowsStandBesideTheirRooflines) {
     const Json out = bench(kTiny);
@@ -86,7 +86,7 @@ TEST(Bench, GptOssPricesADeviceOnMeta) {
                             {"device_profile", "h200"},
                             {"batches", "1"},
                             {"contexts", "1024"},
-                            {"prompts", "8192"}});
+                            {"prompt_lengths", "8192"}});
     const Json row = rowNamed(out, "decode batch 1 context 1024");
     EXPECT_DOUBLE_EQ(row["experts_hit"].get<double>(), 4.0);
     // 24 layers of 4 experts of 3 x 2880 x 2880 weights in 4.25 bits, with biases in BF16.
@@ -102,7 +102,7 @@ TEST(Bench, WhatDoesNotFitIsARowWithoutAValue) {
     Json experiment = {{"bench", "gpt-oss"}, {"model", "synthetic:gpt-oss-20b"},
                        {"backend", "meta"},  {"device_profile", "l4"},
                        {"batches", "1,64"},  {"contexts", "8192"},
-                       {"prompts", "none"}};
+                       {"prompt_lengths", "none"}};
     const Json out = bench(experiment);
     EXPECT_GT(rowNamed(out, "decode batch 1 context 8192")["value"], 0.0);
     const Json row = rowNamed(out, "decode batch 64 context 8192");
@@ -170,7 +170,7 @@ private:
 
 TEST(Bench, ProfilingIsMeasuredInTurnsOnOneModel) {
     Json experiment = {{"vitrine", 1},        {"workload", "bench"}, {"bench", "profiling"},
-                       {"backend", "cpu"},    {"contexts", "64"},    {"prompts", "40"},
+                       {"backend", "cpu"},    {"contexts", "64"},    {"prompt_lengths", "40"},
                        {"profile_window", 2}, {"profile_every", 9},  {"model", "synthetic:tiny-gpt-oss"}};
     EXPECT_THROW(runExperiment(Experiment::parse(experiment, "experiment"), {}, {}), base::Unsupported)
         << "the engine has no profilers of its own";

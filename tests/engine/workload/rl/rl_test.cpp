@@ -166,7 +166,7 @@ TEST_F(PolicyRun, WhatCannotBeTrainedIsSaidInOneSentence) {
     EXPECT_THAT(failure(experimentOf("llama", {{"steps", 3}})), HasSubstr("steps"));
     Json none = experimentOf("llama");
     none.erase("rollouts");
-    EXPECT_THAT(failure(none), HasSubstr("rollouts: missing"));
+    EXPECT_THAT(failure(none), HasSubstr("task: missing; name a task, the data to ask, or rollouts that are given"));
 }
 
 } // namespace
