@@ -8,6 +8,7 @@
 #include <exception>
 #include <fmt/format.h>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <unordered_set>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::int64_t kMostJudges = 1024;
 constexpr std::chrono::milliseconds kLongestTake{100};
+constexpr std::chrono::hours kLongestTimeout{24};
 
 void checkOptions(const RewardCommandOptions& options) {
     if (options.command.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -35,8 +37,8 @@ void checkOptions(const RewardCommandOptions& options) {
         throw base::BadInput(
             fmt::format("reward_command: {} processes; 1 to {} can judge", options.processes, kMostJudges));
     }
-    if (options.timeout.count() <= 0) {
-        throw base::BadInput("reward_command: the time for an answer must be more than 0");
+    if (options.timeout.count() <= 0 || options.timeout > kLongestTimeout) {
+        throw base::BadInput("reward_command: the time for an answer must be more than 0 and a day at most");
     }
 }
 
@@ -161,7 +163,13 @@ void RewardCommand::judge(Attempt attempt) {
     }
     ++state_->notTaken;
     if (!state_->thread.joinable()) {
-        state_->thread = std::thread([state = state_.get()] { state->work(); });
+        try {
+            state_->thread = std::thread([state = state_.get()] { state->work(); });
+        } catch (const std::system_error& error) {
+            const std::lock_guard lock(state_->mutex);
+            state_->broken = fmt::format("reward_command: {}", error.what());
+            state_->failAll();
+        }
     }
     state_->wakeThread();
 }

@@ -24,7 +24,7 @@ namespace vitrine::engine {
 struct RewardCommandOptions {
     std::string command;                       ///< a line for /bin/sh -c
     std::int64_t processes = 4;                ///< that judge at the same time, 1 to 1024
-    std::chrono::milliseconds timeout{30'000}; ///< for one answer; for the first, the start counts too
+    std::chrono::milliseconds timeout{30'000}; ///< for one answer, a day at most; for the first, the start counts too
     /// Resident bytes of one process and its children, looked at about ten times a second; what they share counts for
     /// each. 0: no limit.
     std::uint64_t memoryBytes = std::uint64_t{4} << 30;

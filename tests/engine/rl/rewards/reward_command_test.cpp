@@ -211,6 +211,7 @@ TEST(RewardCommand, RefusesWhatCannotJudge) {
     EXPECT_TRUE(has(errorOf({.command = "cat", .processes = 0}), "0 processes"));
     EXPECT_TRUE(has(errorOf({.command = "cat", .processes = 5000}), "5000 processes"));
     EXPECT_TRUE(has(errorOf({.command = "cat", .timeout = std::chrono::milliseconds(0)}), "time"));
+    EXPECT_TRUE(has(errorOf({.command = "cat", .timeout = std::chrono::milliseconds::max()}), "a day at most"));
     EXPECT_EQ(errorOf({.command = "cat"}), "none");
 }
 
