@@ -109,7 +109,9 @@ private:
             const std::uint64_t hash = digestNumber(drawnForEvaluation(i).question);
             below += hashes.insert(hash).second && hash < evaluationBelow_ ? 1 : 0;
         }
-        if (const std::size_t wanted = std::min(kFewestEvaluations, hashes.size() / 2); below < wanted) {
+        const std::size_t half = hashes.size() / 2;
+        const std::size_t wanted = std::min(std::max(below, std::min(kFewestEvaluations, half)), half);
+        if (wanted != below) {
             evaluationBelow_ = *std::next(hashes.begin(), static_cast<std::ptrdiff_t>(wanted));
         }
         std::set<std::uint64_t> taken;
