@@ -70,6 +70,7 @@ TaskProblem makeSorting(std::int64_t difficulty, ProblemDraws& draws) {
         drawnItems(level.items, words ? static_cast<std::int64_t>(kSortedWords.size()) - 1 : level.largest, draws);
     const auto texts = [&] {
         std::vector<std::string> out;
+        out.reserve(items.size());
         for (const std::int64_t item : items) {
             out.push_back(words ? std::string(kSortedWords.at(static_cast<std::size_t>(item))) : std::to_string(item));
         }
