@@ -39,7 +39,7 @@ TEST(RegexChecker, NoPatternTakesLong) {
         EXPECT_EQ(test::answerError("regex", pattern), "") << pattern;
         EXPECT_EQ(test::judged("regex", pattern, answer), 0) << pattern;
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(RegexChecker, PatternsThatCannotBeUsedAreNamed) {
