@@ -86,7 +86,8 @@ double checkBrackets(const nlohmann::json& facts, std::string_view answer) {
         return 1;
     }
     const auto right = std::mismatch(missing.begin(), missing.end(), completion.begin(), completion.end()).first;
-    return kForTheBeginning * static_cast<double>(right - missing.begin()) / static_cast<double>(missing.size());
+    const auto share = static_cast<double>(right - missing.begin()) / static_cast<double>(missing.size());
+    return kForTheBeginning * share;
 }
 
 } // namespace

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 8> kContained = {"the", "a", "and", "is",
 constexpr std::array<std::string_view, 6> kFirstWords = {"once", "the", "one", "here", "in", "a"};
 constexpr std::array<std::string_view, 6> kLastWords = {"end", "home", "day", "there", "sun", "again"};
 constexpr std::string_view kMarks = ".!?";
-constexpr std::string_view kUnusedLetters = "bcfgjklpquvwxz";
+constexpr std::string_view kUnusedLetters = "bfjklpqvwxz";
 constexpr std::int64_t kFewestWords = 4; ///< a first, a contained and a last word have room
 
 template <std::size_t Count>

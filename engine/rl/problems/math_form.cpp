@@ -114,6 +114,7 @@ std::string formOf(std::string_view text, int depth);
 
 std::string joinedForms(const std::vector<std::string_view>& parts, char separator, bool sorted, int depth) {
     std::vector<std::string> forms;
+    forms.reserve(parts.size());
     for (const std::string_view part : parts) {
         forms.push_back(formOf(part, depth + 1));
     }

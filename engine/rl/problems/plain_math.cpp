@@ -18,7 +18,8 @@ struct Spelling {
 };
 
 /// What looks the same or means the same. Of spellings that begin alike the longest stands first.
-constexpr auto kSpellings = std::to_array<Spelling>({{"^{\\circ}", ""},
+constexpr auto kSpellings = std::to_array<Spelling>({{"\\\\", "\\\\"},
+                                                     {"^{\\circ}", ""},
                                                      {"^\\circ", ""},
                                                      {"\\circ", ""},
                                                      {"\\degree", ""},

@@ -48,6 +48,7 @@ constexpr std::array<std::string_view, 48> kSortedWords = {
 std::vector<std::int64_t> drawnItems(std::int64_t count, std::int64_t largest, ProblemDraws& draws) {
     // Floyd's way to choose without repeating a draw. It has no order yet.
     std::vector<std::int64_t> items;
+    items.reserve(static_cast<std::size_t>(count));
     for (std::int64_t bound = largest - count + 1; bound <= largest; ++bound) {
         const std::int64_t item = draws.between(0, bound);
         const bool isThere = std::ranges::find(items, item) != items.end();
@@ -69,6 +70,7 @@ TaskProblem makeSorting(std::int64_t difficulty, ProblemDraws& draws) {
         drawnItems(level.items, words ? static_cast<std::int64_t>(kSortedWords.size()) - 1 : level.largest, draws);
     const auto texts = [&] {
         std::vector<std::string> out;
+        out.reserve(items.size());
         for (const std::int64_t item : items) {
             out.push_back(words ? std::string(kSortedWords.at(static_cast<std::size_t>(item))) : std::to_string(item));
         }

@@ -50,9 +50,10 @@ struct Task {
 std::span<const Task> tasks();
 /// Null: there is none of that name.
 const Task* findTask(std::string_view name);
-/// Problems of a task. A problem belongs to the evaluation when a hash of its question says so, so that none is in both
-/// sets, and numbers of the training set are drawn again until theirs is not. Throws BadInput "difficulty: ..." for one
-/// that the task does not have.
+/// Problems of a task. A problem belongs to the evaluation when a hash of its question says so, as of one in eight (of
+/// few questions: eight, or half of them), so that none is in both sets, and numbers of the training set are drawn
+/// again until theirs is not. All seeds have the same evaluation: 512 different questions, or as many as there are.
+/// Throws BadInput "difficulty: ..." for one that the task does not have.
 std::unique_ptr<ProblemSource> taskProblems(const Task& task, std::int64_t difficulty, std::uint64_t seed);
 
 } // namespace vitrine::engine

@@ -20,7 +20,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::int64_t kMostEvaluations = 512;
-constexpr std::size_t kFewestEvaluations = 4;
+constexpr std::size_t kFewestEvaluations = 8;
 constexpr std::uint64_t kDrawnForEvaluation = 20'000; ///< problems that are looked at to find the evaluation's
 constexpr int kMostRedraws = 10'000;                  ///< seven of eight problems are of the training set
 constexpr std::uint64_t kEighth = ~std::uint64_t{0} / 8;
@@ -43,8 +43,10 @@ class TaskSource final : public ProblemSource {
 public:
     TaskSource(const Task& task, std::int64_t difficulty, std::uint64_t seed)
         : task_(task), difficulty_(difficulty), seed_(seed),
-          trainingStream_(static_cast<std::uint32_t>(digestNumber(fmt::format("training {}", task.name)))),
-          evaluationStream_(static_cast<std::uint32_t>(digestNumber(fmt::format("evaluation {}", task.name)))) {
+          trainingStream_(
+              static_cast<std::uint32_t>(digestNumber(fmt::format("training {} {}", task.name, difficulty)))),
+          evaluationStream_(
+              static_cast<std::uint32_t>(digestNumber(fmt::format("evaluation {} {}", task.name, difficulty)))) {
         findEvaluation();
     }
 
@@ -109,7 +111,9 @@ private:
             const std::uint64_t hash = digestNumber(drawnForEvaluation(i).question);
             below += hashes.insert(hash).second && hash < evaluationBelow_ ? 1 : 0;
         }
-        if (const std::size_t wanted = std::min(kFewestEvaluations, hashes.size() / 2); below < wanted) {
+        const std::size_t half = hashes.size() / 2;
+        const std::size_t wanted = std::min(std::max(below, std::min(kFewestEvaluations, half)), half);
+        if (wanted != below) {
             evaluationBelow_ = *std::next(hashes.begin(), static_cast<std::ptrdiff_t>(wanted));
         }
         std::set<std::uint64_t> taken;

@@ -94,6 +94,9 @@ TEST(MathChecker, EqualForms) {
         {"x^2+1", "x^{2} + 1"},
         {"x \\leq 5", "x\\le5"},
         {"(5)", "5"},
+        {"\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}", "\\begin{pmatrix}1\\\\2\\end{pmatrix}"},
+        {"034", "34"},
+        {"\\frac{a}{b}", "\\dfrac{a}{b}"},
         {"170141183460469231731687303715884105728", "170141183460469231731687303715884105728"},
     };
     for (const MathCase& entry : cases) {

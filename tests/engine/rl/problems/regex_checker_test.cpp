@@ -31,13 +31,15 @@ TEST(RegexChecker, LongAnswersAreSearchedAtTheirEnd) {
 TEST(RegexChecker, NoPatternTakesLong) {
     const std::string answer(std::size_t{1} << 20, 'a');
     const auto begin = std::chrono::steady_clock::now();
-    for (const char* pattern : {"(a+)+b", "(a*)*b", "(a|aa)+b", "(a|a)*b", "a*a*a*a*a*b", "[\\s\\S]*+b", "a++b",
-                                "(?:a?){50}a{50}b", "(?=(a+))b", "(?<=a)+b", "(?R)?a(?R)b", "(a(?1)?)b", ".*.*.*=.*",
-                                "(?:.*,){12}b", "a{60000}b", "(?>a+)b", "\\X*b", "(*NO_START_OPT)a+b"}) {
+    // A class at the end: for a letter that the answer does not have the matcher would not even begin.
+    for (const char* pattern :
+         {"(a+)+[bc]", "(a*)*[bc]", "(a|aa)+[bc]", "(a|a)*[bc]", "a*a*a*a*a*[bc]", "[\\s\\S]*+[bc]", "a++[bc]",
+          "(?:a?){50}a{50}[bc]", "(?=(a+))[bc]", "(?<=a)+[bc]", "(a(?1)?)[bc]", ".*.*.*=.*[bc]", "(?:.*,){12}[bc]",
+          "a{60000}[bc]", "(?>a+)[bc]", "\\X*[bc]", "(*NO_START_OPT)a+[bc]", "(?:a{1,50}){1,50}[bc]"}) {
         EXPECT_EQ(test::answerError("regex", pattern), "") << pattern;
         EXPECT_EQ(test::judged("regex", pattern, answer), 0) << pattern;
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(RegexChecker, PatternsThatCannotBeUsedAreNamed) {

@@ -27,7 +27,7 @@ TEST(TaskProblems, NoQuestionIsInBothSetsAndBothHaveSome) {
                 evaluation.insert(questionOf(source->evaluation(number)));
             }
             EXPECT_EQ(static_cast<std::int64_t>(evaluation.size()), source->evaluations()) << "some are the same";
-            EXPECT_GE(evaluation.size(), 4U) << task.name << " " << difficulty;
+            EXPECT_GE(evaluation.size(), 8U) << task.name << " " << difficulty;
             EXPECT_LE(evaluation.size(), 512U);
             for (std::int64_t number = 0; number < 300; ++number) {
                 training.insert(questionOf(source->training(number)));
