@@ -59,7 +59,7 @@ public:
             add(index);
         }
     }
-    std::size_t indexOf(std::int32_t number) const { return places_.at(static_cast<std::size_t>(number)); }
+    std::size_t indexOf(std::int32_t number) const { return places_.at(static_cast<std::size_t>(number - begin_)); }
     bool allAdded() const { return places_.size() == requests_.size(); }
 
 private:
@@ -68,8 +68,9 @@ private:
         if (followers_.find(index) == followers_.end()) {
             request = std::move(requests_[index]);
         }
-        places_.push_back(index);
         const std::int32_t number = engine_.add(std::move(request), arrival_);
+        begin_ = places_.empty() ? number : begin_;
+        places_.push_back(index);
         if (const std::string& refusal = engine_.result(number).refusal; !refusal.empty()) {
             throw base::BadInput("max_new_tokens: an answer cannot be sampled: " + refusal);
         }
@@ -82,7 +83,8 @@ private:
     std::vector<std::size_t> order_;
     std::map<std::size_t, std::vector<std::size_t>> followers_; ///< by the first request of their group
     std::vector<std::size_t> ready_;
-    std::vector<std::size_t> places_; ///< by the engine's number: the place of the request
+    std::int32_t begin_ = 0;          ///< the engine's number of the first one: others were answered before
+    std::vector<std::size_t> places_; ///< by the engine's number from begin_ on: the place of the request
 };
 
 RolloutEngine::RolloutEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)

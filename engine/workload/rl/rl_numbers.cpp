@@ -53,6 +53,16 @@ constexpr std::array<RlNumber, 32> kRlNumbers{{
     {&result::kStepSeconds, &RlStep::seconds, {}},
 }};
 
+/// Of all steps; null where a step has no such number.
+Json listOf(const RlNumber& number, std::span<const RlStep> steps) {
+    Json out = Json::array();
+    for (const RlStep& step : steps) {
+        const double value = step.*number.value;
+        out.push_back(std::isfinite(value) ? Json(value) : Json());
+    }
+    return out;
+}
+
 /// Between the two nearest of sorted values.
 double quantile(const std::vector<double>& sorted, double share) {
     const double at = share * static_cast<double>(sorted.size() - 1);
@@ -120,10 +130,7 @@ void addDifferences(RlStep& step, const Rollouts& rollouts, const std::vector<fl
 
 void addRlResults(Json& metrics, std::span<const RlStep> steps) {
     for (const RlNumber& number : kRlNumbers) {
-        Json list = Json::array();
-        for (const RlStep& step : steps) {
-            list.push_back(step.*number.value);
-        }
+        Json list = listOf(number, steps);
         Json& field = metrics[std::string(number.field->key)];
         if (number.part.empty()) {
             field = std::move(list);
@@ -136,10 +143,7 @@ void addRlResults(Json& metrics, std::span<const RlStep> steps) {
 Json rlStepsJson(std::span<const RlStep> steps) {
     Json out = Json::object();
     for (const RlNumber& number : kRlNumbers) {
-        Json& list = out[rlNumberName(number)] = Json::array();
-        for (const RlStep& step : steps) {
-            list.push_back(step.*number.value);
-        }
+        out[rlNumberName(number)] = listOf(number, steps);
     }
     return out;
 }
