@@ -162,16 +162,6 @@ void BatchEngine::cancel(std::int32_t request) {
     endRow(*found->second, FinishReason::Cancelled, now(), {});
 }
 
-void BatchEngine::forgetAnswers() {
-    if (underWay() != nullptr || scheduler_->queued() + scheduler_->running() > 0) {
-        throw base::Internal("the weights changed while a request was under way");
-    }
-    cache_->forgetPrefixes();
-    if (speculation_.on()) {
-        speculation_.drafter->forgetAll();
-    }
-}
-
 void BatchEngine::abandon(FinishReason reason) {
     finish();
     for (const auto& [number, row] : rows_) {

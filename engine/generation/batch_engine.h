@@ -145,10 +145,6 @@ public:
     /// The steps that jumpEqualSteps skips end before `time`, when the next request arrives.
     void jumpUntil(base::TimeNs time) { jumpUntil_ = time; }
 
-    /// The model's weights are others now: forgets what was computed with the old ones, prefixes in pages and drafts.
-    /// Throws Internal while a request has not ended: its answer would be of two versions.
-    void forgetAnswers();
-
     /// Sets a callback that is called after each token of a request. The callback must not throw. It may call cancel().
     void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
     /// Sets a callback that is called when a request has ended, but not when it was refused. The callback must not

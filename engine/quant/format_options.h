@@ -27,6 +27,8 @@ inline constexpr std::string_view kQatChoices = "none|int4|fp8|mxfp4";
 inline constexpr std::string_view kQatHelp =
     "Quantization-aware training: compute with weights as this format rounds them, and change float masters; int4 has "
     "groups of group_size inputs, fp8 blocks of 128 by 128, mxfp4 packs stacks of experts";
+/// Weights that rollouts are sampled with, as the option rollout has them: dense, or conversion targets.
+inline constexpr std::string_view kRolloutChoices = "bf16|fp8|int4|mxfp4";
 /// Whether the option group_size is for that value, and the groups and the rule of INT4 in training where none is
 /// given.
 bool hasGroups(std::string_view name);

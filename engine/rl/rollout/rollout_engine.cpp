@@ -129,10 +129,8 @@ void RolloutEngine::sleep() {
 }
 
 void RolloutEngine::weightsChanged() {
+    sleep();
     ++version_;
-    if (engine_ != nullptr) {
-        engine_->forgetAnswers();
-    }
 }
 
 void RolloutEngine::sample(std::vector<GenerateRequest> requests, const Ended& ended) {

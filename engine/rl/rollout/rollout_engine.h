@@ -8,8 +8,8 @@
 // are given back to the device to the last byte, and one budget serves both roles. The next sample() wakes it, and the
 // pool takes what memory is free then.
 //
-// Versions. Weights have a version, which weightsChanged() counts up. It also makes the engine forget all that was
-// computed with the old ones: prefixes that pages hold, and drafts. An answer is sampled by one version; answers that
+// Versions. Weights have a version, which weightsChanged() counts up. All that was computed with the old ones is gone
+// then: prefixes that pages hold, drafts, captured graphs. An answer is sampled by one version; answers that
 // go on after an update are new requests whose prompt ends with the tokens that they have, and the caller keeps the
 // version of each token.
 //
@@ -56,7 +56,7 @@ public:
     /// Gives all memory back. Does nothing while it sleeps.
     void sleep();
     bool sleeps() const { return engine_ == nullptr; }
-    /// The weights are others from now on. REQUIRES that no request is under way.
+    /// The weights are others from now on; the engine sleeps. Not to be called by `ended` or `onToken`.
     void weightsChanged();
     std::int64_t version() const { return version_; }
     void setVersion(std::int64_t version) { version_ = version; } ///< of a training that goes on

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/output_check.h"
+#include "engine/quant/format_options.h"
 #include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
@@ -77,7 +78,7 @@ constexpr std::array kRlOptions = {
     OptionSpec{"prompts", OptionType::Integer, "16", "", 1, 65536, "", "", "Rollouts", "Problems asked in a step"},
     OptionSpec{"samples", OptionType::Integer, "8", "", 2, 4096, "", "", "Rollouts",
                "Answers to each problem, which are compared with each other"},
-    OptionSpec{"rollout", OptionType::Choice, "", "", 0, 0, "bf16|fp8|int4|mxfp4", "", "Rollouts",
+    OptionSpec{"rollout", OptionType::Choice, "", "", 0, 0, kRolloutChoices, "", "Rollouts",
                "Weights that answers are sampled with; unset: as qat, else as they are trained"},
     OptionSpec{"partial_tokens", OptionType::Integer, "0", "", 0, kMaxCount, "", "tokens", "Rollouts",
                "New tokens of an answer in one step at most; longer ones go on in the next step, with its weights; 0: "

@@ -24,9 +24,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kUsualSteps = 100;
-constexpr std::int64_t kBatchTokens = 32768;    ///< of a micro-batch, see PolicyBatchOptions
-constexpr std::int64_t kRecordedTokens = 16384; ///< of a step's rollouts that a session keeps
-constexpr std::size_t kKeptAnswers = 400;       ///< texts in a result
+constexpr std::int64_t kBatchTokens = 32768;  ///< of a micro-batch, see PolicyBatchOptions
+constexpr std::int64_t kTracedTokens = 16384; ///< of a step's rollouts that a session keeps
+constexpr std::size_t kKeptAnswers = 400;     ///< texts in a result
 constexpr std::size_t kKeptOfGroup = 4;
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -254,7 +254,7 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
     if (!training_.curves().codesChanged.empty()) {
         now.codesChanged = training_.curves().codesChanged.back();
     }
-    step.record(number, kRecordedTokens);
+    step.record(number, kTracedTokens);
     return done;
 }
 
