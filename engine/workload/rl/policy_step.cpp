@@ -87,9 +87,14 @@ void PolicyStep::takeFirst(std::vector<float> first) {
 
 void PolicyStep::begin() {
     if (options_.referenceIsBase && batches_.tokens.front().reference.empty()) {
-        const UnquantizedWeights unquantized(model_);
-        const AdapterPause pause(*model_.adapter());
-        setValues(batches_, modelLogProbs(), &PolicyTokens::reference);
+        if (options_.initial != nullptr) {
+            const InitialPause pause(*options_.initial);
+            setValues(batches_, modelLogProbs(), &PolicyTokens::reference);
+        } else {
+            const UnquantizedWeights unquantized(model_);
+            const AdapterPause pause(*model_.adapter());
+            setValues(batches_, modelLogProbs(), &PolicyTokens::reference);
+        }
     }
     objective_ = std::make_unique<PolicyObjective>(model_.model().context(), policyOptions(run_, batches_, options_),
                                                    batches_.tokens);

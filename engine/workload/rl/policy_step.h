@@ -13,6 +13,7 @@
 
 #include "engine/rl/policy/policy_batches.h"
 #include "engine/rl/policy/rollouts.h"
+#include "engine/training/parameters/initial_values.h"
 #include "engine/training/passes/policy_objective.h"
 #include "engine/workload/finetune/finetune_run.h"
 
@@ -24,8 +25,10 @@ PolicyBatches optionBatches(const Run& run, const Rollouts& rollouts);
 struct PolicyStepOptions {
     std::string file;      ///< that the rollouts came from, for messages; empty: the run sampled them
     bool remembers = true; ///< somebody needs what the first update finds: later updates, or a checkpoint
-    /// The reference is the model without its adapter, and not the model before the first update.
+    /// The reference is the model without its adapter, or with these values, and not the model before the first
+    /// update.
     bool referenceIsBase = false;
+    InitialValues* initial = nullptr; ///< for a model without an adapter; outlives the step
 };
 
 /// The arguments outlive it.

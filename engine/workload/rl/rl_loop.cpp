@@ -84,8 +84,7 @@ PolicyLoop::PolicyLoop(const Run& run, const ModelSource& source, FinetuneModel&
                  [this] { return progress(); }, run.spec.integer("updates")}),
       answers_(std::make_unique<Json>(Json::array())), afterSleep_(std::make_unique<Json>(Json::object())) {
     if (run.spec.real("kl") > 0 && model.adapter() == nullptr) {
-        throw base::BadInput("kl: the weights that train have no reference beside them; train an adapter, whose base "
-                             "is the reference, or give kl 0");
+        initial_ = std::make_unique<InitialValues>(context_, model.state());
     }
     addTrainedMetrics(run, model, training_.steps());
     run.metrics[result::kRolloutWeights.key] = weights_.format();
@@ -218,7 +217,7 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
     const std::int64_t updates = run_.spec.integer("updates");
     PolicyBatches batches = optionBatches(run_, answers.rollouts);
     PolicyStep step(run_, model_, trainer_, training_, answers.rollouts, batches,
-                    {"", true, run_.spec.real("kl") > 0 && model_.adapter() != nullptr});
+                    {"", true, run_.spec.real("kl") > 0, initial_.get()});
     double begin = clockSeconds();
     step.begin();
     now.logProbSeconds = clockSeconds() - begin;

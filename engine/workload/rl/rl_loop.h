@@ -61,6 +61,7 @@ private:
     GroupSampler sampler_;
     RolloutWeights weights_;
     Trainer trainer_;
+    std::unique_ptr<InitialValues> initial_; ///< null where there is no KL divergence, or an adapter
     TrainingOutput output_;
     TrainingRun training_;
     std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written

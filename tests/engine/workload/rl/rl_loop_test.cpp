@@ -101,10 +101,24 @@ TEST_P(PolicyLoopResume, IsEqualToTheBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, PolicyLoopResume,
-                         testing::Values(Json::object(), Json{{"method", "lora"}, {"kl", 0.1}},
+                         testing::Values(Json::object(), Json{{"method", "lora"}, {"kl", 0.1}}, Json{{"kl", 0.1}},
                                          Json{{"partial_tokens", 4}}, Json{{"updates", 2}},
                                          Json{{"temperature", 0.7}, {"top_p", 0.9}, {"dtype", "bfloat16"}},
                                          Json{{"dynamic_sampling", true}}, Json{{"speculate", "ngram"}}));
+
+TEST_F(PolicyLoopRun, TheReferenceIsTheModelThatTrainingBeganWith) {
+    for (const Json& more : {Json{{"method", "full"}}, Json{{"method", "full"}, {"qat", "int4"}},
+                             Json{{"method", "lora"}}, Json{{"method", "full"}, {"dtype", "bfloat16"}}}) {
+        Json spec = experimentOf({{"kl", 0.05}});
+        spec.update(more);
+        const Json out = run(spec);
+        if (!more.contains("qat")) {
+            EXPECT_EQ(out["kl"][0], 0.0) << more;
+        }
+        EXPECT_GT(out["kl"][2], 0.0) << more;
+        EXPECT_LT(out["logprob_abs_diff"][2], more.contains("dtype") ? 0.05 : 1e-4) << "the weights are back: " << more;
+    }
+}
 
 TEST_F(PolicyLoopRun, LongAnswersGoOnInTheNextStep) {
     const Json out = run(experimentOf({{"partial_tokens", 4}, {"steps", 4}}));
@@ -166,7 +180,6 @@ TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
     none["task"] = "nonsense";
     EXPECT_THAT(failure(none), HasSubstr("task: there is no \"nonsense\""));
     EXPECT_THAT(failure(experimentOf({{"task", "sums"}})), HasSubstr("choose one"));
-    EXPECT_THAT(failure(experimentOf({{"kl", 0.1}})), HasSubstr("kl: the weights that train have no reference"));
     EXPECT_THAT(failure(experimentOf({{"rollouts", "x.safetensors"}})),
                 HasSubstr("is for answers that are sampled, and rollouts gives them"));
     Json file = none;
