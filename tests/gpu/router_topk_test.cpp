@@ -119,7 +119,7 @@ TEST(RouterTopKGpu, ItsOwnChoiceGivenBackChangesNothing) {
             router.replays = false;
             const auto own = results();
             router.replays = true;
-            router.given.fill(own.first);
+            router.given.fillInts({own.first.begin(), own.first.end()});
             EXPECT_EQ(results(), own); // to the bit
         }
     }

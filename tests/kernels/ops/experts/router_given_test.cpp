@@ -118,7 +118,7 @@ TEST(RouterTopK, ItsOwnChoiceGivenBackChangesNothing) {
         GivenRouter router(random, form, DType::F32, 64, 6);
         testing::runOp(context, router.op);
         const std::vector<double> ids = router.ids.values(), weights = router.weights.values();
-        router.given.fill(ids);
+        router.given.fillInts({ids.begin(), ids.end()});
         router.op.given = router.given;
         for (const bool counted : {false, true}) {
             router.op.differing = counted ? router.differing.view() : TensorView{};
@@ -136,7 +136,7 @@ TEST(RouterTopK, WeightsOfImprobableGivenExpertsAreStillASoftmax) {
         TestTensor logits(DType::F32, Shape{1, 4}), given(DType::I32, Shape{1, 2});
         TestTensor ids(DType::I32, Shape{1, 2}), weights(DType::F32, Shape{1, 2});
         logits.fill({0, -300, -301, 1});
-        given.fill({2, 1});
+        given.fillInts({2, 1});
         RouterTopK op{logits, ids, weights, form.order, form.normalize};
         op.given = given;
         testing::runOp(context, op);
@@ -177,7 +177,7 @@ TEST(RouterTopKBackward, ImprobableGivenExpertsGetTheGradient) {
     for (const RouterForm& form : {kRouterForms[0], kRouterForms[2]}) {
         testing::RouterScene scene(random, 6, 2, form.order, form.normalize);
         TestTensor given(DType::I32, Shape{5, 2});
-        given.fill({0, 1, 1, 0, 0, 2, 2, 0, 1, 2});
+        given.fillInts({0, 1, 1, 0, 0, 2, 2, 0, 1, 2});
         for (std::int64_t token = 0; token < 5; ++token) {
             for (std::int64_t e = 0; e < 3; ++e) {
                 scene.logits.view().as<double>()[token * 6 + e] -= 70; // a share of 1e-30
