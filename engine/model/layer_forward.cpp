@@ -210,7 +210,7 @@ void makeExpertRows(const OpRunner& runner, const DecoderLayer& layer, std::int6
 }
 
 void route(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer, const TensorView& x,
-           const MlpActivations& to) {
+           const MlpActivations& to, const RouterReplay& replay) {
     kernels::Route op;
     op.x = x;
     op.norm = layer.mlpNorm;
@@ -223,6 +223,8 @@ void route(const OpRunner& runner, const ModelConfig& config, const DecoderLayer
     op.ids = to.ids.view();
     op.weights = to.weights.view();
     op.logits = to.routerLogits.view();
+    op.given = replay.given;
+    op.differing = replay.differing;
     runner.run(op);
 }
 
@@ -240,7 +242,7 @@ void sharedExperts(const OpRunner& runner, const ModelConfig& config, const Deco
 }
 
 void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer, const TensorView& x,
-             const TensorView& out, MlpActivations* keep, const RouterObserver* observer) {
+             const TensorView& out, MlpActivations* keep, const RouterObserver* observer, const RouterReplay& replay) {
     MlpActivations own;
     MlpActivations& to = keep != nullptr ? *keep : own;
     const std::int64_t tokens = x.shape[0];
@@ -252,7 +254,7 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
         to.routerLogits = runner.make(MemoryCategory::Activations, "router_logits", DType::F32,
                                       Shape{tokens, layer.router.weight.outFeatures()});
     }
-    route(runner, config, layer, x, to);
+    route(runner, config, layer, x, to, replay);
     if (observer != nullptr) {
         observer->chosen(
             {to.routerLogits.view(), to.ids.view(), to.weights.view(), config.routerOrder, config.routerNormalize});
@@ -333,9 +335,10 @@ void attentionForward(const OpRunner& runner, const LayerPass& pass, const Tenso
 }
 
 void mlpForward(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer, const TensorView& x,
-                const TensorView& out, MlpActivations* keep, const RouterObserver* observer) {
+                const TensorView& out, MlpActivations* keep, const RouterObserver* observer,
+                const RouterReplay& replay) {
     if (layer.config.moe) {
-        experts(runner, config, layer, x, out, keep, observer);
+        experts(runner, config, layer, x, out, keep, observer, replay);
     } else {
         denseMlp(runner, config, layer, x, out, keep);
     }

@@ -94,6 +94,12 @@ struct RouterObserver {
     bool wantsLogits = false;
 };
 
+/// Experts that a router takes instead of its own choice, see kernels::RouterTopK; empty: it chooses.
+struct RouterReplay {
+    kernels::TensorView given;     ///< (tokens, k) I32, or empty
+    kernels::TensorView differing; ///< (tokens, 1) F32 out, or empty
+};
+
 /// out = x + attention(norm(x)). `out` may be x where the input is not kept. `keep` receives what the backward pass
 /// reads, or is null; only without a cache. For latent attention, which has no backward pass, `keep` and
 /// LayerPass::flat are null.
@@ -104,6 +110,6 @@ void attentionForward(const OpRunner& runner, const LayerPass& pass, const kerne
 /// empty `out`: only `keep` is wanted, and what follows it is not computed.
 void mlpForward(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer,
                 const kernels::TensorView& x, const kernels::TensorView& out, MlpActivations* keep,
-                const RouterObserver* observer = nullptr);
+                const RouterObserver* observer = nullptr, const RouterReplay& replay = {});
 
 } // namespace vitrine::engine

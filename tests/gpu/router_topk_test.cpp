@@ -5,6 +5,7 @@
 #include "kernels/ops/experts/moe.h"
 #include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/ops/experts/expert_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -53,6 +54,96 @@ TEST(RouterTopKGpu, SigmoidScoresByGroups) {
             testing::expectSameOnGpu(*testing::gpu(), make, {&ids}, 0);
             testing::expectSameOnGpu(*testing::gpu(), make, {&weights}, 3e-5);
         }
+    }
+}
+
+/// A router over 77 tokens with experts for two of three, in any order.
+struct GivenOnGpu {
+    GivenOnGpu(std::mt19937& random, RouterOrder by, bool divides, std::int64_t experts, std::int64_t k)
+        : logits(DType::F32, Shape{77, experts}, experts + 4), correction(DType::F32, Shape{experts}),
+          given(testing::chooseExperts(random, 77, k, experts)), ids(DType::I32, Shape{77, k}),
+          weights(DType::F32, Shape{77, k}), differing(DType::F32, Shape{77, 1}), order(by), normalize(divides) {
+        logits.fillNormal(random, 2);
+        correction.fillNormal(random, 0.3);
+        for (std::int64_t token = 0; token < 77; token += 3) {
+            given.view().as<std::int32_t>()[token * k] = -1;
+        }
+    }
+    template <class At> RouterTopK operator()(At&& at) const {
+        RouterTopK op{at(logits), at(ids), at(weights), order, normalize};
+        op.groups = {at(correction), 4, 3, 2.5F};
+        if (replays) {
+            op.given = at(given);
+            op.differing = at(differing);
+        }
+        return op;
+    }
+
+    TestTensor logits, correction, given, ids, weights, differing;
+    RouterOrder order;
+    bool normalize, replays = true;
+};
+
+constexpr RouterOrder kRouterOrders[] = {RouterOrder::TopKThenSoftmax, RouterOrder::SoftmaxThenTopK,
+                                         RouterOrder::SigmoidThenTopK};
+
+TEST(RouterTopKGpu, GivenExpertsAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(17);
+    for (const auto& [experts, k] : {std::pair{32, 4}, {128, 8}, {512, 10}, {40, 1}, {64, 40}}) {
+        for (const RouterOrder order : kRouterOrders) {
+            for (const bool normalize : {false, true}) {
+                GivenOnGpu router(random, order, normalize, experts, k);
+                testing::expectSameOnGpu(*testing::gpu(), router,
+                                         std::vector<testing::ComparedOutput>{
+                                             {&router.ids, 0}, {&router.differing, 0}, {&router.weights, 3e-5}});
+            }
+        }
+    }
+}
+
+TEST(RouterTopKGpu, ItsOwnChoiceGivenBackChangesNothing) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(18);
+    for (const RouterOrder order : kRouterOrders) {
+        for (const bool normalize : {false, true}) {
+            GivenOnGpu router(random, order, normalize, 128, 8);
+            const auto results = [&] {
+                testing::OnDevice device(*testing::gpu());
+                RouterTopK op = router(device);
+                device.run(op);
+                device.download(router.ids);
+                device.download(router.weights);
+                return std::pair(router.ids.values(), router.weights.values());
+            };
+            router.replays = false;
+            const auto own = results();
+            router.replays = true;
+            router.given.fillInts({own.first.begin(), own.first.end()});
+            EXPECT_EQ(results(), own); // to the bit
+        }
+    }
+}
+
+TEST(RouterTopKGpu, ImprobableGivenExpertsHaveWeightsAndGradients) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(19);
+    for (const RouterOrder order : {RouterOrder::TopKThenSoftmax, RouterOrder::SoftmaxThenTopK}) {
+        GivenOnGpu router(random, order, true, 32, 4);
+        for (std::int64_t i = 0; i < 77; ++i) {
+            for (std::int64_t j = 0; j < 4; ++j) {
+                const std::int32_t id = router.given.view().as<std::int32_t>()[i * 4 + j];
+                router.logits.view().as<float>()[i * 36 + std::max(id, 0)] -= 300;
+            }
+        }
+        testing::expectSameOnGpu(*testing::gpu(), router, {&router.weights}, 3e-5);
+        TestTensor gradWeights(DType::F32, Shape{77, 4}), gradLogits(DType::F32, Shape{77, 32});
+        gradWeights.fillNormal(random);
+        const auto make = [&](auto&& at) {
+            RouterTopKBackward op{router(at), at(gradWeights), {}, at(gradLogits)};
+            return op;
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&gradLogits}, 1e-5);
     }
 }
 

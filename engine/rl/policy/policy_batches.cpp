@@ -3,10 +3,13 @@
 #include "engine/rl/policy/policy_batches.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <numeric>
 #include <span>
 #include <utility>
+
+#include "base/error.h"
 
 namespace vitrine::engine {
 
@@ -77,6 +80,8 @@ public:
     BatchMaker(const Rollouts& rollouts, const PolicyBatchOptions& options)
         : rollouts_(rollouts), options_(options), answerTokens_(rollouts.answerTokens()) {}
 
+    /// Rows of this group, whole or in parts, follow.
+    void beginGroup(const RowGroup& whole);
     void add(const RowGroup& group);
     bool empty() const { return rows_ == 0; }
     bool hasRoomFor(const RowGroup& group) const {
@@ -88,6 +93,7 @@ public:
 private:
     std::int64_t tokenCount() const { return static_cast<std::int64_t>(batch_.tokens.size()); }
     void addInputs(std::span<const std::int32_t> tokens, std::int32_t prefix);
+    void addExperts(std::int64_t row, std::int64_t from, std::int64_t to, bool ofGroup);
     void predictNothing(std::int64_t count);
     void addRow(std::int64_t row, std::int64_t from, std::int32_t prefix);
 
@@ -96,6 +102,7 @@ private:
     TrainingBatch batch_;
     PolicyTokens tokens_;
     std::vector<std::int64_t> places_;
+    std::vector<std::int64_t> promptExperts_; ///< of the group: for each prompt token the place of its experts
     std::int64_t rows_ = 0;
     std::int64_t answerTokens_; ///< of all rows
 };
@@ -104,6 +111,34 @@ void BatchMaker::addInputs(std::span<const std::int32_t> tokens, std::int32_t pr
     batch_.tokens.insert(batch_.tokens.end(), tokens.begin(), tokens.end());
     batch_.lengths.push_back(static_cast<std::int32_t>(tokens.size()));
     batch_.prefixes.push_back(prefix);
+}
+
+void BatchMaker::beginGroup(const RowGroup& whole) {
+    promptExperts_.clear();
+    for (std::int64_t token = 0; token < whole.prompt && !rollouts_.experts.empty(); ++token) {
+        const auto has = [&](std::int64_t row) { return rollouts_.experts.has(row * rollouts_.width + token); };
+        const auto first = std::ranges::find_if(whole.rows, has);
+        const std::int64_t row = first == whole.rows.end() ? whole.rows.front() : *first;
+        promptExperts_.push_back(row * rollouts_.width + token);
+    }
+}
+
+/// Of the tokens [from, to) of a row. Those of its prompt are the group's where they are `ofGroup` or the row has none.
+void BatchMaker::addExperts(std::int64_t row, std::int64_t from, std::int64_t to, bool ofGroup) {
+    const GivenExperts& all = rollouts_.experts;
+    if (all.empty()) {
+        return;
+    }
+    batch_.experts.layers = all.layers;
+    batch_.experts.k = all.k;
+    for (std::int64_t token = from; token < to; ++token) {
+        std::int64_t place = row * rollouts_.width + token;
+        if (token < static_cast<std::int64_t>(promptExperts_.size()) && (ofGroup || !all.has(place))) {
+            place = promptExperts_[static_cast<std::size_t>(token)];
+        }
+        const std::span<const std::uint16_t> record = all.record(place);
+        batch_.experts.ids.insert(batch_.experts.ids.end(), record.begin(), record.end());
+    }
 }
 
 void BatchMaker::predictNothing(std::int64_t count) {
@@ -121,6 +156,7 @@ void BatchMaker::addRow(std::int64_t row, std::int64_t from, std::int32_t prefix
     const std::span<const std::int32_t> all(rollouts_.ids.data() + row * rollouts_.width,
                                             static_cast<std::size_t>(inputTokens(rollouts_, row)));
     addInputs(all.subspan(static_cast<std::size_t>(from)), prefix);
+    addExperts(row, from, inputTokens(rollouts_, row), false);
     predictNothing(prompt - 1 - from);
     const std::span<const std::int32_t> answer = rollouts_.answer(row);
     const double tokens = options_.aggregation == Aggregation::Token
@@ -140,6 +176,7 @@ void BatchMaker::add(const RowGroup& group) {
     if (group.shared() > 0) {
         prefix = static_cast<std::int32_t>(batch_.lengths.size());
         addInputs(rollouts_.prompt(group.rows.front()).first(static_cast<std::size_t>(group.shared())), -1);
+        addExperts(group.rows.front(), 0, group.shared(), true);
         predictNothing(group.shared());
     }
     for (const std::int64_t row : group.rows) {
@@ -160,6 +197,17 @@ void BatchMaker::finish(PolicyBatches& out) {
     rows_ = 0;
 }
 
+void checkExperts(const Rollouts& rollouts) {
+    const GivenExperts& experts = rollouts.experts;
+    const std::size_t needed = rollouts.ids.size() * experts.width();
+    if (!experts.empty() && (experts.k < 1 || experts.ids.size() != needed)) {
+        throw base::BadInput(fmt::format("experts: there are {} ids, and {} rows of {} tokens with {} layers of {} "
+                                         "experts need {}; give a record for every token",
+                                         experts.ids.size(), rollouts.rows, rollouts.width, experts.layers, experts.k,
+                                         needed));
+    }
+}
+
 } // namespace
 
 std::int64_t PolicyBatches::count() const {
@@ -176,9 +224,11 @@ std::int64_t PolicyBatches::largest() const {
 }
 
 PolicyBatches policyBatches(const Rollouts& rollouts, const PolicyBatchOptions& options) {
+    checkExperts(rollouts);
     PolicyBatches out;
     BatchMaker maker(rollouts, options);
     for (const RowGroup& whole : rowGroups(rollouts, options.sharePrompts)) {
+        maker.beginGroup(whole);
         for (const RowGroup& group : dividedGroup(rollouts, whole, options.rows, options.tokens)) {
             if (!maker.empty() && !maker.hasRoomFor(group)) {
                 maker.finish(out);

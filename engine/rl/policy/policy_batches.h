@@ -40,7 +40,9 @@ struct PolicyBatches {
     std::int64_t largest() const;
 };
 
-/// REQUIRES checked rollouts.
+/// REQUIRES checked rollouts, but for their experts: throws BadInput where these are not as many as the tokens need.
+/// Where answers share a prompt, a token of the prompt has the experts of the first of their rows that has some, and so
+/// has the copy of its last token before each answer whose row has none of it.
 PolicyBatches policyBatches(const Rollouts& rollouts, const PolicyBatchOptions& options);
 
 /// Values of each batch's tokens, as (rows, width) of the rollouts; 0 where no token predicts.

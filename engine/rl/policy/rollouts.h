@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/training/data/given_experts.h"
+
 namespace vitrine::engine {
 
 struct Rollouts {
@@ -25,6 +27,9 @@ struct Rollouts {
     std::vector<float> rewards;              ///< (rows); empty where the file has advantages
     /// (rows, width), or empty: log-probabilities before the first update, as the sampler gave them, of the reference.
     std::vector<float> old, rollout, reference;
+    /// Of rows * width tokens, or empty: the experts that the sampler chose while it read token t, at t. It never reads
+    /// the last token of a row, and it may not have recorded those of a prompt that it did not read again.
+    GivenExperts experts;
 
     std::span<const std::int32_t> prompt(std::int64_t row) const { return tokens(row, 0, promptLengths); }
     std::span<const std::int32_t> answer(std::int64_t row) const {

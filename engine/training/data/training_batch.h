@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/training/data/given_experts.h"
+
 namespace vitrine::engine {
 
 /// Documents, one after the other. The positions of each begin at 0, and none sees another, but for shared prompts: a
@@ -24,6 +26,8 @@ struct TrainingBatch {
     /// For each document the index of its prefix document, which comes earlier and has no prefix itself; -1: it has
     /// none. Empty: no document has one.
     std::vector<std::int32_t> prefixes;
+    /// Of the tokens, as a sampler chose them; empty: the model's routers choose.
+    GivenExperts experts;
 
     std::int64_t count() const { return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
     /// Whether a document has a prefix.
@@ -39,6 +43,8 @@ struct TrainingBatch {
     }
     void append(const TrainingBatch& more) {
         appendPrefixes(more);
+        experts.append(static_cast<std::int64_t>(tokens.size()), more.experts,
+                       static_cast<std::int64_t>(more.tokens.size()));
         tokens.insert(tokens.end(), more.tokens.begin(), more.tokens.end());
         targets.insert(targets.end(), more.targets.begin(), more.targets.end());
         lengths.insert(lengths.end(), more.lengths.begin(), more.lengths.end());
@@ -46,6 +52,7 @@ struct TrainingBatch {
     /// Adds one document. Every token but the last one predicts the next.
     void addDocument(const std::vector<std::int32_t>& document) {
         tokens.insert(tokens.end(), document.begin(), document.end());
+        experts.addNone(static_cast<std::int64_t>(document.size()));
         if (!document.empty()) {
             targets.insert(targets.end(), document.begin() + 1, document.end());
             targets.push_back(-1);

@@ -7,6 +7,8 @@
 //   loss = E * sum over experts of f * P
 // f is the share of the (layer, token) pairs whose router chose the expert, P the expert's mean probability over them.
 // A shared prompt's tokens count once, as they pass the router once.
+// Where a batch gives experts (TrainingBatch::experts), f counts these, as they are what the experts are loaded with,
+// and P is of the trainer's own logits.
 // The choice has no gradient, so that of a probability is E * f / pairs.
 
 #include <cstdint>

@@ -110,7 +110,8 @@ std::vector<std::int32_t> orderById(const std::vector<std::int32_t>& tokens, std
 
 } // namespace
 
-BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const TrainingBatch& batch) {
+BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const TrainingBatch& batch)
+    : experts_(runner, model, batch) {
     const bool fills = inputValues(runner.context()) == InputValues::Filled;
     if (fills) {
         checkTargets(batch, model.config().vocab);

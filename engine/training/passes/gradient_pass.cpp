@@ -45,7 +45,8 @@ void embeddingBackward(const OpRunner& runner, const BatchInputs& inputs, const 
 } // namespace
 
 GradientPass::GradientPass(Model& model, const MemoryTechniques& techniques, const Regularisation& regularisation)
-    : model_(model), techniques_(techniques), store_(model.context()), dropout_(regularisation.dropout) {
+    : model_(model), techniques_(techniques), store_(model.context()), disagreement_(model),
+      dropout_(regularisation.dropout) {
     if (model.config().latent.used()) {
         throw base::Unsupported(fmt::format("model: training is not supported for {}, whose attention reads latents; "
                                             "choose a model of another family",
@@ -75,6 +76,9 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
     store_.begin();
     masks_.begin(batch.lengths, batch.prefixes);
     const BatchInputs inputs(runner, model_, batch);
+    if (!batch.experts.empty()) {
+        disagreement_.beginPass(inputs.experts());
+    }
     Tensor x = runner.activation("hidden", Shape{inputs.ids().shape[0], model_.config().hidden});
     embedTokens(runner, decoder, inputs.ids(), x.view());
     BalanceLoss* balance = gradients != nullptr ? balance_.get() : nullptr;
@@ -82,7 +86,7 @@ double GradientPass::pass(const TrainingBatch& batch, const GradientMap* gradien
         balance->begin();
     }
     const LayerDropout dropout{gradients != nullptr ? dropout_ : 0, part.seed};
-    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_, {balance, dropout});
+    LayerStack layers(runner, model_, inputs, techniques_, masks_, store_, {balance, dropout, &disagreement_});
     x = layers.forward(std::move(x), gradients != nullptr);
     objective.beginBatch(runner, part.index);
     runHeadLoss(runner, {model_.config(), decoder, gradients, x.view(), inputs.targets(), objective,

@@ -16,6 +16,7 @@
 #include "engine/training/passes/activation_store.h"
 #include "engine/training/passes/balance_loss.h"
 #include "engine/training/passes/document_mask.h"
+#include "engine/training/passes/expert_replay.h"
 #include "engine/training/passes/memory_techniques.h"
 #include "engine/training/passes/objective.h"
 #include "engine/training/passes/regularisation.h"
@@ -29,6 +30,9 @@ struct StepPart {
     std::uint64_t seed = 0; ///< of dropout
 };
 
+/// Where a batch gives experts (TrainingBatch::experts), all layers take them: forward, without gradients, and when
+/// they are computed again.
+///
 /// Belongs to the thread of the model's context. The model outlives it.
 class GradientPass {
 public:
@@ -43,6 +47,8 @@ public:
     /// Gives back what stays between passes: host memory for layer inputs. The next pass takes it again.
     void giveBack() { store_.giveBack(); }
     const MemoryTechniques& techniques() const { return techniques_; }
+    /// Over the passes with given experts, with and without gradients, since its begin().
+    ExpertDisagreement& disagreement() { return disagreement_; }
     /// How many layers' inputs found no room in host memory in the last pass.
     std::size_t keptOnDevice() const { return store_.refused(); }
 
@@ -54,6 +60,7 @@ private:
     DocumentMasks masks_;
     ActivationStore store_;
     std::unique_ptr<BalanceLoss> balance_; ///< null: no such loss
+    ExpertDisagreement disagreement_;
     double dropout_;
 };
 

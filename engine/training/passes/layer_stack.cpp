@@ -26,6 +26,26 @@ DecoderLayer LayerStack::layerFrom(std::size_t index, std::int64_t firstRow) con
     return extras_.dropout.applied(model_.layers()[index], static_cast<std::int64_t>(index), firstRow);
 }
 
+RouterReplay LayerStack::replay(std::size_t index, std::int64_t begin, std::int64_t end) const {
+    const TensorView given = inputs_.experts().of(index);
+    return {given.empty() ? given : kernels::sliceRows(given, begin, end), {}};
+}
+
+void LayerStack::mlpPart(std::size_t index, std::int64_t begin, const TensorView& x, const TensorView& out,
+                         MlpActivations* keep, const RouterObserver* told) const {
+    RouterReplay replayed = replay(index, begin, begin + x.shape[0]);
+    Tensor differing;
+    if (!replayed.given.empty()) {
+        differing = runner_.make(MemoryCategory::Activations, "experts.differing", kernels::DType::F32,
+                                 kernels::Shape{x.shape[0], 1});
+        replayed.differing = differing.view();
+    }
+    mlpForward(runner_, model_.config(), layerFrom(index, begin), x, out, keep, told, replayed);
+    if (!differing.empty()) {
+        extras_.disagreement->add(runner_, index, differing.view());
+    }
+}
+
 void LayerStack::mlp(std::size_t index, const TensorView& x, const TensorView& out, MlpActivations* keep) const {
     RouterObserver observer;
     if (extras_.balance != nullptr) {
@@ -33,12 +53,11 @@ void LayerStack::mlp(std::size_t index, const TensorView& x, const TensorView& o
     }
     const RouterObserver* told = extras_.balance != nullptr ? &observer : nullptr;
     if (keep != nullptr) {
-        mlpForward(runner_, model_.config(), layerFrom(index, 0), x, out, keep, told);
+        mlpPart(index, 0, x, out, keep, told);
         return;
     }
     kernels::forRowParts(runner_.context(), x.shape[0], techniques_.mlpTile, [&](std::int64_t begin, std::int64_t end) {
-        mlpForward(runner_, model_.config(), layerFrom(index, begin), kernels::sliceRows(x, begin, end),
-                   kernels::sliceRows(out, begin, end), nullptr, told);
+        mlpPart(index, begin, kernels::sliceRows(x, begin, end), kernels::sliceRows(out, begin, end), nullptr, told);
     });
 }
 
@@ -105,7 +124,7 @@ void LayerStack::layerBackward(std::size_t index, const GradientMap& gradients, 
                                  const TensorView rows = kernels::sliceRows(gradient, begin, end);
                                  MlpActivations again;
                                  const DecoderLayer tile = layerFrom(index, begin);
-                                 mlpForward(runner_, config, tile, x, {}, &again);
+                                 mlpForward(runner_, config, tile, x, {}, &again, nullptr, replay(index, begin, end));
                                  mlpBackward(runner_, config, tile, gradients, x, again, rows, rows, balance);
                              });
     } else {

@@ -21,6 +21,7 @@ namespace vitrine::engine {
 struct LayerExtras {
     BalanceLoss* balance = nullptr; ///< null: no such loss
     LayerDropout dropout;
+    ExpertDisagreement* disagreement = nullptr; ///< null: no batch gives experts
 };
 
 /// One pass. The arguments outlive it.
@@ -50,8 +51,13 @@ private:
     bool repeatsMlp() const;
     /// The layer with dropout for the tokens from `firstRow` on.
     DecoderLayer layerFrom(std::size_t index, std::int64_t firstRow) const;
+    /// The experts that the batch gives to these tokens in a layer; without them it is empty.
+    RouterReplay replay(std::size_t index, std::int64_t begin, std::int64_t end) const;
     void mlp(std::size_t index, const kernels::TensorView& x, const kernels::TensorView& out,
              MlpActivations* keep) const;
+    /// The same of the tokens from `begin` on, whose rows x and out are.
+    void mlpPart(std::size_t index, std::int64_t begin, const kernels::TensorView& x, const kernels::TensorView& out,
+                 MlpActivations* keep, const RouterObserver* told) const;
     void layerBackward(std::size_t index, const GradientMap& gradients, const kernels::TensorView& gradient);
 
     const OpRunner& runner_;

@@ -31,10 +31,12 @@ private:
     kernels::Tracer& tracer_;
 };
 
-/// Whether the documents of all batches are as long as those of the first, and have the same prefixes.
+/// Whether the documents of all batches are as long as those of the first, and have the same prefixes and given experts
+/// or none.
 bool areAlike(std::span<const TrainingBatch> batches) {
     return std::ranges::all_of(batches, [&](const TrainingBatch& batch) {
-        return batch.lengths == batches.front().lengths && batch.prefixes == batches.front().prefixes;
+        return batch.lengths == batches.front().lengths && batch.prefixes == batches.front().prefixes &&
+               batch.experts.empty() == batches.front().experts.empty();
     });
 }
 
@@ -74,6 +76,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, Objective& ob
         prepare();
         state_.zeroGradients();
         objective.beginStep(batches);
+        pass_.disagreement().begin();
         StepPart part;
         const auto run = [&](std::int64_t index) {
             const TrainingBatch& batch = batches[static_cast<std::size_t>(index)];
@@ -99,6 +102,7 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, Objective& ob
         }
         prepareAfterUpdate();
         out.loss = objective.loss();
+        out.expertDisagreement = pass_.disagreement().share();
         out.gradientNorm = static_cast<double>(downloadFloats(context, norm_.view()).front());
     }
     out.seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;

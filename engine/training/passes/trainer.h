@@ -27,6 +27,7 @@ struct TrainingStep {
     std::int64_t tokens = 0; ///< of all micro-batches
     /// Layers whose inputs found no room in host memory, in the micro-batch with the most of them.
     std::size_t keptOnDevice = 0;
+    double expertDisagreement = 0; ///< see ExpertDisagreement::share
 
     double tokensPerSecond() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 };

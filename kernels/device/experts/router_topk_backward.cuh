@@ -3,7 +3,7 @@
 
 // The gradient of the router's logits, a warp a token. With p the softmax over all experts, g the gradient of p and a
 // that of the chosen experts' probabilities: p (g + a - sum p (g + a)). Where the softmax is over the chosen logits
-// only, its gradient is added to theirs.
+// only, its gradient is added to theirs. The chosen may be given ones, which need not be the largest.
 
 #include "device/abi/grouped_matmul.h"
 #include "device/lib/pdl.cuh"
@@ -65,6 +65,20 @@ extern "C" __global__ void __launch_bounds__(128)
         chosenMean += weight * byWeight[j];
     }
     const bool overChosen = p.topKFirst != 0 || p.normalize != 0;
+    float top = most;                    // what the chosen weights are relative to
+    if (overChosen && chosen < 1e-20F) { // given experts, far less probable than the best ones
+        top = __uint_as_float(0xFF800000U);
+        for (int j = 0; j < p.k; ++j) {
+            top = fmaxf(top, toFloat(logits[ids[j]]));
+        }
+        chosen = 0;
+        chosenMean = 0;
+        for (int j = 0; j < p.k; ++j) {
+            const float weight = expf(toFloat(logits[ids[j]]) - top);
+            chosen += weight;
+            chosenMean += weight * byWeight[j];
+        }
+    }
     // With a softmax over the chosen, or normalised weights, both are the same function of the chosen logits.
     const float chosenAverage = overChosen ? chosenMean / chosen : 0.0F;
     if (!overChosen) {
@@ -77,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(128)
         float own = 0;
         for (int j = 0; j < p.k; ++j) {
             if (ids[j] == e) {
-                own = overChosen ? weight / chosen * (byWeight[j] - chosenAverage) : 0.0F;
+                const float mine = expf(toFloat(logits[e]) - top);
+                own = overChosen ? mine / chosen * (byWeight[j] - chosenAverage) : 0.0F;
                 gradient += overChosen ? 0.0F : byWeight[j];
             }
         }

@@ -30,6 +30,18 @@ void checkGroups(const OpCheck& rule, const RouterTopK& op) {
     }
 }
 
+void checkGiven(const OpCheck& rule, const RouterTopK& op) {
+    rule.shape(op.given, "given", {op.ids.shape[0], op.ids.shape[1]});
+    rule.dtype(op.given, "given", DType::I32);
+    rule.contiguous(op.given, "given");
+    rule.disjoint(op.given, "given", op.ids, "ids");
+    if (!op.differing.empty()) {
+        rule.shape(op.differing, "differing", {op.ids.shape[0], 1});
+        rule.dtype(op.differing, "differing", DType::F32);
+        rule.contiguous(op.differing, "differing");
+    }
+}
+
 } // namespace
 
 void check(const RouterTopK& op) {
@@ -48,11 +60,22 @@ void check(const RouterTopK& op) {
     if (op.order == RouterOrder::SigmoidThenTopK) {
         checkGroups(rule, op);
     }
+    if (!op.given.empty()) {
+        checkGiven(rule, op);
+    } else {
+        rule.require(op.differing.empty(), "differing", "no experts are given that it could count");
+    }
 }
 
 Cost cost(const RouterTopK& op, const DeviceTraits&) {
-    return streamingCost(op.logits.bytes(), op.ids.bytes() + op.weights.bytes(),
-                         static_cast<std::uint64_t>(op.logits.shape.count() * (op.ids.shape[1] + 2)), DType::F32);
+    Cost cost = streamingCost(op.logits.bytes(), op.ids.bytes() + op.weights.bytes(),
+                              static_cast<std::uint64_t>(op.logits.shape.count() * (op.ids.shape[1] + 2)), DType::F32);
+    if (!op.given.empty()) {
+        addCost(cost, streamingCost(op.logits.bytes() + op.ids.bytes() + op.given.bytes(),
+                                    op.ids.bytes() + op.weights.bytes() + op.differing.bytes(),
+                                    2 * static_cast<std::uint64_t>(op.logits.shape.count()), DType::F32));
+    }
+    return cost;
 }
 
 std::uint64_t scratch(const RouterTopK&, const DeviceTraits&) {

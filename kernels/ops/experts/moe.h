@@ -23,6 +23,10 @@ struct RouterGroups {
 };
 
 /// Ties go to the lower expert number. ids and weights hold the choice, largest first.
+///
+/// Where `given` names a token's experts, these are its ids, in their order, and only their weights are made anew, from
+/// the same logits as those of a choice. Normalised weights of experts so improbable that their sum vanishes are the
+/// softmax over their logits, which is the same function.
 struct RouterTopK {
     static constexpr std::string_view kName = "RouterTopK";
     TensorView logits;  ///< (tokens, experts)
@@ -31,7 +35,15 @@ struct RouterTopK {
     RouterOrder order = RouterOrder::TopKThenSoftmax;
     bool normalize = false;
     RouterGroups groups;
+    /// (tokens, k) I32, or empty: none are given. Different experts in each row; -1 first: the row's own choice.
+    TensorView given;
+    /// (tokens, 1) F32 out, or empty, only with `given`: how many of a row's given experts the router would not have
+    /// chosen; 0 where none are given.
+    TensorView differing;
 };
+
+/// The least sum of probabilities of chosen experts that normalised weights are divided by.
+constexpr float kLeastChosenShare = 1e-20F;
 
 /// out[t, j] = weight[ids[t, j]] x[t, j] + bias[ids[t, j]]. x has one row per token (`xPerToken`) or per pair (t, j).
 struct ExpertMatmul {
@@ -45,7 +57,8 @@ struct ExpertMatmul {
     TensorView scratch;
 };
 
-/// The gradient of RouterTopK's logits from that of its weights. The choice itself has none.
+/// The gradient of RouterTopK's logits from that of its weights. The choice itself has none, be it the router's or
+/// given: the ids that the op gave say whose logits the weights were made of.
 struct RouterTopKBackward {
     static constexpr std::string_view kName = "RouterTopKBackward";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Gradients;

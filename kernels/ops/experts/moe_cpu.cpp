@@ -58,8 +58,36 @@ void dropGroups(const RouterGroups& by, std::int64_t experts, float* choice) {
     }
 }
 
+/// The experts that are given for a row; null: it has its own choice.
+const std::int32_t* givenIds(const RouterTopK& op, std::int64_t row) {
+    if (op.given.empty()) {
+        return nullptr;
+    }
+    const std::int32_t* ids = op.given.as<const std::int32_t>() + row * op.ids.shape[1];
+    return ids[0] < 0 ? nullptr : ids;
+}
+
+/// The experts of a row: the k with the largest `choice`, or the given ones.
+void chooseOrTake(const RouterTopK& op, std::int64_t row, const float* choice, std::int32_t* ids) {
+    const std::int64_t k = op.ids.shape[1];
+    const std::int32_t* given = givenIds(op, row);
+    float* differing = op.differing.empty() ? nullptr : op.differing.as<float>() + row;
+    if (given == nullptr || differing != nullptr) {
+        float chosen[kMaxExperts];
+        chooseLargest(choice, op.logits.shape[1], k, ids, chosen);
+    }
+    if (differing != nullptr) {
+        *differing = given == nullptr ? 0.0F : static_cast<float>(std::count_if(given, given + k, [&](std::int32_t id) {
+            return std::find(ids, ids + k, id) == ids + k;
+        }));
+    }
+    if (given != nullptr) {
+        std::copy_n(given, k, ids);
+    }
+}
+
 /// `scores` are the logits of a row.
-void routeBySigmoid(const RouterTopK& op, float* scores, std::int32_t* ids, float* weights) {
+void routeBySigmoid(const RouterTopK& op, std::int64_t row, float* scores, std::int32_t* ids, float* weights) {
     constexpr float kNoZero = 1e-20F; // transformers adds it to the sum
     const std::int64_t experts = op.logits.shape[1];
     const std::int64_t k = op.ids.shape[1];
@@ -74,7 +102,7 @@ void routeBySigmoid(const RouterTopK& op, float* scores, std::int32_t* ids, floa
     if (op.groups.kept < op.groups.groups) {
         dropGroups(op.groups, experts, choice);
     }
-    chooseLargest(choice, experts, k, ids, weights);
+    chooseOrTake(op, row, choice, ids);
     float sum = 0;
     for (std::int64_t j = 0; j < k; ++j) {
         weights[j] = scores[ids[j]];
@@ -86,6 +114,12 @@ void routeBySigmoid(const RouterTopK& op, float* scores, std::int32_t* ids, floa
     }
 }
 
+void takeWeights(const float* values, const std::int32_t* ids, std::int64_t k, float* weights) {
+    for (std::int64_t j = 0; j < k; ++j) {
+        weights[j] = values[ids[j]];
+    }
+}
+
 void routeRow(const RouterTopK& op, std::int64_t row) {
     const std::int64_t experts = op.logits.shape[1];
     const std::int64_t k = op.ids.shape[1];
@@ -94,19 +128,26 @@ void routeRow(const RouterTopK& op, std::int64_t row) {
     std::int32_t* ids = op.ids.as<std::int32_t>() + row * k;
     float* weights = op.weights.as<float>() + row * k;
     if (op.order == RouterOrder::SigmoidThenTopK) {
-        routeBySigmoid(op, values, ids, weights);
+        routeBySigmoid(op, row, values, ids, weights);
         return;
     }
     if (op.order == RouterOrder::SoftmaxThenTopK) {
         softmaxInPlace(values, experts);
     }
-    chooseLargest(values, experts, k, ids, weights);
+    chooseOrTake(op, row, values, ids);
+    takeWeights(values, ids, k, weights);
     if (op.order == RouterOrder::TopKThenSoftmax) {
         softmaxInPlace(weights, k);
     } else if (op.normalize) {
         float sum = 0;
         for (std::int64_t j = 0; j < k; ++j) {
             sum += weights[j];
+        }
+        if (sum < kLeastChosenShare) {
+            loadFloats(op.logits.dtype, op.logits.data, row * op.logits.stride0(), experts, values);
+            takeWeights(values, ids, k, weights);
+            softmaxInPlace(weights, k);
+            return;
         }
         for (std::int64_t j = 0; j < k; ++j) {
             weights[j] /= sum;
@@ -213,9 +254,11 @@ template <class C> void combineRow(const MoeCombine& op, std::int64_t token) {
     });
 }
 
-/// Gradients of the probabilities of one token that its weights are made of, of all experts.
+/// Gradients of the probabilities of one token that its weights are made of, of all experts. `overChosen`: the weights
+/// are made of the chosen logits alone.
 template <class C>
-void probabilityGradients(const RouterTopKBackward& op, std::int64_t row, const C* probabilities, C* gradients) {
+void probabilityGradients(const RouterTopKBackward& op, std::int64_t row, bool overChosen, const C* probabilities,
+                          C* gradients) {
     const RouterTopK& forward = op.forward;
     const std::int64_t k = forward.ids.shape[1];
     const std::int64_t experts = forward.logits.shape[1];
@@ -227,7 +270,7 @@ void probabilityGradients(const RouterTopKBackward& op, std::int64_t row, const 
     } else {
         loadFloats(DType::F32, op.gradProbabilities.data, 0, experts, gradients);
     }
-    if (forward.order == RouterOrder::SoftmaxThenTopK) {
+    if (!overChosen) {
         C sum = 0;
         C mean = 0;
         for (std::int64_t j = 0; j < k; ++j) {
@@ -264,9 +307,16 @@ template <class C> void routeRowBackward(const RouterTopKBackward& op, std::int6
         chosen[j] = probabilities[ids[j]];
     }
     softmaxInPlace(probabilities, experts);
-    probabilityGradients(op, row, probabilities, gradients);
+    C share = 0;
+    for (std::int64_t j = 0; j < k; ++j) {
+        share += probabilities[ids[j]];
+    }
+    // Given experts may be so improbable that a normalised weight, a quotient of probabilities, is 0 / 0.
+    const bool overChosen = forward.order == RouterOrder::TopKThenSoftmax ||
+                            (forward.normalize && share < static_cast<C>(kLeastChosenShare));
+    probabilityGradients(op, row, overChosen, probabilities, gradients);
     softmaxGradient(probabilities, experts, gradients);
-    if (forward.order == RouterOrder::TopKThenSoftmax) {
+    if (overChosen) {
         C byWeight[kMaxExperts];
         loadFloats(op.gradWeights.dtype, op.gradWeights.data, row * k, k, byWeight);
         softmaxInPlace(chosen, k);

@@ -4,6 +4,7 @@
 
 #include "kernels/device/abi/grouped_matmul.h"
 #include "kernels/device/abi/moe_combine.h"
+#include "kernels/device/abi/router_given.h"
 #include "kernels/device/abi/router_groups.h"
 #include "kernels/device/abi/router_topk.h"
 #include "kernels/ops/common/cuda_call.h"
@@ -40,19 +41,39 @@ void routeBySigmoid(CudaContext& context, const RouterTopK& op) {
                   {"tokens", op.logits.shape[0]}});
 }
 
-} // namespace
-
-void execute(CudaContext& context, const RouterTopK& op) {
-    if (op.order == RouterOrder::SigmoidThenTopK) {
-        routeBySigmoid(context, op);
-        return;
-    }
+void routeByChoice(CudaContext& context, const RouterTopK& op) {
     const auto parameters = routerParameters<abi::RouterTopkParams>(op);
     launchFamily(context, "router_topk", abi::kRouterTopkAbi, parameters,
                  {{"x_dtype", dtypeNumber(op.logits)},
                   {"experts", op.logits.shape[1]},
                   {"order", static_cast<std::int64_t>(op.order)},
                   {"tokens", op.logits.shape[0]}});
+}
+
+/// Replaces the choice where experts are given. It comes after the kernels of the choice, so that these know nothing of
+/// it and `differing` compares with what they really choose.
+void takeGiven(CudaContext& context, const RouterTopK& op) {
+    auto parameters = routerParameters<abi::RouterGivenParams>(op);
+    parameters.given = op.given.as<const int>();
+    parameters.differing = op.differing.as<float>();
+    parameters.experts = static_cast<int>(op.logits.shape[1]);
+    parameters.order = static_cast<int>(op.order);
+    parameters.scale = op.groups.scale;
+    launchFamily(context, "router_given", abi::kRouterGivenAbi, parameters,
+                 {{"x_dtype", dtypeNumber(op.logits)}, {"tokens", op.logits.shape[0]}});
+}
+
+} // namespace
+
+void execute(CudaContext& context, const RouterTopK& op) {
+    if (op.order == RouterOrder::SigmoidThenTopK) {
+        routeBySigmoid(context, op);
+    } else {
+        routeByChoice(context, op);
+    }
+    if (!op.given.empty()) {
+        takeGiven(context, op);
+    }
 }
 
 void execute(CudaContext& context, const RouterTopKBackward& op) {

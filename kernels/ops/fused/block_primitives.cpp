@@ -92,7 +92,7 @@ RoutePrimitives::RoutePrimitives(const Route& op, ScratchLayout layout, const De
     const TensorView logits =
         keptOr(op.logits, layout, DType::F32, Shape{op.x.shape[0], op.router.weight.outFeatures()});
     router = productOf(op.router, op.normed, logits);
-    topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize, op.groups};
+    topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize, op.groups, op.given, op.differing};
     shareScratch(layout, traits, router);
     bytes = layout.bytes();
 }

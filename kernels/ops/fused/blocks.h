@@ -87,8 +87,11 @@ struct Route {
     TensorView weights; ///< (tokens, k) F32 out
     TensorView logits;  ///< kept: (tokens, experts) F32, or empty
     TensorView scratch;
+    TensorView given, differing; ///< of RouterTopK, or empty
 
-    bool fusible() const { return logits.empty() && router.adapter.empty() && order != RouterOrder::SigmoidThenTopK; }
+    bool fusible() const {
+        return logits.empty() && router.adapter.empty() && given.empty() && order != RouterOrder::SigmoidThenTopK;
+    }
 };
 
 /// What an ExpertMlp keeps: its rows, expert by expert (kernels/ops/experts/group_pairs.h).

@@ -85,6 +85,7 @@ public:
         pass_.evaluate(batch, 0, objective_);
         return objective_.loss();
     }
+    GradientPass& pass() { return pass_; }
     /// The norm of the gradients.
     float update(double rate, std::int64_t step) {
         state_.update(rate, step, norm_.view());

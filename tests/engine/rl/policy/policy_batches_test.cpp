@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <random>
 #include <set>
+#include <span>
 
+#include "base/error.h"
 #include "tests/engine/rl/policy/rollout_testing.h"
 
 namespace vitrine::engine {
@@ -46,6 +48,66 @@ TEST(PolicyBatches, RowsByThemselvesLackTheirLastToken) {
     EXPECT_NEAR(out.tokens[0].weights[5], 1.0 / 12, 1e-7);
 }
 
+/// Records of one layer with two experts, so that each names its place.
+GivenExperts namedExperts(const Rollouts& rollouts) {
+    GivenExperts out{1, 2, {}};
+    for (std::size_t place = 0; place < rollouts.ids.size(); ++place) {
+        out.ids.push_back(static_cast<std::uint16_t>(place));
+        out.ids.push_back(static_cast<std::uint16_t>(place + 5000));
+    }
+    return out;
+}
+
+/// The places of the records of a batch; -1: nothing is given.
+std::vector<int> placesOf(const TrainingBatch& batch) {
+    std::vector<int> out;
+    for (std::int64_t token = 0; token < batch.count(); ++token) {
+        const std::span<const std::uint16_t> record = batch.experts.record(token);
+        const bool has = batch.experts.has(token);
+        EXPECT_EQ(record[1], has ? record[0] + 5000 : int{GivenExperts::kNone});
+        out.push_back(has ? record[0] : -1);
+    }
+    return out;
+}
+
+TEST(PolicyBatches, ExpertsOfASharedPromptAreThoseOfTheFirstRowThatHasThem) {
+    Rollouts rollouts = four();
+    EXPECT_TRUE(policyBatches(rollouts, {}).batches[0].experts.empty());
+    rollouts.experts = namedExperts(rollouts);
+    const auto forget = [&](std::size_t place) {
+        rollouts.experts.ids[2 * place] = rollouts.experts.ids[2 * place + 1] = GivenExperts::kNone;
+    };
+    EXPECT_THAT(placesOf(policyBatches(rollouts, {}).batches[0]), ElementsAre(0, 1, 2, 13, 6, 7, 8, 9, 10, 20));
+    forget(0); // the prompt of row 0, which row 2 has
+    forget(1);
+    forget(19); // one of row 3's prompt, and its last token, which row 1 has
+    forget(20);
+    EXPECT_THAT(placesOf(policyBatches(rollouts, {}).batches[0]), ElementsAre(12, 13, 2, 13, 6, 7, 8, 9, 10, 8));
+    PolicyBatchOptions oneRow;
+    oneRow.rows = 1;
+    const PolicyBatches divided = policyBatches(rollouts, oneRow);
+    ASSERT_EQ(divided.batches.size(), 4U);
+    EXPECT_THAT(placesOf(divided.batches[0]), ElementsAre(12, 13, 2));
+    EXPECT_THAT(placesOf(divided.batches[3]), ElementsAre(18, 7, 8));
+    forget(12); // nobody has it now
+    forget(2);  // of an answer
+    EXPECT_THAT(placesOf(policyBatches(rollouts, {}).batches[0]), ElementsAre(-1, 13, -1, 13, 6, 7, 8, 9, 10, 8));
+    PolicyBatchOptions alone;
+    alone.sharePrompts = false;
+    EXPECT_THAT(placesOf(policyBatches(rollouts, alone).batches[0]),
+                ElementsAre(-1, -1, -1, 6, 7, 8, 9, 10, -1, 13, 18, -1, -1));
+}
+
+TEST(PolicyBatches, RefusesExpertsThatAreNotAsManyAsTheTokensNeed) {
+    Rollouts rollouts = four();
+    rollouts.experts = namedExperts(rollouts);
+    rollouts.experts.ids.pop_back();
+    EXPECT_THROW(policyBatches(rollouts, {}), base::BadInput);
+    rollouts.experts = namedExperts(rollouts);
+    rollouts.experts.k = 0;
+    EXPECT_THROW(policyBatches(rollouts, {}), base::BadInput);
+}
+
 /// Rows of random prompts and answers, many of the same prompt.
 Rollouts randomRollouts(std::mt19937& random) {
     const auto number = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
@@ -66,6 +128,7 @@ Rollouts randomRollouts(std::mt19937& random) {
     for (std::size_t i = 0; i < out.old.size(); ++i) {
         out.old[i] = static_cast<float>(i);
     }
+    out.experts = namedExperts(out);
     return out;
 }
 
@@ -83,10 +146,13 @@ TEST(PolicyBatches, EveryTokenOfEveryAnswerIsPredictedOnceWhateverTheDivision) {
             const TrainingBatch& batch = out.batches[b];
             ASSERT_EQ(batch.count(), static_cast<std::int64_t>(batch.tokens.size()));
             ASSERT_TRUE(options.rows > 0 || batch.count() <= std::max<std::int64_t>(options.tokens, 30));
+            const std::vector<int> read = placesOf(batch);
             for (std::size_t token = 0; token < batch.tokens.size(); ++token) {
                 const std::int64_t place = out.places[b][token];
+                EXPECT_EQ(rollouts.ids[static_cast<std::size_t>(read[token])], batch.tokens[token]);
                 ASSERT_EQ(place >= 0, batch.targets[token] >= 0);
                 if (place >= 0) {
+                    EXPECT_EQ(read[token], place - 1);
                     EXPECT_TRUE(seen.insert(place).second);
                     EXPECT_EQ(rollouts.ids[static_cast<std::size_t>(place)], batch.targets[token]);
                     EXPECT_EQ(rollouts.ids[static_cast<std::size_t>(place - 1)], batch.tokens[token]);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tests/engine/training/shared_prompt_support.h"
 
 namespace vitrine::engine {
@@ -54,6 +55,30 @@ TEST(TrainingBatch, AppendingFillsInDocumentsWithoutPrefixes) {
     neither.append(plain());
     EXPECT_TRUE(neither.prefixes.empty());
     EXPECT_FALSE(neither.sharesPrompts());
+}
+
+TEST(TrainingBatch, AppendingFillsInTokensWithoutExperts) {
+    constexpr std::uint16_t kNone = GivenExperts::kNone;
+    TrainingBatch given;
+    given.addDocument({6, 7});
+    given.experts = {2, 1, {1, 2, 3, 4}};
+    given.addDocument({8});
+    EXPECT_EQ(given.experts.ids, (std::vector<std::uint16_t>{1, 2, 3, 4, kNone, kNone}));
+    EXPECT_TRUE(given.experts.has(1));
+    EXPECT_FALSE(given.experts.has(2));
+    TrainingBatch after;
+    after.addDocument({4});
+    after.append(given);
+    EXPECT_EQ(after.experts.ids, (std::vector<std::uint16_t>{kNone, kNone, 1, 2, 3, 4, kNone, kNone}));
+    after.append(plain());
+    EXPECT_EQ(after.experts.ids.size(), 2 * after.tokens.size());
+    TrainingBatch other;
+    other.addDocument({5});
+    other.experts = {1, 2, {0, 1}};
+    EXPECT_THROW(after.append(other), base::Internal);
+    TrainingBatch neither = plain();
+    neither.append(plain());
+    EXPECT_TRUE(neither.experts.empty());
 }
 
 TEST(TrainingBatch, APlanPredictsAllButTheLastTokenOfDocumentsAndNoneOfPrefixes) {
