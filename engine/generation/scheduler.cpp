@@ -40,7 +40,7 @@ std::string Scheduler::whyNever(std::int64_t prompt, std::int64_t maxNew) const 
     return {};
 }
 
-std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens, bool scored) {
+std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens, bool scored, bool whole) {
     const std::int32_t number = requests();
     const auto length = static_cast<std::int64_t>(prompt.size());
     std::string never = whyNever(length, maxNewTokens);
@@ -51,7 +51,7 @@ std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t m
     entry.prompt = length;
     entry.maxNew = maxNewTokens;
     entry.scored = scored;
-    if (book_->sharesPrefixes() && !scored) {
+    if (book_->sharesPrefixes() && !scored && !whole) {
         entry.tokens.assign(prompt.begin(), prompt.end());
     }
     queue_.push_back(number);
