@@ -63,6 +63,9 @@ ActiveRequest::ActiveRequest(GenerateRequest request, std::int32_t number, Gener
                              std::shared_ptr<const Tokenizer> tokenizer, AnswerForm answerForm)
     : request_(std::move(request)), number_(number), result_(&result), history_(request_.prompt) {
     result_->promptTokens = static_cast<std::int64_t>(request_.prompt.size());
+    if (request_.returnsExperts) {
+        experts_.emplace(result_->experts);
+    }
     forbidden_ = request_.forbidden;
     if (request_.minNewTokens > 0) {
         forbidden_.insert(forbidden_.end(), request_.stopTokens.begin(), request_.stopTokens.end());
@@ -179,6 +182,19 @@ TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float l
     return taken;
 }
 
+void ActiveRequest::takeExperts(std::int64_t position, std::int64_t tokens, const ExpertChoices& step,
+                                std::int64_t row) {
+    if (experts_) {
+        experts_->note(position, tokens, step, row);
+    }
+}
+
+/// Of the prompt and the new tokens: all but the last new one.
+std::int64_t ActiveRequest::tokensToRead() const {
+    const auto taken = static_cast<std::int64_t>(result_->ids.size());
+    return result_->promptTokens + std::max<std::int64_t>(taken - 1, 0);
+}
+
 void ActiveRequest::skip(std::int64_t tokens) {
     history_.resize(history_.size() + static_cast<std::size_t>(tokens));
     result_->ids.resize(result_->ids.size() + static_cast<std::size_t>(tokens));
@@ -186,6 +202,9 @@ void ActiveRequest::skip(std::int64_t tokens) {
     if (request_.drawLogprobs) {
         result_->drawLogprobs.resize(result_->ids.size());
         result_->temperedLogprobs.resize(result_->ids.size());
+    }
+    if (experts_) {
+        experts_->skipTo(tokensToRead());
     }
 }
 
@@ -202,6 +221,9 @@ void ActiveRequest::abandon(FinishReason reason) {
     }
     if (answer_) {
         result_->channels = answer_->channels();
+    }
+    if (experts_) {
+        experts_->finish(tokensToRead());
     }
 }
 

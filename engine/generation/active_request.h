@@ -13,6 +13,7 @@
 
 #include "engine/generation/answer_text.h"
 #include "engine/generation/draft_pace.h"
+#include "engine/generation/expert_record.h"
 #include "engine/generation/generator.h"
 #include "kernels/core/tracer.h"
 
@@ -70,6 +71,8 @@ public:
     void takeScore(std::int64_t position, PromptScore score);
     /// Adds the log-probabilities of the draw whose token take() adds next. REQUIRES that the request asks for them.
     void takeDraw(float drawLogprob, float temperedLogprob);
+    /// A step has read `tokens` tokens, the first one at `position`: their rows of the step's choices begin at `row`.
+    void takeExperts(std::int64_t position, std::int64_t tokens, const ExpertChoices& step, std::int64_t row);
     /// Adds a sampled token to the result and the history and reports it to the trace. Drops the draft. Does not end
     /// the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,
@@ -93,6 +96,9 @@ private:
     std::vector<kernels::LogitBias> forcing_; ///< by position of a prompt that is scored: its next token
     DraftPace pace_;
     std::optional<AnswerText> answer_;
+    std::optional<ExpertRecord> experts_; ///< where the request asks for them
+
+    std::int64_t tokensToRead() const;
 };
 
 } // namespace vitrine::engine

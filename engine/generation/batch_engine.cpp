@@ -52,8 +52,9 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
         options_.cache.sharePrefixes = false; // keys depend on the length of the prompt that they were made for
     }
     options_.cache.kind = KvCacheKind::Paged;
-    const bool tight = fitBatch(options_.cache, scheduler, model_,
-                                {options_.longestPrompt, options_.longestSequence, options_.mostForbidden});
+    const bool tight =
+        fitBatch(options_.cache, scheduler, model_,
+                 {options_.longestPrompt, options_.longestSequence, options_.mostForbidden, options_.experts});
     cache_ = std::make_unique<KvCache>(context, model_.config(), options_.cache);
     if (tight) {
         mapWholePool();
@@ -124,7 +125,8 @@ BatchResult BatchEngine::takeResult(std::int32_t request) {
 }
 
 std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
-    const std::int32_t number = scheduler_->add(request.prompt, request.maxNewTokens, request.scoresPrompt);
+    const std::int32_t number =
+        scheduler_->add(request.prompt, request.maxNewTokens, request.scoresPrompt, request.readsWholePrompt);
     const auto promptTokens = static_cast<std::int64_t>(request.prompt.size());
     trace_->request(number, base::RequestChange::Arrived, arrival, -1, -1, promptTokens);
     if (scheduler_->state(number) == RequestState::Refused) {

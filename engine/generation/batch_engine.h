@@ -69,6 +69,7 @@ struct BatchOptions {
     std::int64_t longestPrompt = 0;
     std::int64_t longestSequence = 0;
     std::int64_t mostForbidden = 0; ///< the largest number of ids that one request forbids
+    bool experts = false;           ///< requests will ask for their experts: memory and kernels are prepared for that
     /// For plans on Meta that are not recorded: skips steps that are like the step before, and advances the clock by
     /// their time. The ids of the skipped tokens are 0, and nobody is told of them.
     bool jumpEqualSteps = false;

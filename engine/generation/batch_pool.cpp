@@ -75,7 +75,7 @@ public:
     StepCost(Model& model, const KvCacheOptions& cache, const SchedulerOptions& scheduler, const Expected& expected,
              std::uint64_t free)
         : model_(model), cache_(cache), longest_(expected.longestSequence), forbidden_(expected.mostForbidden),
-          free_(free),
+          experts_(expected.experts), free_(free),
           // Padding of a static batch has sequences of its own; rows that fill up a bucket have the one more.
           sequences_(scheduler.slots * (scheduler.mode == BatchMode::Static ? 2 : 1) + scheduler.otherPages) {
         cache_.kind = KvCacheKind::Paged;
@@ -103,6 +103,7 @@ public:
         for (const auto& [sequences, even] :
              {std::pair{std::int64_t{1}, true}, std::pair{many, true}, std::pair{many, false}}) {
             StepBatch batch;
+            batch.experts = experts_;
             std::int64_t left = tokens;
             for (std::int64_t others = sequences - 1; others >= 0; --others) {
                 const bool first = batch.sequences.empty();
@@ -143,6 +144,7 @@ private:
     Model& model_;
     KvCacheOptions cache_;
     std::int64_t longest_, forbidden_;
+    bool experts_;
     std::uint64_t free_;
     std::int64_t sequences_;
     bool shares_ = false;
@@ -230,7 +232,8 @@ bool fitBatch(KvCacheOptions& cache, SchedulerOptions& scheduler, Model& model, 
         (memory.budget() - std::min(memory.budget(), held)) / kernels::kMemoryAlignment * kernels::kMemoryAlignment;
     const std::int64_t longest = longestOf(cache, model, expected.longestSequence, free);
     const PoolCost pool(model, cache, scheduler);
-    const StepCost steps(model, cache, scheduler, {expected.longestPrompt, longest, expected.mostForbidden}, free);
+    const StepCost steps(model, cache, scheduler,
+                         {expected.longestPrompt, longest, expected.mostForbidden, expected.experts}, free);
     const std::vector<KvGroup> groups = kvGroups(model.config(), cache);
     const KvGroup* const grows = growingGroup(groups);
     const std::int64_t leastTokens = expected.longestSequence > 0 ? longest : std::min(longest, kUsualSequence);

@@ -25,6 +25,7 @@ struct Expected {
     /// Tokens of a prompt, and of a prompt with its answer; 0: not known.
     std::int64_t longestPrompt = 0, longestSequence = 0;
     std::int64_t mostForbidden = 0; ///< the largest number of ids that one request forbids
+    bool experts = false;           ///< steps report the experts of their tokens
 };
 
 /// Divides the free memory between the pool of pages and the steps, before the first step. So a run that lacks memory

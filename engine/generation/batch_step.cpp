@@ -25,6 +25,7 @@ std::vector<StepBatch> likelySteps(const BatchOptions& options, std::int32_t mos
     const auto add = [&](std::int32_t rows, std::int64_t ofRow, std::int64_t prompt) {
         StepBatch& step = steps.emplace_back();
         step.name = prompt > 0 ? "mixed" : "decode";
+        step.experts = options.experts;
         for (std::int32_t i = 0; i < rows; ++i) {
             StepSequence& sequence = step.sequences.emplace_back();
             sequence.sequence = i;

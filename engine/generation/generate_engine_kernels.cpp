@@ -48,6 +48,7 @@ void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
     std::deque<std::vector<kernels::SampleParameters>> samplings; // the steps view them
     std::set<std::array<std::int64_t, 5>> known;
     const bool drawLogprobs = std::ranges::any_of(rows_, [](const auto& row) { return row->request().drawLogprobs; });
+    const bool experts = std::ranges::any_of(rows_, [](const auto& row) { return row->request().returnsExperts; });
     const auto add = [&](std::string_view name, std::vector<StepSequence> sequences,
                          std::vector<kernels::SampleParameters> sampling) {
         std::int64_t tokens = 0;
@@ -68,6 +69,7 @@ void GenerateEngine::prepare(const KvCacheOptions& cacheOptions) {
         step.sampling = samplings.emplace_back(std::move(sampling));
         step.topLogprobs = options_.topLogprobs;
         step.drawLogprobs = drawLogprobs;
+        step.experts = experts;
     };
     for (StepSchedule schedule = nextPrefill(); !schedule.empty(); schedule = nextPrefill()) {
         std::vector<StepSequence> sequences;

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "engine/cache/kv_cache.h"
 #include "engine/chat/answer_form.h"
+#include "engine/generation/expert_record.h"
 #include "engine/generation/speculation_counts.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -74,6 +75,9 @@ struct GenerateRequest {
     std::int32_t topLogprobs = 0;         ///< of BatchEngine: how many of the best tokens to report beside each token
     /// The result has drawLogprobs and temperedLogprobs.
     bool drawLogprobs = false;
+    bool returnsExperts = false; ///< the result has the experts; of a model without experts it has none
+    /// Of BatchEngine: the request reads its whole prompt, tokens in known pages too.
+    bool readsWholePrompt = false;
     /// Of BatchEngine: the result has the log-probability of each token of the prompt. Tokens that are found in known
     /// pages have no logits, so such a request reads its whole prompt.
     bool scoresPrompt = false;
@@ -123,6 +127,8 @@ struct GenerateResult {
     /// under the distribution that the token was drawn from, after penalties and filters, and under the softmax of the
     /// logits divided by the temperature.
     std::vector<float> drawLogprobs, temperedLogprobs;
+    /// Where the request asks for them, 0 on Meta. They take tokens * layers * k * idBytes bytes of the host's memory.
+    ReadExperts experts;
     std::vector<std::vector<std::pair<std::int32_t, float>>> top;
     /// Texts by channel, without the stop text; the answer is in the channel "final".
     std::map<std::string, std::string> channels;

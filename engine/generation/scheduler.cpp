@@ -40,18 +40,18 @@ std::string Scheduler::whyNever(std::int64_t prompt, std::int64_t maxNew) const 
     return {};
 }
 
-std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens, bool scored) {
+std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNew, bool scored, bool all) {
     const std::int32_t number = requests();
     const auto length = static_cast<std::int64_t>(prompt.size());
-    std::string never = whyNever(length, maxNewTokens);
+    std::string never = whyNever(length, maxNew);
     if (!never.empty()) {
         return refuse(never);
     }
     Entry& entry = entries_.emplace_back();
     entry.prompt = length;
-    entry.maxNew = maxNewTokens;
+    entry.maxNew = maxNew;
     entry.scored = scored;
-    if (book_->sharesPrefixes() && !scored) {
+    if (book_->sharesPrefixes() && !scored && !all) {
         entry.tokens.assign(prompt.begin(), prompt.end());
     }
     queue_.push_back(number);

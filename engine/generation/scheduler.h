@@ -139,8 +139,8 @@ public:
 
     /// Adds a request and returns its number; numbers count from 0. The ids of `prompt` matter only where prefixes are
     /// shared, its size always. The request may be refused: state() and reason() say so.
-    /// `scored`: the logits of all tokens of the prompt are wanted, so it takes no shared prefix.
-    std::int32_t add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens, bool scored = false);
+    /// `scored`: the logits of the whole prompt are wanted. `all`: it is read whole. Both take no shared prefix.
+    std::int32_t add(std::span<const std::int32_t> prompt, std::int64_t maxNew, bool scored = false, bool all = false);
     /// Adds a request that the caller refuses for `reason`, and returns its number.
     std::int32_t refuse(const std::string& reason);
     /// Says that no more requests will come.

@@ -144,6 +144,7 @@ void StepEngine::addRow(PendingStep& pending, const ScheduledRow& scheduled) {
         sequence.logitTokens = end - scored;
     }
     pending.batch.sequences.push_back(sequence);
+    pending.batch.experts = pending.batch.experts || (request != nullptr && request->request().returnsExperts);
     if (sequence.wantsLogits) {
         addLogits(pending, scheduled, request, known);
     }
@@ -265,6 +266,7 @@ std::int64_t StepEngine::keep(const StepOutput& out, const PendingStep& pending,
 void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     const base::TimeNs begin = std::max(pending.launched, landedAt_);
     landedAt_ = std::max(now(), begin);
+    giveExperts(out, pending);
     std::vector<RequestRows> requests = requestRows(out, pending);
     std::int64_t tokens = 0;
     for (const RequestRows& rows : requests) {
@@ -282,6 +284,19 @@ void StepEngine::land(const StepOutput& out, const PendingStep& pending) {
     });
     if (speculation_.on()) {
         noteDrafts(pending, requests, static_cast<double>(landedAt_ - begin) * 1e-9);
+    }
+}
+
+/// Gives requests the experts of the tokens that the step has read for them. Tokens that fill it up come after all.
+void StepEngine::giveExperts(const StepOutput& out, const PendingStep& pending) const {
+    std::int64_t row = 0;
+    for (const ScheduledRow& scheduled : pending.schedule.rows) {
+        ActiveRequest* const request =
+            !pending.batch.experts || scheduled.kind == RowKind::Padding ? nullptr : unended(scheduled.request);
+        if (request != nullptr) {
+            request->takeExperts(scheduled.begin, scheduled.tokens, out.experts, row);
+        }
+        row += scheduled.tokens;
     }
 }
 

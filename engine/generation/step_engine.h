@@ -134,6 +134,7 @@ private:
     static void addLogits(PendingStep& pending, const ScheduledRow& scheduled, const ActiveRequest* request,
                           bool known);
     void land(const StepOutput& out, const PendingStep& pending);
+    void giveExperts(const StepOutput& out, const PendingStep& pending) const;
     std::vector<std::int32_t> giveScores(const StepOutput& out, const PendingStep& pending);
     struct RequestRows;
     std::vector<RequestRows> requestRows(const StepOutput& out, const PendingStep& pending) const;

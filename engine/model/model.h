@@ -31,6 +31,7 @@
 #include "engine/cache/kv_cache.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/decoder.h"
+#include "engine/model/expert_choices.h"
 #include "engine/model/weights.h"
 #include "kernels/memory/memory.h"
 #include "kernels/ops/sampling/sample.h"
@@ -111,6 +112,7 @@ struct StepBatch {
     std::span<const kernels::SampleParameters> sampling;
     std::int32_t topLogprobs = 0;
     bool drawLogprobs = false; ///< whether StepOutput has them
+    bool experts = false;      ///< the same
     /// Host memory (rows, vocab) that receives the logits, or null. On Meta nothing is written to it.
     float* logitsOut = nullptr;
     std::span<const CarriedIds> carried; ///< only for contexts that run ahead; read until launch() returns
@@ -125,8 +127,9 @@ struct StepBatch {
     BrokenPlace* broken = nullptr;
 };
 
-/// Tensors of what a step samples: ids, logprobs, topIds, topLogprobs, drawLogprobs; empty where it was not asked for.
-using SampledViews = std::array<kernels::TensorView, 5>;
+/// Tensors of what a step gives the host: ids, logprobs, topIds, topLogprobs, drawLogprobs, experts; empty where it was
+/// not asked for.
+using SampledViews = std::array<kernels::TensorView, 6>;
 
 /// How Model::launch starts a step.
 enum class Launch : std::uint8_t {
@@ -145,6 +148,8 @@ struct StepOutput {
     std::vector<float> topLogprobs;   ///< (rows, topLogprobs)
     /// (rows, kernels::kDrawLogprobs): what Sample::drawLogprobs gives; 0 on Meta; empty unless asked for.
     std::vector<float> drawLogprobs;
+    /// Of every token of the step, in its order; 0 on Meta; empty unless asked for, and of a model without experts.
+    ExpertChoices experts;
 
     /// REQUIRES that they were asked for.
     float drawLogprob(std::size_t row, kernels::DrawLogprob which) const {

@@ -107,6 +107,7 @@ StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
         context_.joinStreams();
         cache.commit(stepInputs.appends);
         sampleOnMeta(stepInputs, config_.vocab, price->out.ids);
+        price->out.experts.bytes.resize(static_cast<std::size_t>(stepInputs.tokens) * price->out.experts.rowBytes());
         return price->out;
     }
     const base::TimeNs begin = context_.clock().now(), once = context_.onceTime();
@@ -114,7 +115,9 @@ StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
     const double seconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
     lastStepMemory_ = context_.memory().stepMemory();
     if (context_.onceTime() == once) {
-        stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, out});
+        StepOutput kept = out;
+        kept.experts.bytes = {}; // zeros of many tokens
+        stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, std::move(kept)});
     }
     return out;
 }
@@ -237,9 +240,6 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
         if (runOptions.capture != nullptr) {
             graph->memory = context_.memory().stepMemory();
         }
-        if (ahead && stepInputs.rows == 0) {
-            fetch(step); // nothing was sampled: only its end counts
-        }
         context_.joinStreams();
         if (cache != nullptr) {
             cache->commit(stepInputs.appends);
@@ -284,7 +284,7 @@ void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs)
     cache.commit(stepInputs.appends);
 }
 
-/// Takes a slot of pinned memory for what the step samples.
+/// Takes a slot of pinned memory for the results of the step; there may be none.
 void Model::reserveResults(LaunchedStep& step, const SampledViews& results) {
     step.views = results;
     std::uint64_t bytes = 0;
@@ -328,7 +328,7 @@ StepOutput Model::finishLaunched() {
     const std::byte* in = step->results;
     const auto read = [&](const kernels::TensorView& part, auto& values) {
         if (!part.empty()) {
-            values.resize(static_cast<std::size_t>(part.shape.count()));
+            values.resize(part.bytes() / sizeof(values[0]));
             std::memcpy(values.data(), in, part.bytes());
             in += part.bytes();
         }
@@ -338,6 +338,8 @@ StepOutput Model::finishLaunched() {
     read(step->views[2], out.topIds);
     read(step->views[3], out.topLogprobs);
     read(step->views[4], out.drawLogprobs);
+    out.experts = choicesIn(step->views[5]);
+    read(step->views[5], out.experts.bytes);
     return out;
 }
 

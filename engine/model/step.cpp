@@ -11,6 +11,7 @@
 #include "engine/model/embed_tokens.h"
 #include "kernels/context/equal_work.h"
 #include "kernels/core/floats.h"
+#include "kernels/ops/experts/pack_experts.h"
 #include "kernels/ops/fused/blocks.h"
 
 namespace vitrine::engine {
@@ -50,6 +51,7 @@ StepOutput StepRunner::run() {
                                     Shape{static_cast<std::int64_t>(stepInputs_.frequencies.size())});
         upload(stepInputs_.frequencies.data(), frequencies_.view());
     }
+    makeChoices();
     std::optional<kernels::GraphCapture> capture;
     if (options_.capture != nullptr) {
         options_.capture->inputs = inputs_.view();
@@ -59,22 +61,32 @@ StepOutput StepRunner::run() {
     embedTokens(runner_, model_.decoder(), input(stepInputs_.ids), x.view());
     lookAt(x.view(), BrokenPlace::kEmbedding);
     runLayers(x.view());
-    if (stepInputs_.rows == 0) {
-        return {};
+    return stepInputs_.rows == 0 ? results({}) : head(x.view());
+}
+
+/// Room for the experts of all layers, where they are wanted.
+void StepRunner::makeChoices() {
+    const auto layers =
+        std::ranges::count_if(model_.layers(), [](const DecoderLayer& layer) { return layer.config.moe; });
+    if (stepInputs_.batch.experts && layers > 0) {
+        const DType id = model_.config().experts <= ExpertChoices::kExpertsOfAByte ? DType::U8 : DType::U16;
+        choices_ = runner_.make(MemoryCategory::Activations, "expert_choices", id,
+                                Shape{stepInputs_.tokens, layers, model_.config().expertsPerToken});
     }
-    return head(x.view());
 }
 
 void StepRunner::runLayers(const TensorView& x) {
     const LayerTokens tokens = layerTokens(model_, stepInputs_, inputs_.view(), frequencies_.view());
-    const RouterObserver countExpertsOf{[&](const kernels::RouterTopK& done) { countExperts(done.ids); }};
-    const bool counts = stepInputs_.batch.expertUse != nullptr && context_.can().computesValues;
+    std::int64_t moeLayer = -1; // the last one that came
+    const RouterObserver notes{[&](const kernels::RouterTopK& done) { noteExperts(done.ids, moeLayer); }};
+    const bool observes = stepInputs_.batch.expertUse != nullptr || !choices_.empty();
     kernels::EqualWork equal(context_);
     for (std::size_t i = 0; i < model_.layers().size(); ++i) {
         context_.throwIfStopped();
         const auto layer = static_cast<int>(i);
+        moeLayer += model_.layers()[i].config.moe ? 1 : 0;
         equal.run(options_.layerKinds.empty() ? layer : options_.layerKinds[i],
-                  [&] { runLayer(layer, tokens, x, counts ? &countExpertsOf : nullptr); });
+                  [&] { runLayer(layer, tokens, x, observes ? &notes : nullptr); });
     }
 }
 
@@ -144,6 +156,15 @@ kernels::KvView StepRunner::viewAfter(int index, kernels::KvView view) const {
     return view;
 }
 
+void StepRunner::noteExperts(const TensorView& ids, std::int64_t moeLayer) {
+    if (!choices_.empty()) {
+        runner_.run(kernels::PackExperts{ids, choices_.view(), moeLayer});
+    }
+    if (stepInputs_.batch.expertUse != nullptr && context_.can().computesValues) {
+        countExperts(ids);
+    }
+}
+
 void StepRunner::countExperts(const TensorView& ids) {
     std::vector<std::int32_t> chosen(static_cast<std::size_t>(ids.shape.count()));
     context_.download(ids.data, chosen.data(), ids.bytes());
@@ -178,7 +199,7 @@ StepOutput StepRunner::head(const TensorView& x) {
     if (stepInputs_.batch.logitsOut != nullptr && context_.can().computesValues) {
         context_.download(logits.view().data, stepInputs_.batch.logitsOut, logits.view().bytes());
     }
-    return stepInputs_.batch.sampling.empty() ? StepOutput{} : sample(logits.view());
+    return stepInputs_.batch.sampling.empty() ? results({}) : sample(logits.view());
 }
 
 StepOutput StepRunner::sample(const TensorView& logits) {
@@ -216,27 +237,33 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     if (stepInputs_.batch.idsOut != nullptr) {
         context_.copy(ids.view().data, stepInputs_.batch.idsOut, ids.view().bytes());
     }
-    const SampledViews views{ids.view(), logprobs.view(), topIds.view(), topLogprobs.view(), drawLogprobs.view()};
+    return results({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view(), drawLogprobs.view(), {}});
+}
+
+/// Gives the host what was sampled, and the experts.
+StepOutput StepRunner::results(SampledViews views) {
+    views.back() = choices_.view();
     if (options_.capture != nullptr) {
         options_.capture->sampled = views;
     }
-
     StepOutput out;
     if (options_.fetchLater) {
         options_.fetchLater(views);
         return out;
     }
-    const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {
-        if (!tensor.empty()) {
-            values.resize(static_cast<std::size_t>(tensor.view().shape.count()));
-            context_.download(tensor.view().data, values.data(), tensor.view().bytes());
+    const auto fetch = [&](const TensorView& part, auto& values) {
+        if (!part.empty()) {
+            values.resize(part.bytes() / sizeof(values[0]));
+            context_.download(part.data, values.data(), part.bytes());
         }
     };
-    fetch(ids, out.ids);
-    fetch(logprobs, out.logprobs);
-    fetch(topIds, out.topIds);
-    fetch(topLogprobs, out.topLogprobs);
-    fetch(drawLogprobs, out.drawLogprobs);
+    fetch(views[0], out.ids);
+    fetch(views[1], out.logprobs);
+    fetch(views[2], out.topIds);
+    fetch(views[3], out.topLogprobs);
+    fetch(views[4], out.drawLogprobs);
+    out.experts = choicesIn(views[5]);
+    fetch(views[5], out.experts.bytes);
     if (!context_.can().computesValues) {
         sampleOnMeta(stepInputs_, model_.config().vocab, out.ids);
     }

@@ -83,6 +83,9 @@ kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs:
 LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
                         const kernels::TensorView& frequencies);
 
+/// What the host gets of the step's packed experts (StepRunner), still without its bytes.
+ExpertChoices choicesIn(const kernels::TensorView& packed);
+
 /// The ids that a step samples where nothing is computed.
 void sampleOnMeta(const StepInputs& stepInputs, std::int64_t vocab, std::vector<std::int32_t>& ids);
 
@@ -100,7 +103,7 @@ struct StepGraph {
     kernels::StepMemory memory;                ///< of the captured step
     std::optional<std::uint32_t> stepTemplate; ///< of the last step of this kind whose ops were launched one by one
     kernels::TensorView inputs;
-    /// All empty when the step samples nothing.
+    /// All but the experts are empty when the step samples nothing.
     SampledViews sampled;
 };
 
@@ -125,7 +128,7 @@ struct LaunchedStep {
     kernels::Mark fetched;        ///< after the copies into `results`
 };
 
-/// Called with the tensors of the sampled values, which exist until the call returns.
+/// Called once with the tensors of the results, which exist until the call returns.
 using OnSampled = std::function<void(const SampledViews& results)>;
 
 /// What StepRunner does with the ops of a step and with its results. By default it runs the ops one by one, waits and
@@ -163,10 +166,13 @@ private:
     bool writesBeforeAttention(int index) const;
     kernels::KvView viewAfter(int index, kernels::KvView view) const;
     void lookAt(const kernels::TensorView& x, std::int32_t layer) const;
+    void makeChoices();
+    void noteExperts(const kernels::TensorView& ids, std::int64_t moeLayer);
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);
     StepOutput sample(const kernels::TensorView& logits);
+    StepOutput results(SampledViews views);
 
     const Model& model_;
     const StepInputs& stepInputs_;
@@ -177,6 +183,7 @@ private:
     kernels::GraphCapture* capture_ = nullptr; ///< while one is open
     kernels::Tensor inputs_;
     kernels::Tensor frequencies_;
+    kernels::Tensor choices_; ///< (tokens, MoE layers, k) U8 or U16; empty: not asked for, or without experts
 };
 
 } // namespace vitrine::engine

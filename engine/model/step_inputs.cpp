@@ -145,6 +145,7 @@ std::vector<std::int64_t> StepInputs::signature() const {
                                      batch.sampling.empty() ? 0 : 1,
                                      batch.topLogprobs,
                                      batch.drawLogprobs ? 1 : 0,
+                                     batch.experts ? 1 : 0,
                                      sampling.count,
                                      static_cast<std::int64_t>(ropeSpans.size())};
     for (const GroupSlices& group : groups) {
@@ -185,6 +186,16 @@ LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const 
         const kernels::TensorView table =
             frequencies.empty() ? ownTable : kernels::sliceRows(frequencies, span.offset, span.offset + half);
         out.rope.push_back({span.begin, span.end, table, span.scale});
+    }
+    return out;
+}
+
+ExpertChoices choicesIn(const kernels::TensorView& packed) {
+    ExpertChoices out;
+    if (!packed.empty()) {
+        out.layers = packed.shape[1];
+        out.k = packed.shape[2];
+        out.idBytes = packed.dtype == kernels::DType::U8 ? 1 : 2;
     }
     return out;
 }

@@ -7,6 +7,7 @@
 #include "kernels/ops/attention/flex_attention.h"
 #include "kernels/ops/experts/group_pairs.h"
 #include "kernels/ops/experts/grouped_matmul.h"
+#include "kernels/ops/experts/pack_experts.h"
 #include "kernels/ops/experts/router_shares.h"
 #include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/latent_blocks.h"
@@ -51,6 +52,7 @@ VITRINE_WITHOUT_CUDA(MatmulWeightGradient)
 VITRINE_WITHOUT_CUDA(RouterTopK)
 VITRINE_WITHOUT_CUDA(RouterTopKBackward)
 VITRINE_WITHOUT_CUDA(RouterShares)
+VITRINE_WITHOUT_CUDA(PackExperts)
 VITRINE_WITHOUT_CUDA(ExpertMatmul)
 VITRINE_WITHOUT_CUDA(GroupPairs)
 VITRINE_WITHOUT_CUDA(GatherPairs)

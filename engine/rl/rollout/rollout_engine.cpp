@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/rl/rollout/prompt_experts.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -29,6 +30,7 @@ public:
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const bool sameAsBefore = i > 0 && requests_[i].prompt == requests_[first_].prompt;
             first_ = sameAsBefore ? first_ : i;
+            prompts_.note(requests_[i], first_, options.cache.sharePrefixes);
             const bool waits = sameAsBefore && options.cache.sharePrefixes &&
                                static_cast<std::int64_t>(requests_[i].prompt.size()) >= kPagesToWaitFor * page;
             if (waits) {
@@ -47,6 +49,7 @@ public:
     }
     /// The prompt of a request is in its pages.
     void promptRead(std::int32_t number) {
+        prompts_.read(indexOf(number), engine_.result(number).result);
         const auto found = followers_.find(indexOf(number));
         if (found == followers_.end()) {
             return;
@@ -59,6 +62,8 @@ public:
             add(index);
         }
     }
+    /// A request has ended.
+    void complete(std::int32_t number, GenerateResult& result) { prompts_.complete(indexOf(number), result); }
     std::size_t indexOf(std::int32_t number) const { return places_.at(static_cast<std::size_t>(number - begin_)); }
     bool allAdded() const { return places_.size() == requests_.size(); }
 
@@ -80,6 +85,7 @@ private:
     std::vector<GenerateRequest> requests_;
     base::TimeNs arrival_;
     std::size_t first_ = 0;
+    PromptExperts prompts_;
     std::vector<std::size_t> order_;
     std::map<std::size_t, std::vector<std::size_t>> followers_; ///< by the first request of their group
     std::vector<std::size_t> ready_;
@@ -105,17 +111,21 @@ void RolloutEngine::wake() {
 /// The sizes of an engine are those of the requests that wake it. Longer ones later need another engine.
 void RolloutEngine::expect(const std::vector<GenerateRequest>& requests) {
     std::int64_t prompt = 1, sequence = 1;
+    bool experts = false;
     for (const GenerateRequest& request : requests) {
         const auto tokens = static_cast<std::int64_t>(request.prompt.size());
         prompt = std::max(prompt, tokens);
         sequence = std::max(sequence, tokens + request.maxNewTokens - 1);
+        experts = experts || request.returnsExperts;
     }
-    if (engine_ != nullptr && prompt <= options_.longestPrompt && sequence <= options_.longestSequence) {
+    if (engine_ != nullptr && prompt <= options_.longestPrompt && sequence <= options_.longestSequence &&
+        (options_.experts || !experts)) {
         return;
     }
     sleep();
     options_.longestPrompt = prompt;
     options_.longestSequence = sequence;
+    options_.experts = experts;
 }
 
 void RolloutEngine::sleep() {
@@ -169,6 +179,7 @@ void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& e
         for (const std::int32_t request : std::exchange(done, {})) {
             BatchResult result = engine_->takeResult(request);
             count(result.result);
+            sampling.complete(request, result.result);
             ended(sampling.indexOf(request), result.result);
         }
         sampling.addReady();

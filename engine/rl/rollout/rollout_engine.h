@@ -14,7 +14,9 @@
 // version of each token.
 //
 // Groups. Neighbouring requests with the same prompt share its pages. Where the prompt fills pages, the first request
-// of a group reads it, and the others wait until its pages are known.
+// of a group reads it, and the others wait until its pages are known. Where experts are to be returned, the first
+// request reads its whole prompt even if another group had known pages for its beginning. The others get the experts of
+// shared tokens from it (prompt_experts.h); all requests of a group ask alike.
 
 #include <cstdint>
 #include <functional>
