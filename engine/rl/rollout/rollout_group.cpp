@@ -53,6 +53,36 @@ struct TrainedRow {
     float advantage;
 };
 
+/// The experts of all rows, where one has some.
+GivenExperts expertsOf(const std::vector<TrainedRow>& rows, std::int64_t width) {
+    GivenExperts out;
+    for (const TrainedRow& row : rows) {
+        const ExpertChoices& choices = row.answer->experts.choices;
+        if (choices.rows() > 0) {
+            out.layers = choices.layers;
+            out.k = choices.k;
+            break;
+        }
+    }
+    if (out.empty()) {
+        return out;
+    }
+    out.addNone(static_cast<std::int64_t>(rows.size()) * width);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const ReadExperts& read = rows[i].answer->experts;
+        auto to = out.ids.begin() + static_cast<std::ptrdiff_t>(i * static_cast<std::size_t>(width) * out.width());
+        for (std::int64_t token = 0; token < std::min(read.tokens(), width); ++token) {
+            const bool known = !read.row(token).empty();
+            for (std::int64_t layer = 0; layer < out.layers; ++layer) {
+                for (std::int64_t place = 0; place < out.k; ++place, ++to) {
+                    *to = known ? static_cast<std::uint16_t>(read.id(token, layer, place)) : GivenExperts::kNone;
+                }
+            }
+        }
+    }
+    return out;
+}
+
 Rollouts rolloutsOf(const std::vector<TrainedRow>& rows) {
     Rollouts out;
     out.rows = static_cast<std::int64_t>(rows.size());
@@ -75,6 +105,7 @@ Rollouts rolloutsOf(const std::vector<TrainedRow>& rows) {
         out.advantages.push_back(rows[i].advantage);
         out.rewards.push_back(static_cast<float>(*answer.reward));
     }
+    out.experts = expertsOf(rows, out.width);
     return out;
 }
 

@@ -23,6 +23,7 @@ struct GroupAnswer {
     std::vector<std::int32_t> ids;
     std::vector<float> logProbs;              ///< of each, as the sampler drew it
     std::vector<std::int32_t> versions;       ///< of each: that of the weights that sampled it
+    ReadExperts experts;                      ///< of the prompt and it, where they were asked for
     FinishReason finish = FinishReason::None; ///< None: it goes on
     std::optional<double> reward;
     std::string error; ///< why it has no reward; empty: it has one, or is not judged yet

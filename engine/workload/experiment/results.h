@@ -316,6 +316,10 @@ inline constexpr ResultField kLogprobMaxDiff{"logprob_max_diff", ResultUnit::Lis
                                              "largest differences of the sampler's log-probabilities"};
 inline constexpr ResultField kEffectiveShare{"effective_sample_share", ResultUnit::List,
                                              "effective sample sizes over tokens"};
+inline constexpr ResultField kReplayedShare{"replayed_share", ResultUnit::List,
+                                            "shares of tokens whose experts were replayed"};
+inline constexpr ResultField kExpertDisagreement{"expert_disagreement", ResultUnit::List,
+                                                 "shares of experts that the trainer would not have chosen"};
 inline constexpr ResultField kLeftOutGroups{"left_out_groups", ResultUnit::List, "groups that taught nothing"};
 inline constexpr ResultField kJudgeErrors{"judge_errors", ResultUnit::List, "answers without a reward"};
 inline constexpr ResultField kAskedProblems{"asked_problems", ResultUnit::List, "problems asked"};

@@ -134,6 +134,7 @@ void GroupSampler::sampleWave(std::vector<RolloutGroup>& groups) {
             const std::int64_t room = roomFor(request, static_cast<std::int64_t>(answer.ids.size()));
             request.maxNewTokens = partialTokens_ > 0 ? std::min(room, partialTokens_) : room;
             request.drawLogprobs = !isPlain(request.sampling);
+            request.returnsExperts = run_.spec.flag("router_replay");
             request.samplingNumber =
                 static_cast<std::uint32_t>(waveId(static_cast<std::size_t>(group.number), place, samples_));
             requests.push_back(std::move(request));
@@ -153,6 +154,7 @@ void GroupSampler::take(RolloutGroup& group, std::size_t place, GenerateResult& 
     const std::vector<float>& logProbs = result.temperedLogprobs.empty() ? result.logprobs : result.temperedLogprobs;
     answer.logProbs.insert(answer.logProbs.end(), logProbs.begin(), logProbs.end());
     answer.logProbs.resize(answer.ids.size());
+    answer.experts = std::move(result.experts); // also of what earlier steps sampled, as these weights read it
     answer.versions.resize(answer.ids.size(), static_cast<std::int32_t>(engine_.version()));
     longest_ = std::max(longest_, static_cast<std::int64_t>(group.prompt.size() + answer.ids.size()));
     const bool hasRoom =
@@ -242,6 +244,10 @@ std::vector<RolloutGroup> GroupSampler::sample(std::vector<RolloutGroup>& underW
     }
     std::vector<RolloutGroup> ended;
     for (RolloutGroup& group : all) {
+        if (!group.ended()) {
+            // Its answers go on with other weights, and checkpoints keep no experts.
+            std::ranges::for_each(group.answers, [](GroupAnswer& answer) { answer.experts = {}; });
+        }
         (group.ended() ? ended : underWay).push_back(std::move(group));
     }
     return ended;

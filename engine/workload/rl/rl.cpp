@@ -83,6 +83,8 @@ constexpr std::array kRlOptions = {
     OptionSpec{"partial_tokens", OptionType::Integer, "0", "", 0, kMaxCount, "", "tokens", "Rollouts",
                "New tokens of an answer in one step at most; longer ones go on in the next step, with its weights; 0: "
                "all"},
+    OptionSpec{"router_replay", OptionType::Bool, "false", "", 0, 0, "", "", "Rollouts",
+               "Train a mixture of experts with the experts that each token was sampled with"},
     OptionSpec{"dynamic_sampling", OptionType::Bool, "false", "", 0, 0, "", "", "Rollouts",
                "Ask other problems instead of those whose answers all have the same reward"},
     OptionSpec{"cut_answers", OptionType::Choice, "keep", "", 0, 0, "keep|mask|penalise", "", "Policy",
@@ -174,10 +176,10 @@ void planRl(const Run& run) {
 }
 
 /// What only sampled answers have, beside the sets of options of sampling.
-constexpr std::array<std::string_view, 16> kSamplingKeys = {
-    "task",    "difficulty", "checker",        "reward_command",   "eval_problems", "prompts",
-    "samples", "rollout",    "partial_tokens", "dynamic_sampling", "cut_answers",   "steps",
-    "data",    "eval_data",  "eval_every",     "prompt_length"};
+constexpr std::array<std::string_view, 17> kSamplingKeys = {
+    "router_replay", "task",    "difficulty", "checker",        "reward_command",   "eval_problems",
+    "prompts",       "samples", "rollout",    "partial_tokens", "dynamic_sampling", "cut_answers",
+    "steps",         "data",    "eval_data",  "eval_every",     "prompt_length"};
 constexpr std::uint32_t kSamplingSets = kAnswerOptions | kTextOptions | kBatchingOptions;
 
 /// Given answers are not sampled: what says how to sample does nothing.

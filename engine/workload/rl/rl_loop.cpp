@@ -51,6 +51,18 @@ TrainedRowOptions rowOptionsOf(const Run& run, bool values) {
     return out;
 }
 
+/// Of the tokens that predict one of an answer.
+double replayedShare(const Rollouts& rollouts) {
+    std::int64_t given = 0;
+    for (std::int64_t row = 0; row < rollouts.rows; ++row) {
+        const auto at = static_cast<std::size_t>(row);
+        for (std::int64_t token = rollouts.promptLengths[at]; token < rollouts.lengths[at]; ++token) {
+            given += rollouts.experts.has(row * rollouts.width + token - 1) ? 1 : 0;
+        }
+    }
+    return static_cast<double>(given) / static_cast<double>(std::max<std::int64_t>(rollouts.answerTokens(), 1));
+}
+
 std::vector<std::string> rlColumns() {
     std::vector<std::string> out;
     for (const RlNumber& number : rlNumbers()) {
@@ -191,6 +203,7 @@ std::vector<RolloutGroup> PolicyLoop::rollouts(RlStep& now, Position& position) 
 
 TrainingStep PolicyLoop::train(RlStep& now, std::span<const RolloutGroup> groups, std::int64_t number) {
     now.loss = now.kl = now.clipShare = now.entropy = now.ratio = now.codesChanged = kNothing;
+    now.replayedShare = now.expertDisagreement = kNothing;
     now.absDifference = now.largestDifference = now.mismatchK3 = now.truncatedShare = now.effectiveShare = kNothing;
     TrainedAnswers answers = trainedAnswers(groups, rowOptionsOf(run_, context_.can().computesValues));
     now.leftOutGroups += static_cast<double>(answers.leftOutGroups);
@@ -223,6 +236,9 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
     now.logProbSeconds = clockSeconds() - begin;
     begin = clockSeconds();
     TrainingStep done;
+    const bool replays = !answers.rollouts.experts.empty();
+    now.replayedShare = replays ? replayedShare(answers.rollouts) : kNothing;
+    now.expertDisagreement = replays ? 0 : kNothing;
     now.loss = now.kl = now.clipShare = now.entropy = now.ratio = 0;
     const auto share = 1 / static_cast<double>(updates);
     std::unique_ptr<kernels::StopPause> whole; // a step that has changed the weights is brought to its end
@@ -237,6 +253,7 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
         now.clipShare += share * step.means().clipShare;
         now.entropy += share * step.means().entropy;
         now.ratio += share * step.means().ratio;
+        now.expertDisagreement += share * each.expertDisagreement;
         done.seconds += each.seconds;
         done.tokens += each.tokens;
         done.gradientNorm = each.gradientNorm;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<RlNumber, 32> kRlNumbers{{
+constexpr std::array<RlNumber, 34> kRlNumbers{{
     {&result::kRewards, &RlStep::reward, {}},
     {&result::kRewardsLow, &RlStep::rewardLow, {}},
     {&result::kRewardsHigh, &RlStep::rewardHigh, {}},
@@ -35,6 +35,8 @@ constexpr std::array<RlNumber, 32> kRlNumbers{{
     {&result::kTruncatedShare, &RlStep::truncatedShare, {}},
     {&result::kEffectiveShare, &RlStep::effectiveShare, {}},
     {&result::kCodesChanged, &RlStep::codesChanged, {}},
+    {&result::kReplayedShare, &RlStep::replayedShare, {}},
+    {&result::kExpertDisagreement, &RlStep::expertDisagreement, {}},
     {&result::kLeftOutGroups, &RlStep::leftOutGroups, {}},
     {&result::kJudgeErrors, &RlStep::judgeErrors, {}},
     {&result::kAskedProblems, &RlStep::problems, {}},

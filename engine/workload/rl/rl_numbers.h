@@ -27,6 +27,9 @@ struct RlStep {
     /// weight was cut, effective sample size over tokens.
     double absDifference = 0, largestDifference = 0, mismatchK3 = 0, truncatedShare = 0, effectiveShare = 0;
     double codesChanged = 0;
+    /// Of router replay: tokens of answers whose experts were given, and given experts that the trainer's routers would
+    /// not have chosen.
+    double replayedShare = 0, expertDisagreement = 0;
     double leftOutGroups = 0, judgeErrors = 0, problems = 0;
     double mixedShare = 0;      ///< trained answers with tokens of several versions of the weights
     double draftAcceptance = 0; ///< of drafted tokens

@@ -153,6 +153,27 @@ TEST_F(PolicyLoopRun, QuantizedRolloutsComputeWithWhatTrainingComputesWith) {
                 HasSubstr("rollout: bf16: the adapter is merged into int4 weights"));
 }
 
+TEST_F(PolicyLoopRun, RoutersAreReplayed) {
+    for (const char* model : {"qwen3-moe", "gpt-oss-bf16"}) {
+        const Json spec = experimentOf({{"model", fixture(model)}, {"router_replay", true}, {"share_prefixes", true}});
+        const Json out = run(spec);
+        EXPECT_EQ(out["replayed_share"], Json::array({1.0, 1.0, 1.0})) << model;
+        EXPECT_LT(out["expert_disagreement"][2], 0.01) << model << ": both compute in float32";
+        EXPECT_LT(out["logprob_abs_diff"][2], 1e-4) << model;
+        Json narrow = spec;
+        narrow["dtype"] = "bfloat16";
+        narrow["partial_tokens"] = 4;
+        narrow["steps"] = 4;
+        const Json partial = run(narrow);
+        EXPECT_EQ(partial["replayed_share"][1], 1.0) << model;
+        Json plan = spec;
+        plan.update({{"backend", "meta"}, {"device_profile", "h200"}});
+        EXPECT_EQ(planExperiment(Experiment::parse(plan, "experiment"), {}, {})["fits"], true) << model;
+    }
+    const Json dense = run(experimentOf({{"router_replay", true}}));
+    EXPECT_TRUE(dense["replayed_share"][0].is_null()) << "nothing to replay";
+}
+
 TEST_F(PolicyLoopRun, CutAnswersAreMaskedOrPenalised) {
     const Json masked = run(experimentOf({{"cut_answers", "mask"}, {"steps", 1}}));
     EXPECT_TRUE(masked["losses"][0].is_null()) << "all answers are cut";
