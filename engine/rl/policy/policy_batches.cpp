@@ -161,11 +161,15 @@ void BatchMaker::addRow(std::int64_t row, std::int64_t from, std::int32_t prefix
     const std::span<const std::int32_t> answer = rollouts_.answer(row);
     const double tokens = options_.aggregation == Aggregation::Token
                               ? static_cast<double>(answerTokens_)
-                              : static_cast<double>(rollouts_.rows) * static_cast<double>(answer.size());
-    batch_.targets.insert(batch_.targets.end(), answer.begin(), answer.end());
-    tokens_.advantages.insert(tokens_.advantages.end(), answer.size(), rollouts_.advantages[place]);
-    tokens_.weights.insert(tokens_.weights.end(), answer.size(), static_cast<float>(1 / tokens));
+                              : static_cast<double>(rollouts_.rows) * static_cast<double>(rollouts_.saidTokens(row));
     for (std::int64_t token = prompt; token < rollouts_.lengths[place]; ++token) {
+        if (!rollouts_.isSaid(row, token)) {
+            predictNothing(1);
+            continue;
+        }
+        batch_.targets.push_back(answer[static_cast<std::size_t>(token - prompt)]);
+        tokens_.advantages.push_back(rollouts_.advantages[place]);
+        tokens_.weights.push_back(static_cast<float>(1 / tokens));
         places_.push_back(row * rollouts_.width + token);
     }
     ++rows_;

@@ -256,6 +256,26 @@ Rollouts readRows(const std::string& path, std::int64_t vocab) {
     return RolloutFile(path).readRows(vocab);
 }
 
+std::int64_t Rollouts::saidTokens(std::int64_t row) const {
+    const auto at = static_cast<std::size_t>(row);
+    if (said.empty()) {
+        return lengths[at] - promptLengths[at];
+    }
+    std::int64_t sum = 0;
+    for (std::int64_t token = promptLengths[at]; token < lengths[at]; ++token) {
+        sum += isSaid(row, token) ? 1 : 0;
+    }
+    return sum;
+}
+
+std::int64_t Rollouts::answerTokens() const {
+    std::int64_t sum = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        sum += saidTokens(row);
+    }
+    return sum;
+}
+
 Rollouts readRollouts(const std::string& path, std::int64_t vocab) {
     return RolloutFile(path).read(vocab);
 }

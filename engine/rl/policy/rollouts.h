@@ -27,6 +27,9 @@ struct Rollouts {
     std::vector<float> rewards;              ///< (rows); empty where the file has advantages
     /// (rows, width), or empty: log-probabilities before the first update, as the sampler gave them, of the reference.
     std::vector<float> old, rollout, reference;
+    /// (rows, width), or empty: 1 for what the policy said. Other tokens behind the prompt, such as a user's messages
+    /// in a conversation, are read and not trained. Empty: all behind the prompt is the policy's.
+    std::vector<std::uint8_t> said;
     /// Of rows * width tokens, or empty: the experts that the sampler chose while it read token t, at t. It never reads
     /// the last token of a row, and it may not have recorded those of a prompt that it did not read again.
     GivenExperts experts;
@@ -35,14 +38,14 @@ struct Rollouts {
     std::span<const std::int32_t> answer(std::int64_t row) const {
         return tokens(row, promptLengths[static_cast<std::size_t>(row)], lengths);
     }
-    /// Of all answers.
-    std::int64_t answerTokens() const {
-        std::int64_t sum = 0;
-        for (std::size_t row = 0; row < lengths.size(); ++row) {
-            sum += lengths[row] - promptLengths[row];
-        }
-        return sum;
+    /// Whether a token behind the prompt is the policy's.
+    bool isSaid(std::int64_t row, std::int64_t token) const {
+        return said.empty() || said[static_cast<std::size_t>(row * width + token)] != 0;
     }
+    /// Tokens of a row that the policy said.
+    std::int64_t saidTokens(std::int64_t row) const;
+    /// The same of all rows.
+    std::int64_t answerTokens() const;
 
 private:
     std::span<const std::int32_t> tokens(std::int64_t row, std::int64_t begin,

@@ -92,6 +92,9 @@ Rollouts rolloutsOf(const std::vector<TrainedRow>& rows) {
     const auto width = static_cast<std::size_t>(out.width);
     out.ids.resize(rows.size() * width);
     out.rollout.resize(rows.size() * width);
+    if (std::ranges::any_of(rows, [](const TrainedRow& row) { return !row.answer->turns.empty(); })) {
+        out.said.resize(rows.size() * width);
+    }
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::vector<std::int32_t>& prompt = rows[i].group->prompt;
         const GroupAnswer& answer = *rows[i].answer;
@@ -100,6 +103,9 @@ Rollouts rolloutsOf(const std::vector<TrainedRow>& rows) {
         std::ranges::copy(prompt, out.ids.begin() + begin);
         std::ranges::copy(answer.ids, out.ids.begin() + answerBegin);
         std::ranges::copy(answer.logProbs, out.rollout.begin() + answerBegin);
+        for (std::size_t token = 0; token < answer.ids.size() && !out.said.empty(); ++token) {
+            out.said[i * width + prompt.size() + token] = answer.versions[token] == GroupAnswer::kNotSaid ? 0 : 1;
+        }
         out.promptLengths.push_back(static_cast<std::int32_t>(prompt.size()));
         out.lengths.push_back(static_cast<std::int32_t>(prompt.size() + answer.ids.size()));
         out.advantages.push_back(rows[i].advantage);
@@ -133,10 +139,42 @@ GroupAnswer readAnswer(const Json& row, std::int64_t vocab, const std::string& f
         out.reward = row.at("reward").get<double>();
     }
     out.error = row.value("error", std::string());
+    for (const Json& turn : row.value("turns", Json::array())) {
+        out.turns.emplace_back(turn.at("role").get<std::string>(), turn.at("text").get<std::string>());
+    }
+    out.turnBegin = row.value("turn_begin", std::int64_t{0});
+    if (out.turnBegin < 0 || out.turnBegin > static_cast<std::int64_t>(out.ids.size())) {
+        badGroups(file, "turn_begin is not inside the answer");
+    }
     return out;
 }
 
 } // namespace
+
+std::int64_t GroupAnswer::saidTokens() const {
+    return std::ranges::count_if(versions, [](std::int32_t version) { return version != kNotSaid; });
+}
+
+bool GroupAnswer::hasSeveralVersions() const {
+    std::int32_t first = kNotSaid;
+    for (const std::int32_t version : versions) {
+        if (version != kNotSaid && first != kNotSaid && version != first) {
+            return true;
+        }
+        first = first == kNotSaid ? version : first;
+    }
+    return false;
+}
+
+void GroupAnswer::goOn(const std::string& answer, const std::string& reply, const std::vector<std::int32_t>& tokens) {
+    turns.emplace_back("assistant", answer);
+    turns.emplace_back("user", reply);
+    ids.insert(ids.end(), tokens.begin(), tokens.end());
+    logProbs.resize(ids.size());
+    versions.resize(ids.size(), kNotSaid);
+    turnBegin = static_cast<std::int64_t>(ids.size());
+    finish = FinishReason::None;
+}
 
 bool RolloutGroup::ended() const {
     return std::ranges::all_of(answers, &GroupAnswer::ended);
@@ -203,6 +241,13 @@ Json groupsJson(std::span<const RolloutGroup> groups) {
             }
             if (!answer.error.empty()) {
                 row["error"] = answer.error;
+            }
+            if (!answer.turns.empty()) {
+                Json& turns = row["turns"] = Json::array();
+                for (const ChatMessage& turn : answer.turns) {
+                    turns.push_back({{"role", turn.role()}, {"text", turn.text()}});
+                }
+                row["turn_begin"] = answer.turnBegin;
             }
             answers.push_back(std::move(row));
         }

@@ -18,19 +18,32 @@
 
 namespace vitrine::engine {
 
-/// One answer of a group. A long one may be sampled over several steps of training.
+/// One answer of a group, or what was said in a conversation of several turns. A long one may be sampled over several
+/// steps of training.
 struct GroupAnswer {
-    std::vector<std::int32_t> ids;
-    std::vector<float> logProbs;              ///< of each, as the sampler drew it
+    static constexpr std::int32_t kNotSaid = -1; ///< the version of tokens that the policy only read
+
+    std::vector<std::int32_t> ids; ///< all after the prompt
+    /// Of each, at the temperature that sampled and over the whole vocabulary: what training computes again. Filters
+    /// (top-p, top-k) leave out what is unlikely, and their probabilities would be no policy's.
+    std::vector<float> logProbs;
     std::vector<std::int32_t> versions;       ///< of each: that of the weights that sampled it
     ReadExperts experts;                      ///< of the prompt and it, where they were asked for
     FinishReason finish = FinishReason::None; ///< None: it goes on
     std::optional<double> reward;
     std::string error; ///< why it has no reward; empty: it has one, or is not judged yet
+    std::vector<ChatMessage>
+        turns;                  ///< what was said after the problem, answers and replies in turn, before `turnBegin`
+    std::int64_t turnBegin = 0; ///< the first token of the last answer
 
     bool ended() const { return finish != FinishReason::None; }
     /// Whether it ended because it was too long.
     bool cut() const { return finish == FinishReason::Length || finish == FinishReason::Context; }
+    std::int64_t saidTokens() const;
+    bool hasSeveralVersions() const;
+    std::vector<std::int32_t> lastAnswer() const { return {ids.begin() + turnBegin, ids.end()}; }
+    /// The judge has answered with a message: the conversation goes on behind these tokens.
+    void goOn(const std::string& answer, const std::string& reply, const std::vector<std::int32_t>& tokens);
 };
 
 struct RolloutGroup {

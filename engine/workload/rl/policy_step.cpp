@@ -185,7 +185,7 @@ void PolicyStep::record(std::int64_t batch, std::int64_t most) const {
             {now, batch, row, rollouts_.promptLengths[at], static_cast<double>(rollouts_.advantages[at])});
         for (std::int64_t token = 0; token < rollouts_.lengths[at]; ++token) {
             const auto index = static_cast<std::size_t>(row * rollouts_.width + token);
-            const bool answers = token >= rollouts_.promptLengths[at];
+            const bool answers = token >= rollouts_.promptLengths[at] && rollouts_.isSaid(row, token);
             const auto value = [&](const std::vector<float>& given, bool first) {
                 const std::vector<float>& from = given.empty() && first ? first_ : given;
                 return answers && !from.empty() ? static_cast<double>(from[index])

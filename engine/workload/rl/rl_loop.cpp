@@ -57,7 +57,8 @@ double replayedShare(const Rollouts& rollouts) {
     for (std::int64_t row = 0; row < rollouts.rows; ++row) {
         const auto at = static_cast<std::size_t>(row);
         for (std::int64_t token = rollouts.promptLengths[at]; token < rollouts.lengths[at]; ++token) {
-            given += rollouts.experts.has(row * rollouts.width + token - 1) ? 1 : 0;
+            const bool counts = rollouts.isSaid(row, token);
+            given += counts && rollouts.experts.has(row * rollouts.width + token - 1) ? 1 : 0;
         }
     }
     return static_cast<double>(given) / static_cast<double>(std::max<std::int64_t>(rollouts.answerTokens(), 1));

@@ -89,9 +89,9 @@ void addGroupNumbers(RlStep& step, std::span<const RolloutGroup> groups) {
     for (const RolloutGroup& group : groups) {
         for (const GroupAnswer& answer : group.answers) {
             answers += 1;
-            tokens += static_cast<double>(answer.ids.size());
+            tokens += static_cast<double>(answer.saidTokens());
             cut += answer.cut() ? 1 : 0;
-            mixed += !answer.versions.empty() && answer.versions.front() != answer.versions.back() ? 1 : 0;
+            mixed += answer.hasSeveralVersions() ? 1 : 0;
             if (answer.reward) {
                 rewards.push_back(*answer.reward);
             }
@@ -116,6 +116,9 @@ void addDifferences(RlStep& step, const Rollouts& rollouts, const std::vector<fl
     for (std::int64_t row = 0; row < rollouts.rows; ++row) {
         const auto at = static_cast<std::size_t>(row);
         for (std::int64_t token = rollouts.promptLengths[at]; token < rollouts.lengths[at]; ++token) {
+            if (!rollouts.isSaid(row, token)) {
+                continue;
+            }
             const auto place = static_cast<std::size_t>(row * rollouts.width + token);
             const double difference =
                 static_cast<double>(trainer[place]) - static_cast<double>(rollouts.rollout[place]);
