@@ -24,15 +24,6 @@ double secondsSince(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Where an answer stands among those of a wave.
-struct WavePlace {
-    std::size_t group = 0, answer = 0;
-};
-
-std::int64_t waveId(std::size_t group, std::size_t answer, std::int64_t samples) {
-    return static_cast<std::int64_t>(group) * samples + static_cast<std::int64_t>(answer);
-}
-
 /// Whether tokens are drawn from the softmax of the logits as they are.
 bool isPlain(const Sampling& sampling) {
     return sampling.temperature == 1 && sampling.topK == 0 && sampling.topP >= 1 && sampling.minP == 0 &&
@@ -73,10 +64,10 @@ GroupSampler::GroupSampler(const Run& run, const ModelSource& source, Model& mod
     : run_(run), model_(model), problems_(problems), rewarder_(rewarder),
       maker_(run, source, !model.context().can().computesValues), samples_(run.spec.integer("samples")),
       prompts_(run.spec.integer("prompts")), maxNewTokens_(run.spec.integer("max_new_tokens")),
-      partialTokens_(run.spec.integer("partial_tokens")), dynamic_(run.spec.flag("dynamic_sampling")),
-      positions_(contextLimit(source.config)), engine_((prepareTexts(maker_, source, problems), model),
-                                                       maker_.tokenizer(), rolloutOptions(run, source, model, maker_)) {
-}
+      partialTokens_(run.spec.integer("partial_tokens")), turns_(run.spec.integer("turns")),
+      dynamic_(run.spec.flag("dynamic_sampling")), positions_(contextLimit(source.config)),
+      engine_((prepareTexts(maker_, source, problems), model), maker_.tokenizer(),
+              rolloutOptions(run, source, model, maker_)) {}
 
 GenerateRequest GroupSampler::requestOf(const Problem& problem) {
     GenerateRequest request = !problem.tokens.empty()    ? maker_.fromTokens(problem.tokens)
@@ -117,54 +108,54 @@ std::int64_t GroupSampler::roomFor(const GenerateRequest& request, std::int64_t 
     return positions_ > 0 ? std::min(left, positions_ - static_cast<std::int64_t>(request.prompt.size())) : left;
 }
 
-void GroupSampler::sampleWave(std::vector<RolloutGroup>& groups) {
-    std::vector<GenerateRequest> requests;
-    std::vector<WavePlace> places;
-    for (std::size_t index = 0; index < groups.size(); ++index) {
-        const RolloutGroup& group = groups[index];
-        const GenerateRequest common = requestOf(*group.problem);
-        for (std::size_t place = 0; place < group.answers.size(); ++place) {
-            const GroupAnswer& answer = group.answers[place];
-            if (answer.ended()) {
-                continue;
-            }
-            GenerateRequest request = common;
-            request.prompt = group.prompt;
-            request.prompt.insert(request.prompt.end(), answer.ids.begin(), answer.ids.end());
-            const std::int64_t room = roomFor(request, static_cast<std::int64_t>(answer.ids.size()));
-            request.maxNewTokens = partialTokens_ > 0 ? std::min(room, partialTokens_) : room;
-            request.drawLogprobs = !isPlain(request.sampling);
-            request.returnsExperts = run_.spec.flag("router_replay");
-            request.samplingNumber =
-                static_cast<std::uint32_t>(waveId(static_cast<std::size_t>(group.number), place, samples_));
-            requests.push_back(std::move(request));
-            places.push_back({index, place});
-        }
+GenerateRequest GroupSampler::requestOf(const Wave& wave, std::int64_t id) {
+    const RolloutGroup& group = wave.groupOf(id);
+    const GroupAnswer& answer = wave.answerOf(id);
+    GenerateRequest request = requestOf(*group.problem);
+    request.prompt = group.prompt;
+    request.prompt.insert(request.prompt.end(), answer.ids.begin(), answer.ids.end());
+    request.maxNewTokens = roomFor(request, static_cast<std::int64_t>(answer.ids.size()));
+    if (wave.evaluates) {
+        request.sampling = Sampling{};
+        return request;
     }
-    engine_.sample(std::move(requests), [&](std::size_t request, GenerateResult& result) {
-        const WavePlace at = places[request];
-        take(groups[at.group], at.answer, result, waveId(at.group, at.answer, samples_));
-    });
+    request.maxNewTokens = partialTokens_ > 0 ? std::min(request.maxNewTokens, partialTokens_) : request.maxNewTokens;
+    request.drawLogprobs = !isPlain(request.sampling);
+    request.returnsExperts = run_.spec.flag("router_replay");
+    request.samplingNumber = static_cast<std::uint32_t>(group.number * samples_ + id % samples_);
+    return request;
+}
+
+void GroupSampler::sampleWave(const Wave& wave, const WaveIds& ids) {
+    std::vector<GenerateRequest> requests;
+    for (const std::int64_t id : ids) {
+        requests.push_back(requestOf(wave, id));
+    }
+    engine_.sample(std::move(requests),
+                   [&](std::size_t request, GenerateResult& result) { take(wave, ids[request], result); });
 }
 
 /// Adds what was sampled; an answer that has ended goes to its judge.
-void GroupSampler::take(RolloutGroup& group, std::size_t place, GenerateResult& result, std::int64_t id) {
-    GroupAnswer& answer = group.answers[place];
+void GroupSampler::take(const Wave& wave, std::int64_t id, GenerateResult& result) {
+    const RolloutGroup& group = wave.groupOf(id);
+    GroupAnswer& answer = wave.answerOf(id);
     answer.ids.insert(answer.ids.end(), result.ids.begin(), result.ids.end());
     const std::vector<float>& logProbs = result.temperedLogprobs.empty() ? result.logprobs : result.temperedLogprobs;
     answer.logProbs.insert(answer.logProbs.end(), logProbs.begin(), logProbs.end());
     answer.logProbs.resize(answer.ids.size());
     answer.experts = std::move(result.experts); // also of what earlier steps sampled, as these weights read it
     answer.versions.resize(answer.ids.size(), static_cast<std::int32_t>(engine_.version()));
-    longest_ = std::max(longest_, static_cast<std::int64_t>(group.prompt.size() + answer.ids.size()));
-    const bool hasRoom =
-        static_cast<std::int64_t>(answer.ids.size()) < maxNewTokens_ &&
-        (positions_ == 0 || static_cast<std::int64_t>(group.prompt.size() + answer.ids.size()) < positions_);
-    if (result.finish == FinishReason::Length && hasRoom) {
+    if (result.finish == FinishReason::Length && hasRoom(group, answer)) {
         return; // it goes on in the next step
     }
     answer.finish = result.finish;
-    judge(group, answer, id, false);
+    judge(group, answer, id, wave.evaluates);
+}
+
+bool GroupSampler::hasRoom(const RolloutGroup& group, const GroupAnswer& answer) const {
+    const auto has = static_cast<std::int64_t>(answer.ids.size());
+    return has < maxNewTokens_ &&
+           (positions_ == 0 || static_cast<std::int64_t>(group.prompt.size()) + has < positions_);
 }
 
 void GroupSampler::judge(const RolloutGroup& group, const GroupAnswer& answer, std::int64_t id, bool isEvaluation) {
@@ -174,8 +165,10 @@ void GroupSampler::judge(const RolloutGroup& group, const GroupAnswer& answer, s
     Attempt attempt;
     attempt.id = id;
     attempt.problem = group.problem;
+    attempt.turn = static_cast<std::int64_t>(answer.turns.size()) / 2;
     attempt.messages = group.problem->messages;
-    attempt.answer = textOf(answer.ids);
+    attempt.messages.insert(attempt.messages.end(), answer.turns.begin(), answer.turns.end());
+    attempt.answer = textOf(answer.lastAnswer());
     attempt.cut = answer.cut();
     attempt.isEvaluation = isEvaluation;
     rewarder_.judge(std::move(attempt));
@@ -191,20 +184,98 @@ void GroupSampler::collect(const std::function<void(const Judgement&)>& take) {
     }
 }
 
-void GroupSampler::collectAll(std::vector<RolloutGroup>& groups, SamplingCounts& counts) {
+/// What follows the answer's tokens where the user replies: the end of the answer's message, unless it was sampled, and
+/// the reply up to where the next answer begins. Empty where the chat template writes something else than what was
+/// said.
+std::vector<std::int32_t> GroupSampler::tokensOfReply(const RolloutGroup& group, const GroupAnswer& answer,
+                                                      const std::string& said, const std::string& reply) {
+    if (group.problem->messages.empty() || !maker_.hasChat()) {
+        return maker_.tokenizer() == nullptr ? std::vector<std::int32_t>() : maker_.tokenizer()->encode(reply, false);
+    }
+    std::vector<ChatMessage> messages = group.problem->messages;
+    messages.insert(messages.end(), answer.turns.begin(), answer.turns.end());
+    messages.emplace_back("assistant", said);
+    ChatOptions options = maker_.chatOptions();
+    options.continueFinalMessage = true;
+    options.addGenerationPrompt = false;
+    const std::vector<std::int32_t> before = maker_.fromChat(messages, options).prompt;
+    messages.emplace_back("user", reply);
+    const std::vector<std::int32_t> after = maker_.fromChat(messages, maker_.chatOptions()).prompt;
+    if (after.size() <= before.size() || !std::equal(before.begin(), before.end(), after.begin())) {
+        return {};
+    }
+    const std::vector<std::int32_t> ends = maker_.chatFormat()->answerEnds();
+    const bool ended = answer.finish == FinishReason::StopToken;
+    const bool again = ended && std::ranges::find(ends, after[before.size()]) != ends.end();
+    return {after.begin() + static_cast<std::ptrdiff_t>(before.size()) + (again ? 1 : 0), after.end()};
+}
+
+/// Whether the conversation goes on: else the answer has an error.
+bool GroupSampler::goOn(const RolloutGroup& group, GroupAnswer& answer, const std::string& reply) {
+    if (static_cast<std::int64_t>(answer.turns.size()) / 2 + 1 >= turns_) {
+        answer.error = fmt::format("the judge goes on with the conversation, which may have {} turns; give more turns, "
+                                   "or a reward",
+                                   turns_);
+        return false;
+    }
+    if (answer.cut()) {
+        answer.error = "the judge goes on with an answer that was too long";
+        return false;
+    }
+    const std::string said = textOf(answer.lastAnswer());
+    const std::vector<std::int32_t> tokens = tokensOfReply(group, answer, said, reply);
+    if (tokens.empty()) {
+        answer.error = "the conversation cannot go on, because the chat template writes what was said in another way";
+        return false;
+    }
+    const FinishReason finish = answer.finish;
+    answer.goOn(said, reply, tokens);
+    if (!hasRoom(group, answer)) {
+        answer.finish = finish;
+        answer.error = "the judge's message leaves no room for another answer";
+        return false;
+    }
+    return true;
+}
+
+/// Waits for all of them. Returns the answers that go on.
+GroupSampler::WaveIds GroupSampler::takeJudgements(const Wave& wave, SamplingCounts& counts) {
     const auto begin = std::chrono::steady_clock::now();
+    WaveIds more;
     collect([&](const Judgement& judgement) {
-        RolloutGroup& group = groups[static_cast<std::size_t>(judgement.id / samples_)];
-        GroupAnswer& answer = group.answers[static_cast<std::size_t>(judgement.id % samples_)];
-        answer.reward = judgement.reward;
-        answer.error = judgement.reward  ? std::string()
-                       : judgement.reply ? "the judge went on with the conversation, which has one turn"
-                                         : judgement.error;
+        RolloutGroup& group = wave.groupOf(judgement.id);
+        GroupAnswer& answer = wave.answerOf(judgement.id);
+        if (judgement.reply && goOn(group, answer, *judgement.reply)) {
+            more.push_back(judgement.id);
+            return;
+        }
+        if (!judgement.reply) {
+            answer.reward = judgement.reward;
+            answer.error = judgement.error;
+        }
         if (!answer.error.empty() && counts.judgeErrors++ == 0) {
             base::logWarning(fmt::format("{}: an answer has no reward: {}", group.problem->name, answer.error));
         }
     });
+    std::ranges::sort(more); // judges end in any order
     counts.judgingSeconds += secondsSince(begin);
+    return more;
+}
+
+/// With all turns.
+void GroupSampler::play(const Wave& wave, SamplingCounts& counts) {
+    WaveIds ids;
+    for (std::size_t index = 0; index < wave.groups.size(); ++index) {
+        for (std::size_t place = 0; place < wave.groups[index].answers.size(); ++place) {
+            if (!wave.groups[index].answers[place].ended()) {
+                ids.push_back(static_cast<std::int64_t>(index) * wave.samples + static_cast<std::int64_t>(place));
+            }
+        }
+    }
+    while (!ids.empty()) {
+        sampleWave(wave, ids);
+        ids = takeJudgements(wave, counts);
+    }
 }
 
 /// Takes out groups that have ended and teach nothing.
@@ -234,8 +305,7 @@ std::vector<RolloutGroup> GroupSampler::sample(std::vector<RolloutGroup>& underW
             counts.ranOut = true;
             break;
         }
-        sampleWave(wave);
-        collectAll(wave, counts);
+        play({wave, samples_}, counts);
         if (draws) {
             dropEqual(wave, counts);
         }
@@ -255,34 +325,22 @@ std::vector<RolloutGroup> GroupSampler::sample(std::vector<RolloutGroup>& underW
 
 PolicyEvaluation GroupSampler::evaluate() {
     const std::int64_t count = std::min(run_.spec.integer("eval_problems"), problems_.evaluations());
-    if (count == 0) {
-        return {};
-    }
     std::vector<RolloutGroup> groups;
-    std::vector<GenerateRequest> requests;
     for (std::int64_t number = 0; number < count; ++number) {
         RolloutGroup& group = groups.emplace_back();
         group.problem = std::make_shared<const Problem>(problems_.evaluation(number));
+        group.prompt = requestOf(*group.problem).prompt;
         group.answers.resize(1);
-        GenerateRequest request = requestOf(*group.problem);
-        group.prompt = request.prompt;
-        request.maxNewTokens = roomFor(request, 0);
-        request.sampling = Sampling{};
-        requests.push_back(std::move(request));
     }
-    engine_.sample(std::move(requests), [&](std::size_t index, GenerateResult& result) {
-        GroupAnswer& answer = groups[index].answers.front();
-        answer.ids = std::move(result.ids);
-        answer.finish = result.finish;
-        judge(groups[index], answer, static_cast<std::int64_t>(index), true);
-    });
+    SamplingCounts counts;
+    play({groups, 1, true}, counts);
     PolicyEvaluation out;
     double sum = 0;
-    collect([&](const Judgement& judgement) {
-        sum += judgement.reward.value_or(0);
-        out.judged += judgement.reward ? 1 : 0;
-        out.errors += judgement.reward ? 0 : 1;
-    });
+    for (const RolloutGroup& group : groups) {
+        const std::optional<double>& reward = group.answers.front().reward;
+        sum += reward.value_or(0);
+        (reward ? out.judged : out.errors) += 1;
+    }
     out.reward = out.judged == 0 ? 0 : sum / static_cast<double>(out.judged);
     return out;
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Asks a policy: problems become prompts, prompts groups of answers, and answers get rewards.
+// Asks a policy: problems become prompts, prompts groups of answers, and answers get rewards. Where a judge replies
+// with a message, the conversation goes on with it: the policy reads the message behind its own tokens, as it sampled
+// them.
 //
 // What comes of a step depends on its first problem, the groups that are under way and the weights, and on no clock:
 // answers are sampled in waves, and judged while others are sampled. So a run that goes on repeats what it would have
@@ -52,8 +54,6 @@ public:
 
     RolloutEngine& engine() { return engine_; }
     const RolloutEngine& engine() const { return engine_; }
-    /// Tokens of the longest prompt and answer together that was sampled, or can be.
-    std::int64_t longest() const { return longest_; }
     /// The text of an answer as its judge sees it.
     std::string textOf(const std::vector<std::int32_t>& ids) const;
     /// The request that a problem's prompt makes.
@@ -62,23 +62,42 @@ public:
 private:
     BatchOptions options(const ModelSource& source);
     RolloutGroup newGroup(std::int64_t number);
-    void sampleWave(std::vector<RolloutGroup>& groups);
-    void take(RolloutGroup& group, std::size_t place, GenerateResult& result, std::int64_t id);
+    /// Groups that are sampled together, as far as they go in a step.
+    struct Wave {
+        std::vector<RolloutGroup>& groups;
+        std::int64_t samples = 0; ///< answers of a group
+        bool evaluates = false;   ///< each answer is the most likely one, and is sampled to its end
+
+        /// Ids of answers are group * samples + place.
+        RolloutGroup& groupOf(std::int64_t id) const { return groups[static_cast<std::size_t>(id / samples)]; }
+        GroupAnswer& answerOf(std::int64_t id) const {
+            return groupOf(id).answers[static_cast<std::size_t>(id % samples)];
+        }
+    };
+    /// Answers of a wave, by their ids.
+    using WaveIds = std::vector<std::int64_t>;
+    GenerateRequest requestOf(const Wave& wave, std::int64_t id);
+    void sampleWave(const Wave& wave, const WaveIds& ids);
+    void take(const Wave& wave, std::int64_t id, GenerateResult& result);
     void judge(const RolloutGroup& group, const GroupAnswer& answer, std::int64_t id, bool isEvaluation);
     void collect(const std::function<void(const Judgement&)>& take);
-    void collectAll(std::vector<RolloutGroup>& groups, SamplingCounts& counts);
+    WaveIds takeJudgements(const Wave& wave, SamplingCounts& counts);
+    bool goOn(const RolloutGroup& group, GroupAnswer& answer, const std::string& reply);
+    std::vector<std::int32_t> tokensOfReply(const RolloutGroup& group, const GroupAnswer& answer,
+                                            const std::string& said, const std::string& reply);
+    void play(const Wave& wave, SamplingCounts& counts);
     void dropEqual(std::vector<RolloutGroup>& groups, SamplingCounts& counts) const;
     std::int64_t roomFor(const GenerateRequest& request, std::int64_t has) const;
+    bool hasRoom(const RolloutGroup& group, const GroupAnswer& answer) const;
 
     const Run& run_;
     Model& model_;
     const ProblemSource& problems_;
     Rewarder& rewarder_;
     RequestMaker maker_;
-    std::int64_t samples_, prompts_, maxNewTokens_, partialTokens_;
+    std::int64_t samples_, prompts_, maxNewTokens_, partialTokens_, turns_;
     bool dynamic_;
     std::int64_t positions_; ///< of the model's context; 0: no limit
-    std::int64_t longest_ = 0;
     std::unique_ptr<RunSpeculation> speculation_;
     RolloutEngine engine_;
 };

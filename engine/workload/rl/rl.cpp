@@ -67,6 +67,8 @@ constexpr std::array kRlOptions = {
                "How answers to problems of data are judged by the answer of their row"},
     OptionSpec{"reward_command", OptionType::Text, "", "", 0, 0, "", "", "Problems",
                "A program that reads answers as JSON lines and prints a number for each, instead of a checker"},
+    OptionSpec{"turns", OptionType::Integer, "1", "", 1, 64, "", "", "Problems",
+               "Answers in a conversation at most: the reward command may reply with the user's next message"},
     OptionSpec{"reward_processes", OptionType::Integer, "4", "", 1, 256, "", "", "Problems",
                "How many of this program run at the same time"},
     OptionSpec{"reward_timeout", OptionType::Real, "30", "", 0.01, 86400, "", "seconds", "Problems",
@@ -176,10 +178,10 @@ void planRl(const Run& run) {
 }
 
 /// What only sampled answers have, beside the sets of options of sampling.
-constexpr std::array<std::string_view, 17> kSamplingKeys = {
-    "router_replay", "task",    "difficulty", "checker",        "reward_command",   "eval_problems",
-    "prompts",       "samples", "rollout",    "partial_tokens", "dynamic_sampling", "cut_answers",
-    "steps",         "data",    "eval_data",  "eval_every",     "prompt_length"};
+constexpr std::array<std::string_view, 18> kSamplingKeys = {
+    "turns",         "router_replay", "task",    "difficulty", "checker",        "reward_command",
+    "eval_problems", "prompts",       "samples", "rollout",    "partial_tokens", "dynamic_sampling",
+    "cut_answers",   "steps",         "data",    "eval_data",  "eval_every",     "prompt_length"};
 constexpr std::uint32_t kSamplingSets = kAnswerOptions | kTextOptions | kBatchingOptions;
 
 /// Given answers are not sampled: what says how to sample does nothing.
