@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// `vitrine rl` on problems, as a new user would start it: a task, a file with a checker, a program that judges.
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/resource_path.h"
+#include "tests/app/program.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using test::TempFolder;
+using testing::HasSubstr;
+
+std::vector<std::string> loopCommand(const std::vector<std::string>& more) {
+    std::vector<std::string> out = {"rl",
+                                    "--model",
+                                    base::resourcePath("models/vitrine-demo"),
+                                    "--backend",
+                                    "cpu",
+                                    "--weights",
+                                    "dequantized",
+                                    "--method",
+                                    "lora",
+                                    "--steps",
+                                    "2",
+                                    "--prompts",
+                                    "2",
+                                    "--samples",
+                                    "4",
+                                    "--max-new-tokens",
+                                    "12",
+                                    "--json"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+}
+
+std::string problemsIn(const TempFolder& folder) {
+    const std::string path = folder.file("problems.jsonl");
+    std::ofstream out(path);
+    for (int i = 1; i < 9; ++i) {
+        out << json{{"prompt", "What is " + std::to_string(i) + " + 1?"}, {"answer", std::to_string(i + 1)}}.dump()
+            << '\n';
+    }
+    return path;
+}
+
+json resultOf(const std::vector<std::string>& more) {
+    const test::ProgramResult out = test::vitrine(loopCommand(more));
+    EXPECT_EQ(out.exitCode, 0) << out.err;
+    return out.exitCode == 0 ? json::parse(out.out) : json::object();
+}
+
+TEST(RlLoopCommand, LearnsATask) {
+    const json out = resultOf({"--task", "sums", "--eval-every", "1", "--eval-problems", "6"});
+    EXPECT_EQ(out["reward_source"], "task sums");
+    EXPECT_EQ(out["rewards"].size(), 2U);
+    EXPECT_EQ(out["eval_reward_steps"], json::array({0, 1, 2}));
+    EXPECT_EQ(out["judge_errors"], json::array({0.0, 0.0}));
+    ASSERT_FALSE(out["sampled_answers"].empty());
+    EXPECT_THAT(out["sampled_answers"][0]["prompt"].get<std::string>(), HasSubstr("What is"));
+}
+
+TEST(RlLoopCommand, AsksAFileAndHoldsProblemsBack) {
+    const TempFolder folder;
+    const json out =
+        resultOf({"--data", problemsIn(folder), "--checker", "number", "--eval-every", "2", "--eval-problems", "3"});
+    EXPECT_EQ(out["reward_source"], "checker number");
+    EXPECT_EQ(out["eval_rewards"].size(), 2U);
+}
+
+TEST(RlLoopCommand, AProgramJudgesAndGoesOnWithConversations) {
+    const TempFolder folder;
+    // The first answer gets a message back, the second one a reward by its length.
+    const std::string judge = R"(awk '/"turn":0/ { print "{\"message\": \"And plus one?\"}"; fflush(); next }
+                                      { print length($0) % 2; fflush() }')";
+    const json out = resultOf({"--data", problemsIn(folder), "--reward-command", judge, "--turns", "2",
+                               "--reward-processes", "2", "--max-new-tokens", "60"});
+    EXPECT_EQ(out["judge_errors"], json::array({0.0, 0.0})) << out.dump();
+    EXPECT_LT(out["logprob_max_diff"][0], 1e-3) << "what the policy said in both turns is scored as it was sampled";
+    const json once = resultOf({"--data", problemsIn(folder), "--reward-command", judge});
+    EXPECT_EQ(once["judge_errors"], json::array({8.0, 8.0})) << "a conversation of one turn has no reward";
+}
+
+TEST(RlLoopCommand, AJudgeThatFailsCostsAnswersAndNotTheRun) {
+    const TempFolder folder;
+    const std::string problems = problemsIn(folder);
+    for (const std::string judge : {"exit 3", "echo nonsense", "read line; kill -9 $$", "cat > /dev/null",
+                                    "while read line; do echo nan; done"}) {
+        const test::ProgramResult out = test::vitrine(
+            loopCommand({"--data", problems, "--reward-command", judge, "--reward-timeout", "0.3", "--steps", "1"}));
+        ASSERT_EQ(out.exitCode, 0) << judge << out.err;
+        EXPECT_EQ(json::parse(out.out)["judge_errors"], json::array({8.0})) << judge;
+        EXPECT_THAT(out.err, HasSubstr("an answer has no reward: ")) << judge;
+    }
+}
+
+TEST(RlLoopCommand, GoesOnAfterAKillToTheBit) {
+    const TempFolder folder;
+    const std::vector<std::string> options = {"--task", "sums", "--steps", "6", "--partial-tokens", "8"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), options.begin(), options.end());
+        return more;
+    };
+    const json whole = resultOf(with({}));
+    const std::string output = folder.file("out");
+    {
+        test::Program killed(loopCommand(with({"--output", output, "--save-every", "1"})));
+        const auto checkpoint = [&] {
+            return std::filesystem::exists(output) &&
+                   std::ranges::any_of(std::filesystem::directory_iterator(output), [](const auto& entry) {
+                       return entry.path().filename().string().find("checkpoint") != std::string::npos;
+                   });
+        };
+        for (int i = 0; i < 600 && !checkpoint(); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+        killed.signal(SIGKILL);
+        killed.wait();
+    }
+    const json resumed = resultOf(with({"--output", output, "--save-every", "1", "--resume", output}));
+    for (const char* key :
+         {"rewards", "losses", "grad_norms", "logprob_abs_diff", "answer_tokens", "mixed_version_share"}) {
+        EXPECT_EQ(resumed[key], whole[key]) << key;
+    }
+}
+
+TEST(RlLoopCommand, IsPlanned) {
+    const test::ProgramResult out = test::vitrine({"plan", "rl", "--model", "synthetic:llama-3.1-8b", "--method",
+                                                   "lora", "--prompt-length", "64", "--prompts", "8", "--samples", "8",
+                                                   "--max-new-tokens", "256", "--device-profile", "h200", "--json"});
+    ASSERT_EQ(out.exitCode, 0) << out.err;
+    const json plan = json::parse(out.out);
+    EXPECT_EQ(plan["fits"], true);
+    EXPECT_GT(plan["phase_seconds"]["rollout"][0], 0.0);
+    EXPECT_GT(plan["peak_by_role"]["training"][0], 16e9);
+}
+
+} // namespace
+} // namespace vitrine
