@@ -85,8 +85,9 @@ TEST(RlLoopCommand, AsksAFileAndHoldsProblemsBack) {
 TEST(RlLoopCommand, AProgramJudgesAndGoesOnWithConversations) {
     const TempFolder folder;
     // The first answer gets a message back, the second one a reward by its length.
-    const std::string judge = R"(awk '/"turn":0/ { print "{\"message\": \"And plus one?\"}"; fflush(); next }
-                                      { print length($0) % 2; fflush() }')";
+    const std::string judge = R"(while IFS= read -r line; do case "$line" in
+        *'"turn":0'*) echo '{"message": "And plus one?"}';;
+        *) echo $((${#line} % 2));; esac; done)";
     const json out = resultOf({"--data", problemsIn(folder), "--reward-command", judge, "--turns", "2",
                                "--reward-processes", "2", "--max-new-tokens", "60"});
     EXPECT_EQ(out["judge_errors"], json::array({0.0, 0.0})) << out.dump();
