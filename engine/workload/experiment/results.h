@@ -86,6 +86,10 @@ inline constexpr ResultField kStepSecondsEstimate{"step_seconds_estimate", Resul
 inline constexpr ResultField kMaxContext{"max_context", ResultUnit::Count, "longest context that fits", Better::More};
 inline constexpr ResultField kMaxContextLimitedBy{"max_context_limited_by", ResultUnit::Text,
                                                   "longest context is limited by"};
+inline constexpr ResultField kLongestAnswer{"longest_answer", ResultUnit::Count, "longest answer that fits",
+                                            Better::More};
+inline constexpr ResultField kLongestAnswerLimitedBy{"longest_answer_limited_by", ResultUnit::Text,
+                                                     "what limits the answer"};
 inline constexpr ResultField kMaxBatch{"max_batch", ResultUnit::Count, "largest batch that fits", Better::More};
 inline constexpr ResultField kMaxBatchLimitedBy{"max_batch_limited_by", ResultUnit::Text,
                                                 "largest batch is limited by"};

@@ -5,21 +5,18 @@
 
 #include <array>
 #include <fmt/format.h>
-#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/output_check.h"
 #include "engine/quant/format_options.h"
 #include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
-#include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workloads.h"
-#include "engine/workload/finetune/finetune_plan.h"
 #include "engine/workload/finetune/training_checks.h"
 #include "engine/workload/rl/problem_choice.h"
 #include "engine/workload/rl/rl_loop.h"
+#include "engine/workload/rl/rl_plan.h"
 #include "engine/workload/rl/rl_run.h"
 #include "kernels/context/context.h"
 
@@ -113,22 +110,12 @@ constexpr std::array kRlOptions = {
                "Answers to the same prompt pass the model with one copy of it"},
 };
 
-/// Work with a model on the loop's problems.
-void withLoop(const Run& run, const ModelSource& source, kernels::Context& context,
-              const std::function<void(PolicyLoop&)>& work) {
-    FinetuneModel model(run, source, context);
-    const std::unique_ptr<ProblemSource> problems = chosenProblems(run, source);
-    const std::unique_ptr<Rewarder> rewarder = chosenRewarder(run, *problems);
-    run.metrics[result::kRewardSource.key] = rewardSourceName(run.spec);
-    PolicyLoop loop(run, source, model, *problems, *rewarder);
-    work(loop);
-}
-
 void runRl(const Run& run) {
     const ModelSource source = openSource(run);
     if (!run.spec.has("rollouts")) {
         const std::unique_ptr<kernels::Context> context = makeContext(run);
-        runMeasured(run, *context, [&] { withLoop(run, source, *context, [](PolicyLoop& loop) { loop.run(); }); });
+        runMeasured(run, *context,
+                    [&] { withPolicyLoop(run, source, *context, [](PolicyLoop& loop) { loop.run(); }); });
         return;
     }
     const Rollouts rollouts = givenRollouts(run, source);
@@ -138,43 +125,6 @@ void runRl(const Run& run) {
         PolicyBatches batches = optionBatches(run, rollouts);
         PolicyUpdates(run, source, model, rollouts, batches).run();
     });
-}
-
-/// Of one step, which has all that later ones have.
-void planLoop(const Run& run, const ModelSource& source) {
-    Experiment spec = run.spec;
-    spec.set("steps", std::int64_t{1});
-    spec.set("save_every", std::int64_t{0});
-    addPlannedStep(Run{spec, run.sinks, run.stop, run.metrics}, *makePlanContext(run, run.sinks.trace),
-                   [&](const Run& once, kernels::Context& meta) {
-                       double seconds = 0;
-                       withLoop(once, source, meta, [&](PolicyLoop& loop) {
-                           loop.run();
-                           seconds = loop.stepSeconds();
-                       });
-                       return seconds;
-                   });
-}
-
-void planRl(const Run& run) {
-    const ModelSource source = openSource(run);
-    if (!run.spec.has("rollouts")) {
-        planLoop(run, source);
-        return;
-    }
-    const Rollouts rollouts = givenRollouts(run, source);
-    Experiment spec = run.spec;
-    // Of two updates the second one has all that any has: log-probabilities of the first are kept for it.
-    spec.set("updates", std::min<std::int64_t>(run.spec.integer("updates"), 2));
-    spec.set("save_every", std::int64_t{0});
-    addPlannedStep(Run{spec, run.sinks, run.stop, run.metrics}, *makePlanContext(run, run.sinks.trace),
-                   [&](const Run& once, kernels::Context& meta) {
-                       FinetuneModel model(once, source, meta);
-                       PolicyBatches batches = optionBatches(once, rollouts);
-                       PolicyUpdates updates(once, source, model, rollouts, batches);
-                       updates.run();
-                       return updates.stepSeconds();
-                   });
 }
 
 /// What only sampled answers have, beside the sets of options of sampling.
@@ -204,6 +154,11 @@ void refuseSamplingOptions(const Experiment& experiment, const std::string& name
 }
 
 void checkRl(const Experiment& experiment, const std::string& name) {
+    for (const char* key : {"max_context", "max_batch"}) {
+        if (experiment.has("rollouts") && experiment.isPlan() && experiment.flag(key)) {
+            failOption(name, key, "searches for answers that are sampled, and rollouts gives them; leave it out");
+        }
+    }
     if (experiment.has("rollouts")) {
         refuseSamplingOptions(experiment, name);
     } else {
@@ -231,6 +186,7 @@ constinit const Workload kRlWorkload = {
     .defaults = kRlDefaults,
     .outputs = kRlOutputs,
     .check = checkRl,
+    .searches = true,
     .run = runRl,
     .plan = planRl,
     .planHelp = "Memory and time of an update of a policy",

@@ -14,7 +14,7 @@
 #include "engine/checkpoint/output_check.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
-#include "engine/workload/rl/rl_run.h"
+#include "engine/workload/rl/problem_choice.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -186,6 +186,7 @@ std::vector<RolloutGroup> PolicyLoop::rollouts(RlStep& now, Position& position) 
         judgeAlike(groups);
     }
     const RolloutCounts sampled = sampler_.engine().takeCounts();
+    preemptions_ += sampled.preemptions;
     now.rolloutSeconds = sampled.seconds;
     now.judgingSeconds = counts.judgingSeconds;
     now.rolloutRate = sampled.seconds > 0 ? static_cast<double>(sampled.tokens) / sampled.seconds : 0;
@@ -408,6 +409,16 @@ void PolicyLoop::addMetrics() {
     metrics[result::kEvalRewards.key] = evalRewards_;
     metrics[result::kRlEvalSteps.key] = evalSteps_;
     metrics[result::kSampledAnswers.key] = *answers_;
+}
+
+void withPolicyLoop(const Run& run, const ModelSource& source, kernels::Context& context,
+                    const std::function<void(PolicyLoop&)>& work) {
+    FinetuneModel model(run, source, context);
+    const std::unique_ptr<ProblemSource> problems = chosenProblems(run, source);
+    const std::unique_ptr<Rewarder> rewarder = chosenRewarder(run, *problems);
+    run.metrics[result::kRewardSource.key] = rewardSourceName(run.spec);
+    PolicyLoop loop(run, source, model, *problems, *rewarder);
+    work(loop);
 }
 
 } // namespace vitrine::engine

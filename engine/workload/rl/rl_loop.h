@@ -28,6 +28,8 @@ public:
     void run();
     /// Of the last step.
     double stepSeconds() const { return steps_.empty() ? 0 : steps_.back().seconds; }
+    /// Of all steps: answers whose pages others took, so that they were computed again.
+    std::int64_t preemptions() const { return preemptions_; }
 
 private:
     /// What the next step begins with, besides the trained state.
@@ -67,10 +69,15 @@ private:
     std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written
     Position position_;                           ///< after the last whole step
     std::vector<RlStep> steps_;
+    std::int64_t preemptions_ = 0;
     std::vector<double> evalRewards_;
     std::vector<std::int64_t> evalSteps_;
     std::unique_ptr<nlohmann::json> answers_;    ///< an array: texts of some groups
     std::unique_ptr<nlohmann::json> afterSleep_; ///< bytes by category, when the sampler slept last
 };
+
+/// Loads the model, makes problems and judges as the options name them, and gives the loop to `work`.
+void withPolicyLoop(const Run& run, const ModelSource& source, kernels::Context& context,
+                    const std::function<void(PolicyLoop&)>& work);
 
 } // namespace vitrine::engine

@@ -58,14 +58,14 @@ std::string problemsIn(const TempFolder& folder) {
     return path;
 }
 
-json resultOf(const std::vector<std::string>& more) {
+json loopResult(const std::vector<std::string>& more) {
     const test::ProgramResult out = test::vitrine(loopCommand(more));
     EXPECT_EQ(out.exitCode, 0) << out.err;
     return out.exitCode == 0 ? json::parse(out.out) : json::object();
 }
 
 TEST(RlLoopCommand, LearnsATask) {
-    const json out = resultOf({"--task", "sums", "--eval-every", "1", "--eval-problems", "6"});
+    const json out = loopResult({"--task", "sums", "--eval-every", "1", "--eval-problems", "6"});
     EXPECT_EQ(out["reward_source"], "task sums");
     EXPECT_EQ(out["rewards"].size(), 2U);
     EXPECT_EQ(out["eval_reward_steps"], json::array({0, 1, 2}));
@@ -77,7 +77,7 @@ TEST(RlLoopCommand, LearnsATask) {
 TEST(RlLoopCommand, AsksAFileAndHoldsProblemsBack) {
     const TempFolder folder;
     const json out =
-        resultOf({"--data", problemsIn(folder), "--checker", "number", "--eval-every", "2", "--eval-problems", "3"});
+        loopResult({"--data", problemsIn(folder), "--checker", "number", "--eval-every", "2", "--eval-problems", "3"});
     EXPECT_EQ(out["reward_source"], "checker number");
     EXPECT_EQ(out["eval_rewards"].size(), 2U);
 }
@@ -88,11 +88,11 @@ TEST(RlLoopCommand, AProgramJudgesAndGoesOnWithConversations) {
     const std::string judge = R"(while IFS= read -r line; do case "$line" in
         *'"turn":0'*) echo '{"message": "And plus one?"}';;
         *) echo $((${#line} % 2));; esac; done)";
-    const json out = resultOf({"--data", problemsIn(folder), "--reward-command", judge, "--turns", "2",
-                               "--reward-processes", "2", "--max-new-tokens", "60"});
+    const json out = loopResult({"--data", problemsIn(folder), "--reward-command", judge, "--turns", "2",
+                                 "--reward-processes", "2", "--max-new-tokens", "60"});
     EXPECT_EQ(out["judge_errors"], json::array({0.0, 0.0})) << out.dump();
     EXPECT_LT(out["logprob_max_diff"][0], 1e-3) << "what the policy said in both turns is scored as it was sampled";
-    const json once = resultOf({"--data", problemsIn(folder), "--reward-command", judge});
+    const json once = loopResult({"--data", problemsIn(folder), "--reward-command", judge});
     EXPECT_EQ(once["judge_errors"], json::array({8.0, 8.0})) << "a conversation of one turn has no reward";
 }
 
@@ -116,7 +116,7 @@ TEST(RlLoopCommand, GoesOnAfterAKillToTheBit) {
         more.insert(more.begin(), options.begin(), options.end());
         return more;
     };
-    const json whole = resultOf(with({}));
+    const json whole = loopResult(with({}));
     const std::string output = folder.file("out");
     {
         test::Program killed(loopCommand(with({"--output", output, "--save-every", "1"})));
@@ -132,7 +132,7 @@ TEST(RlLoopCommand, GoesOnAfterAKillToTheBit) {
         killed.signal(SIGKILL);
         killed.wait();
     }
-    const json resumed = resultOf(with({"--output", output, "--save-every", "1", "--resume", output}));
+    const json resumed = loopResult(with({"--output", output, "--save-every", "1", "--resume", output}));
     for (const char* key :
          {"rewards", "losses", "grad_norms", "logprob_abs_diff", "answer_tokens", "mixed_version_share"}) {
         EXPECT_EQ(resumed[key], whole[key]) << key;

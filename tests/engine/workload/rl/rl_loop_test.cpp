@@ -194,6 +194,39 @@ TEST_F(PolicyLoopRun, APlanHasPeaksAndSecondsOfBothRoles) {
     EXPECT_GT(out["step_seconds_estimate"], 0.0);
 }
 
+TEST_F(PolicyLoopRun, APlanFindsTheLongestAnswerAndTheLargestBatch) {
+    Json plan = {{"vitrine", 1},
+                 {"workload", "rl"},
+                 {"backend", "meta"},
+                 {"plan", true},
+                 {"model", "synthetic:llama-3.1-8b"},
+                 {"prompt_length", 64},
+                 {"method", "lora"},
+                 {"device_profile", "h200"},
+                 {"vram_budget", "20GiB"},
+                 {"prompts", 8},
+                 {"samples", 8},
+                 {"max_new_tokens", 512},
+                 {"max_context", true},
+                 {"max_batch", true}};
+    const auto priced = [](const Json& spec) { return planExperiment(Experiment::parse(spec, "experiment"), {}, {}); };
+    const Json out = priced(plan);
+    EXPECT_EQ(out["fits"], true);
+    EXPECT_EQ(out["longest_answer_limited_by"], "memory");
+    EXPECT_EQ(out["max_batch_limited_by"], "memory");
+    const auto longest = out["longest_answer"].get<std::int64_t>();
+    EXPECT_GT(longest, 512);
+    EXPECT_EQ(out["max_batch"].get<std::int64_t>() % 8, 0);
+    plan["max_context"] = plan["max_batch"] = false;
+    plan["max_new_tokens"] = longest;
+    EXPECT_EQ(priced(plan)["fits"], true);
+    plan["max_new_tokens"] = 512;
+    plan["vram_budget"] = "17GiB";
+    const Json tight = priced(plan);
+    EXPECT_EQ(tight["fits"], false);
+    EXPECT_LT(tight["peak_bytes"], 40e9) << "with what is computed again where memory is short";
+}
+
 TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
     Json none = experimentOf();
     none.erase("prompt_length");
