@@ -203,7 +203,7 @@ TEST_F(PolicyLoopRun, APlanFindsTheLongestAnswerAndTheLargestBatch) {
                  {"prompt_length", 64},
                  {"method", "lora"},
                  {"device_profile", "h200"},
-                 {"vram_budget", "20GiB"},
+                 {"vram_budget", "30GiB"},
                  {"prompts", 8},
                  {"samples", 8},
                  {"max_new_tokens", 512},
@@ -221,7 +221,7 @@ TEST_F(PolicyLoopRun, APlanFindsTheLongestAnswerAndTheLargestBatch) {
     plan["max_new_tokens"] = longest;
     EXPECT_EQ(priced(plan)["fits"], true);
     plan["max_new_tokens"] = 512;
-    plan["vram_budget"] = "17GiB";
+    plan["vram_budget"] = "20GiB";
     const Json tight = priced(plan);
     EXPECT_EQ(tight["fits"], false);
     EXPECT_LT(tight["peak_bytes"], 40e9) << "with what is computed again where memory is short";
