@@ -21,9 +21,20 @@ ModelDrafter::ModelDrafter(Model& model, const ModelDrafterOptions& options)
       cache_(model.context(), model.config(), withRollBack(options.cache, options.draftTokens)) {
     requireSpeculation(model.config());
     options_.prefillChunk = prefillChunk(model.context().traits(), options.prefillChunk);
+    takePool();
+}
+
+/// All of it, before the large model divides the memory that is left.
+void ModelDrafter::takePool() {
     for (int group = 0; cache_.book() != nullptr && group < static_cast<int>(cache_.groups().size()); ++group) {
         cache_.requireBacked(group, kvPoolPages(cache_.groups()[static_cast<std::size_t>(group)], cache_.options()));
     }
+}
+
+void ModelDrafter::sleep() {
+    forgetAll();
+    cache_.giveBack();
+    model_.dropGraphs();
 }
 
 void ModelDrafter::forget(std::int32_t request) {

@@ -38,6 +38,8 @@ public:
     void draft(std::span<const DraftJob> jobs) override;
     void forget(std::int32_t request) override;
     void forgetAll() override;
+    void sleep() override;
+    void wake() override { takePool(); }
     std::uint64_t bytesPerToken() const override { return model_.weightBytesPerToken(); }
     void dropGraphs() override { model_.dropGraphs(); }
     const KvCache& cache() const { return cache_; }
@@ -59,6 +61,7 @@ private:
     bool makeRoom(const DraftJob& job, int sequence);
     void goBack(Known& known, std::span<const std::int32_t> history);
     void step(std::vector<Drafting>& draftings);
+    void takePool();
 
     Model& model_;
     ModelDrafterOptions options_;

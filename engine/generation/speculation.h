@@ -43,6 +43,10 @@ public:
     virtual void forget(std::int32_t request) = 0;
     /// Frees what is kept for any request.
     virtual void forgetAll() = 0;
+    /// Between uses, while other work needs the memory: gives back what it holds beside its weights, and takes it
+    /// again. wake() throws OutOfMemory. Called in turn, beginning with sleep().
+    virtual void sleep() {}
+    virtual void wake() {}
     /// The large model found no memory for a step: forgets graphs that were captured in the arena of steps.
     virtual void dropGraphs() {}
 };

@@ -104,6 +104,10 @@ void RolloutEngine::wake() {
     if (engine_ != nullptr) {
         return;
     }
+    if (drafterSleeps_) {
+        drafterSleeps_ = false;
+        options_.speculation.drafter->wake();
+    }
     engine_ = std::make_unique<BatchEngine>(model_, tokenizer_, options_);
     engine_->prepare();
 }
@@ -134,6 +138,14 @@ void RolloutEngine::sleep() {
     }
     countEngine();
     engine_.reset();
+    giveBack();
+}
+
+void RolloutEngine::giveBack() {
+    if (options_.speculation.on() && !drafterSleeps_) {
+        options_.speculation.drafter->sleep();
+        drafterSleeps_ = true;
+    }
     model_.giveBackSteps();
     model_.context().memory().trim();
 }
@@ -151,7 +163,7 @@ void RolloutEngine::sample(std::vector<GenerateRequest> requests, const Ended& e
         answer(std::move(requests), ended);
     } catch (...) {
         engine_.reset(); // it serves no more
-        model_.giveBackSteps();
+        giveBack();
         throw;
     }
     counts_.seconds += static_cast<double>(model_.context().clock().now() - begin) * 1e-9;

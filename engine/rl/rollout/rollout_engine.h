@@ -69,6 +69,7 @@ private:
     class Sampling;
 
     void wake();
+    void giveBack();
     void expect(const std::vector<GenerateRequest>& requests);
     void answer(std::vector<GenerateRequest> requests, const Ended& ended);
     void count(const GenerateResult& result);
@@ -78,6 +79,7 @@ private:
     std::shared_ptr<const Tokenizer> tokenizer_;
     BatchOptions options_;
     std::unique_ptr<BatchEngine> engine_; ///< null while it sleeps
+    bool drafterSleeps_ = false;
     TokenCallback onToken_;
     std::int64_t version_ = 0;
     RolloutCounts counts_;

@@ -82,6 +82,18 @@ TEST_F(PolicyLoopRun, SleepLeavesTheSameMemoryAfterEachStep) {
     EXPECT_GT(out["peak_by_role"]["training"][0], 0.0);
 }
 
+TEST_F(PolicyLoopRun, ADraftModelSleepsToo) {
+    const Json draft = {
+        {"speculate", "draft"}, {"draft_model", fixture("llama")}, {"steps", 4}, {"max_new_tokens", 12}};
+    const Json out = run(experimentOf(draft));
+    const Json alone = run(experimentOf({{"steps", 4}, {"max_new_tokens", 12}}));
+    EXPECT_GT(out["draft_acceptance"][1], 0.0);
+    EXPECT_EQ(out["after_sleep_bytes"][1], out["after_sleep_bytes"][3]);
+    EXPECT_EQ(out["after_sleep_by_category"]["kv_cache"], 0);
+    EXPECT_LT(out["logprob_abs_diff"][1], 1e-5) << "kept tokens have the policy's own log-probabilities";
+    EXPECT_NEAR(out["losses"][0].get<double>(), alone["losses"][0].get<double>(), 1e-4) << "and are the same tokens";
+}
+
 class PolicyLoopResume : public PolicyLoopRun, public testing::WithParamInterface<Json> {};
 
 TEST_P(PolicyLoopResume, IsEqualToTheBit) {
