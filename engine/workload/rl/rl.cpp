@@ -4,11 +4,13 @@
 // The workload rl: updates of a policy on answers.
 
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 
 #include "engine/checkpoint/output_check.h"
 #include "engine/quant/format_options.h"
+#include "engine/workload/common/result_text.h"
 #include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/option_value.h"
 #include "engine/workload/experiment/result_sets.h"
@@ -18,6 +20,7 @@
 #include "engine/workload/rl/rl_loop.h"
 #include "engine/workload/rl/rl_plan.h"
 #include "engine/workload/rl/rl_run.h"
+#include "engine/workload/rl/rl_text.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -172,7 +175,12 @@ void checkRl(const Experiment& experiment, const std::string& name) {
 }
 
 std::string rlName(const Experiment& experiment) {
-    return fmt::format("rl, {}, {}", experiment.text("method"), experiment.text("model"));
+    const std::string asks = experiment.has("rollouts") ? "given answers"
+                             : experiment.has("task")   ? experiment.text("task")
+                             : experiment.has("data")
+                                 ? std::filesystem::path(experiment.text("data")).filename().string()
+                                 : "arbitrary prompts";
+    return fmt::format("rl, {}, {}, {}", asks, experiment.text("method"), modelName(experiment));
 }
 
 } // namespace
@@ -193,6 +201,7 @@ constinit const Workload kRlWorkload = {
     .planExample = "vitrine plan rl --model ./my-model --rollouts answers.safetensors --method lora --json",
     .results = kRlResults,
     .runName = rlName,
+    .resultText = rlText,
     .views = kRlViews,
 };
 

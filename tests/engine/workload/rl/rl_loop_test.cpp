@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/stop.h"
+#include "engine/workload/common/result_text.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
@@ -68,6 +69,17 @@ TEST_F(PolicyLoopRun, EachStepSamplesJudgesAndLearns) {
     EXPECT_EQ(out["eval_reward_steps"], Json::array({0, 2, 3}));
     EXPECT_EQ(out["eval_rewards"].size(), 3U);
     EXPECT_EQ(out["rollout_weights"], "bf16");
+}
+
+TEST_F(PolicyLoopRun, AResultIsATextForPeople) {
+    const Experiment spec = Experiment::parse(experimentOf({{"eval_every", 2}, {"eval_problems", 3}}), "experiment");
+    const std::string text = resultText(spec, runExperiment(spec, {}, {}));
+    for (const char* part :
+         {"3 steps, judged by arbitrary rewards, sampled with bf16 weights", "evaluation: ", "after step 0, ",
+          "time: rollout ", "peak memory: rollout ", "step  reward", "after step 3: "}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    EXPECT_EQ(runName(spec), "rl, arbitrary prompts, full, llama");
 }
 
 TEST_F(PolicyLoopRun, SleepLeavesTheSameMemoryAfterEachStep) {
