@@ -142,20 +142,17 @@ inline constexpr std::array<const ResultField*, 6> kScoreSet{&kRows,       &kSco
                                                              &kPerplexity, &kMeanEntropy,  &kOutput};
 inline constexpr std::array<const ResultField*, 7> kPolicySet{
     &kDivergence, &kClipShare, &kEntropy, &kMeanRatio, &kLogprobAbsDiff, &kMismatchK3, &kTruncatedShare};
-inline constexpr std::array<const ResultField*, 27> kRolloutSet{&kLongestAnswer,    &kLongestAnswerLimitedBy,
-                                                                &kReplayedShare,    &kExpertDisagreement,
-                                                                &kRewards,          &kRewardsLow,
-                                                                &kRewardsHigh,      &kEvalRewards,
-                                                                &kRlEvalSteps,      &kAnswerTokens,
-                                                                &kCutShare,         &kLogprobMaxDiff,
-                                                                &kEffectiveShare,   &kLeftOutGroups,
-                                                                &kJudgeErrors,      &kAskedProblems,
-                                                                &kMixedVersions,    &kDraftAcceptance,
-                                                                &kPhaseSeconds,     &kRolloutRates,
-                                                                &kPeakByRole,       &kAfterSleep,
-                                                                &kAfterSleepOwners, &kRolloutWeights,
-                                                                &kRewardSource,     &kSampledAnswers,
-                                                                &kKvCache};
+inline constexpr std::array<const ResultField*, 28> kRolloutSet{
+    &kGroupRewards,    &kLongestAnswer,      &kLongestAnswerLimitedBy,
+    &kReplayedShare,   &kExpertDisagreement, &kRewards,
+    &kRewardsLow,      &kRewardsHigh,        &kEvalRewards,
+    &kRlEvalSteps,     &kAnswerTokens,       &kCutShare,
+    &kLogprobMaxDiff,  &kEffectiveShare,     &kLeftOutGroups,
+    &kJudgeErrors,     &kAskedProblems,      &kMixedVersions,
+    &kDraftAcceptance, &kPhaseSeconds,       &kRolloutRates,
+    &kPeakByRole,      &kAfterSleep,         &kAfterSleepOwners,
+    &kRolloutWeights,  &kRewardSource,       &kSampledAnswers,
+    &kKvCache};
 inline constexpr std::array<const ResultField*, 21> kAttentionSet{&kHeads,          &kKvHeads,
                                                                   &kQLen,           &kKvLen,
                                                                   &kHeadDim,        &kForwardFlops,

@@ -312,6 +312,7 @@ inline constexpr ResultField kTruncatedShare{"truncated_share", ResultUnit::Shar
 inline constexpr ResultField kRewards{"rewards", ResultUnit::List, "mean rewards", Better::More};
 inline constexpr ResultField kRewardsLow{"rewards_low", ResultUnit::List, "rewards, lower end of the middle half"};
 inline constexpr ResultField kRewardsHigh{"rewards_high", ResultUnit::List, "rewards, upper end of the middle half"};
+inline constexpr ResultField kGroupRewards{"group_rewards", ResultUnit::Data, "mean rewards of each step's groups"};
 inline constexpr ResultField kEvalRewards{"eval_rewards", ResultUnit::List, "rewards of evaluations", Better::More};
 inline constexpr ResultField kRlEvalSteps{"eval_reward_steps", ResultUnit::List, "steps of evaluations"};
 inline constexpr ResultField kAnswerTokens{"answer_tokens", ResultUnit::List, "mean lengths of answers"};

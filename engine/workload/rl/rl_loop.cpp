@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -95,7 +96,8 @@ PolicyLoop::PolicyLoop(const Run& run, const ModelSource& source, FinetuneModel&
       training_(context_, model.state(), trainer_, model.packed(), output_,
                 {stepsOf(run), learningRate(run, stepsOf(run) * run.spec.integer("updates")),
                  [this] { return progress(); }, run.spec.integer("updates")}),
-      answers_(std::make_unique<Json>(Json::array())), afterSleep_(std::make_unique<Json>(Json::object())) {
+      groupRewards_(std::make_unique<Json>(Json::array())), answers_(std::make_unique<Json>(Json::array())),
+      afterSleep_(std::make_unique<Json>(Json::object())) {
     if (run.spec.real("kl") > 0 && model.adapter() == nullptr) {
         initial_ = std::make_unique<InitialValues>(context_, model.state());
     }
@@ -140,6 +142,7 @@ void PolicyLoop::step(std::int64_t number) {
     const std::vector<RolloutGroup> groups = rollouts(now, position);
     const TrainingStep trained = train(now, groups, number);
     position_ = std::move(position);
+    keepGroupRewards(groups);
     if (evaluates(number)) {
         keepAnswers(groups, number);
     }
@@ -334,6 +337,15 @@ void PolicyLoop::report(const TrainingStep& trained, std::int64_t number) {
     }
 }
 
+void PolicyLoop::keepGroupRewards(std::span<const RolloutGroup> groups) {
+    Json rewards = Json::array();
+    for (const RolloutGroup& group : groups) {
+        const std::optional<double> mean = group.meanReward();
+        rewards.push_back(mean ? Json(*mean) : Json());
+    }
+    groupRewards_->push_back(std::move(rewards));
+}
+
 /// Of the first group, so that a result shows what the policy says.
 void PolicyLoop::keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number) {
     if (groups.empty() || !context_.can().computesValues || answers_->size() >= kKeptAnswers) {
@@ -366,6 +378,7 @@ Json PolicyLoop::progress() const {
             {"version", sampler_.engine().version()},
             {"eval_rewards", evalRewards_},
             {"eval_reward_steps", evalSteps_},
+            {"group_rewards", *groupRewards_},
             {"sampled_answers", *answers_},
             {"terms", terms_ != nullptr ? *terms_ : Json()},
             {"spec", run_.spec.toJson()}};
@@ -391,6 +404,7 @@ void PolicyLoop::resume() {
         sampler_.engine().setVersion(progress.value("version", std::int64_t{0}));
         takeNumbers(evalRewards_, progress, "eval_rewards", checkpoint, std::nullopt);
         takeNumbers(evalSteps_, progress, "eval_reward_steps", checkpoint, std::nullopt);
+        *groupRewards_ = progress.value("group_rewards", Json::array());
         *answers_ = progress.value("sampled_answers", Json::array());
     };
     if (training_.resume(take)) {
@@ -408,6 +422,7 @@ void PolicyLoop::addMetrics() {
     }
     metrics[result::kEvalRewards.key] = evalRewards_;
     metrics[result::kRlEvalSteps.key] = evalSteps_;
+    metrics[result::kGroupRewards.key] = *groupRewards_;
     metrics[result::kSampledAnswers.key] = *answers_;
 }
 

@@ -47,6 +47,7 @@ private:
     bool evaluates(std::int64_t number) const;
     void evaluate(std::int64_t number, RlStep& now);
     void report(const TrainingStep& trained, std::int64_t number);
+    void keepGroupRewards(std::span<const RolloutGroup> groups);
     void keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number);
     void resume();
     TrainedRows trainedRows() const;

@@ -66,6 +66,12 @@ TEST_F(PolicyLoopRun, EachStepSamplesJudgesAndLearns) {
         EXPECT_GT(out["phase_seconds"]["update"][step], 0.0);
         EXPECT_GT(out["grad_norms"][step], 0.0);
     }
+    ASSERT_EQ(out["group_rewards"].size(), 3U);
+    double sum = 0;
+    for (const Json& reward : out["group_rewards"][1]) {
+        sum += reward.get<double>();
+    }
+    EXPECT_NEAR(sum / 4, out["rewards"][1].get<double>(), 1e-9) << "groups have as many answers each";
     EXPECT_EQ(out["eval_reward_steps"], Json::array({0, 2, 3}));
     EXPECT_EQ(out["eval_rewards"].size(), 3U);
     EXPECT_EQ(out["rollout_weights"], "bf16");
@@ -119,7 +125,7 @@ TEST_P(PolicyLoopResume, IsEqualToTheBit) {
     const Json resumed = run(cut);
     EXPECT_EQ(resumed["resumed_from_step"], 3);
     for (const char* key : {"rewards", "losses", "grad_norms", "logprob_abs_diff", "mismatch_k3", "entropy",
-                            "answer_tokens", "mean_ratio", "mixed_version_share"}) {
+                            "answer_tokens", "mean_ratio", "mixed_version_share", "group_rewards"}) {
         EXPECT_EQ(resumed[key].dump(), whole[key].dump()) << key;
     }
 }
