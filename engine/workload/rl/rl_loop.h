@@ -73,8 +73,9 @@ private:
     std::int64_t preemptions_ = 0;
     std::vector<double> evalRewards_;
     std::vector<std::int64_t> evalSteps_;
-    std::unique_ptr<nlohmann::json> answers_;    ///< an array: texts of some groups
-    std::unique_ptr<nlohmann::json> afterSleep_; ///< bytes by category, when the sampler slept last
+    std::unique_ptr<nlohmann::json> groupRewards_; ///< an array: of each step the mean rewards of its groups
+    std::unique_ptr<nlohmann::json> answers_;      ///< an array: texts of some groups
+    std::unique_ptr<nlohmann::json> afterSleep_;   ///< bytes by category, when the sampler slept last
 };
 
 /// Loads the model, makes problems and judges as the options name them, and gives the loop to `work`.
