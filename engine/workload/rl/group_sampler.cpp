@@ -66,8 +66,16 @@ GroupSampler::GroupSampler(const Run& run, const ModelSource& source, Model& mod
       prompts_(run.spec.integer("prompts")), maxNewTokens_(run.spec.integer("max_new_tokens")),
       partialTokens_(run.spec.integer("partial_tokens")), turns_(run.spec.integer("turns")),
       dynamic_(run.spec.flag("dynamic_sampling")), positions_(contextLimit(source.config)),
-      engine_((prepareTexts(maker_, source, problems), model), maker_.tokenizer(),
-              rolloutOptions(run, source, model, maker_)) {}
+      engine_((prepareTexts(maker_, source, problems), model), maker_.tokenizer(), options(source)) {}
+
+BatchOptions GroupSampler::options(const ModelSource& source) {
+    BatchOptions out = rolloutOptions(run_, source, model_, maker_);
+    const auto prompt = static_cast<std::int64_t>(requestOf(problems_.training(0)).prompt.size());
+    speculation_ = std::make_unique<RunSpeculation>(run_, source, model_.context(), out.cache,
+                                                    DraftPool{out.scheduler.slots, prompt + maxNewTokens_});
+    out.speculation = speculation_->speculation();
+    return out;
+}
 
 GenerateRequest GroupSampler::requestOf(const Problem& problem) {
     GenerateRequest request = !problem.tokens.empty()    ? maker_.fromTokens(problem.tokens)
