@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/checkpoint/output_check.h"
+#include "engine/tokenizer/json_field.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
 #include "engine/workload/rl/problem_choice.h"
@@ -32,6 +33,23 @@ constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 std::int64_t stepsOf(const Run& run) {
     return run.spec.maybeInteger("steps").value_or(kUsualSteps);
+}
+
+/// Answers under way go on as they began, each in its place of its group.
+void requireRoom(const Experiment& spec, std::span<const RolloutGroup> groups, const std::string& checkpoint) {
+    const std::int64_t most = spec.integer("max_new_tokens");
+    for (const RolloutGroup& group : groups) {
+        if (static_cast<std::int64_t>(group.answers.size()) != spec.integer("samples")) {
+            throw base::BadInput(fmt::format("samples: {} has {} answers of a problem under way; give as many",
+                                             checkpoint, group.answers.size()));
+        }
+        for (const GroupAnswer& answer : group.answers) {
+            if (!answer.ended() && static_cast<std::int64_t>(answer.ids.size()) >= most) {
+                throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} tokens under way; give more",
+                                                 checkpoint, answer.ids.size()));
+            }
+        }
+    }
 }
 
 /// Tokens of the largest micro-batch that is likely.
@@ -385,9 +403,12 @@ void PolicyLoop::resume() {
                                              progress.value("updates_of_step", std::int64_t{0})));
         }
         steps_ = readRlSteps(progress["rl_steps"], checkpoint);
-        position_.next = progress.value("next_problem", std::int64_t{0});
+        if (const auto next = JsonField(progress, checkpoint).find("next_problem")) {
+            position_.next = next->asInteger(0, kMostProblems);
+        }
         position_.underWay =
             readGroups(progress.value("groups", Json::array()), problems_, source_.config.vocab, checkpoint);
+        requireRoom(run_.spec, position_.underWay, checkpoint);
         sampler_.engine().setVersion(progress.value("version", std::int64_t{0}));
         takeNumbers(evalRewards_, progress, "eval_rewards", checkpoint, std::nullopt);
         takeNumbers(evalSteps_, progress, "eval_reward_steps", checkpoint, std::nullopt);
