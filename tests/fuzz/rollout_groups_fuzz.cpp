@@ -40,13 +40,13 @@ void requireTrained(const std::vector<engine::RolloutGroup>& groups) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::unique_ptr<engine::ProblemSource> source = engine::taskProblems(*engine::findTask("sums"), 1, 2);
+    static const std::unique_ptr<engine::ProblemSource> kSource = engine::taskProblems(*engine::findTask("sums"), 1, 2);
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     try {
         const nlohmann::json json = base::parseStrictJson(text, "fuzz");
-        const std::vector<engine::RolloutGroup> groups = engine::readGroups(json, *source, kVocab, "fuzz");
+        const std::vector<engine::RolloutGroup> groups = engine::readGroups(json, *kSource, kVocab, "fuzz");
         const nlohmann::json kept = engine::groupsJson(groups);
-        if (engine::groupsJson(engine::readGroups(kept, *source, kVocab, "again")).dump() != kept.dump()) {
+        if (engine::groupsJson(engine::readGroups(kept, *kSource, kVocab, "again")).dump() != kept.dump()) {
             std::abort();
         }
         requireTrained(groups);
