@@ -35,6 +35,12 @@ void requireWhole(const engine::Rollouts& rollouts) {
     }
 }
 
+void requireOneLine(const base::Error& error) {
+    if (error.message().find('\n') != std::string::npos) {
+        std::abort();
+    }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -45,9 +51,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         requireWhole(engine::readRollouts("/proc/self/fd/" + std::to_string(file), kVocab));
     } catch (const base::BadInput& error) {
-        if (error.message().find('\n') != std::string::npos) {
-            std::abort();
-        }
+        requireOneLine(error);
+    } catch (const base::Unsupported& error) { // a GGUF file
+        requireOneLine(error);
     }
     ::close(file);
     return 0;

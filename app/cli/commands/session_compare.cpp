@@ -224,6 +224,7 @@ std::vector<ConditionResult> checkConditions(const CompareText& words, const Run
     if (!words.conditions.empty() && comparison.notComparable.starts_with('#')) {
         throw base::BadInput("--fail-if: " + comparison.notComparable + " Name runs of the same work");
     }
+    results.reserve(words.conditions.size());
     for (const std::string& text : words.conditions) {
         results.push_back(
             checkCondition(parseCondition(text, comparison.results), comparison.a, comparison.b, comparison.results));

@@ -56,7 +56,7 @@ private:
 };
 
 /// Reads and checks a file. Throws BadInput "FILE: TENSOR: what", with the row where one is wrong, for shapes, types,
-/// ids outside the vocabulary, lengths, and values of answers that are not finite.
+/// ids outside the vocabulary, lengths, and values of answers that are not finite; Unsupported for a GGUF file.
 Rollouts readRollouts(const std::string& path, std::int64_t vocab);
 
 /// Reads rows that are to be scored: as above, without advantages (they are 0) and log-probabilities. Without lengths,

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
 #include "engine/rl/policy/group_advantages.h"
+#include "engine/tokenizer/json_field.h"
 
 namespace vitrine::engine {
 
@@ -115,36 +115,68 @@ Rollouts rolloutsOf(const std::vector<TrainedRow>& rows) {
     return out;
 }
 
-[[noreturn]] void badGroups(const std::string& file, const std::string& what) {
-    throw base::BadInput(fmt::format("{}: groups: {}", file, what));
+/// Whole numbers from `least` to `most`.
+std::vector<std::int32_t> numbersOf(const JsonField& list, std::int64_t least, std::int64_t most) {
+    std::vector<std::int32_t> out;
+    out.reserve(list.arraySize());
+    for (std::size_t i = 0; i < list.arraySize(); ++i) {
+        const Json& value = list.value()[i];
+        const bool known =
+            value.is_number_integer() && value.get<std::int64_t>() >= least && value.get<std::int64_t>() <= most;
+        // The path of an element is made for a message only: there are many.
+        out.push_back(
+            static_cast<std::int32_t>(known ? value.get<std::int64_t>() : list.element(i).asInteger(least, most)));
+    }
+    return out;
 }
 
-GroupAnswer readAnswer(const Json& row, std::int64_t vocab, const std::string& file) {
-    GroupAnswer out;
-    out.ids = row.at("ids").get<std::vector<std::int32_t>>();
-    out.logProbs = row.at("logprobs").get<std::vector<float>>();
-    out.versions = row.at("versions").get<std::vector<std::int32_t>>();
-    if (out.logProbs.size() != out.ids.size() || out.versions.size() != out.ids.size()) {
-        badGroups(file, "an answer has not as many log-probabilities and versions as tokens");
+std::vector<float> logProbsOf(const JsonField& list) {
+    std::vector<float> out;
+    out.reserve(list.arraySize());
+    for (const Json& value : list.value()) {
+        if (!value.is_number()) {
+            list.bad("has what is no number");
+        }
+        out.push_back(static_cast<float>(value.get<double>()));
     }
-    if (std::ranges::any_of(out.ids, [vocab](std::int32_t id) { return id < 0 || id >= vocab; })) {
-        badGroups(file, "an id is outside the vocabulary");
-    }
-    const std::string finish = row.at("finish").get<std::string>();
+    return out;
+}
+
+FinishReason finishOf(const JsonField& field) {
+    const std::string& name = field.asString();
     for (const FinishReason reason :
          {FinishReason::Length, FinishReason::Context, FinishReason::StopToken, FinishReason::StopText}) {
-        out.finish = finish == finishReasonName(reason) ? reason : out.finish;
+        if (name == finishReasonName(reason)) {
+            return reason;
+        }
     }
-    if (row.contains("reward")) {
-        out.reward = row.at("reward").get<double>();
+    return FinishReason::None;
+}
+
+GroupAnswer readAnswer(const JsonField& row, std::int64_t vocab) {
+    GroupAnswer out;
+    out.ids = numbersOf(row.at("ids"), 0, vocab - 1);
+    out.logProbs = logProbsOf(row.at("logprobs"));
+    out.versions = numbersOf(row.at("versions"), GroupAnswer::kNotSaid, std::numeric_limits<std::int32_t>::max());
+    if (out.logProbs.size() != out.ids.size() || out.versions.size() != out.ids.size()) {
+        row.bad("has not as many log-probabilities and versions as tokens");
     }
-    out.error = row.value("error", std::string());
-    for (const Json& turn : row.value("turns", Json::array())) {
-        out.turns.emplace_back(turn.at("role").get<std::string>(), turn.at("text").get<std::string>());
+    out.finish = finishOf(row.at("finish"));
+    if (const auto reward = row.find("reward")) {
+        if (!reward->value().is_number()) {
+            reward->bad("is no number");
+        }
+        out.reward = reward->value().get<double>();
     }
-    out.turnBegin = row.value("turn_begin", std::int64_t{0});
-    if (out.turnBegin < 0 || out.turnBegin > static_cast<std::int64_t>(out.ids.size())) {
-        badGroups(file, "turn_begin is not inside the answer");
+    out.error = row.text("error", "");
+    if (const auto turns = row.find("turns")) {
+        for (std::size_t i = 0; i < turns->arraySize(); ++i) {
+            const JsonField turn = turns->element(i);
+            out.turns.emplace_back(turn.at("role").asString(), turn.at("text").asString());
+        }
+    }
+    if (const auto begin = row.find("turn_begin")) {
+        out.turnBegin = begin->asInteger(0, static_cast<std::int64_t>(out.ids.size()));
     }
     return out;
 }
@@ -258,22 +290,21 @@ Json groupsJson(std::span<const RolloutGroup> groups) {
 
 std::vector<RolloutGroup> readGroups(const Json& json, const ProblemSource& source, std::int64_t vocab,
                                      const std::string& file) {
-    std::vector<RolloutGroup> out;
-    try {
-        for (const Json& row : json) {
-            RolloutGroup& group = out.emplace_back();
-            group.number = row.at("number").get<std::int64_t>();
-            if (group.number < 0) {
-                badGroups(file, "a number of a problem is negative");
-            }
-            group.problem = std::make_shared<const Problem>(source.training(group.number));
-            group.prompt = row.at("prompt").get<std::vector<std::int32_t>>();
-            for (const Json& answer : row.at("answers")) {
-                group.answers.push_back(readAnswer(answer, vocab, file));
-            }
+    const JsonField list(json, file, "groups");
+    std::vector<RolloutGroup> out(list.arraySize());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const JsonField row = list.element(i);
+        RolloutGroup& group = out[i];
+        group.number = row.at("number").asInteger(0, kMostProblems);
+        group.problem = std::make_shared<const Problem>(source.training(group.number));
+        group.prompt = numbersOf(row.at("prompt"), 0, vocab - 1);
+        if (group.prompt.empty()) {
+            row.at("prompt").bad("has no tokens");
         }
-    } catch (const Json::exception& error) {
-        badGroups(file, error.what());
+        const JsonField answers = row.at("answers");
+        for (std::size_t place = 0; place < answers.arraySize(); ++place) {
+            group.answers.push_back(readAnswer(answers.element(place), vocab));
+        }
     }
     return out;
 }

@@ -46,6 +46,9 @@ struct GroupAnswer {
     void goOn(const std::string& answer, const std::string& reply, const std::vector<std::int32_t>& tokens);
 };
 
+/// No training asks as many.
+inline constexpr std::int64_t kMostProblems = std::int64_t{1} << 40;
+
 struct RolloutGroup {
     std::int64_t number = 0; ///< of its problem, see ProblemSource::training
     std::shared_ptr<const Problem> problem;
@@ -83,8 +86,8 @@ TrainedAnswers trainedAnswers(std::span<const RolloutGroup> groups, const Traine
 
 /// Groups that are under way, for a checkpoint.
 nlohmann::json groupsJson(std::span<const RolloutGroup> groups);
-/// The same again, with problems of `source`. Throws BadInput "FILE: groups: what" for what no checkpoint of this
-/// program has.
+/// The same again, with problems of `source`. Throws BadInput "FILE: groups[0].FIELD: what" for what no checkpoint of
+/// this program has.
 std::vector<RolloutGroup> readGroups(const nlohmann::json& json, const ProblemSource& source, std::int64_t vocab,
                                      const std::string& file);
 

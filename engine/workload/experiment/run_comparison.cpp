@@ -224,7 +224,7 @@ void addAnswers(std::vector<Incomparability>& out, const Read& a, const Read& b)
     std::vector<std::string> others;
     for (const std::string_view key : kSamplingKeys) {
         if (!sameSetting(a, b, key)) {
-            others.push_back(std::string(key));
+            others.emplace_back(key);
         }
     }
     const Json *x = at(a.environment, "model_hash"), *y = at(b.environment, "model_hash");
@@ -259,6 +259,7 @@ std::string incomparableSentence(const ComparedRun& a, const ComparedRun& b) {
         return {};
     }
     std::vector<std::string> parts;
+    parts.reserve(reasons.size());
     for (const Incomparability& reason : reasons) {
         parts.push_back(reason.what == Incomparable::All     ? reason.why
                         : reason.what == Incomparable::Times ? fmt::format("times ({})", reason.why)

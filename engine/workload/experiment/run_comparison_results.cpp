@@ -142,10 +142,10 @@ ChangeJudgement judge(std::string_view path, double a, double b, std::span<const
 }
 
 bool growsWithTokens(std::string_view path) {
-    using namespace result;
     const ResultField* field = findResult(path);
-    static constexpr std::array kGrowing{&kKvBytes,     &kKvPageBytes,     &kKvPageBytesByGroup,    &kDecodeSeconds,
-                                         &kDecodeSteps, &kGeneratedTokens, &kRooflineContextTokens, &kE2e};
+    static constexpr std::array kGrowing{
+        &result::kKvBytes,     &result::kKvPageBytes,     &result::kKvPageBytesByGroup,    &result::kDecodeSeconds,
+        &result::kDecodeSteps, &result::kGeneratedTokens, &result::kRooflineContextTokens, &result::kE2e};
     return field != nullptr &&
            std::ranges::any_of(kGrowing, [&](const ResultField* growing) { return growing->key == field->key; });
 }

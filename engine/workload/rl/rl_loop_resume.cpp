@@ -9,12 +9,34 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
+#include "engine/tokenizer/json_field.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/rl/rl_loop.h"
 
 namespace vitrine::engine {
 
 using Json = nlohmann::json;
+
+namespace {
+
+/// Answers under way go on as they began, each in its place of its group.
+void requireRoom(const Experiment& spec, std::span<const RolloutGroup> groups, const std::string& checkpoint) {
+    const std::int64_t most = spec.integer("max_new_tokens");
+    for (const RolloutGroup& group : groups) {
+        if (static_cast<std::int64_t>(group.answers.size()) != spec.integer("samples")) {
+            throw base::BadInput(fmt::format("samples: {} has {} answers of a problem under way; give as many",
+                                             checkpoint, group.answers.size()));
+        }
+        for (const GroupAnswer& answer : group.answers) {
+            if (!answer.ended() && static_cast<std::int64_t>(answer.ids.size()) >= most) {
+                throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} tokens under way; give more",
+                                                 checkpoint, answer.ids.size()));
+            }
+        }
+    }
+}
+
+} // namespace
 
 TrainedRows PolicyLoop::trainedRows() const {
     return {problems_.digest(), run_.spec.maybeInteger("batch").value_or(0), training_.steps()};
@@ -48,9 +70,12 @@ void PolicyLoop::resume() {
                                              progress.value("updates_of_step", std::int64_t{0})));
         }
         steps_ = readRlSteps(progress["rl_steps"], checkpoint);
-        position_.next = progress.value("next_problem", std::int64_t{0});
+        if (const auto next = JsonField(progress, checkpoint).find("next_problem")) {
+            position_.next = next->asInteger(0, kMostProblems);
+        }
         position_.underWay =
             readGroups(progress.value("groups", Json::array()), problems_, source_.config.vocab, checkpoint);
+        requireRoom(run_.spec, position_.underWay, checkpoint);
         sampler_.engine().setVersion(progress.value("version", std::int64_t{0}));
         takeNumbers(evalRewards_, progress, "eval_rewards", checkpoint, std::nullopt);
         takeNumbers(evalSteps_, progress, "eval_reward_steps", checkpoint, std::nullopt);

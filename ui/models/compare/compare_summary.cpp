@@ -273,7 +273,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
         }
         FlatNode row;
         row.key = table->nodes.size() + 1;
-        row.cells.push_back(FlatCell(textOf(result.words)));
+        row.cells.emplace_back(textOf(result.words));
         row.cells.push_back(metricCell(result.path, result.a, result.repeatsA));
         row.cells.push_back(metricCell(result.path, result.b, result.repeatsB));
         for (const auto& numbers : others) {

@@ -66,6 +66,11 @@ TEST_F(RolloutsTest, ValuesOutsideOfAnswersMayBeAnything) {
     expectRefused(maker.set<float>("old_logprobs", {4, 6}, old), "old_logprobs: row 1: token 4: inf is not a finite");
 }
 
+TEST_F(RolloutsTest, AGgufFileIsUnsupported) {
+    const std::string path = folder_.write("rollouts.safetensors", "GGUF" + fourRollouts().bytes());
+    EXPECT_THAT(test::failure([&] { readRollouts(path, 64); }), testing::StartsWith("unsupported"));
+}
+
 TEST_F(RolloutsTest, EachFaultIsOneSentenceThatNamesTensorAndRow) {
     const auto with = [](const std::function<void(TensorFileMaker&)>& change) {
         TensorFileMaker maker = fourRollouts();

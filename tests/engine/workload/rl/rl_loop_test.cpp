@@ -163,6 +163,19 @@ TEST_F(PolicyLoopRun, LongAnswersGoOnInTheNextStep) {
     EXPECT_EQ(out["asked_problems"], Json::array({4.0, 0.0, 4.0, 0.0}));
 }
 
+TEST_F(PolicyLoopRun, AnswersUnderWayGoOnAsTheyBegan) {
+    Json spec = experimentOf(
+        {{"partial_tokens", 4}, {"output", at("out")}, {"save_every", 1}, {"schedule", "constant"}, {"steps", 3}});
+    run(spec);
+    spec.update({{"resume", at("out")}, {"steps", 4}});
+    Json other = spec;
+    other["samples"] = 2;
+    EXPECT_THAT(failure(other), HasSubstr("has 4 answers of a problem under way; give as many"));
+    other = spec;
+    other["max_new_tokens"] = 4;
+    EXPECT_THAT(failure(other), HasSubstr("has an answer of 4 tokens under way; give more"));
+}
+
 TEST_F(PolicyLoopRun, ATemperatureIsThatOfBothSides) {
     for (const Json& more : {Json{{"temperature", 0.6}}, Json{{"temperature", 1.4}, {"top_k", 20}}}) {
         const Json out = run(experimentOf(more));
