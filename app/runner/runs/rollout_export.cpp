@@ -48,6 +48,21 @@ bool isWhole(const std::vector<RolloutEvent>& rows, const std::vector<RolloutTok
     return next == tokens.size();
 }
 
+/// Whether the policy only read some tokens behind the prompts: messages of a user, which have no log-probabilities.
+bool hasConversations(const std::vector<RolloutEvent>& rows, const std::vector<RolloutTokenEvent>& tokens) {
+    bool some = false, none = false;
+    std::size_t row = 0;
+    for (const RolloutTokenEvent& token : tokens) {
+        while (rows[row].row != token.row) {
+            ++row;
+        }
+        if (token.position >= rows[row].promptTokens) {
+            (std::isfinite(token.rollout) ? some : none) = true;
+        }
+    }
+    return some && none;
+}
+
 engine::Rollouts rolloutsOf(const std::vector<RolloutEvent>& rows, const std::vector<RolloutTokenEvent>& tokens) {
     engine::Rollouts out;
     out.rows = static_cast<std::int64_t>(rows.size());
@@ -109,6 +124,11 @@ void exportRollouts(const sessions::SessionFile& session, sessions::RunId run, c
     if (!isWhole(rows, tokens)) {
         throw base::BadInput(
             fmt::format("run {}: tokens of its rollouts are missing; take the file that it was given", run));
+    }
+    if (hasConversations(rows, tokens)) {
+        throw base::BadInput(fmt::format("run {}: its rollouts are conversations, and a file of rollouts does not say "
+                                         "which of their tokens the policy said",
+                                         run));
     }
     base::requireReplaceable(file, engine::kRolloutsOutput);
     engine::writeRollouts(file, rolloutsOf(rows, tokens));

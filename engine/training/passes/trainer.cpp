@@ -54,15 +54,6 @@ void Trainer::prepare() {
     changed_ = false;
 }
 
-/// A step whose update is done is done: who is to stop stops before the next one.
-void Trainer::prepareAfterUpdate() {
-    try {
-        prepare();
-    } catch (const base::Cancelled&) {
-        changed_ = true;
-    }
-}
-
 TrainingStep Trainer::step(std::span<const TrainingBatch> batches, Objective& objective, double learningRate,
                            std::int64_t number, const std::function<void()>& beforeUpdate) {
     kernels::Context& context = model_.context();
@@ -95,12 +86,13 @@ TrainingStep Trainer::step(std::span<const TrainingBatch> batches, Objective& ob
         if (beforeUpdate) {
             beforeUpdate();
         }
+        const kernels::StopPause whole(context); // who is to stop stops before the next step
         {
             const kernels::TraceScope optimizer(context.tracer(), base::ScopeKind::Layer, "optimizer");
             changed_ = true;
             state_.update(learningRate, number, norm_.view());
         }
-        prepareAfterUpdate();
+        prepare();
         out.loss = objective.loss();
         out.expertDisagreement = pass_.disagreement().share();
         out.gradientNorm = static_cast<double>(downloadFloats(context, norm_.view()).front());

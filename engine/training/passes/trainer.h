@@ -67,7 +67,6 @@ public:
     Objective& nextToken() { return nextToken_; }
 
 private:
-    void prepareAfterUpdate();
     Model& model_;
     TrainedState& state_;
     GradientPass pass_;

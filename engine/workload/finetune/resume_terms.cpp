@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 34> kSameOptions = {"method",
+constexpr std::array<std::string_view, 61> kSameOptions = {"method",
                                                            "train",
                                                            "rank",
                                                            "alpha",
@@ -58,9 +58,37 @@ constexpr std::array<std::string_view, 34> kSameOptions = {"method",
                                                            "kl",
                                                            "importance_cap",
                                                            "aggregation",
-                                                           "temperature"};
-constexpr std::array<std::string_view, 8> kBranchOptions = {
-    "lr", "warmup_steps", "schedule", "lr_minimum", "weight_decay", "clip_norm", "dropout", "router_aux_loss"};
+                                                           "temperature",
+                                                           "task",
+                                                           "difficulty",
+                                                           "checker",
+                                                           "reward_command",
+                                                           "turns",
+                                                           "prompts",
+                                                           "samples",
+                                                           "rollout",
+                                                           "partial_tokens",
+                                                           "dynamic_sampling",
+                                                           "router_replay",
+                                                           "cut_answers",
+                                                           "cut_penalty",
+                                                           "max_new_tokens",
+                                                           "top_k",
+                                                           "top_p",
+                                                           "min_p",
+                                                           "repetition_penalty",
+                                                           "frequency_penalty",
+                                                           "presence_penalty",
+                                                           "stop",
+                                                           "ignore_eos",
+                                                           "raw",
+                                                           "system",
+                                                           "tools",
+                                                           "reasoning_effort",
+                                                           "enable_thinking"};
+constexpr std::array<std::string_view, 9> kBranchOptions = {"kv_dtype",  "lr",         "warmup_steps",
+                                                            "schedule",  "lr_minimum", "weight_decay",
+                                                            "clip_norm", "dropout",    "router_aux_loss"};
 constexpr std::array<std::string_view, 7> kContentOptions = {"model",     "data",    "tokens_file",  "rollouts",
                                                              "eval_data", "adapter", "chat_template"};
 constexpr std::size_t kShownDigest = 12;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -174,7 +175,10 @@ void GroupSampler::judge(const RolloutGroup& group, const GroupAnswer& answer, s
     attempt.id = id;
     attempt.problem = group.problem;
     attempt.turn = static_cast<std::int64_t>(answer.turns.size()) / 2;
-    attempt.messages = group.problem->messages;
+    if (run_.spec.has("system") && !group.problem->messages.empty()) {
+        attempt.messages.emplace_back("system", run_.spec.text("system"));
+    }
+    attempt.messages.insert(attempt.messages.end(), group.problem->messages.begin(), group.problem->messages.end());
     attempt.messages.insert(attempt.messages.end(), answer.turns.begin(), answer.turns.end());
     attempt.answer = textOf(answer.lastAnswer());
     attempt.cut = answer.cut();
@@ -246,6 +250,22 @@ bool GroupSampler::goOn(const RolloutGroup& group, GroupAnswer& answer, const st
     return true;
 }
 
+namespace {
+
+/// Advantages are made in float32, and squares of rewards must be numbers there.
+constexpr double kLargestReward = 1e12;
+
+void takeReward(GroupAnswer& answer, const Judgement& judgement) {
+    answer.error = judgement.error;
+    if (judgement.reward && !(std::fabs(*judgement.reward) <= kLargestReward)) {
+        answer.error = fmt::format("the reward {:g} is beyond {:g}", *judgement.reward, kLargestReward);
+        return;
+    }
+    answer.reward = judgement.reward;
+}
+
+} // namespace
+
 /// Waits for all of them. Returns the answers that go on.
 GroupSampler::WaveIds GroupSampler::takeJudgements(const Wave& wave, SamplingCounts& counts) {
     const auto begin = std::chrono::steady_clock::now();
@@ -258,8 +278,7 @@ GroupSampler::WaveIds GroupSampler::takeJudgements(const Wave& wave, SamplingCou
             return;
         }
         if (!judgement.reply) {
-            answer.reward = judgement.reward;
-            answer.error = judgement.error;
+            takeReward(answer, judgement);
         }
         if (!answer.error.empty() && counts.judgeErrors++ == 0) {
             base::logWarning(fmt::format("{}: an answer has no reward: {}", group.problem->name, answer.error));

@@ -61,7 +61,7 @@ constexpr std::array<WorkloadOutput, 2> kRlOutputs{
 constexpr std::array kRlOptions = {
     OptionSpec{"task", OptionType::Text, "", "", 0, 0, "", "", "Problems",
                "Problems that come with the program, with a checker: sums, sorting, brackets, letters or format"},
-    OptionSpec{"difficulty", OptionType::Integer, "1", "", 1, 100, "", "", "Problems",
+    OptionSpec{"difficulty", OptionType::Integer, "1", "", 1, 10, "", "", "Problems",
                "How hard the problems of a task are"},
     OptionSpec{"checker", OptionType::Choice, "", "", 0, 0, "exact|number|regex|choice|math", "", "Problems",
                "How answers to problems of data are judged by the answer of their row"},

@@ -142,7 +142,7 @@ void PolicyLoop::step(std::int64_t number) {
     const TrainingStep trained = train(now, groups, number);
     position_ = std::move(position);
     keepGroupRewards(groups);
-    if (evaluates(number)) {
+    if (evaluates(number) || number == 1 || number == training_.steps()) {
         keepAnswers(groups, number);
     }
     now.seconds = clockSeconds() - begin;

@@ -88,10 +88,15 @@ TEST(RlLoopCommand, AProgramJudgesAndGoesOnWithConversations) {
     const std::string judge = R"(while IFS= read -r line; do case "$line" in
         *'"turn":0'*) echo '{"message": "And plus one?"}';;
         *) echo $((${#line} % 2));; esac; done)";
-    const json out = loopResult({"--data", problemsIn(folder), "--reward-command", judge, "--turns", "2",
-                                 "--reward-processes", "2", "--max-new-tokens", "60"});
+    const json out =
+        loopResult({"--data", problemsIn(folder), "--reward-command", judge, "--turns", "2", "--reward-processes", "2",
+                    "--max-new-tokens", "60", "--session", folder.file("talks.vitrine")});
     EXPECT_EQ(out["judge_errors"], json::array({0.0, 0.0})) << out.dump();
     EXPECT_LT(out["logprob_max_diff"][0], 1e-3) << "what the policy said in both turns is scored as it was sampled";
+    const test::ProgramResult exported = test::vitrine({"session", "export", folder.file("talks.vitrine"), "--format",
+                                                        "rollouts", "--output", folder.file("talks.safetensors")});
+    EXPECT_EQ(exported.exitCode, 2);
+    EXPECT_THAT(exported.err, HasSubstr("its rollouts are conversations"));
     const json once = loopResult({"--data", problemsIn(folder), "--reward-command", judge});
     EXPECT_EQ(once["judge_errors"], json::array({8.0, 8.0})) << "a conversation of one turn has no reward";
 }
@@ -100,7 +105,7 @@ TEST(RlLoopCommand, AJudgeThatFailsCostsAnswersAndNotTheRun) {
     const TempFolder folder;
     const std::string problems = problemsIn(folder);
     for (const std::string judge : {"exit 3", "echo nonsense", "read line; kill -9 $$", "cat > /dev/null",
-                                    "while read line; do echo nan; done"}) {
+                                    "while read line; do echo nan; done", "while read line; do echo 1e39; done"}) {
         const test::ProgramResult out = test::vitrine(
             loopCommand({"--data", problems, "--reward-command", judge, "--reward-timeout", "0.3", "--steps", "1"}));
         ASSERT_EQ(out.exitCode, 0) << judge << out.err;

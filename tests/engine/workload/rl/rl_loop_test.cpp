@@ -271,6 +271,21 @@ TEST_F(PolicyLoopRun, APlanFindsTheLongestAnswerAndTheLargestBatch) {
     EXPECT_LT(tight["peak_bytes"], 40e9) << "with what is computed again where memory is short";
 }
 
+TEST_F(PolicyLoopRun, GoingOnWithOtherOptionsIsRefused) {
+    Json spec = experimentOf({{"output", at("out")}, {"save_every", 1}, {"steps", 1}});
+    run(spec);
+    spec.update({{"resume", at("out")}, {"steps", 2}});
+    const Json others = {
+        {"prompts", 3},           {"samples", 5},          {"max_new_tokens", 7}, {"top_k", 5},
+        {"partial_tokens", 3},    {"cut_answers", "mask"}, {"rollout", "int4"},   {"dynamic_sampling", true},
+        {"presence_penalty", 0.5}};
+    for (const auto& [key, value] : others.items()) {
+        Json other = spec;
+        other[key] = value;
+        EXPECT_THAT(failure(other), HasSubstr("was trained with --")) << key;
+    }
+}
+
 TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
     Json none = experimentOf();
     none.erase("prompt_length");
