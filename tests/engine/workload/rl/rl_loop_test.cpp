@@ -170,10 +170,10 @@ TEST_F(PolicyLoopRun, AnswersUnderWayGoOnAsTheyBegan) {
     spec.update({{"resume", at("out")}, {"steps", 4}});
     Json other = spec;
     other["samples"] = 2;
-    EXPECT_THAT(failure(other), HasSubstr("has 4 answers of a problem under way; give as many"));
+    EXPECT_THAT(failure(other), HasSubstr("was trained with --samples 4"));
     other = spec;
     other["max_new_tokens"] = 4;
-    EXPECT_THAT(failure(other), HasSubstr("has an answer of 4 tokens under way; give more"));
+    EXPECT_THAT(failure(other), HasSubstr("was trained with --max-new-tokens 6"));
 }
 
 TEST_F(PolicyLoopRun, ATemperatureIsThatOfBothSides) {
