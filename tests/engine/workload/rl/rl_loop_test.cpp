@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Options, PolicyLoopResume,
                          testing::Values(Json::object(), Json{{"method", "lora"}, {"kl", 0.1}}, Json{{"kl", 0.1}},
                                          Json{{"partial_tokens", 4}}, Json{{"updates", 2}},
                                          Json{{"temperature", 0.7}, {"top_p", 0.9}, {"dtype", "bfloat16"}},
-                                         Json{{"dynamic_sampling", true}}, Json{{"speculate", "ngram"}}));
+                                         Json{{"dynamic_sampling", true}}));
 
 TEST_F(PolicyLoopRun, TheReferenceIsTheModelThatTrainingBeganWith) {
     for (const Json& more : {Json{{"method", "full"}}, Json{{"method", "full"}, {"qat", "int4"}},
