@@ -176,9 +176,6 @@ void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& e
         if (token.index == 0) {
             sampling.promptRead(token.request);
         }
-        if (onToken_) {
-            onToken_(token);
-        }
     });
     engine_->onEnd([&](std::int32_t request) {
         sampling.promptRead(request);
@@ -190,7 +187,7 @@ void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& e
         busy = engine_->step();
         for (const std::int32_t request : std::exchange(done, {})) {
             BatchResult result = engine_->takeResult(request);
-            count(result.result);
+            counts_.tokens += static_cast<std::int64_t>(result.result.ids.size());
             sampling.complete(request, result.result);
             ended(sampling.indexOf(request), result.result);
         }
@@ -200,17 +197,11 @@ void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& e
     engine_->onEnd(nullptr);
 }
 
-void RolloutEngine::count(const GenerateResult& result) {
-    ++counts_.answers;
-    counts_.tokens += static_cast<std::int64_t>(result.ids.size());
-}
-
 /// What the engine that goes has counted.
 void RolloutEngine::countEngine() {
     const BatchCounts& counts = engine_->counts();
     counts_.sharedTokens += counts.sharedTokens;
     counts_.preemptions += counts.preemptions;
-    counts_.poolBytes = std::max(counts_.poolBytes, engine_->cache().poolBytes());
     counts_.speculation.rows += engine_->speculation().rows;
     counts_.speculation.drafted += engine_->speculation().drafted;
     counts_.speculation.accepted += engine_->speculation().accepted;

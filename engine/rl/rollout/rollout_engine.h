@@ -29,13 +29,11 @@
 namespace vitrine::engine {
 
 struct RolloutCounts {
-    std::int64_t answers = 0;      ///< that were sampled
-    std::int64_t tokens = 0;       ///< of them
+    std::int64_t tokens = 0;       ///< that were sampled
     std::int64_t sharedTokens = 0; ///< of prompts that were not computed again
     std::int64_t preemptions = 0;
     double seconds = 0; ///< on the context's clock, waking included
     SpeculationCounts speculation;
-    std::uint64_t poolBytes = 0; ///< the most that the pools took
 };
 
 /// Belongs to the thread of the model's context, which outlives it.
@@ -50,15 +48,13 @@ public:
     /// An answer: the request by its place in what sample() got. May be moved from.
     using Ended = std::function<void(std::size_t request, GenerateResult& result)>;
     /// Answers all requests and calls `ended` for each as it ends. Throws what BatchEngine::step() throws, and
-    /// OutOfMemory where a request fits no pool; answers that have not ended are lost then. Wakes the engine.
+    /// BadInput where an answer fits no pool even alone; answers that have not ended are lost then, and it sleeps.
+    /// Wakes the engine.
     void sample(std::vector<GenerateRequest> requests, const Ended& ended);
-    /// A callback for each sampled token, or none.
-    void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
 
     /// Gives all memory back. Does nothing while it sleeps.
     void sleep();
-    bool sleeps() const { return engine_ == nullptr; }
-    /// The weights are others from now on; the engine sleeps. Not to be called by `ended` or `onToken`.
+    /// The weights are others from now on; the engine sleeps. Not to be called by `ended`.
     void weightsChanged();
     std::int64_t version() const { return version_; }
     void setVersion(std::int64_t version) { version_ = version; } ///< of a training that goes on
@@ -72,7 +68,6 @@ private:
     void giveBack();
     void expect(const std::vector<GenerateRequest>& requests);
     void answer(std::vector<GenerateRequest> requests, const Ended& ended);
-    void count(const GenerateResult& result);
     void countEngine();
 
     Model& model_;
@@ -80,7 +75,6 @@ private:
     BatchOptions options_;
     std::unique_ptr<BatchEngine> engine_; ///< null while it sleeps
     bool drafterSleeps_ = false;
-    TokenCallback onToken_;
     std::int64_t version_ = 0;
     RolloutCounts counts_;
 };
