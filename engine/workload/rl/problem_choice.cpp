@@ -65,7 +65,7 @@ void checkProblems(const Experiment& experiment, const std::string& name) {
     if (experiment.has("task") && findTask(experiment.text("task")) == nullptr) {
         std::string all;
         for (const Task& task : tasks()) {
-            all += fmt::format("{}{}", all.empty() ? "" : ", ", task.name);
+            all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", task.name, task.title);
         }
         failOption(name, "task", fmt::format("there is no \"{}\"; there are {}", experiment.text("task"), all));
     }

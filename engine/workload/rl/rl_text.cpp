@@ -102,6 +102,9 @@ std::string peaks(const Json& metrics) {
         for (const Json& value : bytes) {
             most = std::max(most, value.is_number() ? value.get<double>() : 0);
         }
+        if (most == 0) {
+            continue; // no step trained
+        }
         out += fmt::format("{}{} {}", out.empty() ? "peak memory: " : ", ", role,
                            base::formatBytes(static_cast<std::uint64_t>(most)));
     }
@@ -132,10 +135,10 @@ std::optional<std::string> rlText(const Experiment& experiment, const Json& metr
     if (experiment.isPlan() || !rewards.is_array() || rewards.empty()) {
         return std::nullopt;
     }
-    return fmt::format("{} steps, judged by {}, sampled with {} weights\n{}{}{}\n{}{}", rewards.size(),
-                       base::textAt(metrics, "reward_source"), base::textAt(metrics, "rollout_weights"),
-                       evaluations(metrics), phases(metrics), peaks(metrics), stepsTable(metrics, rewards.size()),
-                       answers(metrics));
+    return fmt::format("{} step{}, judged by {}, sampled with {} weights\n{}{}{}\n{}{}", rewards.size(),
+                       rewards.size() == 1 ? "" : "s", base::textAt(metrics, "reward_source"),
+                       base::textAt(metrics, "rollout_weights"), evaluations(metrics), phases(metrics), peaks(metrics),
+                       stepsTable(metrics, rewards.size()), answers(metrics));
 }
 
 } // namespace vitrine::engine
