@@ -172,6 +172,7 @@ public:
     const ModelOptions& options() const { return options_; }
     const LoadReport& loadReport() const { return weights_->report(); }
     kernels::Context& context() { return context_; }
+    const kernels::Context& context() const { return context_; }
     /// The layers in the order in which a token passes them.
     std::span<const DecoderLayer> layers() const { return decoder_->layers(); }
     /// All weights, each one once.

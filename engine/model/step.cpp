@@ -13,6 +13,8 @@
 #include "kernels/core/floats.h"
 #include "kernels/ops/experts/pack_experts.h"
 #include "kernels/ops/fused/blocks.h"
+#include "kernels/ops/loss/log_probs.h"
+#include "kernels/ops/rowwise/elementwise.h"
 
 namespace vitrine::engine {
 
@@ -233,11 +235,36 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     op.drawLogprobs = drawLogprobs.view();
     const kernels::Tensor space = runner_.takeScratch(op);
     runner_.execute(op);
+    if (stepInputs_.trainerTemperature > 0) {
+        scoreAsTraining(logits, ids.view(), drawLogprobs.view());
+    }
     endCapture();
     if (stepInputs_.batch.idsOut != nullptr) {
         context_.copy(ids.view().data, stepInputs_.batch.idsOut, ids.view().bytes());
     }
     return results({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view(), drawLogprobs.view(), {}});
+}
+
+/// Takes the place of the tempered log-probabilities.
+void StepRunner::scoreAsTraining(const TensorView& logits, const TensorView& ids,
+                                 const TensorView& drawLogprobs) const {
+    const Shape rows{stepInputs_.rows};
+    const kernels::Tensor logProbs = runner_.make(MemoryCategory::Logits, "trainer_logprobs", DType::F32, rows);
+    // Training makes the entropies with them.
+    const kernels::Tensor entropies = runner_.make(MemoryCategory::Logits, "trainer_entropies", DType::F32, rows);
+    kernels::LogProbs op;
+    op.logits = logits;
+    op.targets = ids;
+    op.inverseTemperature = static_cast<float>(1 / static_cast<double>(stepInputs_.trainerTemperature));
+    op.logProbs = logProbs.view();
+    op.entropies = entropies.view();
+    runner_.run(op);
+    const Shape column{stepInputs_.rows, 1};
+    TensorView tempered = drawLogprobs;
+    tempered.data = tempered.as<float>() + static_cast<std::size_t>(kernels::DrawLogprob::Tempered);
+    tempered.shape = column;
+    tempered.strides[0] = kernels::kDrawLogprobs;
+    runner_.run(kernels::Cast{kernels::reshaped(logProbs.view(), column), tempered});
 }
 
 /// Gives the host what was sampled, and the experts.

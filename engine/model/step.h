@@ -49,6 +49,9 @@ struct StepInputs {
     const StepBatch& batch;
     std::int64_t tokens = 0;
     std::int64_t rows = 0; ///< of logits
+    /// Not 0: tempered log-probabilities (Sample::drawLogprobs) are made at it by the op that training makes them with,
+    /// so that both are equal to the bit where rows are exact.
+    float trainerTemperature = 0;
     std::vector<KvAppend> appends;
     std::vector<std::int32_t> inputs; ///< all I32 arrays of the step, uploaded in one copy
     std::int64_t inputCount = 0;      ///< elements of them all
@@ -172,6 +175,8 @@ private:
     void endCapture();
     StepOutput head(const kernels::TensorView& x);
     StepOutput sample(const kernels::TensorView& logits);
+    void scoreAsTraining(const kernels::TensorView& logits, const kernels::TensorView& ids,
+                         const kernels::TensorView& drawLogprobs) const;
     StepOutput results(SampledViews views);
 
     const Model& model_;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -13,6 +14,18 @@ namespace {
 /// The position of the first of a sequence's new tokens.
 std::int64_t firstPositionOf(const StepSequence& item, const KvCache* cache) {
     return cache == nullptr ? item.firstPosition : cache->length(item.sequence);
+}
+
+/// That of all rows which draw; 0 where there are several.
+float onlyTemperature(std::span<const kernels::SampleParameters> sampling) {
+    float only = 0;
+    for (const kernels::SampleParameters& row : sampling) {
+        if (row.temperature > 0 && only > 0 && row.temperature != only) {
+            return 0;
+        }
+        only = std::max(only, row.temperature);
+    }
+    return only;
 }
 
 } // namespace
@@ -33,6 +46,9 @@ StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvC
     }
     const bool everyRow = batch.logits == StepLogits::All;
     rows = everyRow ? tokens : rows;
+    if (batch.drawLogprobs && model.context().traits().features.exactRows) {
+        trainerTemperature = onlyTemperature(batch.sampling);
+    }
     if (values == InputValues::Filled) {
         fill(model, cache);
     } else {
@@ -145,6 +161,7 @@ std::vector<std::int64_t> StepInputs::signature() const {
                                      batch.sampling.empty() ? 0 : 1,
                                      batch.topLogprobs,
                                      batch.drawLogprobs ? 1 : 0,
+                                     std::bit_cast<std::int32_t>(trainerTemperature),
                                      batch.experts ? 1 : 0,
                                      sampling.count,
                                      static_cast<std::int64_t>(ropeSpans.size())};

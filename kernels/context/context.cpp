@@ -29,7 +29,9 @@ std::unique_ptr<MetaContext> makeMeta(const ContextOptions& options) {
     if (options.traits.id.empty()) {
         throw base::Internal("a Meta context needs a device profile");
     }
-    auto meta = std::make_unique<MetaContext>(options.traits);
+    DeviceTraits traits = options.traits;
+    traits.features.exactRows = traits.features.exactRows || options.exactRows;
+    auto meta = std::make_unique<MetaContext>(traits);
     meta->setUnwatched(options.sink == nullptr || options.profile == ProfileLevel::Off);
     return meta;
 }
@@ -38,10 +40,10 @@ std::unique_ptr<CudaContext> makeCuda(const ContextOptions& options) {
     if (options.backend != Backend::Cuda) {
         return nullptr;
     }
-    if (options.kept != nullptr) {
-        return std::make_unique<CudaContext>(options.kept->takeCuda(options.cuda));
-    }
-    return std::make_unique<CudaContext>(options.cuda);
+    auto cuda = options.kept != nullptr ? std::make_unique<CudaContext>(options.kept->takeCuda(options.cuda))
+                                        : std::make_unique<CudaContext>(options.cuda);
+    cuda->setExactRows(options.exactRows);
+    return cuda;
 }
 
 Capabilities capabilitiesOf(Backend backend) {
@@ -57,7 +59,9 @@ DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
     if (cuda != nullptr) {
         return cuda->traits();
     }
-    return options.traits.id.empty() ? cpuTraits(options.threads) : options.traits;
+    DeviceTraits traits = options.traits.id.empty() ? cpuTraits(options.threads) : options.traits;
+    traits.features.exactRows = traits.features.exactRows || options.exactRows;
+    return traits;
 }
 
 } // namespace
@@ -66,8 +70,11 @@ Context::Context(const ContextOptions& options)
     : cpu_(options.backend == Backend::Cpu ? std::make_unique<CpuContext>(options.threads) : nullptr),
       meta_(makeMeta(options)), cuda_(makeCuda(options)), capabilities_(capabilitiesOf(backend())),
       traits_(traitsOf(options, cuda())), stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
-    if (cpu() != nullptr && options.simd) {
-        cpu()->setSimd(*options.simd);
+    if (cpu() != nullptr) {
+        cpu()->setExactRows(traits_.features.exactRows);
+        if (options.simd) {
+            cpu()->setSimd(*options.simd);
+        }
     }
     if (MetaContext* virtualDevice = meta()) {
         clock_ = virtualDevice;

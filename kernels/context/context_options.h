@@ -29,6 +29,7 @@ struct ContextOptions {
     MemoryOptions memory;
     ProfileLevel profile = ProfileLevel::Light;
     bool foldSteps = false;             ///< see Tracer
+    bool exactRows = false;             ///< DeviceFeatures::exactRows, also where the traits do not say so
     base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
     const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
     base::StopToken stop;

@@ -96,6 +96,10 @@ bool CudaContext::fits(const KernelCall&) {
     refuse();
 }
 void CudaContext::setPrefetching(bool) {}
+void CudaContext::setExactRows(bool) {
+    refuse();
+}
+
 void CudaContext::multiply(const DenseProduct&) {
     refuse();
 }

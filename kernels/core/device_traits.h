@@ -25,6 +25,9 @@ struct DeviceFeatures {
     bool floatsForByteKeys =
         true; ///< a step's own keys are F32 where the cache will hold bytes, else as other activations
     std::int64_t prefillTokens = 8192; ///< tokens of one prefill step; few where activations should stay in caches
+    /// Asked for by a run, not a matter of the device: what an op makes of a row depends on that row alone, to the bit,
+    /// however many rows there are and whether it runs for inference or for training. Forward ops only.
+    bool exactRows = false;
 };
 
 /// By the name of the architecture: "sm_90a" is a GPU, "cpu-avx512" a CPU. The one place that reads such names.

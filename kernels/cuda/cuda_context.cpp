@@ -355,6 +355,10 @@ const DeviceTraits& CudaContext::traits() const {
     return state_->traits;
 }
 
+void CudaContext::setExactRows(bool on) {
+    state_->traits.features.exactRows = on;
+}
+
 KernelLibrary& CudaContext::library() {
     return *state_->library;
 }

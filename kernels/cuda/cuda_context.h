@@ -98,6 +98,8 @@ public:
     /// Traits of the device: the shipped profile of its name with what the driver says, so that Meta with these traits
     /// allocates as this context does.
     const DeviceTraits& traits() const;
+    /// DeviceFeatures::exactRows of these traits. Between runs only.
+    void setExactRows(bool on);
     KernelLibrary& library();
     /// Another run begins on this context. Counts of kernels start at zero. Untracked bytes are the bytes that the
     /// driver counts minus `tracked`, which are kept for this run.
@@ -127,6 +129,9 @@ public:
         const void* bias = nullptr;    ///< (n) of outType, or null
         float alpha = 1;               ///< out = alpha * product + bias + beta * out
         float beta = 0;
+        /// The algorithm depends on n and k alone and adds up each result in one order: a row of out depends on its row
+        /// of x alone, whatever m is. Tensors begin at multiples of 16 bytes.
+        bool exactRows = false;
     };
     void multiply(const DenseProduct& product);
 

@@ -60,6 +60,7 @@ kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
     options.clock = run.sinks.clock;
     options.stop = run.stop;
     options.kept = run.sinks.kept;
+    options.exactRows = run.spec.has("exact") && run.spec.flag("exact");
     return options;
 }
 

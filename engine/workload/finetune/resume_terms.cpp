@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 61> kSameOptions = {"method",
+constexpr std::array<std::string_view, 62> kSameOptions = {"method",
                                                            "train",
                                                            "rank",
                                                            "alpha",
@@ -67,6 +67,7 @@ constexpr std::array<std::string_view, 61> kSameOptions = {"method",
                                                            "prompts",
                                                            "samples",
                                                            "rollout",
+                                                           "exact",
                                                            "partial_tokens",
                                                            "dynamic_sampling",
                                                            "router_replay",

@@ -129,7 +129,7 @@ GenerateRequest GroupSampler::requestOf(const Wave& wave, std::int64_t id) {
         return request;
     }
     request.maxNewTokens = partialTokens_ > 0 ? std::min(request.maxNewTokens, partialTokens_) : request.maxNewTokens;
-    request.drawLogprobs = !isPlain(request.sampling);
+    request.drawLogprobs = !isPlain(request.sampling) || model_.context().traits().features.exactRows;
     request.returnsExperts = run_.spec.flag("router_replay");
     request.samplingNumber = static_cast<std::uint32_t>(group.number * samples_ + id % samples_);
     return request;

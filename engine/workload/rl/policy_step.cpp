@@ -12,11 +12,17 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/training/passes/log_prob_objective.h"
+#include "engine/workload/rl/exact_mode.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
 
 namespace {
+
+/// As the sampler has it.
+double temperatureOf(const Run& run) {
+    return static_cast<double>(static_cast<float>(run.spec.real("temperature")));
+}
 
 PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, const PolicyStepOptions& options) {
     PolicyOptions out;
@@ -24,7 +30,7 @@ PolicyOptions policyOptions(const Run& run, const PolicyBatches& batches, const 
     out.clipHigh = run.spec.real("clip_high");
     out.klCoefficient = run.spec.real("kl");
     out.importanceCap = run.spec.real("importance_cap");
-    out.temperature = run.spec.real("temperature");
+    out.temperature = temperatureOf(run);
     const PolicyTokens& known = batches.tokens.front();
     out.rememberOld = options.remembers && known.old.empty();
     out.rememberReference = options.remembers && !options.referenceIsBase && known.reference.empty();
@@ -65,7 +71,7 @@ FarLogProb farthest(const Rollouts& rollouts, const std::vector<float>& model) {
 PolicyBatches optionBatches(const Run& run, const Rollouts& rollouts) {
     PolicyBatchOptions options;
     options.aggregation = run.spec.text("aggregation") == "sequence" ? Aggregation::Sequence : Aggregation::Token;
-    options.sharePrompts = run.spec.flag("share_prompts");
+    options.sharePrompts = sharesPrompts(run.spec);
     options.rows = run.spec.maybeInteger("batch").value_or(0);
     return policyBatches(rollouts, options);
 }
@@ -102,7 +108,7 @@ void PolicyStep::begin() {
 
 /// What the model says now, (rows, width).
 std::vector<float> PolicyStep::modelLogProbs() {
-    LogProbObjective scores(model_.model().context(), run_.spec.real("temperature"));
+    LogProbObjective scores(model_.model().context(), temperatureOf(run_));
     trainer_.evaluate(batches_.batches, scores);
     std::vector<std::vector<float>> values;
     values.reserve(batches_.batches.size());

@@ -16,6 +16,7 @@
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/finetune/training_checks.h"
+#include "engine/workload/rl/exact_mode.h"
 #include "engine/workload/rl/problem_choice.h"
 #include "engine/workload/rl/rl_loop.h"
 #include "engine/workload/rl/rl_plan.h"
@@ -87,6 +88,10 @@ constexpr std::array kRlOptions = {
                "all"},
     OptionSpec{"router_replay", OptionType::Bool, "false", "", 0, 0, "", "", "Rollouts",
                "Train a mixture of experts with the experts that each token was sampled with"},
+    OptionSpec{
+        "exact", OptionType::Bool, "false", "", 0, 0, "", "", "Rollouts",
+        "Sample and train with kernels that make each row alone, in one order of sums: log-probabilities of both "
+        "are equal to the bit, and steps take longer"},
     OptionSpec{"dynamic_sampling", OptionType::Bool, "false", "", 0, 0, "", "", "Rollouts",
                "Ask other problems instead of those whose answers all have the same reward"},
     OptionSpec{"cut_answers", OptionType::Choice, "keep", "", 0, 0, "keep|mask|penalise", "", "Policy",
@@ -131,10 +136,11 @@ void runRl(const Run& run) {
 }
 
 /// What only sampled answers have, beside the sets of options of sampling.
-constexpr std::array<std::string_view, 18> kSamplingKeys = {
-    "turns",         "router_replay", "task",    "difficulty", "checker",        "reward_command",
-    "eval_problems", "prompts",       "samples", "rollout",    "partial_tokens", "dynamic_sampling",
-    "cut_answers",   "steps",         "data",    "eval_data",  "eval_every",     "prompt_length"};
+constexpr std::array<std::string_view, 19> kSamplingKeys = {
+    "turns",          "router_replay",    "task",          "difficulty", "checker",
+    "reward_command", "eval_problems",    "prompts",       "samples",    "rollout",
+    "partial_tokens", "dynamic_sampling", "cut_answers",   "steps",      "data",
+    "eval_data",      "eval_every",       "prompt_length", "exact"};
 constexpr std::uint32_t kSamplingSets = kAnswerOptions | kTextOptions | kBatchingOptions;
 
 /// Given answers are not sampled: what says how to sample does nothing.
@@ -171,6 +177,7 @@ void checkRl(const Experiment& experiment, const std::string& name) {
     if (experiment.real("temperature") <= 0) {
         failOption(name, "temperature", "is 0, which leaves one token possible; give the one that samples the answers");
     }
+    checkExact(experiment, name);
     checkTraining(experiment, name);
 }
 

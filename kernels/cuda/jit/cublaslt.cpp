@@ -23,6 +23,7 @@ namespace {
     F(cublasLtDestroy)                                                                                                 \
     F(cublasLtGetStatusString)                                                                                         \
     F(cublasLtMatmul)                                                                                                  \
+    F(cublasLtMatmulAlgoConfigGetAttribute)                                                                            \
     F(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
     F(cublasLtMatmulDescCreate)                                                                                        \
     F(cublasLtMatmulDescDestroy)                                                                                       \
@@ -127,7 +128,7 @@ std::uint32_t alignmentOf(const void* address) {
 }
 
 /// Everything that the choice of an algorithm depends on.
-using Key = std::array<std::int64_t, 17>;
+using Key = std::array<std::int64_t, 18>;
 
 Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
     return {product.m,
@@ -146,7 +147,25 @@ Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes
             alignmentOf(product.x),
             alignmentOf(product.weight),
             alignmentOf(product.out),
-            static_cast<std::int64_t>(workspaceBytes)};
+            static_cast<std::int64_t>(workspaceBytes),
+            product.exactRows ? 1 : 0};
+}
+
+/// Rows that an exact product's algorithm is chosen for: as many as are sampled together. It serves fewer rows and more
+/// as well as it can.
+constexpr std::int64_t kExactRows = 256;
+/// Every tensor of an exact product begins at a multiple of it, and so do its rows.
+constexpr std::uint32_t kExactAlignment = 16;
+
+/// What stands for an exact product of any number of rows: nothing of it depends on where its tensors are.
+CudaContext::DenseProduct exactReference(const CudaContext::DenseProduct& product) {
+    CudaContext::DenseProduct out = product;
+    out.m = kExactRows;
+    out.x = out.weight = out.out = nullptr;
+    out.xStride = product.transposedX ? kExactRows : product.k;
+    out.weightStride = product.transposedWeight ? product.n : product.k;
+    out.outStride = product.n;
+    return out;
 }
 
 /// A product's descriptors. The library is column-major, so it computes out^T (n, m) = weight (n, k) x^T (k, m).
@@ -197,22 +216,45 @@ struct Plan {
             check(lib.cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
                   "preference");
         };
+        const auto alignment = [&](const void* tensor) {
+            return product.exactRows ? kExactAlignment : alignmentOf(tensor);
+        };
         prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspaceBytes);
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignmentOf(product.weight));
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignmentOf(product.x));
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignmentOf(product.out));
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignmentOf(product.out));
-        cublasLtMatmulHeuristicResult_t result{};
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(product.weight));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(product.x));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(product.out));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(product.out));
+        if (product.exactRows) {
+            prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+        }
+        constexpr int kAsked = 16; // of an exact product, which refuses some
+        std::array<cublasLtMatmulHeuristicResult_t, kAsked> results{};
         int found = 0;
-        const cublasStatus_t status =
-            lib.cublasLtMatmulAlgoGetHeuristic(handle, descriptor.get(), weight.get(), x.get(), out.get(), out.get(),
-                                               preference.get(), 1, &result, &found);
-        if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
+        const cublasStatus_t status = lib.cublasLtMatmulAlgoGetHeuristic(
+            handle, descriptor.get(), weight.get(), x.get(), out.get(), out.get(), preference.get(),
+            product.exactRows ? kAsked : 1, results.data(), &found);
+        const auto end = results.begin() + (status == CUBLAS_STATUS_SUCCESS ? found : 0);
+        const auto fits = [&](const cublasLtMatmulHeuristicResult_t& result) {
+            return !product.exactRows || !cutsSums(result.algo);
+        };
+        const auto chosen = std::find_if(results.begin(), end, fits);
+        if (chosen == end) {
             throw base::Unsupported(fmt::format(
                 "cuBLASLt: no algorithm for a product of {} and {} to {}, m {}, n {}, k {}", dtypeName(product.xType),
                 dtypeName(product.weightType), dtypeName(product.outType), product.m, product.n, product.k));
         }
-        algorithm = result.algo;
+        algorithm = chosen->algo;
+    }
+
+private:
+    /// Whether several blocks make parts of the same sum.
+    static bool cutsSums(const cublasLtMatmulAlgo_t& algorithm) {
+        std::int32_t parts = 1;
+        std::size_t written = 0;
+        check(cublasLt().cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts,
+                                                              sizeof(parts), &written),
+              "algorithm");
+        return parts > 1;
     }
 };
 
@@ -221,6 +263,24 @@ struct Plan {
 struct CublasLt::State {
     cublasLtHandle_t handle = nullptr;
     std::map<Key, std::unique_ptr<Plan>> plans;
+    std::map<Key, cublasLtMatmulAlgo_t> exact; ///< by exactReference(): the algorithm of any number of rows
+
+    std::unique_ptr<Plan> planOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
+        auto made = std::make_unique<Plan>(product);
+        if (!product.exactRows) {
+            made->choose(handle, product, workspaceBytes);
+            return made;
+        }
+        const CudaContext::DenseProduct reference = exactReference(product);
+        const auto [place, isNew] = exact.try_emplace(keyOf(reference, workspaceBytes));
+        if (isNew) {
+            Plan plan(reference);
+            plan.choose(handle, reference, workspaceBytes);
+            place->second = plan.algorithm;
+        }
+        made->algorithm = place->second;
+        return made;
+    }
 };
 
 CublasLt::CublasLt() : state_(std::make_unique<State>()) {
@@ -240,9 +300,7 @@ void CublasLt::multiply(const CudaContext::DenseProduct& product, CUstream strea
     }
     std::unique_ptr<Plan>& plan = state_->plans[keyOf(product, workspaceBytes)];
     if (plan == nullptr) {
-        auto made = std::make_unique<Plan>(product);
-        made->choose(state_->handle, product, workspaceBytes);
-        plan = std::move(made);
+        plan = state_->planOf(product, workspaceBytes);
     }
     if (product.bias != nullptr) {
         plan->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);

@@ -125,7 +125,7 @@ Cost cost(const Attention& op, const DeviceTraits& traits) {
 
 std::uint64_t scratch(const Attention& op, const DeviceTraits& traits) {
     // A GPU's; the CPU with a GPU's traits allocates it as well.
-    return traits.features.kernelScratch ? AttentionScratch(op, traits.multiprocessors).bytes : 0;
+    return traits.features.kernelScratch ? AttentionScratch(op, traits).bytes : 0;
 }
 
 } // namespace vitrine::kernels

@@ -256,8 +256,7 @@ void execute(CudaContext& context, const Attention& op) {
     if (tokens == 0) {
         return;
     }
-    const int multiprocessors = context.device().multiprocessors;
-    const abi::AttentionParams parameters = parametersOf(op, AttentionScratch(op, multiprocessors));
+    const abi::AttentionParams parameters = parametersOf(op, AttentionScratch(op, context.traits()));
     if (parameters.tiles != nullptr) {
         runTiles(context, op, parameters);
     }
@@ -266,7 +265,7 @@ void execute(CudaContext& context, const Attention& op) {
         return;
     }
     // Sequences of one row go the same way beside prefills as alone, so that their results do not change.
-    const AttentionSplits cut(op, multiprocessors);
+    const AttentionSplits cut(op, context.traits());
     if (cut.rows > 0) {
         runSingleRows(context, op, parameters, cut);
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/core/device_traits.h"
 #include "kernels/device/abi/attention.h"
 #include "kernels/memory/resource.h"
 #include "kernels/ops/attention/attention.h"
@@ -55,7 +56,11 @@ struct AttentionSplits {
     static constexpr std::int64_t kMaxSplits = 64;
     static constexpr std::int64_t kBusyBlocksPerSm = 16; ///< from here on rows alone fill the device
 
-    AttentionSplits(const Attention& op, int multiprocessors) {
+    AttentionSplits(const Attention& op, const DeviceTraits& traits) {
+        if (traits.features.exactRows) {
+            return; // where a row is cut depends on how many there are
+        }
+        const std::int64_t multiprocessors = traits.multiprocessors;
         const std::int64_t tokens = op.q.shape[0];
         const std::int64_t heads = op.q.shape[1];
         const std::int64_t kvHeads = op.cache.keys.shape[2];
@@ -106,9 +111,9 @@ struct AttentionSplits {
 
 /// Both, one after the other.
 struct AttentionScratch {
-    AttentionScratch(const Attention& op, int multiprocessors)
-        : tilesAt(AttentionSplits::onTensorCores(op) ? alignedBytes(AttentionSplits(op, multiprocessors).bytes) : 0),
-          tiles(op), bytes(tilesAt + tiles.bytes) {}
+    AttentionScratch(const Attention& op, const DeviceTraits& traits)
+        : tilesAt(AttentionSplits::onTensorCores(op) ? alignedBytes(AttentionSplits(op, traits).bytes) : 0), tiles(op),
+          bytes(tilesAt + tiles.bytes) {}
 
     std::uint64_t tilesAt; ///< where the words begin
     AttentionTileWords tiles;

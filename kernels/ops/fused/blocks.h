@@ -121,7 +121,10 @@ struct ExpertMlp {
     TensorView scratch;
 
     /// Whether the products run over rows expert by expert, as those of training do.
-    bool grouped() const { return !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty(); }
+    /// `exactRows`: DeviceFeatures::exactRows.
+    bool grouped(bool exactRows) const {
+        return !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty() || exactRows;
+    }
 };
 
 /// final norm of the chosen rows, head product, soft cap.

@@ -63,7 +63,8 @@ bool rotateAndWrite(CudaContext& context, const QkvProject& op, bool writes) {
 void execute(CudaContext& context, const QkvProject& op) {
     const QkvProjectPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data),
                                           context.traits());
-    if (op.fusible() && projectFewTokens(context, op, primitives)) {
+    const bool exact = context.traits().features.exactRows;
+    if (!exact && op.fusible() && projectFewTokens(context, op, primitives)) {
         return;
     }
     const bool rounds = primitives.write && primitives.write->rounds; // a row's scale is known when all of it is
@@ -71,7 +72,7 @@ void execute(CudaContext& context, const QkvProject& op) {
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
         if (at == &primitives.q) {
-            together = multiplyPackedTogether(context, {&primitives.q, &primitives.k, &primitives.v});
+            together = !exact && multiplyPackedTogether(context, {&primitives.q, &primitives.k, &primitives.v});
         } else if (at == &primitives.ropeQ) {
             fused = rotateAndWrite(context, op, op.writeCache && !rounds);
         }
@@ -93,13 +94,14 @@ void execute(CudaContext& context, const OutProject& op) {
 void execute(CudaContext& context, const DenseMlp& op) {
     const DenseMlpPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data),
                                         context.traits());
-    const bool activated = op.fusible() && activateFewTokens(context, op, primitives.activation.out);
+    const bool fuses = op.fusible() && !context.traits().features.exactRows;
+    const bool activated = fuses && activateFewTokens(context, op, primitives.activation.out);
     bool gated = activated; // gate, up and activation are made
     primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
         if (at == &primitives.gate && !gated) {
-            gated = op.fusible() && multiplyPackedGated(context, primitives.gate, primitives.up, op.activation,
-                                                        primitives.activation.out);
+            gated = fuses && multiplyPackedGated(context, primitives.gate, primitives.up, op.activation,
+                                                 primitives.activation.out);
         }
         const bool normed = primitives.norm.has_value() && at == &*primitives.norm;
         const bool made = at == &primitives.gate || at == &primitives.up || at == &primitives.activation;
@@ -110,13 +112,13 @@ void execute(CudaContext& context, const DenseMlp& op) {
 }
 
 void execute(CudaContext& context, const Route& op) {
-    if (!op.fusible() || !routeTokens(context, op)) {
+    if (!op.fusible() || context.traits().features.exactRows || !routeTokens(context, op)) {
         executePrimitives<RoutePrimitives>(context, op, context.traits());
     }
 }
 
 void execute(CudaContext& context, const ExpertMlp& op) {
-    if (op.grouped()) {
+    if (op.grouped(context.traits().features.exactRows)) {
         executePrimitives<GroupedExpertPrimitives>(context, op, context.traits());
     } else if (!runExpertsOfFewTokens(context, op) && !runExpertsInFp8(context, op) && !runPackedExperts(context, op) &&
                !multiplyInTiles(context, op)) {
@@ -126,7 +128,7 @@ void execute(CudaContext& context, const ExpertMlp& op) {
 
 void execute(CudaContext& context, const LmHead& op) {
     const FewRowsProduct product{op.x, op.rows, op.norm, op.head, {}, op.logits, op.softCap};
-    if (!op.head.adapter.empty() || !multiplyFewRows(context, product)) {
+    if (!op.head.adapter.empty() || context.traits().features.exactRows || !multiplyFewRows(context, product)) {
         executePrimitives<LmHeadPrimitives>(context, op, context.traits());
     }
 }

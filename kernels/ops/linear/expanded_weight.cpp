@@ -16,8 +16,9 @@ constexpr std::int64_t kRowsAsStored = 16;
 
 } // namespace
 
-bool expandsWeight(const Matmul& op) {
-    return op.adapter.empty() && op.weight.quantized() && op.x.shape[0] > kRowsAsStored &&
+bool expandsWeight(const Matmul& op, const DeviceTraits& traits) {
+    const bool enough = op.x.shape[0] > kRowsAsStored || traits.features.exactRows;
+    return op.adapter.empty() && op.weight.quantized() && enough &&
            vendorMultiplies(op.x.dtype, DType::BF16, op.out.dtype);
 }
 
@@ -26,8 +27,9 @@ std::uint64_t expandedBytes(const Matmul& op) {
 }
 
 std::uint64_t expandedScratch(const Matmul& op, const DeviceTraits& traits) {
-    const bool asStored = takesPackedRows(op) || (traits.features.int4Tiles && takesInt4Tiles(op));
-    return traits.features.kernelScratch && expandsWeight(op) && !asStored ? expandedBytes(op) : 0;
+    const bool asStored =
+        (takesPackedRows(op) && !traits.features.exactRows) || (traits.features.int4Tiles && takesInt4Tiles(op));
+    return traits.features.kernelScratch && expandsWeight(op, traits) && !asStored ? expandedBytes(op) : 0;
 }
 
 void addExpansion(Cost& cost, const Matmul& op, const DeviceTraits& traits) {

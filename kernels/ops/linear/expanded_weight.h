@@ -13,7 +13,7 @@
 namespace vitrine::kernels {
 
 /// Whether a device whose ops may have scratch for several launches multiplies so. Never for an adapter's product.
-bool expandsWeight(const Matmul& op);
+bool expandsWeight(const Matmul& op, const DeviceTraits& traits);
 
 /// Bytes of the matrix in BF16.
 std::uint64_t expandedBytes(const Matmul& op);

@@ -31,8 +31,8 @@ void encodeMatrix(const void* data, std::int64_t columns, std::int64_t rows, std
 bool fitsInt4Tiles(const CudaContext& context, const Matmul& op) {
     const std::int64_t rows = op.x.shape[0];
     const bool few = rows <= kFewRows || (rows <= 2 * kFewRows && op.weight.data.bytes() < kSmallWeight);
-    return context.device().major == 9 && !few && takesInt4Tiles(op) && startsAligned(op.weight.data) &&
-           rowsAligned(op.x) && rowsAligned(op.out);
+    return context.device().major == 9 && (!few || context.traits().features.exactRows) && takesInt4Tiles(op) &&
+           startsAligned(op.weight.data) && rowsAligned(op.x) && rowsAligned(op.out);
 }
 
 /// Whether registers hold the scales and zeros of a chunk of 256 inputs beside the sums of two row tiles.
@@ -70,8 +70,10 @@ bool multiplyInt4Tiles(CudaContext& context, const Matmul& op) {
     }
     const WeightView& weight = op.weight;
     const bool whole = weight.inFeatures() % 256 == 0;
-    const Int4Tiles tiles = Int4Tiles::choose(op.x.shape[0], weight.inFeatures(), weight.outFeatures(),
-                                              context.device().multiprocessors, holdsGroups(weight, whole));
+    const Int4Tiles tiles = context.traits().features.exactRows
+                                ? Int4Tiles::exact()
+                                : Int4Tiles::choose(op.x.shape[0], weight.inFeatures(), weight.outFeatures(),
+                                                    context.device().multiprocessors, holdsGroups(weight, whole));
     const abi::Int4GemmParams params = gemmParameters(op, tiles);
     const std::array<KernelVariable, 18> variables{{{"columns", tiles.columns},
                                                     {"row_tiles", tiles.rowTiles},

@@ -62,4 +62,8 @@ Int4Tiles Int4Tiles::choose(std::int64_t rows, std::int64_t in, std::int64_t out
     return best;
 }
 
+Int4Tiles Int4Tiles::exact() {
+    return {128, 1, 1, 1, 4, 4};
+}
+
 } // namespace vitrine::kernels

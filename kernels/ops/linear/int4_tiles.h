@@ -20,6 +20,8 @@ struct Int4Tiles {
     /// warpgroups have one row tile.
     static Int4Tiles choose(std::int64_t rows, std::int64_t in, std::int64_t out, std::int64_t multiprocessors,
                             bool tall = true);
+    /// Those of every product whose rows are exact (DeviceFeatures::exactRows): tiles add up in different orders.
+    static Int4Tiles exact();
 };
 
 } // namespace vitrine::kernels

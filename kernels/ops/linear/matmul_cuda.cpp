@@ -14,6 +14,7 @@
 #include "kernels/ops/linear/vendor_product.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/linear/weights_device.h"
+#include "kernels/ops/rowwise/elementwise.h"
 
 namespace vitrine::kernels {
 
@@ -43,8 +44,15 @@ void addBiasAndResidual(CudaContext& context, const TensorView& out, const Tenso
 
 void multiplyByVendor(CudaContext& context, const Matmul& op) {
     const bool biasInside = !op.bias.empty() && op.bias.dtype == op.out.dtype && startsAligned(op.bias);
-    const bool inPlace = !op.residual.empty() && op.residual.data == op.out.data && op.residual.dtype == op.out.dtype;
+    const bool exact = context.traits().features.exactRows;
+    const bool sameType = !op.residual.empty() && op.residual.dtype == op.out.dtype;
+    if (exact && sameType && op.residual.data != op.out.data) {
+        // So that the sum is rounded once, as it is where the residual is the result's own memory.
+        execute(context, Cast{op.residual, op.out});
+    }
+    const bool inPlace = sameType && (exact || op.residual.data == op.out.data);
     CudaContext::DenseProduct product;
+    product.exactRows = exact;
     product.x = op.x.data;
     product.weight = op.weight.data.data;
     product.out = op.out.data;
@@ -129,16 +137,17 @@ void execute(CudaContext& context, const Matmul& op) {
     if (op.out.shape.count() == 0) {
         return;
     }
-    if (op.scale == 1 &&
+    const bool exact = context.traits().features.exactRows; // then nothing is chosen by the number of rows
+    if (!exact && op.scale == 1 &&
         multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias, {}}, op.residual, op.out, 0})) {
         return;
     }
-    if (multiplyInt4Tiles(context, op) || multiplyPackedRows(context, op) || multiplyFp8(context, op)) {
+    if (multiplyInt4Tiles(context, op) || (!exact && (multiplyPackedRows(context, op) || multiplyFp8(context, op)))) {
         return;
     }
     if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.data.dtype, op.out.dtype)) {
         multiplyByVendor(context, op);
-    } else if (expandsWeight(op) && !op.scratch.empty() && op.scratch.bytes() >= expandedBytes(op)) {
+    } else if (expandsWeight(op, context.traits()) && !op.scratch.empty() && op.scratch.bytes() >= expandedBytes(op)) {
         Matmul dense = op;
         dense.weight = expandWeight(context, op);
         multiplyByVendor(context, dense);
