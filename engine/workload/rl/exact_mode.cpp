@@ -19,10 +19,6 @@ void checkExact(const Experiment& experiment, const std::string& name) {
     if (!experiment.flag("exact")) {
         return;
     }
-    if (experiment.has("share_prompts") && experiment.flag("share_prompts")) {
-        failOption(name, "share_prompts",
-                   "an exact run computes each answer with a prompt of its own, as it was sampled; leave it out");
-    }
     if (experiment.has("kv_dtype") && experiment.text("kv_dtype") != experiment.text("dtype")) {
         failOption(name, "kv_dtype", "an exact run caches keys and values as they are computed; leave it out");
     }

@@ -66,7 +66,6 @@ TEST(ExactModeOptions, WhatCannotBeEqualIsRefused) {
         {"vitrine", 1}, {"workload", "rl"}, {"model", fixture("llama")}, {"prompt_length", 9}, {"exact", true}};
     const std::vector<std::pair<Json, const char*>> cases{
         {{{"kv_dtype", "int8"}}, "kv_dtype: an exact run caches"},
-        {{{"share_prompts", true}}, "share_prompts: an exact run"},
         {{{"rollout", "fp8"}}, "rollout: fp8 weights sample with other numbers"},
         {{{"rollout", "bf16"}, {"qat", "int4"}, {"method", "full"}}, "rollout: training computes with the weights"},
         {{{"page_size", 4}}, "page_size: an exact run takes multiples of 8"}};
