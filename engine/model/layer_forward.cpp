@@ -274,6 +274,7 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
     op.limit = static_cast<float>(config.swigluLimit);
     op.residual = x;
     op.out = out;
+    op.byExpert = runner.context().traits().features.exactRows;
     if (keep != nullptr) {
         makeExpertRows(runner, layer, x.shape[1], to);
         op.kept = {to.starts.view(), to.pairs.view(), to.places.view(), to.rows.view(), to.gateUp.view()};

@@ -70,11 +70,8 @@ Context::Context(const ContextOptions& options)
     : cpu_(options.backend == Backend::Cpu ? std::make_unique<CpuContext>(options.threads) : nullptr),
       meta_(makeMeta(options)), cuda_(makeCuda(options)), capabilities_(capabilitiesOf(backend())),
       traits_(traitsOf(options, cuda())), stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
-    if (cpu() != nullptr) {
-        cpu()->setExactRows(traits_.features.exactRows);
-        if (options.simd) {
-            cpu()->setSimd(*options.simd);
-        }
+    if (cpu() != nullptr && options.simd) {
+        cpu()->setSimd(*options.simd);
     }
     if (MetaContext* virtualDevice = meta()) {
         clock_ = virtualDevice;

@@ -23,13 +23,10 @@ public:
     base::ThreadPool& pool() { return *pool_; }
     SimdLevel simd() const { return simd_; }
     void setSimd(SimdLevel level); ///< for measurements and tests; throws BadInput above what the machine has
-    bool exactRows() const { return exactRows_; } ///< DeviceFeatures::exactRows
-    void setExactRows(bool on) { exactRows_ = on; }
 
 private:
     std::unique_ptr<base::ThreadPool> pool_;
     SimdLevel simd_;
-    bool exactRows_ = false;
 };
 
 } // namespace vitrine::kernels

@@ -122,11 +122,11 @@ void expectEqualSides(const Json& out) {
     }
 }
 
-const Json kSmallLlama = {"hidden_size=1024", "intermediate_size=2816", "num_hidden_layers=4",
-                          "head_dim=64",      "num_attention_heads=16", "num_key_value_heads=4"};
-const Json kSmallGptOss = {"hidden_size=768",        "intermediate_size=768", "num_hidden_layers=4",
-                           "num_attention_heads=12", "num_key_value_heads=2", "num_local_experts=16",
-                           "sliding_window=64"};
+const Json kSmallLlama = {{"hidden_size", "1024"},       {"intermediate_size", "2816"}, {"num_hidden_layers", "4"},
+                          {"num_attention_heads", "16"}, {"num_key_value_heads", "4"},  {"head_dim", "64"}};
+const Json kSmallGptOss = {{"hidden_size", "768"},        {"intermediate_size", "768"}, {"num_hidden_layers", "4"},
+                           {"num_attention_heads", "12"}, {"num_key_value_heads", "2"}, {"num_local_experts", "16"},
+                           {"sliding_window", "64"}};
 
 TEST_F(ExactRowsGpu, PolicyOfLlama) {
     for (const Json& more :

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "engine/workload/experiment/option_value.h"
 
 namespace vitrine::engine {
@@ -36,6 +37,14 @@ void checkExact(const Experiment& experiment, const std::string& name) {
     }
     if (experiment.integer("page_size") % kPageUnit != 0) {
         failOption(name, "page_size", fmt::format("an exact run takes multiples of {}", kPageUnit));
+    }
+}
+
+void checkExactModel(const Experiment& experiment, const Model& model) {
+    if (experiment.flag("exact") && model.decoder().rope().inverseFrequency.empty()) {
+        throw base::Unsupported(
+            "exact: the model's rotary frequencies follow the length of an answer, so that keys which "
+            "were sampled early are not those of training; leave exact out");
     }
 }
 

@@ -8,12 +8,15 @@
 
 #include <string>
 
+#include "engine/model/model.h"
 #include "engine/workload/experiment/experiment.h"
 
 namespace vitrine::engine {
 
 /// Throws BadInput that names an option with which the two sides could not be equal.
 void checkExact(const Experiment& experiment, const std::string& name);
+/// Throws Unsupported for a model whose sampled keys are not those of a whole answer.
+void checkExactModel(const Experiment& experiment, const Model& model);
 /// Whether answers pass the model with one copy of their prompt.
 bool sharesPrompts(const Experiment& experiment);
 

@@ -9,6 +9,7 @@
 #include "engine/quant/conversion_target.h"
 #include "engine/quant/format_options.h"
 #include "engine/training/quantized/quantized_training.h"
+#include "engine/workload/rl/exact_mode.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -37,12 +38,14 @@ std::vector<PackedTarget> denseLinears(const WeightPacking& packing, const Model
 } // namespace
 
 RolloutWeights::RolloutWeights(const Run& run, FinetuneModel& model) : model_(model) {
+    checkExactModel(run.spec, model.model());
     const std::string qat = run.spec.text("qat");
     const std::string asked = run.spec.text("rollout");
     format_ = !asked.empty() ? asked : qat != "none" ? qat : std::string(kDenseRollout);
     const bool merged = model.packed() != nullptr && model.adapter() != nullptr;
     if (format_ == qat) {
-        usesTraining_ = model.packed() != nullptr;
+        // In an exact run the sampler takes what training computes with: the copies' values, in the weights' own type.
+        usesTraining_ = model.packed() != nullptr && !run.spec.flag("exact");
         return;
     }
     if (merged) {

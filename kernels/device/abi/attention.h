@@ -30,10 +30,12 @@ struct AttentionParams {
     long long qStride, newKStride, newVStride, outStride;
     KvViewParams cache;
     int tokens, heads, kvHeads;
-    int byRow;    ///< single rows: 1: every row of q is one, whatever its sequence; 0: sequences of exactly one row
-    int splits;   ///< the most parts into which a row's keys are cut
-    float scale;  ///< scores are q.k * scale before the score program
-    float scale2; ///< scale * log2(e)
+    /// Single rows: 1: every row of q is one, whatever its sequence; 0: sequences of exactly one row. Many rows: 1:
+    /// those of every sequence; 0: not of sequences of exactly one row.
+    int byRow;
+    int splits;            ///< the most parts into which a row's keys are cut
+    float scale;           ///< scores are q.k * scale before the score program
+    float scale2;          ///< scale * log2(e)
     AttentionTiles* tiles; ///< (tokens, tileHeads, tileWords): attention_tiles.cuh writes them
     int tileHeads;         ///< 1: the same for all heads
     int tileWords;         ///< 0: there are none

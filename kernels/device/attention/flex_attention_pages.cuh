@@ -133,7 +133,7 @@ template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, in
             begin = p.offsets[sequence];
             end = p.offsets[sequence + 1];
         }
-        int sum = end - begin > 1 ? ceilDiv((end - begin) * kGroup, kPairs) : 0;
+        int sum = end - begin > 1 || p.byRow != 0 ? ceilDiv((end - begin) * kGroup, kPairs) : 0;
 #pragma unroll
         for (int offset = 1; offset < 32; offset *= 2) {
             const int other = __shfl_up_sync(kAllLanes, sum, offset);

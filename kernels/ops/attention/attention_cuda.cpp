@@ -224,6 +224,7 @@ void runManyRows(CudaContext& context, const Attention& op, const abi::Attention
     const std::int64_t group = op.q.shape[1] / op.cache.keys.shape[2];
     abi::AttentionPrefillParams all{};
     static_cast<abi::AttentionParams&>(all) = parameters;
+    all.byRow = context.traits().features.exactRows ? 1 : 0;
     setCaptures(op, all);
     const std::int64_t pageBox = pageBoxOf(op.cache);
     std::vector<KernelVariable> variables{{"dtype", dtypeNumber(op.q)},

@@ -100,7 +100,7 @@ void check(const ExpertMlp& op) {
     const OpCheck rule(ExpertMlp::kName);
     matrix(rule, op.x, "x");
     rule.shape(op.ids, "ids", {op.x.shape[0], OpCheck::kAny});
-    if (op.grouped(false)) {
+    if (op.grouped()) {
         checkPrimitives<GroupedExpertPrimitives>(rule, op);
     } else {
         checkPrimitives<ExpertMlpPrimitives>(rule, op);
@@ -108,14 +108,14 @@ void check(const ExpertMlp& op) {
 }
 
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
-    Cost cost = op.grouped(traits.features.exactRows) ? primitiveCost<GroupedExpertPrimitives>(op, traits)
-                                                      : primitiveCost<ExpertMlpPrimitives>(op, traits);
+    Cost cost = op.grouped() ? primitiveCost<GroupedExpertPrimitives>(op, traits)
+                             : primitiveCost<ExpertMlpPrimitives>(op, traits);
     cost.rateClass = expertRateClass(op.gateUp.weight.format, false);
     return cost;
 }
 
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {
-    if (op.grouped(traits.features.exactRows)) {
+    if (op.grouped()) {
         return primitiveBytes<GroupedExpertPrimitives>(op, traits);
     }
     const std::uint64_t primitives = primitiveBytes<ExpertMlpPrimitives>(op, traits);

@@ -120,11 +120,10 @@ struct ExpertMlp {
     ExpertRows kept; ///< or empty
     TensorView scratch;
 
+    bool byExpert = false; ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
+
     /// Whether the products run over rows expert by expert, as those of training do.
-    /// `exactRows`: DeviceFeatures::exactRows.
-    bool grouped(bool exactRows) const {
-        return !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty() || exactRows;
-    }
+    bool grouped() const { return byExpert || !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty(); }
 };
 
 /// final norm of the chosen rows, head product, soft cap.

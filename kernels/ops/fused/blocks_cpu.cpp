@@ -23,7 +23,7 @@ void execute(CpuContext& context, const Route& op) {
 }
 
 void execute(CpuContext& context, const ExpertMlp& op) {
-    if (op.grouped(context.exactRows())) {
+    if (op.grouped()) {
         executePrimitives<GroupedExpertPrimitives>(context, op, DeviceTraits{});
     } else {
         executePrimitives<ExpertMlpPrimitives>(context, op, DeviceTraits{});

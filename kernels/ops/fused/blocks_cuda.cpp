@@ -118,7 +118,7 @@ void execute(CudaContext& context, const Route& op) {
 }
 
 void execute(CudaContext& context, const ExpertMlp& op) {
-    if (op.grouped(context.traits().features.exactRows)) {
+    if (op.grouped()) {
         executePrimitives<GroupedExpertPrimitives>(context, op, context.traits());
     } else if (!runExpertsOfFewTokens(context, op) && !runExpertsInFp8(context, op) && !runPackedExperts(context, op) &&
                !multiplyInTiles(context, op)) {

@@ -26,8 +26,8 @@ class ExactMode : public testing::TestWithParam<ExactCase> {
 protected:
     static Json experimentOf(const char* model, const Json& more) {
         Json experiment = {{"vitrine", 1},       {"workload", "rl"}, {"backend", "cpu"},  {"model", fixture(model)},
-                           {"prompt_length", 9}, {"method", "full"}, {"lr", 0.01},        {"dtype", "bfloat16"},
-                           {"steps", 3},         {"prompts", 3},     {"samples", 3},      {"max_new_tokens", 12},
+                           {"prompt_length", 9}, {"method", "full"}, {"lr", 0.001},       {"dtype", "bfloat16"},
+                           {"steps", 3},         {"prompts", 4},     {"samples", 4},      {"max_new_tokens", 12},
                            {"slots", 4},         {"exact", true},    {"ignore_eos", true}};
         experiment.update(more);
         return experiment;
@@ -55,9 +55,9 @@ INSTANTIATE_TEST_SUITE_P(
     Families, ExactMode,
     testing::Values(ExactCase{"llama"}, ExactCase{"llama", {{"dtype", "float32"}, {"temperature", 0.7}}},
                     ExactCase{"llama", {{"qat", "int4"}, {"top_p", 0.8}}}, ExactCase{"llama", {{"method", "lora"}}},
-                    ExactCase{"llama", {{"speculate", "ngram"}}}, ExactCase{"llama-dynamic-rope"}, ExactCase{"qwen2"},
-                    ExactCase{"qwen3"}, ExactCase{"qwen3-tied"}, ExactCase{"gemma2", {{"temperature", 0.7}}},
-                    ExactCase{"mistral"}, ExactCase{"qwen2-sliding"}, ExactCase{"qwen3-moe"}, ExactCase{"gpt-oss-bf16"},
+                    ExactCase{"llama", {{"speculate", "ngram"}}}, ExactCase{"qwen2"}, ExactCase{"qwen3"},
+                    ExactCase{"qwen3-tied"}, ExactCase{"gemma2", {{"temperature", 0.7}}}, ExactCase{"mistral"},
+                    ExactCase{"qwen2-sliding"}, ExactCase{"qwen3-moe"}, ExactCase{"gpt-oss-bf16"},
                     ExactCase{"gpt-oss-mxfp4", {{"method", "lora"}}}),
     nameOfExactCase);
 
@@ -74,6 +74,14 @@ TEST(ExactModeOptions, WhatCannotBeEqualIsRefused) {
         experiment.update(more);
         EXPECT_THAT(test::failure([&] { Experiment::parse(experiment, "experiment"); }), HasSubstr(expected));
     }
+}
+
+TEST(ExactModeOptions, FrequenciesThatFollowTheLengthAreRefused) {
+    const Json experiment = {{"vitrine", 1},       {"workload", "rl"}, {"model", fixture("llama-dynamic-rope")},
+                             {"prompt_length", 9}, {"exact", true},    {"steps", 1},
+                             {"method", "full"}};
+    EXPECT_THAT(test::failure([&] { runExperiment(Experiment::parse(experiment, "experiment"), {}, {}); }),
+                HasSubstr("exact: the model's rotary frequencies follow"));
 }
 
 } // namespace

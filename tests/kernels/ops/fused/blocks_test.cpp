@@ -434,7 +434,7 @@ TEST_F(Blocks, KeptTensorsOfRouteAndExpertsChangeNoBit) {
         const TestTensor& grouped = blank(type, Shape{tokens, kHidden});
         op.out = plain;
         testing::runOp(context_, op);
-        EXPECT_FALSE(op.grouped(false));
+        EXPECT_FALSE(op.grouped());
         EXPECT_EQ(cost(op, DeviceTraits{}).rateClass, expertRateClass(WeightFormat::Dense, false));
         ExpertMlp packed = op;
         packed.gateUp.weight.format = WeightFormat::Mxfp4;
@@ -447,7 +447,7 @@ TEST_F(Blocks, KeptTensorsOfRouteAndExpertsChangeNoBit) {
         op.kept.x = blank(type, Shape{pairs, kHidden});
         op.kept.gateUp = blank(type, Shape{pairs, 2 * kWidth});
         testing::runOp(context_, op);
-        EXPECT_TRUE(op.grouped(false));
+        EXPECT_TRUE(op.grouped());
         EXPECT_EQ(grouped.values(), plain.values());
     }
 }
