@@ -151,18 +151,20 @@ Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes
             product.exactRows ? 1 : 0};
 }
 
-/// Rows that an exact product's algorithm is chosen for: as many as are sampled together. It serves fewer rows and more
-/// as well as it can.
-constexpr std::int64_t kExactRows = 256;
+/// Numbers of rows that algorithms of exact products are chosen for: few that are sampled together, many of a prefill
+/// or of training. Without split sums all of them add up one product after the other along k, and so to the same bits
+/// (tests/gpu/exact_rows_test.cpp); larger tiles read less.
+constexpr std::array<std::int64_t, 3> kExactRows = {256, 1024, 8192};
 /// Every tensor of an exact product begins at a multiple of it, and so do its rows.
 constexpr std::uint32_t kExactAlignment = 16;
 
-/// What stands for an exact product of any number of rows: nothing of it depends on where its tensors are.
+/// What stands for exact products of about so many rows: nothing of it depends on where its tensors are.
 CudaContext::DenseProduct exactReference(const CudaContext::DenseProduct& product) {
     CudaContext::DenseProduct out = product;
-    out.m = kExactRows;
+    const auto enough = std::ranges::find_if(kExactRows, [&](std::int64_t rows) { return rows >= product.m; });
+    out.m = enough == kExactRows.end() ? kExactRows.back() : *enough;
     out.x = out.weight = out.out = nullptr;
-    out.xStride = product.transposedX ? kExactRows : product.k;
+    out.xStride = product.transposedX ? out.m : product.k;
     out.weightStride = product.transposedWeight ? product.n : product.k;
     out.outStride = product.n;
     return out;
@@ -263,7 +265,7 @@ private:
 struct CublasLt::State {
     cublasLtHandle_t handle = nullptr;
     std::map<Key, std::unique_ptr<Plan>> plans;
-    std::map<Key, cublasLtMatmulAlgo_t> exact; ///< by exactReference(): the algorithm of any number of rows
+    std::map<Key, cublasLtMatmulAlgo_t> exact; ///< by exactReference()
 
     std::unique_ptr<Plan> planOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
         auto made = std::make_unique<Plan>(product);
