@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/rl/policy/group_advantages.h"
@@ -147,8 +148,8 @@ void RolloutFile::checkLengths() const {
         const auto place = static_cast<std::size_t>(row);
         if (out_.lengths[place] <= out_.promptLengths[place]) {
             failRow("lengths", row,
-                    fmt::format("{} leaves no answer after a prompt of {} tokens; lengths count both",
-                                out_.lengths[place], out_.promptLengths[place]));
+                    fmt::format("{} leaves no answer after a prompt of {}; lengths count both",
+                                out_.lengths[place], base::formatCount(out_.promptLengths[place], "token")));
         }
     }
 }

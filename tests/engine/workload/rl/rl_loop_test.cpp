@@ -213,8 +213,8 @@ TEST_F(PolicyLoopRun, RoutersAreReplayed) {
         plan.update({{"backend", "meta"}, {"device_profile", "h200"}});
         EXPECT_EQ(planExperiment(Experiment::parse(plan, "experiment"), {}, {})["fits"], true) << model;
     }
-    const Json dense = run(experimentOf({{"router_replay", true}}));
-    EXPECT_TRUE(dense["replayed_share"][0].is_null()) << "nothing to replay";
+    EXPECT_THAT(failure(experimentOf({{"router_replay", true}})), HasSubstr("router_replay: "))
+        << "a dense model has nothing to replay";
 }
 
 TEST_F(PolicyLoopRun, CutAnswersAreMaskedOrPenalised) {
@@ -298,6 +298,25 @@ TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
     file.erase("task");
     file["data"] = "x.jsonl";
     EXPECT_THAT(failure(file), HasSubstr("checker: missing"));
+}
+
+TEST_F(PolicyLoopRun, OptionsThatDoNothingAreRefused) {
+    const Json others = {{"turns", 2},          {"reward_processes", 2}, {"reward_timeout", 5}, {"reward_memory", "1GiB"},
+                         {"cut_penalty", 0.25}, {"difficulty", 3},       {"eval_problems", 5}};
+    for (const auto& [key, value] : others.items()) {
+        EXPECT_THAT(failure(experimentOf({{key, value}})), HasSubstr(key + ": ")) << value;
+        Json given = experimentOf({{key, value}, {"rollouts", "x.safetensors"}});
+        for (const char* sampling : {"prompt_length", "steps", "prompts", "samples", "max_new_tokens", "ignore_eos"}) {
+            given.erase(sampling);
+        }
+        EXPECT_THAT(failure(given), HasSubstr(key + ": is for answers that are sampled")) << value;
+    }
+    EXPECT_THAT(failure(experimentOf({{"eval_every", 2}, {"eval_problems", 0}})), HasSubstr("eval_every: "));
+    Json file = experimentOf({{"data", "x.jsonl"}, {"eval_data", "y.jsonl"}, {"checker", "number"}});
+    file.erase("prompt_length");
+    EXPECT_THAT(failure(file), HasSubstr("eval_data: is for evaluations"));
+    const Json same = experimentOf({{"cut_penalty", 0.5}, {"turns", 1}, {"steps", 1}}); // as where nobody gives them
+    EXPECT_EQ(run(same)["rewards"].size(), 1U);
 }
 
 } // namespace
