@@ -148,8 +148,8 @@ void RolloutFile::checkLengths() const {
         const auto place = static_cast<std::size_t>(row);
         if (out_.lengths[place] <= out_.promptLengths[place]) {
             failRow("lengths", row,
-                    fmt::format("{} leaves no answer after a prompt of {}; lengths count both",
-                                out_.lengths[place], base::formatCount(out_.promptLengths[place], "token")));
+                    fmt::format("{} leaves no answer after a prompt of {}; lengths count both", out_.lengths[place],
+                                base::formatCount(out_.promptLengths[place], "token")));
         }
     }
 }

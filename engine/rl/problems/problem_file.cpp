@@ -94,8 +94,8 @@ public:
         const auto left = static_cast<std::int64_t>(lines_.size() - training_.size());
         if (!training_.empty() && !options_.evaluationPath.empty() && left > 0) {
             base::logWarning(fmt::format("{}: {} of its {} have prompts that are in {} too, and are not trained on",
-                                         options_.path, left,
-                                         base::formatCount(std::ssize(lines_), "problem"), options_.evaluationPath));
+                                         options_.path, left, base::formatCount(std::ssize(lines_), "problem"),
+                                         options_.evaluationPath));
         }
         if (training_.empty()) { // where rows are held back, one prompt is left at least
             throw base::BadInput(fmt::format("{}: all its prompts are in {} too; give other problems to train on",

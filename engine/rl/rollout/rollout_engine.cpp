@@ -173,8 +173,7 @@ void RolloutEngine::sample(std::vector<GenerateRequest> requests, const Ended& e
 }
 
 void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& ended) {
-    Sampling sampling(*engine_, std::move(requests), model_.context().clock().now(),
-                      options_.scheduler.firstRequest);
+    Sampling sampling(*engine_, std::move(requests), model_.context().clock().now(), options_.scheduler.firstRequest);
     std::vector<std::int32_t> done;
     engine_->onToken([&](const GeneratedToken& token) {
         if (token.index == 0) {

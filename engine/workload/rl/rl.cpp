@@ -132,10 +132,11 @@ void runRl(const Run& run) {
 
 /// What only sampled answers have, beside the sets of options of sampling.
 constexpr std::array<std::string_view, 22> kSamplingKeys = {
-    "turns",         "router_replay",    "task",           "difficulty",    "checker",       "reward_command",
-    "eval_problems", "prompts",          "samples",        "rollout",       "partial_tokens", "dynamic_sampling",
-    "cut_answers",   "cut_penalty",      "reward_processes", "reward_timeout", "reward_memory", "steps",
-    "data",          "eval_data",        "eval_every",     "prompt_length"};
+    "turns",          "router_replay",    "task",        "difficulty",  "checker",
+    "reward_command", "eval_problems",    "prompts",     "samples",     "rollout",
+    "partial_tokens", "dynamic_sampling", "cut_answers", "cut_penalty", "reward_processes",
+    "reward_timeout", "reward_memory",    "steps",       "data",        "eval_data",
+    "eval_every",     "prompt_length"};
 constexpr std::uint32_t kSamplingSets = kAnswerOptions | kTextOptions | kBatchingOptions;
 
 /// Whether the option has another value than where nobody gives it.
@@ -181,8 +182,9 @@ void refuseIdleOptions(const Experiment& experiment, const std::string& name) {
         {"difficulty", experiment.has("task"), "is for problems of a task; leave it out"},
         {"eval_problems", evaluates, kForEvaluations},
         {"eval_data", evaluates, kForEvaluations},
-        {"eval_every", experiment.integer("eval_problems") > 0, "evaluates nothing, because eval_problems is 0; leave "
-                                                               "one of them out"},
+        {"eval_every", experiment.integer("eval_problems") > 0,
+         "evaluates nothing, because eval_problems is 0; leave "
+         "one of them out"},
         {"cut_penalty", experiment.text("cut_answers") == "penalise",
          "counts with cut_answers penalise only; give that too, or leave it out"},
     });

@@ -25,8 +25,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kUsualSteps = 100;
-constexpr std::int64_t kBatchTokens = 32768;  ///< of a micro-batch, see PolicyBatchOptions
-constexpr std::int64_t kTracedTokens = 16384; ///< of a step's rollouts that a session keeps
+constexpr std::int64_t kBatchTokens = 32768;   ///< of a micro-batch, see PolicyBatchOptions
+constexpr std::int64_t kTracedTokens = 16384;  ///< of a step's rollouts that a session keeps
 constexpr std::int64_t kMostUnjudgedSteps = 3; ///< in a row; a judge that fails so often fails always
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 

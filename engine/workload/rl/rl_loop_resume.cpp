@@ -31,8 +31,8 @@ void requireRoom(const Experiment& spec, std::span<const RolloutGroup> groups, c
         }
         for (const GroupAnswer& answer : group.answers) {
             if (!answer.ended() && static_cast<std::int64_t>(answer.ids.size()) >= most) {
-                throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} under way; give more", checkpoint,
-                                                 base::formatCount(std::ssize(answer.ids), "token")));
+                throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} under way; give more",
+                                                 checkpoint, base::formatCount(std::ssize(answer.ids), "token")));
             }
         }
     }

@@ -44,6 +44,13 @@ TEST(MetricTable, HoldsOneRowForEachStep) {
     EXPECT_EQ(bytesOfFile(path), "step,loss,rate\n0,0,0.0001\n1,0.5,0.0001\n2,1,0.0001\n");
 }
 
+TEST(MetricTable, TheFieldOfNoNumberIsEmpty) {
+    const std::string path = metricPath("empty.csv");
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    MetricTable(path, {"loss", "reward", "eval_reward"}, 1).write(1, std::array{none, 0.5, none});
+    EXPECT_EQ(bytesOfFile(path), "step,loss,reward,eval_reward\n1,,0.5,\n");
+}
+
 TEST(MetricTable, GoesOnWithoutRepeatedSteps) {
     const std::string path = metricPath("resumed.csv");
     writeTable(path, 0, 5);

@@ -3,10 +3,15 @@
 
 // Reinforcement learning whose answers the run samples itself.
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/stop.h"
 #include "engine/workload/common/result_text.h"
@@ -217,6 +222,29 @@ TEST_F(PolicyLoopRun, RoutersAreReplayed) {
         << "a dense model has nothing to replay";
 }
 
+TEST_F(PolicyLoopRun, RewardsOfEvaluationsAreAColumn) {
+    Json spec = experimentOf({{"eval_every", 2}, {"eval_problems", 3}, {"output", at("out")}, {"save_every", 1}});
+    spec.update({{"partial_tokens", 4}, {"steps", 2}, {"schedule", "constant"}});
+    run(spec);
+    spec.update({{"resume", at("out")}, {"steps", 4}});
+    const Json out = run(spec);
+    std::ifstream table(at("out/metrics.csv"));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(table, line);) {
+        lines.push_back(line);
+        EXPECT_EQ(std::ranges::count(line, ','), std::ranges::count(lines[0], ',')) << line;
+        EXPECT_EQ(line.find("nan"), std::string::npos) << line;
+    }
+    ASSERT_EQ(lines.size(), 6U) << "the head, the evaluation before the first step, four steps";
+    EXPECT_TRUE(lines[0].ends_with(",eval_reward"));
+    EXPECT_TRUE(lines[1].starts_with("0,,,")) << lines[1];
+    for (const auto& [line, evaluation] : {std::pair{1, 0}, {3, 1}, {5, 2}}) {
+        const std::string& row = lines[static_cast<std::size_t>(line)];
+        EXPECT_EQ(std::stod(row.substr(row.rfind(',') + 1)), out["eval_rewards"][evaluation].get<double>()) << row;
+    }
+    EXPECT_TRUE(lines[2].ends_with(",")) << "no evaluation follows the first step";
+}
+
 TEST_F(PolicyLoopRun, CutAnswersAreMaskedOrPenalised) {
     const Json masked = run(experimentOf({{"cut_answers", "mask"}, {"steps", 1}}));
     EXPECT_TRUE(masked["losses"][0].is_null()) << "all answers are cut";
@@ -301,8 +329,9 @@ TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
 }
 
 TEST_F(PolicyLoopRun, OptionsThatDoNothingAreRefused) {
-    const Json others = {{"turns", 2},          {"reward_processes", 2}, {"reward_timeout", 5}, {"reward_memory", "1GiB"},
-                         {"cut_penalty", 0.25}, {"difficulty", 3},       {"eval_problems", 5}};
+    const Json others = {
+        {"turns", 2},          {"reward_processes", 2}, {"reward_timeout", 5}, {"reward_memory", "1GiB"},
+        {"cut_penalty", 0.25}, {"difficulty", 3},       {"eval_problems", 5}};
     for (const auto& [key, value] : others.items()) {
         EXPECT_THAT(failure(experimentOf({{key, value}})), HasSubstr(key + ": ")) << value;
         Json given = experimentOf({{key, value}, {"rollouts", "x.safetensors"}});
