@@ -161,10 +161,6 @@ std::string formatGrouped(std::int64_t value) {
     return text;
 }
 
-std::string formatCount(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string formatBytesPerSecond(double bytesPerSecond) {
     if (!std::isfinite(bytesPerSecond)) {
         return "n/a";

@@ -20,9 +20,6 @@ std::string formatBytes(std::uint64_t bytes);
 /// "39,535,509,504"
 std::string formatGrouped(std::int64_t value);
 
-/// "1 step", "2 steps": a count with its noun, whose plural ends in s.
-std::string formatCount(std::int64_t count, std::string_view noun);
-
 /// "37.0 GB/s"
 std::string formatBytesPerSecond(double bytesPerSecond);
 

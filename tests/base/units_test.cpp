@@ -63,12 +63,6 @@ TEST(Units, FormatsGroups) {
     EXPECT_EQ(formatGrouped(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
-TEST(Units, CountsInWords) {
-    EXPECT_EQ(formatCount(0, "turn"), "0 turns");
-    EXPECT_EQ(formatCount(1, "turn"), "1 turn");
-    EXPECT_EQ(formatCount(12, "turn"), "12 turns");
-}
-
 TEST(Units, FormatsRates) {
     EXPECT_EQ(formatBytesPerSecond(37.0e9), "37.0 GB/s");
     EXPECT_EQ(formatBytesPerSecond(0), "0.0 B/s");

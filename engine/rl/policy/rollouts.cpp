@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/count_text.h"
 #include "base/error.h"
-#include "base/units.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/rl/policy/group_advantages.h"
@@ -149,7 +149,7 @@ void RolloutFile::checkLengths() const {
         if (out_.lengths[place] <= out_.promptLengths[place]) {
             failRow("lengths", row,
                     fmt::format("{} leaves no answer after a prompt of {}; lengths count both", out_.lengths[place],
-                                base::formatCount(out_.promptLengths[place], "token")));
+                                base::countText(out_.promptLengths[place], "token")));
         }
     }
 }

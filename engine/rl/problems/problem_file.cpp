@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/json_rows.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "base/units.h"
 #include "engine/rl/problems/problem_row.h"
 #include "engine/training/data/permutation.h"
 #include "engine/training/data/training_rows.h"
@@ -94,7 +94,7 @@ public:
         const auto left = static_cast<std::int64_t>(lines_.size() - training_.size());
         if (!training_.empty() && !options_.evaluationPath.empty() && left > 0) {
             base::logWarning(fmt::format("{}: {} of its {} have prompts that are in {} too, and are not trained on",
-                                         options_.path, left, base::formatCount(std::ssize(lines_), "problem"),
+                                         options_.path, left, base::countText(std::ssize(lines_), "problem"),
                                          options_.evaluationPath));
         }
         if (training_.empty()) { // where rows are held back, one prompt is left at least
@@ -150,7 +150,7 @@ private:
         if (options_.heldBack < 0 || options_.heldBack >= count) {
             throw base::BadInput(fmt::format("{}: {} cannot be held back from {} with different prompts; hold back "
                                              "fewer, so that one is left to train on",
-                                             options_.path, base::formatCount(options_.heldBack, "problem"), count));
+                                             options_.path, base::countText(options_.heldBack, "problem"), count));
         }
         const auto order = randomPermutation(count, seedKey(options_.seed, SeedStream::DataSplit), 0);
         for (std::int64_t i = 0; i < options_.heldBack; ++i) {

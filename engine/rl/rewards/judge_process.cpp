@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -81,12 +82,14 @@ std::string shownErrorLine(std::string_view line) {
 
 JudgeProcess::JudgeProcess(const std::string& command, const base::Pipe& lifeLine) {
     base::Pipe in, out, errors;
+    // Above the standard streams, so that none of these takes its place before its turn.
+    const base::Descriptor line(::fcntl(lifeLine.read.get(), F_DUPFD_CLOEXEC, 3));
     SpawnPlan plan;
     // They lie in this order: where our own standard streams are closed, none is written over before its turn.
     ::posix_spawn_file_actions_adddup2(&plan.actions, in.read.get(), STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, out.write.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.write.get(), STDERR_FILENO);
-    ::posix_spawn_file_actions_adddup2(&plan.actions, lifeLine.read.get(), 3);
+    ::posix_spawn_file_actions_adddup2(&plan.actions, line.get(), 3);
     sigset_t none, pipe;
     sigemptyset(&none);
     sigemptyset(&pipe);

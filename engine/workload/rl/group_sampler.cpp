@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 #include <utility>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "engine/generation/answer_text.h"
 #include "engine/workload/batch/batch.h"
 #include "kernels/context/context.h"
@@ -85,7 +85,7 @@ GenerateRequest GroupSampler::requestOf(const Problem& problem) {
                                                          : maker_.fromMessages(problem.messages);
     if (positions_ > 0 && static_cast<std::int64_t>(request.prompt.size()) + 1 > positions_) {
         throw base::BadInput(fmt::format("{}: its prompt of {} leaves no room in the model's context of {}",
-                                         problem.name, base::formatCount(std::ssize(request.prompt), "token"),
+                                         problem.name, base::countText(std::ssize(request.prompt), "token"),
                                          positions_));
     }
     return request;
@@ -229,7 +229,7 @@ bool GroupSampler::goOn(const RolloutGroup& group, GroupAnswer& answer, const st
     if (static_cast<std::int64_t>(answer.turns.size()) / 2 + 1 >= turns_) {
         answer.error = fmt::format("the judge goes on with the conversation, which may have {}; give more turns, or a "
                                    "reward",
-                                   base::formatCount(turns_, "turn"));
+                                   base::countText(turns_, "turn"));
         return false;
     }
     if (answer.cut()) {

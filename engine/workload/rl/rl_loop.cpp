@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
 #include "engine/workload/rl/problem_choice.h"
@@ -182,7 +182,7 @@ void PolicyLoop::endWithoutJudges(std::int64_t number) {
     throw base::BadInput(fmt::format("{}: no answer of the {} that ended in the last {} could be judged (the "
                                      "last error after step {}: {}); mend the judge{}",
                                      run_.spec.has("reward_command") ? "--reward-command" : "--checker",
-                                     unjudgedAnswers_, base::formatCount(unjudgedSteps_, "step"), number, judgeError_,
+                                     unjudgedAnswers_, base::countText(unjudgedSteps_, "step"), number, judgeError_,
                                      output_.isWritten() ? " and go on with --resume" : ""));
 }
 
@@ -233,8 +233,8 @@ std::vector<RolloutGroup> PolicyLoop::rollouts(RlStep& now, Position& position) 
     if (counts.ranOut) {
         base::logWarning(fmt::format("step {}: {} gave {} whose answers differ in their rewards, where {} "
                                      "should; the step goes on with these",
-                                     steps_.size() + 1, base::formatCount(counts.problems, "problem"),
-                                     base::formatCount(std::ssize(groups), "group"), run_.spec.integer("prompts")));
+                                     steps_.size() + 1, base::countText(counts.problems, "problem"),
+                                     base::countText(std::ssize(groups), "group"), run_.spec.integer("prompts")));
     }
     addGroupNumbers(now, groups);
     return groups;
@@ -340,7 +340,7 @@ void PolicyLoop::evaluate(std::int64_t number, RlStep& now) {
     }
     if (found.errors > 0) {
         base::logWarning(fmt::format("step {}: in the evaluation {} of {} got no reward", number, found.errors,
-                                     base::formatCount(found.errors + found.judged, "answer")));
+                                     base::countText(found.errors + found.judged, "answer")));
     }
 }
 

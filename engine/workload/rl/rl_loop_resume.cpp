@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/count_text.h"
 #include "base/error.h"
-#include "base/units.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/tokenizer/json_field.h"
 #include "engine/workload/experiment/results.h"
@@ -27,12 +27,12 @@ void requireRoom(const Experiment& spec, std::span<const RolloutGroup> groups, c
     for (const RolloutGroup& group : groups) {
         if (static_cast<std::int64_t>(group.answers.size()) != spec.integer("samples")) {
             throw base::BadInput(fmt::format("samples: {} has {} of a problem under way; give as many", checkpoint,
-                                             base::formatCount(std::ssize(group.answers), "answer")));
+                                             base::countText(std::ssize(group.answers), "answer")));
         }
         for (const GroupAnswer& answer : group.answers) {
             if (!answer.ended() && static_cast<std::int64_t>(answer.ids.size()) >= most) {
                 throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} under way; give more",
-                                                 checkpoint, base::formatCount(std::ssize(answer.ids), "token")));
+                                                 checkpoint, base::countText(std::ssize(answer.ids), "token")));
             }
         }
     }

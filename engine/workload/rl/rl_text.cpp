@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "base/count_text.h"
 #include "base/json_values.h"
 #include "base/units.h"
 #include "engine/workload/common/result_text.h"
@@ -136,7 +137,7 @@ std::optional<std::string> rlText(const Experiment& experiment, const Json& metr
         return std::nullopt;
     }
     return fmt::format("{}, judged by {}, sampled with {} weights\n{}{}{}\n{}{}",
-                       base::formatCount(std::ssize(rewards), "step"), base::textAt(metrics, "reward_source"),
+                       base::countText(std::ssize(rewards), "step"), base::textAt(metrics, "reward_source"),
                        base::textAt(metrics, "rollout_weights"), evaluations(metrics), phases(metrics), peaks(metrics),
                        stepsTable(metrics, rewards.size()), answers(metrics));
 }
