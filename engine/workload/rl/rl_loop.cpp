@@ -332,7 +332,9 @@ void PolicyLoop::evaluate(std::int64_t number, RlStep& now) {
     training_.mark(base::TrainingMark::Evaluated, begin, number, found.reward);
     evalRewards_.push_back(found.reward);
     evalSteps_.push_back(number);
-    output_.writeEvaluation(number, found.reward);
+    if (found.judged > 0) {
+        output_.writeEvaluation(number, found.reward);
+    }
     context_.tracer().counter("eval_reward", found.reward);
     if (run_.sinks.metric) {
         run_.sinks.metric("eval_step", static_cast<double>(number));
