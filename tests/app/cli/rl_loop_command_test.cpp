@@ -124,13 +124,20 @@ TEST(RlLoopCommand, AJudgeThatAlwaysFailsEndsTheRunAndItGoesOn) {
         more.insert(more.begin(), options.begin(), options.end());
         return loopCommand(more);
     };
-    const test::ProgramResult failed = test::vitrine(with({"--reward-command", "exit 3"}));
+    const std::string script = folder.file("judge.sh");
+    std::ofstream(script) << "exit 3\n";
+    const test::ProgramResult failed = test::vitrine(with({"--reward-command", "sh " + script}));
     EXPECT_EQ(failed.exitCode, 2);
     EXPECT_THAT(failed.err, HasSubstr("--reward-command: no answer of the 24 that ended in the last 3 steps"));
     EXPECT_THAT(failed.err, HasSubstr("ended with code 3"));
     EXPECT_TRUE(std::filesystem::exists(output + "/checkpoint-3"));
-    const test::ProgramResult mended = test::vitrine(
-        with({"--reward-command", "while read -r line; do echo $((${#line} % 2)); done", "--resume", output}));
+    const std::string judge = "while read -r line; do echo $((${#line} % 2)); done";
+    const test::ProgramResult branch =
+        test::vitrine(with({"--reward-command", judge, "--resume", output, "--output", folder.file("branch")}));
+    EXPECT_EQ(branch.exitCode, 0) << branch.err;
+    EXPECT_THAT(branch.err, HasSubstr("was trained with --reward-command sh "));
+    std::ofstream(script) << judge << '\n';
+    const test::ProgramResult mended = test::vitrine(with({"--reward-command", "sh " + script, "--resume", output}));
     ASSERT_EQ(mended.exitCode, 0) << mended.err;
     EXPECT_EQ(json::parse(mended.out)["judge_errors"], json::array({8.0, 8.0, 8.0, 0.0, 0.0}));
 }
