@@ -73,7 +73,7 @@ TEST(MetricTable, ValuesKeepAllDigits) {
     table.write(7, std::array{0.1 + 0.2});
     table.write(8, std::array{std::numeric_limits<double>::quiet_NaN()});
     table.write(9, std::array{-std::numeric_limits<double>::infinity()});
-    EXPECT_EQ(bytesOfFile(path), "step,\"a,b\"\n7,0.30000000000000004\n8,nan\n9,-inf\n");
+    EXPECT_EQ(bytesOfFile(path), "step,\"a,b\"\n7,0.30000000000000004\n8,\n9,-inf\n");
     EXPECT_THROW(table.write(10, {}), base::Internal);
 }
 
