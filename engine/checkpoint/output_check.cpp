@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/checkpoint/output_check.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <system_error>
@@ -94,10 +95,13 @@ bool goesOnIn(const std::string& resume, const std::string& folder) {
                                fs::equivalent((from / "").parent_path().parent_path(), folder, none));
 }
 
-void requireNoTraining(const NamedFile& folder) {
+void requireNoTraining(const NamedFile& folder, std::span<const std::string> leftOvers) {
     std::error_code error;
     for (fs::directory_iterator it(folder.path, error), end; !error && it != end; it.increment(error)) {
         const std::string name = it->path().filename().string();
+        if (std::ranges::any_of(leftOvers, [&](const fs::path& left) { return left.filename() == name; })) {
+            continue;
+        }
         if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || name == "config.json" ||
             name == "adapter_config.json" || name == "metrics.csv" || name == "merged" ||
             name.starts_with("checkpoint-")) {

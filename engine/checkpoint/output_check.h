@@ -39,7 +39,8 @@ void checkOutputFolder(const NamedFile& output, std::span<const NamedFile> other
 /// Whether a training that goes on from `resume`, a checkpoint or the folder that has it, goes on in `folder`.
 bool goesOnIn(const std::string& resume, const std::string& folder);
 
-/// Throws BadInput when the folder holds a model, an adapter or checkpoints of a training.
-void requireNoTraining(const NamedFile& folder);
+/// Throws BadInput when the folder holds a model, an adapter or checkpoints of a training. The paths `leftOvers` in it
+/// do not count.
+void requireNoTraining(const NamedFile& folder, std::span<const std::string> leftOvers);
 
 } // namespace vitrine::engine

@@ -73,7 +73,8 @@ struct SchedulerOptions {
     /// A preempted request computes its generated tokens again one by one, as it did the first time. Models with
     /// dynamic rotary frequencies need this.
     bool oneByOne = false;
-    std::int64_t otherPages = 0; ///< pages of each KV group that sequences of others than the scheduler hold
+    std::int32_t firstRequest = 0; ///< the number of the first request; of those before nothing is known
+    std::int64_t otherPages = 0;   ///< pages of each KV group that sequences of others than the scheduler hold
 };
 
 /// Preempted and Swapped requests wait in the queue again; the pages of Swapped ones are on the host.

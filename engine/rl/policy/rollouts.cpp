@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/output_check.h"
@@ -147,8 +148,8 @@ void RolloutFile::checkLengths() const {
         const auto place = static_cast<std::size_t>(row);
         if (out_.lengths[place] <= out_.promptLengths[place]) {
             failRow("lengths", row,
-                    fmt::format("{} leaves no answer after a prompt of {} tokens; lengths count both",
-                                out_.lengths[place], out_.promptLengths[place]));
+                    fmt::format("{} leaves no answer after a prompt of {}; lengths count both", out_.lengths[place],
+                                base::countText(out_.promptLengths[place], "token")));
         }
     }
 }

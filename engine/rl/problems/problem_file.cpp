@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/json_rows.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "engine/rl/problems/problem_row.h"
 #include "engine/training/data/permutation.h"
@@ -89,6 +91,12 @@ public:
                 training_.push_back(&line);
             }
         }
+        const auto left = static_cast<std::int64_t>(lines_.size() - training_.size());
+        if (!training_.empty() && !options_.evaluationPath.empty() && left > 0) {
+            base::logWarning(fmt::format("{}: {} of its {} have prompts that are in {} too, and are not trained on",
+                                         options_.path, left, base::countText(std::ssize(lines_), "problem"),
+                                         options_.evaluationPath));
+        }
         if (training_.empty()) { // where rows are held back, one prompt is left at least
             throw base::BadInput(fmt::format("{}: all its prompts are in {} too; give other problems to train on",
                                              options_.path, options_.evaluationPath));
@@ -140,9 +148,9 @@ private:
         }
         const auto count = static_cast<std::int64_t>(different.size());
         if (options_.heldBack < 0 || options_.heldBack >= count) {
-            throw base::BadInput(fmt::format("{}: {} problems cannot be held back from {} different ones; hold back "
+            throw base::BadInput(fmt::format("{}: {} cannot be held back from {} with different prompts; hold back "
                                              "fewer, so that one is left to train on",
-                                             options_.path, options_.heldBack, count));
+                                             options_.path, base::countText(options_.heldBack, "problem"), count));
         }
         const auto order = randomPermutation(count, seedKey(options_.seed, SeedStream::DataSplit), 0);
         for (std::int64_t i = 0; i < options_.heldBack; ++i) {

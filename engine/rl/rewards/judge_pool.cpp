@@ -120,7 +120,7 @@ bool JudgePool::start(Slot& slot) {
         nextStart_ = Clock::now() + pauseAfter(failures_);
     }
     try {
-        slot.process = std::make_unique<JudgeProcess>(options_.command);
+        slot.process = std::make_unique<JudgeProcess>(options_.command, lifeLine_);
         return true;
     } catch (const std::exception& error) {
         slot.attempt = waiting_.front().id;

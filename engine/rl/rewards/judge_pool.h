@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "engine/rl/rewards/judge_process.h"
 #include "engine/rl/rewards/reward_command.h"
 #include "engine/rl/rewards/rewarder.h"
@@ -62,6 +63,7 @@ private:
     void judged(Judgement judgement) { judged_.push_back(std::move(judgement)); }
 
     RewardCommandOptions options_;
+    const base::Pipe lifeLine_; ///< of all processes
     RewardCommandCounts counts_;
     std::deque<Attempt> waiting_;
     std::vector<Slot> slots_;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -30,6 +31,12 @@ constexpr std::int64_t kErrorLinesLogged = 20;         ///< of a process
 constexpr std::size_t kErrorLineShown = 300;           ///< bytes
 constexpr std::size_t kReadAtOnce = 2 * kLongestReply; ///< a process's last answer is read whole
 constexpr std::chrono::seconds kLongestEnd{2};
+
+/// What /bin/sh does before it becomes the judge. It leaves a process in the judge's group that waits for the end of
+/// the life line and then kills the group. That one is nobody's child, so that no judge waits for it, and holds none of
+/// the judge's streams.
+constexpr const char* kLeash = R"(( { read -r end <&3; kill -9 0; } </dev/null >/dev/null 2>&1 & )
+exec /bin/sh -c "$1" sh 3<&-)";
 
 /// Frees what posix_spawn is told.
 struct SpawnPlan {
@@ -73,13 +80,16 @@ std::string shownErrorLine(std::string_view line) {
 
 } // namespace
 
-JudgeProcess::JudgeProcess(const std::string& command) {
+JudgeProcess::JudgeProcess(const std::string& command, const base::Pipe& lifeLine) {
     base::Pipe in, out, errors;
+    // Above the standard streams, so that none of these takes its place before its turn.
+    const base::Descriptor line(::fcntl(lifeLine.read.get(), F_DUPFD_CLOEXEC, 3));
     SpawnPlan plan;
-    // The three lie in this order: where our own standard streams are closed, none is written over before its turn.
+    // They lie in this order: where our own standard streams are closed, none is written over before its turn.
     ::posix_spawn_file_actions_adddup2(&plan.actions, in.read.get(), STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, out.write.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.write.get(), STDERR_FILENO);
+    ::posix_spawn_file_actions_adddup2(&plan.actions, line.get(), 3);
     sigset_t none, pipe;
     sigemptyset(&none);
     sigemptyset(&pipe);
@@ -89,8 +99,9 @@ JudgeProcess::JudgeProcess(const std::string& command) {
     ::posix_spawnattr_setpgroup(&plan.attributes, 0);
     ::posix_spawnattr_setflags(&plan.attributes,
                                POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    std::array<std::string, 3> words{"sh", "-c", command};
-    std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+    std::array<std::string, 5> words{"sh", "-c", kLeash, "sh", command};
+    std::array<char*, 6> arguments{words[0].data(), words[1].data(), words[2].data(),
+                                   words[3].data(), words[4].data(), nullptr};
     base::setNonBlocking(in.write);
     base::setNonBlocking(out.read);
     base::setNonBlocking(errors.read);

@@ -18,12 +18,13 @@
 namespace vitrine::engine {
 
 /// Its standard error goes to the log. It has a process group of its own, so that Ctrl-C in a terminal does not reach
-/// it and its children end with it. When this program is killed, the end of its input tells it to end. One thread, in
-/// which SIGPIPE is blocked.
+/// it and its children end with it. When this program ends in any way, they are killed. One thread, in which SIGPIPE is
+/// blocked.
 class JudgeProcess {
 public:
-    /// Starts /bin/sh -c COMMAND. Throws Internal when there are no more processes or descriptors.
-    explicit JudgeProcess(const std::string& command);
+    /// Starts /bin/sh -c COMMAND. Nobody writes to the life line: its end can be read once this program is gone,
+    /// however that came. Throws Internal when there are no more processes or descriptors.
+    JudgeProcess(const std::string& command, const base::Pipe& lifeLine);
     /// Kills it and waits until it is gone, two seconds at most.
     ~JudgeProcess();
     JudgeProcess(const JudgeProcess&) = delete; // one process, one owner

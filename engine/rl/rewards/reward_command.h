@@ -38,8 +38,7 @@ struct RewardCommandCounts {
 
 /// Starts nothing yet: processes come with the first answers, and a thread that talks to them while others work. Its
 /// processes and their children are gone with it, at most two seconds later. A program that starts a new session or
-/// process group of its own must see to its end itself. When Vitrine is killed, the end of its input tells a program to
-/// end.
+/// process group of its own must see to its end itself. This holds where Vitrine is killed, too.
 class RewardCommand final : public Rewarder {
 public:
     /// Throws BadInput "reward_command: what" for an empty command and for limits out of their range.

@@ -23,8 +23,9 @@ constexpr std::int64_t kPagesToWaitFor = 2;
 /// One call of sample(): which requests the engine has, and which wait for the first one of their group.
 class RolloutEngine::Sampling {
 public:
-    Sampling(BatchEngine& engine, std::vector<GenerateRequest> requests, base::TimeNs arrival)
-        : engine_(engine), requests_(std::move(requests)), arrival_(arrival) {
+    /// `next`: the number of the next request, which grows with each.
+    Sampling(BatchEngine& engine, std::vector<GenerateRequest> requests, base::TimeNs arrival, std::int32_t& next)
+        : engine_(engine), requests_(std::move(requests)), arrival_(arrival), next_(next) {
         const BatchOptions& options = engine.options();
         const std::int64_t page = engine.cache().groups().front().pageTokens;
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -74,6 +75,7 @@ private:
             request = std::move(requests_[index]);
         }
         const std::int32_t number = engine_.add(std::move(request), arrival_);
+        next_ = number + 1;
         begin_ = places_.empty() ? number : begin_;
         places_.push_back(index);
         if (const std::string& refusal = engine_.result(number).refusal; !refusal.empty()) {
@@ -84,6 +86,7 @@ private:
     BatchEngine& engine_;
     std::vector<GenerateRequest> requests_;
     base::TimeNs arrival_;
+    std::int32_t& next_;
     std::size_t first_ = 0;
     PromptExperts prompts_;
     std::vector<std::size_t> order_;
@@ -170,7 +173,7 @@ void RolloutEngine::sample(std::vector<GenerateRequest> requests, const Ended& e
 }
 
 void RolloutEngine::answer(std::vector<GenerateRequest> requests, const Ended& ended) {
-    Sampling sampling(*engine_, std::move(requests), model_.context().clock().now());
+    Sampling sampling(*engine_, std::move(requests), model_.context().clock().now(), options_.scheduler.firstRequest);
     std::vector<std::int32_t> done;
     engine_->onToken([&](const GeneratedToken& token) {
         if (token.index == 0) {

@@ -58,6 +58,9 @@ public:
     void weightsChanged();
     std::int64_t version() const { return version_; }
     void setVersion(std::int64_t version) { version_ = version; } ///< of a training that goes on
+    /// How many requests there were: they are numbered in turn, so that the trace of a run has each number once.
+    std::int64_t requests() const { return options_.scheduler.firstRequest; }
+    void setRequests(std::int64_t requests) { options_.scheduler.firstRequest = static_cast<std::int32_t>(requests); }
     /// Since the last call, or the beginning. Complete when the engine sleeps.
     RolloutCounts takeCounts();
 

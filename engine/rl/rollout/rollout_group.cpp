@@ -150,6 +150,9 @@ FinishReason finishOf(const JsonField& field) {
             return reason;
         }
     }
+    if (!name.empty()) { // as an answer that goes on has it
+        field.bad("is no reason why an answer ends; use an earlier checkpoint");
+    }
     return FinishReason::None;
 }
 

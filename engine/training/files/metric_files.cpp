@@ -8,10 +8,10 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 #include <system_error>
 #include <unistd.h>
@@ -163,7 +163,11 @@ void MetricTable::write(std::int64_t step, std::span<const double> values) {
     if (values.size() != columns_) {
         throw base::Internal(fmt::format("{}: {} values for {} columns", path_, values.size(), columns_));
     }
-    std::string row = fmt::format("{},{}\n", step, fmt::join(values, ","));
+    std::string row = std::to_string(step);
+    for (const double value : values) {
+        row += std::isnan(value) ? "," : fmt::format(",{}", value);
+    }
+    row += '\n';
     // One write of one row: a reader at the same time sees whole rows.
     file_.write(row.data(), static_cast<std::streamsize>(row.size())).flush();
     if (!file_) {

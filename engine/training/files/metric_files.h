@@ -21,7 +21,8 @@ public:
     /// finished are removed. Throws BadInput "FILE: what" when the file cannot be written or is another table.
     MetricTable(const std::string& path, const std::vector<std::string>& columns, std::int64_t firstStep);
 
-    /// One value for each column. Throws BadInput when the file cannot be written. REQUIRES that steps grow.
+    /// One value for each column; the field of one that is NaN stays empty. Throws BadInput when the file cannot be
+    /// written. REQUIRES that steps grow.
     void write(std::int64_t step, std::span<const double> values);
 
 private:

@@ -130,6 +130,12 @@ std::string findTrainingCheckpoint(const std::string& folder) {
     }
     std::map<std::int64_t, std::string> complete = namedCheckpoints(folder);
     std::erase_if(complete, [](const auto& one) { return !isNamedCheckpoint(one.second); });
+    if (complete.empty() && !abandonedTraining(folder).empty()) {
+        throw base::BadInput(
+            fmt::format("{}: the training there ended before its first checkpoint, so there is nothing "
+                        "to go on from; run it without --resume",
+                        folder));
+    }
     if (complete.empty()) {
         throw base::BadInput(
             fmt::format("{}: holds no checkpoint of a training run; name the output folder of one that "

@@ -312,6 +312,24 @@ std::vector<std::string> earlierTraining(const std::string& output) {
     return out;
 }
 
+std::vector<std::string> abandonedTraining(const std::string& output) {
+    const fs::path folder = withoutEnd(output);
+    if (!isFile(folder / kTrainingFilesName) || !namedCheckpoints(output).empty()) {
+        return {};
+    }
+    std::vector<std::string> out = partialCheckpoints(output);
+    for (const std::string& name : listedFiles(folder)) {
+        const bool isMetrics = name == kTableName || name == kTrainingFilesName || name.starts_with("tensorboard/");
+        if (!isMetrics && linkTypeOf(folder / name) != fs::file_type::not_found) {
+            return {};
+        }
+        if (isFile(folder / name)) {
+            out.push_back((folder / name).string());
+        }
+    }
+    return out;
+}
+
 std::uint64_t earlierTrainingBytes(const std::string& output) {
     std::uint64_t bytes = 0;
     const auto add = [&](const fs::path& file) {

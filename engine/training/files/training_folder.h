@@ -42,7 +42,10 @@ void noteTrainingFiles(const std::string& output, const std::vector<std::string>
 /// The files and checkpoints that trainings of ours left in `output`. Throws BadInput "output: what" where a link or a
 /// checkpoint with other files in it stands in the way.
 std::vector<std::string> earlierTraining(const std::string& output);
-/// Bytes on the disk of these.
+/// The same of a training that ended before it wrote a checkpoint or a result, so that nobody can go on from it: its
+/// metrics, and checkpoints that were not written to their end. Empty where there is more, or no training of ours.
+std::vector<std::string> abandonedTraining(const std::string& output);
+/// Bytes on the disk of the files of earlierTraining().
 std::uint64_t earlierTrainingBytes(const std::string& output);
 /// Removes them. Where an older version kept no list, only what its content shows to be of a training goes, and a
 /// warning names what stays. Throws as earlierTraining() does, and BadInput for what cannot be removed.

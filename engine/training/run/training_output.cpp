@@ -3,8 +3,10 @@
 #include "engine/training/run/training_output.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <unistd.h>
@@ -48,13 +50,17 @@ void TrainingOutput::open(std::int64_t firstStep) {
                                       fmt::format("{}/{}", kBoardFolder, fs::path(board_->path()).filename().string())};
     files.insert(files.end(), options_.resultFiles.begin(), options_.resultFiles.end());
     noteTrainingFiles(folder, files);
-    table_ = std::make_unique<MetricTable>(folder + "/" + kMetricTable, options_.columns, firstStep);
+    std::vector<std::string> columns = options_.columns;
+    if (options_.evaluationColumn) {
+        columns.push_back("eval_" + options_.evaluation);
+    }
+    table_ = std::make_unique<MetricTable>(folder + "/" + kMetricTable, columns, firstStep);
 }
 
 void TrainingOutput::removeEarlier(std::int64_t firstStep) const {
     const bool overwrite = options_.overwrite;
     if (!goesOnIn(options_.resume, options_.folder)) {
-        if (overwrite) {
+        if (overwrite || !abandonedTraining(options_.folder).empty()) {
             removeEarlierTraining(options_.folder);
         }
         return;
@@ -115,19 +121,35 @@ void TrainingOutput::writeStep(std::int64_t step, std::span<const double> values
                                      options_.folder, kMetricTable, step));
         open(step);
     }
-    table_->write(step, values);
+    writeRow(step, values);
     std::vector<NamedMetric> named;
     named.reserve(options_.columns.size());
     for (std::size_t i = 0; i < options_.columns.size(); ++i) {
-        named.push_back({"train/" + options_.columns[i], values[i]});
+        if (!std::isnan(values[i])) {
+            named.push_back({"train/" + options_.columns[i], values[i]});
+        }
     }
     board_->write(step, named);
 }
 
-void TrainingOutput::writeEvaluation(std::int64_t step, double loss) {
-    if (board_ != nullptr) {
-        const NamedMetric named{"eval/loss", loss};
-        board_->write(step, std::span(&named, 1));
+void TrainingOutput::writeRow(std::int64_t step, std::span<const double> values) {
+    std::vector<double> row(values.begin(), values.end());
+    if (options_.evaluationColumn) {
+        row.push_back(step == evaluatedStep_ ? evaluated_ : std::numeric_limits<double>::quiet_NaN());
+    }
+    table_->write(step, row);
+}
+
+void TrainingOutput::writeEvaluation(std::int64_t step, double value) {
+    if (board_ == nullptr) {
+        return;
+    }
+    evaluatedStep_ = step;
+    evaluated_ = value;
+    const NamedMetric named{"eval/" + options_.evaluation, value};
+    board_->write(step, std::span(&named, 1));
+    if (options_.evaluationColumn && step == 0) {
+        writeRow(0, std::vector<double>(options_.columns.size(), std::numeric_limits<double>::quiet_NaN()));
     }
 }
 

@@ -188,7 +188,6 @@ void TrainingRun::saveIfDue(std::int64_t number, bool asked) {
     }
 }
 
-/// Where it is not saved yet.
 void TrainingRun::keepState() {
     if (curves_.steps() > 0 && savedStep_ != curves_.steps()) {
         save(curves_.steps());

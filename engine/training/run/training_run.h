@@ -77,13 +77,14 @@ public:
     void report(const TrainingStep& step, std::int64_t number, std::span<const double> more = {});
     /// Saves where a checkpoint is due after this step, or `asked` for.
     void saveIfDue(std::int64_t number, bool asked);
+    /// Saves the state after the last whole step where it is not saved yet: of a run that ends itself.
+    void keepState();
     /// Reports something that happened beside the steps, since `begin`.
     void mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value = 0);
     /// Throws BadInput that names the learning rate.
     static void requireFinite(std::string_view what, double value, std::int64_t step);
 
 private:
-    void keepState();
     void holdFolder();
     void saveResult(const std::function<void()>& save);
     void save(std::int64_t number);

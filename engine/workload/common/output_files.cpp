@@ -73,7 +73,7 @@ void checkFolder(const Experiment& experiment, const WorkloadOutput& output, con
     if (experiment.flag(output.overwrite)) {
         checkRemoved(folder, others);
     } else {
-        requireNoTraining(folder);
+        requireNoTraining(folder, abandonedTraining(folder.path));
     }
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 62> kSameOptions = {"method",
+constexpr std::array<std::string_view, 61> kSameOptions = {"method",
                                                            "train",
                                                            "rank",
                                                            "alpha",
@@ -62,7 +62,6 @@ constexpr std::array<std::string_view, 62> kSameOptions = {"method",
                                                            "task",
                                                            "difficulty",
                                                            "checker",
-                                                           "reward_command",
                                                            "turns",
                                                            "prompts",
                                                            "samples",
@@ -87,9 +86,9 @@ constexpr std::array<std::string_view, 62> kSameOptions = {"method",
                                                            "tools",
                                                            "reasoning_effort",
                                                            "enable_thinking"};
-constexpr std::array<std::string_view, 9> kBranchOptions = {"kv_dtype",  "lr",         "warmup_steps",
-                                                            "schedule",  "lr_minimum", "weight_decay",
-                                                            "clip_norm", "dropout",    "router_aux_loss"};
+constexpr std::array<std::string_view, 10> kBranchOptions = {
+    "kv_dtype",     "lr",        "warmup_steps", "schedule",        "lr_minimum",
+    "weight_decay", "clip_norm", "dropout",      "router_aux_loss", "reward_command"};
 constexpr std::array<std::string_view, 7> kContentOptions = {"model",     "data",    "tokens_file",  "rollouts",
                                                              "eval_data", "adapter", "chat_template"};
 constexpr std::size_t kShownDigest = 12;

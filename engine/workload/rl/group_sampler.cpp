@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <utility>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/generation/answer_text.h"
@@ -83,8 +84,9 @@ GenerateRequest GroupSampler::requestOf(const Problem& problem) {
                               : problem.messages.empty() ? maker_.fromRawText(problem.text)
                                                          : maker_.fromMessages(problem.messages);
     if (positions_ > 0 && static_cast<std::int64_t>(request.prompt.size()) + 1 > positions_) {
-        throw base::BadInput(fmt::format("{}: its prompt of {} tokens leaves no room in the model's context of {}",
-                                         problem.name, request.prompt.size(), positions_));
+        throw base::BadInput(fmt::format("{}: its prompt of {} leaves no room in the model's context of {}",
+                                         problem.name, base::countText(std::ssize(request.prompt), "token"),
+                                         positions_));
     }
     return request;
 }
@@ -225,9 +227,9 @@ std::vector<std::int32_t> GroupSampler::tokensOfReply(const RolloutGroup& group,
 /// Whether the conversation goes on: else the answer has an error.
 bool GroupSampler::goOn(const RolloutGroup& group, GroupAnswer& answer, const std::string& reply) {
     if (static_cast<std::int64_t>(answer.turns.size()) / 2 + 1 >= turns_) {
-        answer.error = fmt::format("the judge goes on with the conversation, which may have {} turns; give more turns, "
-                                   "or a reward",
-                                   turns_);
+        answer.error = fmt::format("the judge goes on with the conversation, which may have {}; give more turns, or a "
+                                   "reward",
+                                   base::countText(turns_, "turn"));
         return false;
     }
     if (answer.cut()) {
@@ -280,7 +282,12 @@ GroupSampler::WaveIds GroupSampler::takeJudgements(const Wave& wave, SamplingCou
         if (!judgement.reply) {
             takeReward(answer, judgement);
         }
-        if (!answer.error.empty() && counts.judgeErrors++ == 0) {
+        if (answer.error.empty()) {
+            ++counts.rewards;
+            return;
+        }
+        counts.lastError = answer.error;
+        if (counts.judgeErrors++ == 0) {
             base::logWarning(fmt::format("{}: an answer has no reward: {}", group.problem->name, answer.error));
         }
     });

@@ -29,7 +29,9 @@ namespace vitrine::engine {
 struct SamplingCounts {
     std::int64_t problems = 0;                   ///< that were asked
     std::int64_t equalRight = 0, equalWrong = 0; ///< groups that were drawn again: all rewards highest, all lowest
-    std::int64_t judgeErrors = 0;
+    std::int64_t rewards = 0;                    ///< answers that were judged well or badly
+    std::int64_t judgeErrors = 0;                ///< answers that could not be judged
+    std::string lastError;                       ///< of these
     bool ranOut = false;       ///< ten times the problems were asked, and too few groups had a difference
     double judgingSeconds = 0; ///< that nothing was sampled in
 };

@@ -136,19 +136,25 @@ void runRl(const Run& run) {
 }
 
 /// What only sampled answers have, beside the sets of options of sampling.
-constexpr std::array<std::string_view, 19> kSamplingKeys = {
-    "turns",          "router_replay",    "task",          "difficulty", "checker",
-    "reward_command", "eval_problems",    "prompts",       "samples",    "rollout",
-    "partial_tokens", "dynamic_sampling", "cut_answers",   "steps",      "data",
-    "eval_data",      "eval_every",       "prompt_length", "exact"};
+constexpr std::array<std::string_view, 23> kSamplingKeys = {
+    "turns",          "router_replay",    "task",        "difficulty",  "checker",
+    "reward_command", "eval_problems",    "prompts",     "samples",     "rollout",
+    "partial_tokens", "dynamic_sampling", "cut_answers", "cut_penalty", "reward_processes",
+    "reward_timeout", "reward_memory",    "steps",       "data",        "eval_data",
+    "eval_every",     "prompt_length",    "exact"};
 constexpr std::uint32_t kSamplingSets = kAnswerOptions | kTextOptions | kBatchingOptions;
+
+/// Whether the option has another value than where nobody gives it.
+bool isChosen(const Experiment& experiment, std::string_view key) {
+    Experiment usual = experiment;
+    usual.unset(key);
+    return experiment.valueText(key) != usual.valueText(key);
+}
 
 /// Given answers are not sampled: what says how to sample does nothing.
 void refuseSamplingOptions(const Experiment& experiment, const std::string& name) {
     const auto refuse = [&](const OptionSpec& option) {
-        Experiment usual = experiment;
-        usual.unset(option.key);
-        if (experiment.valueText(option.key) != usual.valueText(option.key)) {
+        if (isChosen(experiment, option.key)) {
             failOption(name, option.key, "is for answers that are sampled, and rollouts gives them; leave it out");
         }
     };
@@ -158,6 +164,38 @@ void refuseSamplingOptions(const Experiment& experiment, const std::string& name
     for (const OptionSpec& option : optionTable()) {
         if ((option.sets & kSamplingSets) != 0 && option.key != "temperature") {
             refuse(option);
+        }
+    }
+}
+
+/// Options of sampled answers that do nothing without another one.
+void refuseIdleOptions(const Experiment& experiment, const std::string& name) {
+    struct Dependent {
+        std::string_view key;
+        bool counts;
+        const char* what;
+    };
+    constexpr const char* kForCommand = "is for a reward_command; give one, or leave it out";
+    constexpr const char* kForEvaluations = "is for evaluations, and there are none; give eval_every too, or leave it "
+                                            "out";
+    const bool judged = experiment.has("reward_command"), evaluates = experiment.integer("eval_every") > 0;
+    const std::array rows = std::to_array<Dependent>({
+        {"turns", judged, kForCommand},
+        {"reward_processes", judged, kForCommand},
+        {"reward_timeout", judged, kForCommand},
+        {"reward_memory", judged, kForCommand},
+        {"difficulty", experiment.has("task"), "is for problems of a task; leave it out"},
+        {"eval_problems", evaluates, kForEvaluations},
+        {"eval_data", evaluates, kForEvaluations},
+        {"eval_every", experiment.integer("eval_problems") > 0,
+         "evaluates nothing, because eval_problems is 0; leave "
+         "one of them out"},
+        {"cut_penalty", experiment.text("cut_answers") == "penalise",
+         "counts with cut_answers penalise only; give that too, or leave it out"},
+    });
+    for (const Dependent& row : rows) {
+        if (!row.counts && isChosen(experiment, row.key)) {
+            failOption(name, row.key, row.what);
         }
     }
 }
@@ -172,6 +210,7 @@ void checkRl(const Experiment& experiment, const std::string& name) {
         refuseSamplingOptions(experiment, name);
     } else {
         checkProblems(experiment, name);
+        refuseIdleOptions(experiment, name);
         checkSpeculation(experiment, name);
     }
     if (experiment.real("temperature") <= 0) {

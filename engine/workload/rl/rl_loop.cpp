@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/workload/experiment/results.h"
@@ -24,10 +25,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kUsualSteps = 100;
-constexpr std::int64_t kBatchTokens = 32768;  ///< of a micro-batch, see PolicyBatchOptions
-constexpr std::int64_t kTracedTokens = 16384; ///< of a step's rollouts that a session keeps
-constexpr std::size_t kKeptAnswers = 400;     ///< texts in a result
-constexpr std::size_t kKeptOfGroup = 4;
+constexpr std::int64_t kBatchTokens = 32768;   ///< of a micro-batch, see PolicyBatchOptions
+constexpr std::int64_t kTracedTokens = 16384;  ///< of a step's rollouts that a session keeps
+constexpr std::int64_t kMostUnjudgedSteps = 3; ///< in a row; a judge that fails so often fails always
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 std::int64_t stepsOf(const Run& run) {
@@ -64,13 +64,16 @@ double replayedShare(const Rollouts& rollouts) {
     return static_cast<double>(given) / static_cast<double>(std::max<std::int64_t>(rollouts.answerTokens(), 1));
 }
 
-std::vector<std::string> rlColumns() {
-    std::vector<std::string> out;
+TrainingOutputOptions outputOptionsOf(const Run& run, const ModelSource& source, bool values) {
+    std::vector<std::string> columns;
     for (const RlNumber& number : rlNumbers()) {
         if (number.value != &RlStep::loss) {
-            out.push_back(rlNumberName(number));
+            columns.push_back(rlNumberName(number));
         }
     }
+    TrainingOutputOptions out = trainingOutputOptions(run, source, values, std::move(columns));
+    out.evaluation = "reward";
+    out.evaluationColumn = true;
     return out;
 }
 
@@ -91,7 +94,7 @@ PolicyLoop::PolicyLoop(const Run& run, const ModelSource& source, FinetuneModel&
       rewarder_(rewarder), sampler_(run, source, model.model(), problems, rewarder), weights_(run, model),
       trainer_(model.model(), model.state(),
                memoryTechniques(run, model.model().config(), context_, likelyBatchTokens(run, sampler_, problems))),
-      output_(trainingOutputOptions(run, source, context_.can().computesValues, rlColumns())),
+      output_(outputOptionsOf(run, source, context_.can().computesValues)),
       training_(context_, model.state(), trainer_, model.packed(), output_,
                 {stepsOf(run), learningRate(run, stepsOf(run) * run.spec.integer("updates")),
                  [this] { return progress(); }, run.spec.integer("updates")}),
@@ -130,6 +133,7 @@ void PolicyLoop::steps() {
     }
     for (std::int64_t number = training_.first(); number <= training_.steps(); ++number) {
         step(number);
+        endWithoutJudges(number);
         training_.saveIfDue(number, run_.sinks.saveWanted && run_.sinks.saveWanted());
     }
 }
@@ -147,10 +151,39 @@ void PolicyLoop::step(std::int64_t number) {
     }
     now.seconds = clockSeconds() - begin;
     steps_.push_back(now);
-    report(trained, number);
-    if (evaluates(number)) {
-        evaluate(number, steps_.back());
+    try {
+        if (evaluates(number)) {
+            evaluate(number, steps_.back());
+        }
+    } catch (...) {
+        report(trained, number); // the step is whole without its evaluation
+        throw;
     }
+    report(trained, number);
+}
+
+/// A step in which every answer waits for its end, or whose conversations all go on, says nothing of the judges.
+void PolicyLoop::watchJudges(const SamplingCounts& counts) {
+    if (counts.rewards > 0) {
+        unjudgedSteps_ = unjudgedAnswers_ = 0;
+    } else if (counts.judgeErrors > 0) {
+        ++unjudgedSteps_;
+        unjudgedAnswers_ += counts.judgeErrors;
+        judgeError_ = counts.lastError;
+    }
+}
+
+/// Nothing is learned without rewards, however long the run goes on.
+void PolicyLoop::endWithoutJudges(std::int64_t number) {
+    if (unjudgedSteps_ < kMostUnjudgedSteps) {
+        return;
+    }
+    training_.keepState();
+    throw base::BadInput(fmt::format("{}: no answer of the {} that ended in the last {} could be judged (the "
+                                     "last error after step {}: {}); mend the judge{}",
+                                     run_.spec.has("reward_command") ? "--reward-command" : "--checker",
+                                     unjudgedAnswers_, base::countText(unjudgedSteps_, "step"), number, judgeError_,
+                                     output_.isWritten() ? " and go on with --resume" : ""));
 }
 
 /// The memory of training goes to the sampler meanwhile, and its weights are those that rollouts compute with.
@@ -193,13 +226,15 @@ std::vector<RolloutGroup> PolicyLoop::rollouts(RlStep& now, Position& position) 
     now.judgingSeconds = counts.judgingSeconds;
     now.rolloutRate = sampled.seconds > 0 ? static_cast<double>(sampled.tokens) / sampled.seconds : 0;
     now.draftAcceptance = sampled.speculation.drafted > 0 ? sampled.speculation.acceptanceRate() : kNothing;
+    watchJudges(counts);
     now.judgeErrors = static_cast<double>(counts.judgeErrors);
     now.problems = static_cast<double>(counts.problems);
     now.leftOutGroups = static_cast<double>(counts.equalRight + counts.equalWrong);
     if (counts.ranOut) {
-        base::logWarning(fmt::format("step {}: {} problems gave {} groups whose answers differ in their rewards, and "
-                                     "{} were asked for; the step goes on with these",
-                                     steps_.size() + 1, counts.problems, groups.size(), run_.spec.integer("prompts")));
+        base::logWarning(fmt::format("step {}: {} gave {} whose answers differ in their rewards, where {} "
+                                     "should; the step goes on with these",
+                                     steps_.size() + 1, base::countText(counts.problems, "problem"),
+                                     base::countText(std::ssize(groups), "group"), run_.spec.integer("prompts")));
     }
     addGroupNumbers(now, groups);
     return groups;
@@ -297,90 +332,25 @@ void PolicyLoop::evaluate(std::int64_t number, RlStep& now) {
     training_.mark(base::TrainingMark::Evaluated, begin, number, found.reward);
     evalRewards_.push_back(found.reward);
     evalSteps_.push_back(number);
-    output_.writeEvaluation(number, found.reward);
+    if (found.judged > 0) {
+        output_.writeEvaluation(number, found.reward);
+    }
     context_.tracer().counter("eval_reward", found.reward);
     if (run_.sinks.metric) {
         run_.sinks.metric("eval_step", static_cast<double>(number));
         run_.sinks.metric("eval_reward", found.reward);
     }
     if (found.errors > 0) {
-        base::logWarning(fmt::format("step {}: {} of {} answers of the evaluation have no reward", number, found.errors,
-                                     found.errors + found.judged));
+        base::logWarning(fmt::format("step {}: in the evaluation {} of {} got no reward", number, found.errors,
+                                     base::countText(found.errors + found.judged, "answer")));
     }
-}
-
-void PolicyLoop::report(const TrainingStep& trained, std::int64_t number) {
-    const RlStep& last = steps_.back();
-    std::vector<double> row;
-    for (const RlNumber& each : rlNumbers()) {
-        const double value = last.*each.value;
-        if (each.value != &RlStep::loss) {
-            row.push_back(value);
-        }
-        if (std::isfinite(value)) {
-            context_.tracer().counter(rlNumberName(each), value);
-        }
-    }
-    training_.report(trained, number, row);
-    if (run_.sinks.metric) {
-        run_.sinks.metric("loss", last.loss);
-        run_.sinks.metric("reward", last.reward);
-        run_.sinks.metric("tokens_per_second", last.rolloutRate);
-    }
-    if (run_.sinks.progress != nullptr) {
-        const double left = static_cast<double>(training_.steps() - number) * last.seconds;
-        run_.sinks.progress->progress(fmt::format("Step {}, reward {:.3f}, {:.0f} sampled tokens/s, {:.0f} s left",
-                                                  number, last.reward, last.rolloutRate, left),
-                                      static_cast<std::uint64_t>(number),
-                                      static_cast<std::uint64_t>(training_.steps()));
-    }
-}
-
-void PolicyLoop::keepGroupRewards(std::span<const RolloutGroup> groups) {
-    Json rewards = Json::array();
-    for (const RolloutGroup& group : groups) {
-        const std::optional<double> mean = group.meanReward();
-        rewards.push_back(mean ? Json(*mean) : Json());
-    }
-    groupRewards_->push_back(std::move(rewards));
-}
-
-/// Of the first group, so that a result shows what the policy says.
-void PolicyLoop::keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number) {
-    if (groups.empty() || !context_.can().computesValues || answers_->size() >= kKeptAnswers) {
-        return;
-    }
-    const RolloutGroup& group = groups.front();
-    const std::string asked =
-        group.problem->messages.empty() ? group.problem->text : group.problem->messages.back().text();
-    for (std::size_t i = 0; i < std::min(group.answers.size(), kKeptOfGroup); ++i) {
-        const GroupAnswer& answer = group.answers[i];
-        answers_->push_back({{"step", number},
-                             {"problem", group.problem->name},
-                             {"prompt", asked},
-                             {"text", sampler_.textOf(answer.ids)},
-                             {"tokens", answer.ids.size()},
-                             {"reward", answer.reward ? Json(*answer.reward) : Json()},
-                             {"finish_reason", finishReasonName(answer.finish)}});
-    }
-}
-
-void PolicyLoop::addMetrics() {
-    addCurveMetrics(run_, model_, training_.curves());
-    Json& metrics = run_.metrics;
-    addRlResults(metrics, steps_);
-    metrics[result::kAfterSleepOwners.key] = *afterSleep_;
-    if (!context_.can().computesValues) {
-        return;
-    }
-    metrics[result::kEvalRewards.key] = evalRewards_;
-    metrics[result::kRlEvalSteps.key] = evalSteps_;
-    metrics[result::kGroupRewards.key] = *groupRewards_;
-    metrics[result::kSampledAnswers.key] = *answers_;
 }
 
 void withPolicyLoop(const Run& run, const ModelSource& source, kernels::Context& context,
                     const std::function<void(PolicyLoop&)>& work) {
+    if (run.spec.flag("router_replay") && source.config.experts == 0) {
+        throw base::BadInput(fmt::format("router_replay: {} has no experts; leave it out", source.name));
+    }
     FinetuneModel model(run, source, context);
     const std::unique_ptr<ProblemSource> problems = chosenProblems(run, source);
     const std::unique_ptr<Rewarder> rewarder = chosenRewarder(run, *problems);

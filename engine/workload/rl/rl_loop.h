@@ -43,6 +43,8 @@ private:
     std::vector<RolloutGroup> rollouts(RlStep& now, Position& position);
     TrainingStep train(RlStep& now, std::span<const RolloutGroup> groups, std::int64_t number);
     TrainingStep update(RlStep& now, TrainedAnswers& answers, std::int64_t number);
+    void watchJudges(const SamplingCounts& counts);
+    void endWithoutJudges(std::int64_t number);
     void withSampler(RlStep& now, const std::function<void()>& work);
     bool evaluates(std::int64_t number) const;
     void evaluate(std::int64_t number, RlStep& now);
@@ -71,6 +73,8 @@ private:
     Position position_;                           ///< after the last whole step
     std::vector<RlStep> steps_;
     std::int64_t preemptions_ = 0;
+    std::int64_t unjudgedSteps_ = 0, unjudgedAnswers_ = 0; ///< since a judge gave a reward
+    std::string judgeError_;                               ///< the last of them
     std::vector<double> evalRewards_;
     std::vector<std::int64_t> evalSteps_;
     std::unique_ptr<nlohmann::json> groupRewards_; ///< an array: of each step the mean rewards of its groups

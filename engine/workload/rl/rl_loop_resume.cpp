@@ -4,9 +4,11 @@
 // What a checkpoint of the loop keeps, and how a run goes on from it.
 
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "engine/checkpoint/output_check.h"
 #include "engine/tokenizer/json_field.h"
@@ -24,13 +26,13 @@ void requireRoom(const Experiment& spec, std::span<const RolloutGroup> groups, c
     const std::int64_t most = spec.integer("max_new_tokens");
     for (const RolloutGroup& group : groups) {
         if (static_cast<std::int64_t>(group.answers.size()) != spec.integer("samples")) {
-            throw base::BadInput(fmt::format("samples: {} has {} answers of a problem under way; give as many",
-                                             checkpoint, group.answers.size()));
+            throw base::BadInput(fmt::format("samples: {} has {} of a problem under way; give as many", checkpoint,
+                                             base::countText(std::ssize(group.answers), "answer")));
         }
         for (const GroupAnswer& answer : group.answers) {
             if (!answer.ended() && static_cast<std::int64_t>(answer.ids.size()) >= most) {
-                throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} tokens under way; give more",
-                                                 checkpoint, answer.ids.size()));
+                throw base::BadInput(fmt::format("max_new_tokens: {} has an answer of {} under way; give more",
+                                                 checkpoint, base::countText(std::ssize(answer.ids), "token")));
             }
         }
     }
@@ -48,6 +50,7 @@ Json PolicyLoop::progress() const {
             {"next_problem", position_.next},
             {"groups", groupsJson(position_.underWay)},
             {"version", sampler_.engine().version()},
+            {"requests", sampler_.engine().requests()},
             {"eval_rewards", evalRewards_},
             {"eval_reward_steps", evalSteps_},
             {"group_rewards", *groupRewards_},
@@ -77,6 +80,9 @@ void PolicyLoop::resume() {
             readGroups(progress.value("groups", Json::array()), problems_, source_.config.vocab, checkpoint);
         requireRoom(run_.spec, position_.underWay, checkpoint);
         sampler_.engine().setVersion(progress.value("version", std::int64_t{0}));
+        if (const auto requests = JsonField(progress, checkpoint).find("requests")) {
+            sampler_.engine().setRequests(requests->asInteger(0, std::numeric_limits<std::int32_t>::max()));
+        }
         takeNumbers(evalRewards_, progress, "eval_rewards", checkpoint, std::nullopt);
         takeNumbers(evalSteps_, progress, "eval_reward_steps", checkpoint, std::nullopt);
         *groupRewards_ = progress.value("group_rewards", Json::array());

@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "engine/planning/largest_fit.h"
 #include "engine/planning/priced_work.h"
+#include "engine/rl/policy/policy_batches.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_plan.h"
@@ -98,6 +100,10 @@ public:
             [this] { return budget_; });
     }
 
+    bool fits(std::int64_t n, const std::function<void(Experiment&, std::int64_t)>& apply) {
+        return probe(n, false, apply).has_value();
+    }
+
 private:
     std::optional<std::uint64_t> probe(std::int64_t n, bool whole,
                                        const std::function<void(Experiment&, std::int64_t)>& apply) {
@@ -129,14 +135,32 @@ private:
     std::uint64_t budget_ = 0;
 };
 
+/// Problems whose answers fill a micro-batch: with more of them a step takes longer and hardly more memory.
+std::int64_t problemsOfOneBatch(const Experiment& spec, std::int64_t tokens) {
+    const std::int64_t full = base::ceilDivide(PolicyBatchOptions{}.tokens, spec.integer("samples") * tokens);
+    return std::min(full, spec.integer("prompts"));
+}
+
+/// Tries are made with few problems. What they find is tried with all; only where that does not fit, all tries are.
+std::int64_t longestAnswer(const Run& run, const ModelSource& source, std::int64_t limit) {
+    LoopSearch search(run, source);
+    const auto all = [](Experiment& spec, std::int64_t tokens) { spec.set("max_new_tokens", tokens); };
+    const std::int64_t quick =
+        search.largest(run.spec.integer("max_new_tokens"), limit, false, [&](Experiment& spec, std::int64_t tokens) {
+            all(spec, tokens);
+            spec.set("prompts", problemsOfOneBatch(run.spec, tokens));
+        });
+    if (quick == 0 || search.fits(quick, all)) {
+        return quick;
+    }
+    return quick == 1 ? 0 : search.largest(quick - 1, quick - 1, false, all);
+}
+
 void searchAnswer(const Run& run, const ModelSource& source) {
     const std::int64_t positions = contextLimit(source.config);
     const std::int64_t prompt = run.spec.maybeInteger("prompt_length").value_or(1);
     const std::int64_t limit = positions > 0 ? std::max<std::int64_t>(positions - prompt, 1) : kLongestAnswer;
-    const std::int64_t found =
-        LoopSearch(run, source)
-            .largest(run.spec.integer("max_new_tokens"), limit, false,
-                     [](Experiment& spec, std::int64_t tokens) { spec.set("max_new_tokens", tokens); });
+    const std::int64_t found = longestAnswer(run, source, limit);
     run.metrics[result::kLongestAnswer.key] = found;
     run.metrics[result::kLongestAnswerLimitedBy.key] = found < limit ? "memory" : positions > 0 ? "model" : "search";
 }

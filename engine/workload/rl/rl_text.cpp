@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "base/count_text.h"
 #include "base/json_values.h"
 #include "base/units.h"
 #include "engine/workload/common/result_text.h"
@@ -135,8 +136,8 @@ std::optional<std::string> rlText(const Experiment& experiment, const Json& metr
     if (experiment.isPlan() || !rewards.is_array() || rewards.empty()) {
         return std::nullopt;
     }
-    return fmt::format("{} step{}, judged by {}, sampled with {} weights\n{}{}{}\n{}{}", rewards.size(),
-                       rewards.size() == 1 ? "" : "s", base::textAt(metrics, "reward_source"),
+    return fmt::format("{}, judged by {}, sampled with {} weights\n{}{}{}\n{}{}",
+                       base::countText(std::ssize(rewards), "step"), base::textAt(metrics, "reward_source"),
                        base::textAt(metrics, "rollout_weights"), evaluations(metrics), phases(metrics), peaks(metrics),
                        stepsTable(metrics, rewards.size()), answers(metrics));
 }

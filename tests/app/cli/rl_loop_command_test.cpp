@@ -9,8 +9,10 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <sys/types.h>
 #include <thread>
 #include <vector>
 
@@ -112,6 +114,84 @@ TEST(RlLoopCommand, AJudgeThatFailsCostsAnswersAndNotTheRun) {
         EXPECT_EQ(json::parse(out.out)["judge_errors"], json::array({8.0})) << judge;
         EXPECT_THAT(out.err, HasSubstr("an answer has no reward: ")) << judge;
     }
+}
+
+TEST(RlLoopCommand, AJudgeThatAlwaysFailsEndsTheRunAndItGoesOn) {
+    const TempFolder folder;
+    const std::string output = folder.file("out");
+    const std::vector<std::string> options = {"--data", problemsIn(folder), "--steps", "5", "--output", output};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), options.begin(), options.end());
+        return loopCommand(more);
+    };
+    const std::string script = folder.file("judge.sh");
+    std::ofstream(script) << "exit 3\n";
+    const test::ProgramResult failed = test::vitrine(with({"--reward-command", "sh " + script}));
+    EXPECT_EQ(failed.exitCode, 2);
+    EXPECT_THAT(failed.err, HasSubstr("--reward-command: no answer of the 24 that ended in the last 3 steps"));
+    EXPECT_THAT(failed.err, HasSubstr("ended with code 3"));
+    EXPECT_TRUE(std::filesystem::exists(output + "/checkpoint-3"));
+    const std::string judge = "while read -r line; do echo $((${#line} % 2)); done";
+    const test::ProgramResult branch =
+        test::vitrine(with({"--reward-command", judge, "--resume", output, "--output", folder.file("branch")}));
+    EXPECT_EQ(branch.exitCode, 0) << branch.err;
+    EXPECT_THAT(branch.err, HasSubstr("was trained with --reward-command sh "));
+    std::ofstream(script) << judge << '\n';
+    const test::ProgramResult mended = test::vitrine(with({"--reward-command", "sh " + script, "--resume", output}));
+    ASSERT_EQ(mended.exitCode, 0) << mended.err;
+    EXPECT_EQ(json::parse(mended.out)["judge_errors"], json::array({8.0, 8.0, 8.0, 0.0, 0.0}));
+}
+
+TEST(RlLoopCommand, JudgesEndWithVitrineAndItsFolderIsFreeAgain) {
+    const TempFolder folder;
+    const std::string output = folder.file("out"), pids = folder.file("pids"), problems = problemsIn(folder);
+    const auto ended = [](pid_t pid) {
+        std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+        const std::string text(std::istreambuf_iterator<char>(stat), {});
+        return text.empty() || text.find(") Z ") != std::string::npos;
+    };
+    const auto soon = [](const auto& is) {
+        for (int i = 0; i < 600 && !is(); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+        return is();
+    };
+    const std::string judge = "echo $$ >> " + pids + "; sleep 1000 & echo $! >> " + pids + "; sleep 1000";
+    const std::vector<std::string> command =
+        loopCommand({"--data", problems, "--reward-command", judge, "--reward-processes", "1", "--output", output});
+    for (const int signal : {SIGKILL, SIGINT}) {
+        std::filesystem::remove(pids);
+        test::Program program(command);
+        const auto judges = [&] {
+            std::ifstream file(pids);
+            return std::vector<pid_t>(std::istream_iterator<pid_t>(file), {});
+        };
+        ASSERT_TRUE(soon([&] { return judges().size() == 2; })) << program.wait().err;
+        program.signal(signal);
+        program.signal(signal);
+        program.wait();
+        for (const pid_t pid : judges()) {
+            EXPECT_TRUE(soon([&] { return ended(pid); })) << pid << " after signal " << signal;
+        }
+    }
+    std::vector<std::string> onward = {"--data", problems, "--checker", "number", "--output", output};
+    EXPECT_EQ(loopResult(onward)["rewards"].size(), 2U) << "no checkpoint is in its way";
+    const test::ProgramResult over = test::vitrine(loopCommand(onward));
+    EXPECT_EQ(over.exitCode, 2);
+    EXPECT_THAT(over.err, HasSubstr("name another folder, resume from it"));
+}
+
+TEST(RlLoopCommand, NothingToGoOnFromIsSaid) {
+    const TempFolder folder;
+    const std::string output = folder.file("out");
+    std::filesystem::create_directories(output);
+    std::ofstream(output + "/training_files.json") << R"({"made_by": "vitrine finetune", "files": ["metrics.csv"]})";
+    std::ofstream(output + "/metrics.csv") << "step,loss\n";
+    const test::ProgramResult out =
+        test::vitrine(loopCommand({"--task", "sums", "--output", output, "--resume", output}));
+    EXPECT_EQ(out.exitCode, 2);
+    EXPECT_THAT(out.err, HasSubstr("ended before its first checkpoint, so there is nothing to go on from; run it "
+                                   "without --resume"));
 }
 
 TEST(RlLoopCommand, GoesOnAfterAKillToTheBit) {

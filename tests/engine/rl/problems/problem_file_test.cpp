@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "tests/engine/checkpoint/checkpoint_test_files.h"
+#include "tests/engine/checkpoint/log_capture.h"
 
 namespace vitrine::engine {
 namespace {
@@ -169,7 +170,12 @@ TEST(ProblemFile, HeldBackProblemsAreNeverAskedInTraining) {
 TEST(ProblemFile, ProblemsOfTheEvaluationsFileAreNeverAskedInTraining) {
     ProblemFileOptions options;
     options.evaluationPath = problemsPath(manyRows(3) + manyRows(3), "evaluation.jsonl");
-    const auto source = problemsOf(manyRows(5), options);
+    std::unique_ptr<ProblemSource> source;
+    const auto warnings = test::warningsOf([&] { source = problemsOf(manyRows(5), options); });
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_TRUE(warnings[0].ends_with("problems.jsonl: 3 of its 5 problems have prompts that are in " +
+                                      options.evaluationPath + " too, and are not trained on"))
+        << warnings[0];
     EXPECT_EQ(source->evaluations(), 6) << "as the file has them";
     EXPECT_EQ(askedText(source->evaluation(4)), "q 1");
     EXPECT_TRUE(source->evaluation(4).name.ends_with("evaluation.jsonl: line 5"));
@@ -249,8 +255,9 @@ TEST(ProblemFile, AnswersThatCheckersNeedAreNamed) {
 TEST(ProblemFile, OneProblemIsLeftToTrainOn) {
     ProblemFileOptions options;
     options.heldBack = 3;
-    EXPECT_EQ(problemsError(manyRows(3), options), "problems.jsonl: 3 problems cannot be held back from 3 different "
-                                                   "ones; hold back fewer, so that one is left to train on");
+    EXPECT_EQ(problemsError(manyRows(3), options),
+              "problems.jsonl: 3 problems cannot be held back from 3 with different "
+              "prompts; hold back fewer, so that one is left to train on");
     options.heldBack = -1;
     EXPECT_NE(problemsError(manyRows(3), options), "no error");
     options.path = problemsFolder().file("missing.jsonl");

@@ -97,9 +97,9 @@ TEST(JudgeProcess, NothingIsLeftOfACommand) {
         EXPECT_EQ(takeAll(command).size(), 500U);
         EXPECT_GE(command.counts().crashes, 5);
         EXPECT_EQ(command.counts().crashes + command.counts().judged, 500);
-        EXPECT_LE(openDescriptors(), before + 2 + 4 * 3) << "a wake, and pipes to four processes";
+        EXPECT_LE(openDescriptors(), before + 4 + 4 * 3) << "a wake, a life line, and pipes to four processes";
         command.drop();
-        EXPECT_TRUE(test::eventually([&] { return openDescriptors() == before + 2; }));
+        EXPECT_TRUE(test::eventually([&] { return openDescriptors() == before + 4; }));
     }
     EXPECT_EQ(openDescriptors(), before);
     EXPECT_FALSE(hasChildren());

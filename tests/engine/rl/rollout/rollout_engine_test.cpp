@@ -3,6 +3,9 @@
 #include "engine/rl/rollout/rollout_engine.h"
 
 #include <gtest/gtest.h>
+#include <mutex>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "kernels/context/context.h"
@@ -33,6 +36,24 @@ BatchOptions smallOptions() {
     return out;
 }
 
+/// Keeps the numbers of requests.
+class ArrivalSink final : public base::TraceSink {
+public:
+    base::StringId intern(std::string_view) override { return {1}; }
+    void record(const base::TraceEvent& event) override {
+        const auto* request = std::get_if<base::RequestEvent>(&event);
+        if (request != nullptr && request->phase == base::RequestChange::Arrived) {
+            const std::lock_guard lock(mutex_);
+            arrived_.push_back(request->request);
+        }
+    }
+    const std::vector<std::int32_t>& arrived() const { return arrived_; }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::int32_t> arrived_;
+};
+
 TEST(RolloutEngine, TwoHundredSleepsLeaveTheSameMemory) {
     const auto context = test::makeContext(kernels::Backend::Cpu);
     Model model(*context, openModel("synthetic:tiny-llama"), ModelOptions{}, nullptr);
@@ -55,6 +76,24 @@ TEST(RolloutEngine, TwoHundredSleepsLeaveTheSameMemory) {
         ASSERT_EQ(std::vector(again[1].begin(), again[1].begin() + 6), first[1]) << "the same weights, the same answer";
     }
     EXPECT_EQ(engine.version(), 200);
+}
+
+TEST(RolloutEngine, NumbersOfRequestsAreTheirOwnInTheWholeRun) {
+    ArrivalSink trace;
+    const auto context = test::makeContext(kernels::Backend::Cpu, &trace);
+    Model model(*context, openModel("synthetic:tiny-llama"), ModelOptions{}, nullptr);
+    RolloutEngine engine(model, nullptr, smallOptions());
+    engine.setRequests(10); // of a training that goes on
+    std::vector<std::vector<std::int32_t>> ids;
+    const auto keep = [&](std::size_t, GenerateResult& result) { ids.push_back(result.ids); };
+    engine.sample(answersToOnePrompt(2), keep);
+    engine.sleep();
+    engine.sample(answersToOnePrompt(2), keep);
+    engine.weightsChanged();
+    engine.sample(answersToOnePrompt(2), keep);
+    EXPECT_EQ(engine.requests(), 19);
+    EXPECT_EQ(trace.arrived(), (std::vector<std::int32_t>{10, 11, 12, 13, 14, 15, 16, 17, 18}));
+    EXPECT_EQ(ids[3], ids[0]) << "what is sampled depends on no such number";
 }
 
 TEST(RolloutEngine, GoesOnAfterRequestsThatFitNoPool) {

@@ -70,6 +70,8 @@ TEST(RolloutGroupJson, WhatNoCheckpointHasIsRefused) {
         {"/0/answers/0/logprobs/0", "x"},
         {"/0/answers/0/versions/0", -2},
         {"/0/answers/0/finish", 1},
+        {"/0/answers/0/finish", "soon"},
+        {"/0/answers/1/finish", "unfinished"},
         {"/0/answers/0/reward", "1"},
         {"/0/answers/1/error", 4},
         {"/0/answers/1/turns/0", "x"},

@@ -44,6 +44,13 @@ TEST(MetricTable, HoldsOneRowForEachStep) {
     EXPECT_EQ(bytesOfFile(path), "step,loss,rate\n0,0,0.0001\n1,0.5,0.0001\n2,1,0.0001\n");
 }
 
+TEST(MetricTable, TheFieldOfNoNumberIsEmpty) {
+    const std::string path = metricPath("empty.csv");
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    MetricTable(path, {"loss", "reward", "eval_reward"}, 1).write(1, std::array{none, 0.5, none});
+    EXPECT_EQ(bytesOfFile(path), "step,loss,reward,eval_reward\n1,,0.5,\n");
+}
+
 TEST(MetricTable, GoesOnWithoutRepeatedSteps) {
     const std::string path = metricPath("resumed.csv");
     writeTable(path, 0, 5);
@@ -66,7 +73,7 @@ TEST(MetricTable, ValuesKeepAllDigits) {
     table.write(7, std::array{0.1 + 0.2});
     table.write(8, std::array{std::numeric_limits<double>::quiet_NaN()});
     table.write(9, std::array{-std::numeric_limits<double>::infinity()});
-    EXPECT_EQ(bytesOfFile(path), "step,\"a,b\"\n7,0.30000000000000004\n8,nan\n9,-inf\n");
+    EXPECT_EQ(bytesOfFile(path), "step,\"a,b\"\n7,0.30000000000000004\n8,\n9,-inf\n");
     EXPECT_THROW(table.write(10, {}), base::Internal);
 }
 

@@ -47,6 +47,21 @@ TEST_F(TrainingFolder, OfAnEarlierTrainingNothingStays) {
     EXPECT_TRUE(fs::is_empty(out()));
 }
 
+TEST_F(TrainingFolder, OneWithoutACheckpointIsAbandoned) {
+    EXPECT_TRUE(abandonedTraining(out()).empty()) << "there is nothing";
+    write("metrics.csv");
+    EXPECT_TRUE(abandonedTraining(out()).empty()) << "which nobody has listed";
+    noteTrainingFiles(out(), {"metrics.csv", "tensorboard/events", "model.safetensors"});
+    write("tensorboard/events");
+    write("checkpoint-4.partial/trainer_state.safetensors.part-7");
+    EXPECT_EQ(abandonedTraining(out()).size(), 4U);
+    writeCheckpoint("checkpoint-4");
+    EXPECT_TRUE(abandonedTraining(out()).empty()) << "a run can go on from it";
+    fs::remove_all(at("checkpoint-4"));
+    write("model.safetensors");
+    EXPECT_TRUE(abandonedTraining(out()).empty()) << "it has a result";
+}
+
 TEST_F(TrainingFolder, FilesOfSomebodyElseStay) {
     const std::vector<std::string> others = {"checkpoint-6/notes.txt",
                                              "checkpoint-7/trainer_state.json",

@@ -3,10 +3,15 @@
 
 // Reinforcement learning whose answers the run samples itself.
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/stop.h"
 #include "engine/workload/common/result_text.h"
@@ -213,8 +218,31 @@ TEST_F(PolicyLoopRun, RoutersAreReplayed) {
         plan.update({{"backend", "meta"}, {"device_profile", "h200"}});
         EXPECT_EQ(planExperiment(Experiment::parse(plan, "experiment"), {}, {})["fits"], true) << model;
     }
-    const Json dense = run(experimentOf({{"router_replay", true}}));
-    EXPECT_TRUE(dense["replayed_share"][0].is_null()) << "nothing to replay";
+    EXPECT_THAT(failure(experimentOf({{"router_replay", true}})), HasSubstr("router_replay: "))
+        << "a dense model has nothing to replay";
+}
+
+TEST_F(PolicyLoopRun, RewardsOfEvaluationsAreAColumn) {
+    Json spec = experimentOf({{"eval_every", 2}, {"eval_problems", 3}, {"output", at("out")}, {"save_every", 1}});
+    spec.update({{"partial_tokens", 4}, {"steps", 2}, {"schedule", "constant"}});
+    run(spec);
+    spec.update({{"resume", at("out")}, {"steps", 4}});
+    const Json out = run(spec);
+    std::ifstream table(at("out/metrics.csv"));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(table, line);) {
+        lines.push_back(line);
+        EXPECT_EQ(std::ranges::count(line, ','), std::ranges::count(lines[0], ',')) << line;
+        EXPECT_EQ(line.find("nan"), std::string::npos) << line;
+    }
+    ASSERT_EQ(lines.size(), 6U) << "the head, the evaluation before the first step, four steps";
+    EXPECT_TRUE(lines[0].ends_with(",eval_reward"));
+    EXPECT_TRUE(lines[1].starts_with("0,,,")) << lines[1];
+    for (const auto& [line, evaluation] : {std::pair{1, 0}, {3, 1}, {5, 2}}) {
+        const std::string& row = lines[static_cast<std::size_t>(line)];
+        EXPECT_EQ(std::stod(row.substr(row.rfind(',') + 1)), out["eval_rewards"][evaluation].get<double>()) << row;
+    }
+    EXPECT_TRUE(lines[2].ends_with(",")) << "no evaluation follows the first step";
 }
 
 TEST_F(PolicyLoopRun, CutAnswersAreMaskedOrPenalised) {
@@ -298,6 +326,26 @@ TEST_F(PolicyLoopRun, OptionsThatDoNotGoTogetherAreNamed) {
     file.erase("task");
     file["data"] = "x.jsonl";
     EXPECT_THAT(failure(file), HasSubstr("checker: missing"));
+}
+
+TEST_F(PolicyLoopRun, OptionsThatDoNothingAreRefused) {
+    const Json others = {
+        {"turns", 2},          {"reward_processes", 2}, {"reward_timeout", 5}, {"reward_memory", "1GiB"},
+        {"cut_penalty", 0.25}, {"difficulty", 3},       {"eval_problems", 5}};
+    for (const auto& [key, value] : others.items()) {
+        EXPECT_THAT(failure(experimentOf({{key, value}})), HasSubstr(key + ": ")) << value;
+        Json given = experimentOf({{key, value}, {"rollouts", "x.safetensors"}});
+        for (const char* sampling : {"prompt_length", "steps", "prompts", "samples", "max_new_tokens", "ignore_eos"}) {
+            given.erase(sampling);
+        }
+        EXPECT_THAT(failure(given), HasSubstr(key + ": is for answers that are sampled")) << value;
+    }
+    EXPECT_THAT(failure(experimentOf({{"eval_every", 2}, {"eval_problems", 0}})), HasSubstr("eval_every: "));
+    Json file = experimentOf({{"data", "x.jsonl"}, {"eval_data", "y.jsonl"}, {"checker", "number"}});
+    file.erase("prompt_length");
+    EXPECT_THAT(failure(file), HasSubstr("eval_data: is for evaluations"));
+    const Json same = experimentOf({{"cut_penalty", 0.5}, {"turns", 1}, {"steps", 1}}); // as where nobody gives them
+    EXPECT_EQ(run(same)["rewards"].size(), 1U);
 }
 
 } // namespace
