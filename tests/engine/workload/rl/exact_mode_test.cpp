@@ -55,9 +55,10 @@ INSTANTIATE_TEST_SUITE_P(
     Families, ExactMode,
     testing::Values(ExactCase{"llama"}, ExactCase{"llama", {{"dtype", "float32"}, {"temperature", 0.7}}},
                     ExactCase{"llama", {{"qat", "int4"}, {"top_p", 0.8}}}, ExactCase{"llama", {{"method", "lora"}}},
-                    ExactCase{"llama", {{"speculate", "ngram"}}}, ExactCase{"qwen2"}, ExactCase{"qwen3"},
-                    ExactCase{"qwen3-tied"}, ExactCase{"gemma2", {{"temperature", 0.7}}}, ExactCase{"mistral"},
-                    ExactCase{"qwen2-sliding"}, ExactCase{"qwen3-moe"}, ExactCase{"gpt-oss-bf16"},
+                    ExactCase{"llama", {{"speculate", "ngram"}}}, ExactCase{"qwen2", {{"temperature", 4}}},
+                    ExactCase{"qwen3"}, ExactCase{"qwen3-tied", {{"temperature", 4}}},
+                    ExactCase{"gemma2", {{"temperature", 4}}}, ExactCase{"mistral"}, ExactCase{"qwen2-sliding"},
+                    ExactCase{"qwen3-moe"}, ExactCase{"gpt-oss-bf16"},
                     ExactCase{"gpt-oss-mxfp4", {{"method", "lora"}}}),
     nameOfExactCase);
 
