@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/workload/experiment/option_value.h"
 
 namespace vitrine::engine {
@@ -45,6 +46,14 @@ void checkExactModel(const Experiment& experiment, const Model& model) {
         throw base::Unsupported(
             "exact: the model's rotary frequencies follow the length of an answer, so that keys which "
             "were sampled early are not those of training; leave exact out");
+    }
+}
+
+void sayIfInexact(const Experiment& experiment, std::int64_t step, const RlStep& numbers) {
+    if (experiment.flag("exact") && numbers.largestDifference != 0 && numbers.mixedShare == 0) {
+        base::logWarning(fmt::format("exact: step {}: log-probabilities of sampler and trainer differ by up to {:.2g}; "
+                                     "the kernels of this device are not exact for this model",
+                                     step, numbers.largestDifference));
     }
 }
 

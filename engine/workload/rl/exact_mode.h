@@ -10,6 +10,7 @@
 
 #include "engine/model/model.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/rl/rl_numbers.h"
 
 namespace vitrine::engine {
 
@@ -17,6 +18,9 @@ namespace vitrine::engine {
 void checkExact(const Experiment& experiment, const std::string& name);
 /// Throws Unsupported for a model whose sampled keys are not those of a whole answer.
 void checkExactModel(const Experiment& experiment, const Model& model);
+/// Warns where an exact run's sampler and trainer differ in a step whose answers are all of one version of the weights:
+/// a kernel of this device then does not keep its promise.
+void sayIfInexact(const Experiment& experiment, std::int64_t step, const RlStep& numbers);
 /// Whether answers pass the model with one copy of their prompt.
 bool sharesPrompts(const Experiment& experiment);
 

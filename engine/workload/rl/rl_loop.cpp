@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/rl/exact_mode.h"
 #include "engine/workload/rl/problem_choice.h"
 #include "kernels/context/context.h"
 
@@ -305,6 +306,7 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
     now.truncatedShare = step.firstMeans().truncatedShare;
     if (!step.first().empty()) {
         addDifferences(now, answers.rollouts, step.first());
+        sayIfInexact(run_.spec, number, now);
     }
     if (!training_.curves().codesChanged.empty()) {
         now.codesChanged = training_.curves().codesChanged.back();
