@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Reinforcement learning: the curves of a run and its baseline over steps, time or sampled tokens, the memory of one
+// step, and what limits it.
+
+#include <memory>
+#include <optional>
+
+#include "ui/models/common/latest_job.h"
+#include "ui/models/common/pace.h"
+#include "ui/models/rl/rl_curves.h"
+#include "ui/models/rl/rl_step_text.h"
+#include "ui/views/common/document_view.h"
+
+class QStackedWidget;
+
+namespace vitrine::ui {
+
+class RlLanes;
+class RlPanel;
+class RlStepPane;
+
+class RlView final : public DocumentView {
+    Q_OBJECT
+
+public:
+    explicit RlView(const ViewServices& context, QWidget* parent = nullptr);
+
+    QWidget* inspector() override;
+    QWidget* inspectorHeader() override;
+    int inspectorWidth() const override { return 376; }
+    bool wantsInspector() const override;
+    bool settled() const override;
+    bool perform(const QString& action) override;
+    void activated() override;
+
+    RlLanes* lanes() const { return lanes_; }
+    RlStepPane* stepPane() const { return step_; }
+    RlPanel* panel() const { return panel_; }
+    SegmentedControl* axes() const { return axes_; }
+    TimeCursor* axis() const { return time_; }
+    const RlStepPair& shown() const { return pair_; }
+    QString nothingText() const; ///< what the page says in place of lanes; empty: it shows them
+    /// The cursor at a step.
+    void chooseStep(std::int64_t step);
+
+protected:
+    void refresh() override;
+    std::vector<sessions::RunId> shownRuns() const override;
+    TimeCursor* ownAxis() const override { return time_; }
+    QList<LaneStack*> laneStacks() const override;
+    QList<QWidget*> bodyStops() const override;
+    QString copyText() const override { return shownText(); }
+    QString whyText() const override;
+    void resizeEvent(QResizeEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    /// The runs whose steps are shown; 0: none.
+    struct Runs {
+        sessions::RunId a = 0, b = 0;
+        friend bool operator==(const Runs&, const Runs&) = default;
+    };
+    struct Built {
+        RlCurvesPtr a, b;
+        TimelinePtr timeline; ///< of A
+    };
+    void buildHeader();
+    void buildBody();
+    void take(Built built);
+    void updateBody();
+    void updateExtent();
+    void updateStep();
+    void updateTwin();
+    /// Moves the cursor by steps, or to the next evaluation.
+    void stepBy(std::int64_t steps);
+    void nextEvaluation();
+    QString whyNothing() const;
+    RlAxis chosenAxis() const { return static_cast<RlAxis>(axes_->current()); }
+
+    SegmentedControl* axes_ = nullptr;
+    QCheckBox *groups_ = nullptr, *reference_ = nullptr;
+    QStackedWidget* body_ = nullptr;
+    EmptyState* nothing_ = nullptr;
+    TimeCursor* time_;
+    RlLanes* lanes_ = nullptr;
+    RlStepPane* step_ = nullptr;
+    RlPanel* panel_;
+    LatestJob<Built> job_; ///< goes through all steps of both runs
+    Pace pace_;            ///< of a run that goes on
+    Runs runs_;
+    RlCurvesPtr a_, b_;
+    TimelinePtr timeline_;
+    RlStepPair pair_;
+};
+
+} // namespace vitrine::ui
