@@ -22,7 +22,6 @@ namespace vitrine::ui {
 namespace {
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-constexpr quint64 kPlaces = quint64{1} << 20; ///< of a group, at most
 
 /// The events of a step, which stand together.
 template <class Event> std::span<const Event> ofStep(const profiler::RunTimeline& timeline, std::int64_t step) {
@@ -256,6 +255,28 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
     return out;
 }
 
+FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order) {
+    auto out = std::make_shared<FlatTree>();
+    out->columns = {{QObject::tr("Group")},
+                    {QObject::tr("Mean"), true},
+                    {QObject::tr("Deviation"), true},
+                    {QObject::tr("Difference"), true}};
+    for (const std::size_t index : samples.ordered(order)) {
+        const RlSampleGroup& group = samples.groups[index];
+        FlatNode node;
+        node.key = static_cast<quint64>(index) + 1;
+        FlatCell name(group.hasTexts() ? QStringLiteral("%1  %2").arg(group.number + 1).arg(group.prompt.simplified())
+                                       : QString::number(group.number + 1));
+        name.tip = group.prompt.left(2000);
+        name.muted = !group.hasTexts();
+        node.cells = {name, numberCell(group.mean, QString::number(group.mean, 'f', 2)),
+                      numberCell(group.deviation, QString::number(group.deviation, 'f', 2)),
+                      numberCell(group.difference, QString::number(group.difference, 'f', 4))};
+        out->nodes.push_back(std::move(node));
+    }
+    return out;
+}
+
 QString rlGroupFacts(const RlSampleGroup& group) {
     QStringList out;
     if (std::isfinite(group.mean)) {
@@ -288,11 +309,11 @@ QString rlTokenText(const RlSample& sample, std::size_t token) {
 }
 
 FlatTreePtr rlSlowTable(const RlSamples& samples, std::size_t most) {
-    std::vector<std::pair<const RlSampleGroup*, const RlSample*>> timed;
-    for (const RlSampleGroup& group : samples.groups) {
-        for (const RlSample& sample : group.samples) {
+    std::vector<std::pair<std::size_t, const RlSample*>> timed;
+    for (std::size_t i = 0; i < samples.groups.size(); ++i) {
+        for (const RlSample& sample : samples.groups[i].samples) {
             if (std::isfinite(sample.judgeSeconds)) {
-                timed.emplace_back(&group, &sample);
+                timed.emplace_back(i, &sample);
             }
         }
     }
@@ -305,12 +326,12 @@ FlatTreePtr rlSlowTable(const RlSamples& samples, std::size_t most) {
                     {QObject::tr("Judged in"), true}};
     for (const auto& [group, sample] : timed) {
         FlatNode node;
-        node.key = static_cast<quint64>(group->number) * kPlaces + static_cast<quint64>(sample->place);
-        node.cells = {FlatCell(QObject::tr("group %1, answer %2").arg(group->number + 1).arg(sample->place + 1)),
-                      FlatCell(countText(sample->tokens)),
-                      numberCell(sample->reward, QString::number(sample->reward, 'g', 3)),
-                      numberCell(sample->judgeSeconds,
-                                 QString::number(sample->judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s"))};
+        node.key = (static_cast<quint64>(group) + 1) * kSlowPlaces + static_cast<quint64>(sample->place);
+        node.cells = {
+            FlatCell(QObject::tr("group %1, answer %2").arg(samples.groups[group].number + 1).arg(sample->place + 1)),
+            FlatCell(countText(sample->tokens)), numberCell(sample->reward, QString::number(sample->reward, 'g', 3)),
+            numberCell(sample->judgeSeconds,
+                       QString::number(sample->judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s"))};
         out->nodes.push_back(std::move(node));
     }
     return out;

@@ -64,12 +64,15 @@ using RlSamplesPtr = std::shared_ptr<const RlSamples>;
 /// A row for each answer: number, answer, tokens, difference, reward, advantage; with the judge's time where it was
 /// measured.
 FlatTreePtr rlGroupTable(const RlSampleGroup& group);
+/// A row for each group, in an order; the key is its index in samples.groups, and one.
+FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order);
 /// "mean 0.65, deviation 0.48, 1 cut off"
 QString rlGroupFacts(const RlSampleGroup& group);
 /// "Token 46 “9”: trainer −0.0240, rollout −0.0412, +0.0172"
 QString rlTokenText(const RlSample& sample, std::size_t token);
-/// The answers that their judges needed longest for, slowest first; the key is group * 2^20 + place. Empty where no
-/// judge was timed.
+inline constexpr quint64 kSlowPlaces = quint64{1} << 20;
+/// The answers that their judges needed longest for, slowest first; the key is that of the
+/// group in rlGroupList() * 2^20 + place. Empty where no judge was timed.
 FlatTreePtr rlSlowTable(const RlSamples& samples, std::size_t most = 20);
 
 } // namespace vitrine::ui

@@ -192,6 +192,7 @@ void RlStepPane::setStep(const TimelinePtr& timeline, const RlRunPtr& run, std::
 void RlStepPane::take(RlStepMemoryPtr memory) {
     const bool same = memory != nullptr && memory_ != nullptr && memory->step == memory_->step;
     memory_ = std::move(memory);
+    emit memoryChanged();
     const bool shown = memory_ != nullptr && memory_->hasMemory();
     pages_->setCurrentIndex(shown ? 0 : 1);
     open_->setEnabled(memory_ != nullptr);

@@ -45,6 +45,7 @@ public:
     QList<QWidget*> stops() const;
 
 signals:
+    void memoryChanged(); ///< of another step, or more of the same
     /// Another view is wanted on a stretch of the run, with the cursor at an instant.
     void viewWanted(const QString& view, qint64 begin, qint64 end, qint64 at);
 

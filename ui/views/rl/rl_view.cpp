@@ -4,7 +4,6 @@
 
 #include <QCheckBox>
 #include <QKeyEvent>
-#include <QSplitter>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -16,6 +15,7 @@
 #include "ui/models/common/format.h"
 #include "ui/views/rl/rl_lanes.h"
 #include "ui/views/rl/rl_panel.h"
+#include "ui/views/rl/rl_samples_page.h"
 #include "ui/views/rl/rl_step_pane.h"
 #include "ui/widgets/timeline/bar_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
@@ -46,13 +46,21 @@ sessions::RunId otherRlRun(const std::vector<sessions::RunInfo>& runs, sessions:
 
 RlView::RlView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("rl"), tr("RL"), context, parent), time_(new TimeCursor(this)), panel_(new RlPanel),
-      job_(this), pace_(kRlRefreshEvery, [this] { refresh(); }, this) {
+      job_(this), pace_(kRlRefreshEvery, [this] { refresh(); }, this), sampling_(this) {
     buildHeader();
     buildBody();
     makeTwin(tr("Steps of the run"));
     connect(header(), &ViewHeader::tableToggled, this, &RlView::updateTwin);
     connect(time_, &TimeCursor::cursorChanged, this, &RlView::updateStep);
     connect(lanes_, &RlLanes::pointed, this, &RlView::updateStep);
+    connect(step_, &RlStepPane::memoryChanged, this, &RlView::updateLimit);
+    connect(panel_, &RlPanel::groupWanted, this, &RlView::groupBy);
+    connect(panel_, &RlPanel::samplesWanted, this, [this] { showPage(Samples); });
+    connect(samplesPage_, &RlSamplesPage::groupChosen, this, [this](quint64 group) {
+        group_ = group;
+        showGroup();
+    });
+    connect(samplesPage_, &RlSamplesPage::orderChanged, this, &RlView::showGroup);
     connect(step_, &RlStepPane::viewWanted, this, [this](const QString& view, qint64 begin, qint64 end, qint64 at) {
         if (this->context().time != nullptr) {
             this->context().time->jumpTo({begin, end});
@@ -64,6 +72,8 @@ RlView::RlView(const ViewServices& context, QWidget* parent)
 }
 
 void RlView::buildHeader() {
+    pages_ = header()->addSegments({tr("Curves"), tr("Samples")}, tr("Page"));
+    connect(pages_, &SegmentedControl::currentChanged, this, [this](int page) { showPage(static_cast<Page>(page)); });
     axes_ = header()->addSegments({tr("Steps"), tr("Time"), tr("Tokens")}, tr("Axis"));
     groups_ = header()->addCheck(tr("Groups"), true);
     groups_->setToolTip(tr("The middle half of the rewards of A, as a band"));
@@ -79,7 +89,14 @@ void RlView::buildHeader() {
 
 void RlView::buildBody() {
     body_ = new QStackedWidget(this);
-    auto* page = new Surface(Surface::Fill::Canvas, Surface::None, body_);
+    auto* shown = new QWidget(body_);
+    auto* rows = new QVBoxLayout(shown);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    content_ = new QStackedWidget(shown);
+    rows->addWidget(buildSentence(shown));
+    rows->addWidget(content_, 1);
+    auto* page = new Surface(Surface::Fill::Canvas, Surface::None, content_);
     auto* column = new QVBoxLayout(page);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
@@ -88,8 +105,11 @@ void RlView::buildBody() {
     step_->setFixedHeight(kStepPaneHeight);
     column->addWidget(lanes_->stack(), 1);
     column->addWidget(step_);
+    samplesPage_ = new RlSamplesPage(content_);
+    content_->addWidget(page);
+    content_->addWidget(samplesPage_);
     nothing_ = new EmptyState(body_);
-    body_->addWidget(page);
+    body_->addWidget(shown);
     body_->addWidget(nothing_);
     setBody(body_);
 }
@@ -103,7 +123,7 @@ QWidget* RlView::inspectorHeader() {
 }
 
 bool RlView::wantsInspector() const {
-    return a_ != nullptr && !a_->run->empty();
+    return page() == Curves && a_ != nullptr && !a_->run->empty();
 }
 
 std::vector<sessions::RunId> RlView::shownRuns() const {
@@ -116,12 +136,12 @@ std::vector<sessions::RunId> RlView::shownRuns() const {
 }
 
 bool RlView::settled() const {
-    return !job_.busy() && !pace_.waiting() && step_->settled() && DocumentView::settled();
+    return !job_.busy() && !pace_.waiting() && !sampling_.busy() && step_->settled() && DocumentView::settled();
 }
 
 void RlView::activated() {
     DocumentView::activated();
-    lanes_->reward()->setFocus();
+    page() == Curves ? lanes_->reward()->setFocus() : samplesPage_->groups()->setFocus();
 }
 
 void RlView::refresh() {
@@ -243,6 +263,7 @@ void RlView::updateBody() {
     shown.live = live(runs_.a);
     lanes_->setRuns(std::move(shown));
     updateStep();
+    updateLimit();
     updateTwin();
     emit availabilityChanged();
 }
@@ -255,6 +276,7 @@ void RlView::updateStep() {
     // What takes work or room follows the cursor and not the pointer.
     const RlStepPair chosen = RlStepPair::at(a, b, lanes_->chosenStep().value_or(-1));
     panel_->setStep(chosen, time_->cursor().has_value());
+    updateSamples();
     step_->setStep(timeline_, a, chosen.i,
                    a != nullptr && chosen.j ? tr("A has no step %1.").arg(chosen.number()) : QString());
 }
@@ -296,6 +318,10 @@ void RlView::updateTwin() {
 }
 
 bool RlView::perform(const QString& action) {
+    if (page() == Samples && (action == QLatin1String("select.next") || action == QLatin1String("select.previous"))) {
+        groupBy(action == QLatin1String("select.next") ? 1 : -1);
+        return true;
+    }
     if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {
         stepBy(action == QLatin1String("select.next") ? 1 : -1);
         return true;
@@ -330,10 +356,13 @@ void RlView::resizeEvent(QResizeEvent* event) {
 }
 
 QList<LaneStack*> RlView::laneStacks() const {
-    return {lanes_->stack(), step_->stack()};
+    return page() == Curves ? QList<LaneStack*>{lanes_->stack(), step_->stack()} : QList<LaneStack*>{};
 }
 
 QList<QWidget*> RlView::bodyStops() const {
+    if (page() == Samples) {
+        return samplesPage_->stops();
+    }
     return lanes_->stack()->focusStops() + step_->stops();
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 // Reinforcement learning: the curves of a run and its baseline over steps, time or sampled tokens, the memory of one
-// step, and what limits it.
+// step, what limits it, and its answers.
 
 #include <memory>
 #include <optional>
@@ -11,21 +11,27 @@
 #include "ui/models/common/latest_job.h"
 #include "ui/models/common/pace.h"
 #include "ui/models/rl/rl_curves.h"
+#include "ui/models/rl/rl_limit.h"
+#include "ui/models/rl/rl_samples.h"
 #include "ui/models/rl/rl_step_text.h"
 #include "ui/views/common/document_view.h"
 
+class QPushButton;
 class QStackedWidget;
 
 namespace vitrine::ui {
 
 class RlLanes;
 class RlPanel;
+class RlSamplesPage;
 class RlStepPane;
 
 class RlView final : public DocumentView {
     Q_OBJECT
 
 public:
+    enum Page : std::uint8_t { Curves, Samples };
+
     explicit RlView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
@@ -36,6 +42,14 @@ public:
     bool perform(const QString& action) override;
     void activated() override;
 
+    Page page() const;
+    void showPage(Page page);
+    void showPage(const QString& page) override; ///< "samples"
+    RlSamplesPage* samplesPage() const { return samplesPage_; }
+    const RlSamplesPtr& samples() const { return samples_; }
+    QString sentenceText() const; ///< what limits the step, without marks
+    QString changeText() const;   ///< and what would change it
+    QPushButton* tryButton() const { return try_; }
     RlLanes* lanes() const { return lanes_; }
     RlStepPane* stepPane() const { return step_; }
     RlPanel* panel() const { return panel_; }
@@ -74,15 +88,26 @@ private:
     void updateExtent();
     void updateStep();
     void updateTwin();
+    void updateLimit();
+    void updateSamples();
+    void takeSamples(RlSamplesPtr samples);
+    void showGroup();
+    void groupBy(int direction);
+    QString whyNoSamples(std::int64_t step) const;
+    QWidget* buildSentence(QWidget* parent);
     /// Moves the cursor by steps, or to the next evaluation.
     void stepBy(std::int64_t steps);
     void nextEvaluation();
     QString whyNothing() const;
     RlAxis chosenAxis() const { return static_cast<RlAxis>(axes_->current()); }
 
-    SegmentedControl* axes_ = nullptr;
+    SegmentedControl *pages_ = nullptr, *axes_ = nullptr;
     QCheckBox *groups_ = nullptr, *reference_ = nullptr;
-    QStackedWidget* body_ = nullptr;
+    QStackedWidget *body_ = nullptr, *content_ = nullptr; ///< content_: the pages
+    QWidget* sentenceRow_ = nullptr;
+    TextLabel *sentence_ = nullptr, *change_ = nullptr;
+    QPushButton* try_ = nullptr;
+    RlSamplesPage* samplesPage_ = nullptr;
     EmptyState* nothing_ = nullptr;
     TimeCursor* time_;
     RlLanes* lanes_ = nullptr;
@@ -94,6 +119,12 @@ private:
     RlCurvesPtr a_, b_;
     TimelinePtr timeline_;
     RlStepPair pair_;
+    std::optional<RlChange> wanted_; ///< what "Try" tries
+    LatestJob<RlSamplesPtr> sampling_;
+    RlSamplesPtr samples_;
+    TimelinePtr sampledOf_; ///< what the samples were read from, or are being read from
+    std::int64_t sampledStep_ = -1;
+    std::size_t group_ = 0; ///< of samples_->groups
 };
 
 } // namespace vitrine::ui
