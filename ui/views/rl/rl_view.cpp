@@ -52,6 +52,9 @@ RlView::RlView(const ViewServices& context, QWidget* parent)
     makeTwin(tr("Steps of the run"));
     connect(header(), &ViewHeader::tableToggled, this, &RlView::updateTwin);
     connect(time_, &TimeCursor::cursorChanged, this, &RlView::updateStep);
+    for (Lane* lane : lanes_->stack()->lanes()) {
+        lane->installEventFilter(this);
+    }
     connect(lanes_, &RlLanes::pointed, this, &RlView::updateStep);
     connect(step_, &RlStepPane::memoryChanged, this, &RlView::updateLimit);
     connect(panel_, &RlPanel::groupWanted, this, &RlView::groupBy);
@@ -318,6 +321,10 @@ void RlView::updateTwin() {
 }
 
 bool RlView::perform(const QString& action) {
+    if (action == QLatin1String("zoom.follow")) {
+        time_->setCursor(std::nullopt); // the last step is shown, and the next ones when they come
+        return true;
+    }
     if (page() == Samples && (action == QLatin1String("select.next") || action == QLatin1String("select.previous"))) {
         groupBy(action == QLatin1String("select.next") ? 1 : -1);
         return true;
@@ -329,22 +336,33 @@ bool RlView::perform(const QString& action) {
     return DocumentView::perform(action);
 }
 
-void RlView::keyPressEvent(QKeyEvent* event) {
-    const bool shift = event->modifiers().testFlag(Qt::ShiftModifier);
-    switch (event->key()) {
-    case Qt::Key_Left:
-    case Qt::Key_Right:
-        stepBy((event->key() == Qt::Key_Right ? 1 : -1) * (shift ? kLongStride : 1));
-        return;
-    case Qt::Key_E:
+/// False: the key does nothing here.
+bool RlView::takeKey(const QKeyEvent& event) {
+    const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
+    const bool shift = modifiers == Qt::ShiftModifier;
+    if (page() != Curves || (modifiers != Qt::NoModifier && !shift)) {
+        return false;
+    }
+    const int key = event.key();
+    if (key == Qt::Key_Left || key == Qt::Key_Right) {
+        stepBy((key == Qt::Key_Right ? 1 : -1) * (shift ? kLongStride : 1));
+    } else if (key == Qt::Key_E && !shift) {
         nextEvaluation();
-        return;
-    case Qt::Key_End:
-        time_->setCursor(std::nullopt);
-        return;
-    default:
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void RlView::keyPressEvent(QKeyEvent* event) {
+    if (!takeKey(*event)) {
         DocumentView::keyPressEvent(event);
     }
+}
+
+bool RlView::eventFilter(QObject* watched, QEvent* event) {
+    return event->type() == QEvent::KeyPress ? takeKey(*static_cast<QKeyEvent*>(event))
+                                             : DocumentView::eventFilter(watched, event);
 }
 
 void RlView::resizeEvent(QResizeEvent* event) {

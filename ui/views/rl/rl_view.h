@@ -70,6 +70,7 @@ protected:
     QString whyText() const override;
     void resizeEvent(QResizeEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override; ///< of the lanes, whose arrow keys go from step to step
 
 private:
     /// The runs whose steps are shown; 0: none.
@@ -95,6 +96,7 @@ private:
     void groupBy(int direction);
     QString whyNoSamples(std::int64_t step) const;
     QWidget* buildSentence(QWidget* parent);
+    bool takeKey(const QKeyEvent& event);
     /// Moves the cursor by steps, or to the next evaluation.
     void stepBy(std::int64_t steps);
     void nextEvaluation();

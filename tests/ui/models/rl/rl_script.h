@@ -20,8 +20,9 @@ struct RlScript {
     int total = 0; ///< 0: as many
     int first = 1;
     int evalEvery = 0;
-    bool memory = false; ///< weights for the whole run, pages in rollouts, gradients in updates
-    bool scopes = true;  ///< phases and steps of the sampler
+    bool memory = false;  ///< weights for the whole run, pages in rollouts, gradients in updates
+    bool scopes = true;   ///< phases and steps of the sampler
+    bool answers = false; ///< four groups of eight in each step, of which two are trained on and kept
     double difference = 0.003;
 
     static constexpr double kStep = 10, kRollout = 6, kScoring = 1, kTail = 4;
@@ -75,6 +76,9 @@ struct RlScript {
             recordSampling(run, step, begin);
         }
         run.record(base::TrainingStepEvent{ns(train + kScoring), ns(end - 0.05), step, 1000, 0.1, 1e-4, 0.5});
+        if (answers) {
+            recordAnswers(run, step, end - 0.01);
+        }
         const engine::RlStep values = numbers(step);
         for (const engine::RlNumber& number : engine::rlNumbers()) {
             run.counter(engine::rlNumberName(number), end, values.*number.value);
@@ -94,6 +98,45 @@ struct RlScript {
             sampled.index = std::int64_t{6} * (step - first) + i;
             sampled.running = i < 2 ? kAnswers : 1;
             run.record(sampled);
+        }
+    }
+
+    /// Groups 0 and 2 have two right answers of eight, the others none: their rows are left out. An answer is "7" and a
+    /// token that ends it; in row r the trainer is r + 1 thousandths above the sampler at the first one.
+    void recordAnswers(RecordedRun& run, int step, double time) const {
+        std::int64_t row = 0;
+        for (std::int64_t group = 0; group < 4; ++group) {
+            for (std::int64_t place = 0; place < 8; ++place) {
+                const bool trained = group % 2 == 0;
+                base::RolloutAnswerEvent answer;
+                answer.time = ns(time);
+                answer.batch = step;
+                answer.group = group;
+                answer.place = place;
+                answer.row = trained ? row : -1;
+                answer.tokens = 2;
+                answer.reward = trained && place < 2 ? 1 : 0.1;
+                answer.judgeSeconds = 0.1 * static_cast<double>(group + 1) + 0.01 * static_cast<double>(place);
+                answer.finish = run.word(place == 7 ? "length" : "stop_token");
+                run.record(answer);
+                if (trained) {
+                    recordRow(run, step, row++, group, time);
+                }
+            }
+        }
+    }
+
+    void recordRow(RecordedRun& run, int step, std::int64_t row, std::int64_t group, double time) const {
+        const double none = std::nan("");
+        run.record(base::RolloutEvent{ns(time), step, row, 2, row % 8 < 2 ? 1.5 : -0.5});
+        const std::string words[] = {"2+", std::to_string(group), "7", "."};
+        for (std::int64_t position = 0; position < 4; ++position) {
+            const bool said = position >= 2;
+            const double sampled = said ? -0.5 : none;
+            const double more = position == 2 ? 0.001 * static_cast<double>(row + 1) : 0;
+            run.record(base::RolloutTokenEvent{ns(time), step, row, position, static_cast<std::int32_t>(position),
+                                               sampled + more, sampled, none,
+                                               run.word(words[static_cast<std::size_t>(position)])});
         }
     }
 
