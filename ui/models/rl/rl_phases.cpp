@@ -60,6 +60,19 @@ std::vector<RlPhase> phasesIn(const profiler::RunTimeline& timeline, TimeRange s
     return out;
 }
 
+std::vector<RlPoolUse> poolUse(const profiler::RunTimeline& timeline, TimeRange step) {
+    std::vector<RlPoolUse> out;
+    const std::span<const base::BatchStepEvent> all = profiler::events<base::BatchStepEvent>(timeline);
+    auto at = std::ranges::lower_bound(all, step.begin, {}, &base::BatchStepEvent::begin);
+    for (; at != all.end() && at->begin < step.end; ++at) {
+        const std::int64_t pages = at->usedPages + at->cachedPages + at->freePages;
+        if (pages > 0) {
+            out.push_back({at->begin, static_cast<double>(at->usedPages) / static_cast<double>(pages)});
+        }
+    }
+    return out;
+}
+
 /// Stretches with pages, and the largest bytes of each category.
 void lookAtCategories(RlStepMemory& step) {
     const auto columns = static_cast<int>(std::clamp<base::TimeNs>(step.length(), 1, kLookedAt));
@@ -90,6 +103,14 @@ const RlPhase* RlStepMemory::phaseAt(base::TimeNs time) const {
     return found == phases.end() ? nullptr : &*found;
 }
 
+std::optional<double> RlStepMemory::poolUseAt(base::TimeNs time) const {
+    const auto next = std::ranges::upper_bound(use, time, {}, &RlPoolUse::time);
+    if (use.empty()) {
+        return std::nullopt;
+    }
+    return next == use.begin() ? 0 : std::prev(next)->share;
+}
+
 RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std::size_t index) {
     if (timeline == nullptr || !run.recorded() || index >= run.size()) {
         return nullptr;
@@ -117,6 +138,7 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
             out->otherPeakPhase = i;
         }
     }
+    out->use = poolUse(*timeline, out->range);
     lookAtCategories(*out);
     return out;
 }
@@ -135,9 +157,32 @@ QString rlPhaseName(const RlPhase& phase, std::int64_t updates) {
 
 StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int columns) {
     const TimeRange range = axis.range();
-    return categoryStack(*step.timeline,
-                         AxisMap::ofTime({step.range.begin + range.begin, step.range.begin + range.end}, axis.width()),
-                         columns);
+    const StackModelPtr all = categoryStack(
+        *step.timeline, AxisMap::ofTime({step.range.begin + range.begin, step.range.begin + range.end}, axis.width()),
+        columns);
+    if (step.use.empty()) {
+        return all;
+    }
+    auto out = std::make_shared<StackModel>();
+    out->columns = all->columns;
+    out->layers = all->layers;
+    out->layers[kKvCache].name = QObject::tr("KV pages in use");
+    out->layers.insert(out->layers.begin() + kKvCache + 1, {QObject::tr("KV pool, not in use"), -1, 0, true});
+    out->values.reserve(out->columns.size() * out->layers.size());
+    for (std::size_t column = 0; column < all->columns.size(); ++column) {
+        for (std::size_t layer = 0; layer < all->layers.size(); ++layer) {
+            const std::uint64_t bytes = all->value(column, layer);
+            if (layer != kKvCache) {
+                out->values.push_back(bytes);
+                continue;
+            }
+            const double share = step.poolUseAt(all->columns[column].time).value_or(0);
+            const auto used = std::min(bytes, static_cast<std::uint64_t>(share * static_cast<double>(bytes)));
+            out->values.push_back(used);
+            out->values.push_back(bytes - used);
+        }
+    }
+    return out;
 }
 
 } // namespace vitrine::ui

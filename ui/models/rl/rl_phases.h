@@ -32,14 +32,21 @@ struct RlPoolSpan {
     std::uint64_t bytes = 0; ///< the most that it took
 };
 
+/// From an instant on, the share of the pool's pages that answers hold.
+struct RlPoolUse {
+    base::TimeNs time = 0;
+    double share = 0;
+};
+
 struct RlStepMemory {
     TimelinePtr timeline;
     std::int64_t step = 0;
     TimeRange range;
     std::vector<RlPhase> phases; ///< by begin; none where scopes were not recorded
     std::vector<RlPoolSpan> pool;
-    profiler::MemoryColumn peak;               ///< maxTotal 0: no memory was recorded
-    std::size_t peakPhase = 0;                 ///< of `phases`
+    std::vector<RlPoolUse> use;  ///< of rollouts, by time; none where the sampler's steps were not recorded
+    profiler::MemoryColumn peak; ///< maxTotal 0: no memory was recorded
+    std::size_t peakPhase = 0;   ///< of `phases`
     std::optional<std::size_t> otherPeakPhase; ///< of the other role: the phase with its highest peak
     base::CategoryBytes largest{};             ///< of each category in the step
     std::optional<std::uint64_t> budget;
@@ -47,6 +54,7 @@ struct RlStepMemory {
     base::TimeNs length() const { return range.length(); }
     bool hasMemory() const { return peak.maxTotal > 0; }
     const RlPhase* phaseAt(base::TimeNs time) const;
+    std::optional<double> poolUseAt(base::TimeNs time) const;
 };
 using RlStepMemoryPtr = std::shared_ptr<const RlStepMemory>;
 
@@ -56,7 +64,7 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
 /// "rollout", "log-probs", "update 1 of 2".
 QString rlPhaseName(const RlPhase& phase, std::int64_t updates);
 
-/// Memory by category over the step.
+/// Memory by category over the step. The pool is two layers where it is known how much of it is in use.
 StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int columns);
 
 } // namespace vitrine::ui

@@ -245,7 +245,7 @@ void RlLanes::updateDifference() {
         const RlRun& run = *(a ? shown_.a : shown_.b)->run;
         if (a && reference && !run.empty() && run.step(run.size() - 1).absDifference > 0) {
             lines.back().letterNote =
-                tr("%1 times BF16").arg(run.step(run.size() - 1).absDifference / *reference, 0, 'f', 2);
+                tr("%1 times the reference").arg(run.step(run.size() - 1).absDifference / *reference, 0, 'f', 2);
         }
     }
     auto span = spanOf(&RlCurves::difference);

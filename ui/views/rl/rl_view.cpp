@@ -46,7 +46,7 @@ sessions::RunId otherRlRun(const std::vector<sessions::RunInfo>& runs, sessions:
 
 RlView::RlView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("rl"), tr("RL"), context, parent), time_(new TimeCursor(this)), panel_(new RlPanel),
-      job_(this), pace_(kRlRefreshEvery, [this] { refresh(); }, this), sampling_(this) {
+      job_(this), pace_(kRlRefreshEvery, [this] { refresh(); }, this), sampling_(this), referring_(this) {
     buildHeader();
     buildBody();
     makeTwin(tr("Steps of the run"));
@@ -139,7 +139,8 @@ std::vector<sessions::RunId> RlView::shownRuns() const {
 }
 
 bool RlView::settled() const {
-    return !job_.busy() && !pace_.waiting() && !sampling_.busy() && step_->settled() && DocumentView::settled();
+    return !job_.busy() && !pace_.waiting() && !sampling_.busy() && !referring_.busy() && step_->settled() &&
+           DocumentView::settled();
 }
 
 void RlView::activated() {
@@ -179,17 +180,19 @@ void RlView::refresh() {
         updateBody();
         return; // half of a run would be shown as one that was short
     }
+    const TimelinePtr readB = runs_.b != 0 && (stateB.complete || live(runs_.b)) ? stateB.timeline : nullptr;
+    const bool sameB = b_ != nullptr && readB == timelineB_ && b_->axis == chosenAxis(); // A alone goes on
     job_.start(
-        [infoA = *info, timelineA = stateA.timeline, infoB = other != nullptr ? *other : sessions::RunInfo{},
-         timelineB = runs_.b != 0 && (stateB.complete || live(runs_.b)) ? stateB.timeline : nullptr,
-         axis = chosenAxis()] {
-            Built out;
-            out.a = RlCurves::make(RlRun::make(infoA, *timelineA), axis);
-            out.b = timelineB != nullptr ? RlCurves::make(RlRun::make(infoB, *timelineB), axis) : nullptr;
-            out.timeline = timelineA;
+        [infoA = *info, timelineA = stateA.timeline, infoB = other != nullptr ? *other : sessions::RunInfo{}, readB,
+         known = sameB ? b_ : nullptr, axis = chosenAxis()] {
+            Built out{RlCurves::make(RlRun::make(infoA, *timelineA), axis), known, timelineA, readB};
+            if (out.b == nullptr && readB != nullptr) {
+                out.b = RlCurves::make(RlRun::make(infoB, *readB), axis);
+            }
             return out;
         },
         ifStill(runs_, [this](Built built) { take(std::move(built)); }));
+    updateReference();
     updateBody();
 }
 
@@ -198,6 +201,7 @@ void RlView::take(Built built) {
     a_ = std::move(built.a);
     b_ = std::move(built.b);
     timeline_ = std::move(built.timeline);
+    timelineB_ = std::move(built.timelineB);
     updateExtent();
     updateBody();
     if (first) {
@@ -264,6 +268,11 @@ void RlView::updateBody() {
     shown.a = a_;
     shown.b = b_;
     shown.live = live(runs_.a);
+    if (found_) {
+        shown.reference = found_->difference;
+        shown.referenceName = tr("the same weights in both roles");
+    }
+    reference_->setEnabled(shown.reference.has_value());
     lanes_->setRuns(std::move(shown));
     updateStep();
     updateLimit();

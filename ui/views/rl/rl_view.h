@@ -12,6 +12,7 @@
 #include "ui/models/common/pace.h"
 #include "ui/models/rl/rl_curves.h"
 #include "ui/models/rl/rl_limit.h"
+#include "ui/models/rl/rl_reference.h"
 #include "ui/models/rl/rl_samples.h"
 #include "ui/models/rl/rl_step_text.h"
 #include "ui/views/common/document_view.h"
@@ -80,7 +81,7 @@ private:
     };
     struct Built {
         RlCurvesPtr a, b;
-        TimelinePtr timeline; ///< of A
+        TimelinePtr timeline, timelineB;
     };
     void buildHeader();
     void buildBody();
@@ -90,6 +91,7 @@ private:
     void updateStep();
     void updateTwin();
     void updateLimit();
+    void updateReference();
     void updateSamples();
     void takeSamples(RlSamplesPtr samples);
     void showGroup();
@@ -119,7 +121,7 @@ private:
     Pace pace_;            ///< of a run that goes on
     Runs runs_;
     RlCurvesPtr a_, b_;
-    TimelinePtr timeline_;
+    TimelinePtr timeline_, timelineB_; ///< timeline_: of A
     RlStepPair pair_;
     std::optional<RlChange> wanted_; ///< what "Try" tries
     LatestJob<RlSamplesPtr> sampling_;
@@ -127,6 +129,9 @@ private:
     TimelinePtr sampledOf_; ///< what the samples were read from, or are being read from
     std::int64_t sampledStep_ = -1;
     std::size_t group_ = 0; ///< of samples_->groups
+    LatestJob<std::optional<RlReference>> referring_;
+    std::optional<RlReference> found_;
+    std::pair<sessions::RunId, std::ptrdiff_t> referredTo_; ///< what it was looked for: A, and how many runs had ended
 };
 
 } // namespace vitrine::ui

@@ -87,6 +87,24 @@ void RlView::updateLimit() {
     sentenceRow_->setVisible(limit.has_value());
 }
 
+/// Goes through the results of all runs, so not while one of them goes on.
+void RlView::updateReference() {
+    const sessions::RunInfo* info = runInfo(runs_.a);
+    const std::vector<sessions::RunInfo>& runs = document()->runs();
+    const std::pair now{runs_.a, std::ranges::count_if(runs, [](const sessions::RunInfo& run) {
+                            return run.status != sessions::RunStatus::Running;
+                        })};
+    if (info == nullptr || now == referredTo_) {
+        return;
+    }
+    referredTo_ = now;
+    referring_.start([runs, run = *info] { return rlReference(runs, run); },
+                     [this](std::optional<RlReference> found) {
+                         found_ = found;
+                         updateBody();
+                     });
+}
+
 QString RlView::sentenceText() const {
     return QTextDocumentFragment::fromHtml(sentence_->text()).toPlainText();
 }
