@@ -3,7 +3,6 @@
 #include "ui/views/rl/rl_view.h"
 
 #include <QCheckBox>
-#include <QKeyEvent>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -31,7 +30,6 @@ constexpr std::chrono::milliseconds kRlRefreshEvery{100};
 constexpr double kFreeRlShare = 0.027; ///< of the axis, right of the last value: room for the letters
 constexpr int kRoomForRlLanes = 600;   ///< height of the body from which on all lanes are open
 constexpr int kStepPaneHeight = 230, kLowStepPaneHeight = 150;
-constexpr std::int64_t kLongStride = 10;
 
 /// An RL run other than the shown one, the newest; 0: there is none.
 sessions::RunId otherRlRun(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown) {
@@ -293,35 +291,6 @@ void RlView::updateStep() {
                    a != nullptr && chosen.j ? tr("A has no step %1.").arg(chosen.number()) : QString());
 }
 
-void RlView::chooseStep(std::int64_t step) {
-    if (const auto place = lanes_->placeOf(step)) {
-        time_->setCursor(place);
-    }
-}
-
-void RlView::stepBy(std::int64_t steps) {
-    if (const auto now = lanes_->chosenStep()) {
-        const std::int64_t first =
-            std::min(a_ != nullptr ? a_->run->firstStep() : *now, b_ != nullptr ? b_->run->firstStep() : *now);
-        const std::int64_t last =
-            std::max(a_ != nullptr ? a_->run->lastStep() : *now, b_ != nullptr ? b_->run->lastStep() : *now);
-        chooseStep(std::clamp(*now + steps, first, last));
-    }
-}
-
-void RlView::nextEvaluation() {
-    const auto now = lanes_->chosenStep();
-    if (!now || a_ == nullptr) {
-        return;
-    }
-    const auto& all = a_->run->evaluations();
-    const std::int64_t from = time_->cursor() ? *now : 0;
-    const auto next = std::ranges::find_if(all, [&](const RlEvaluation& each) { return each.step > from; });
-    if (next != all.end()) {
-        chooseStep(next->step);
-    }
-}
-
 void RlView::updateTwin() {
     if (header()->tableShown() && a_ != nullptr) {
         twinModel()->setTree(rlStepTable(*a_->run));
@@ -343,35 +312,6 @@ bool RlView::perform(const QString& action) {
         return true;
     }
     return DocumentView::perform(action);
-}
-
-/// False: the key does nothing here.
-bool RlView::takeKey(const QKeyEvent& event) {
-    const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
-    const bool shift = modifiers == Qt::ShiftModifier;
-    if (page() != Curves || (modifiers != Qt::NoModifier && !shift)) {
-        return false;
-    }
-    const int key = event.key();
-    if (key == Qt::Key_Left || key == Qt::Key_Right) {
-        stepBy((key == Qt::Key_Right ? 1 : -1) * (shift ? kLongStride : 1));
-    } else if (key == Qt::Key_E && !shift) {
-        nextEvaluation();
-    } else {
-        return false;
-    }
-    return true;
-}
-
-void RlView::keyPressEvent(QKeyEvent* event) {
-    if (!takeKey(*event)) {
-        DocumentView::keyPressEvent(event);
-    }
-}
-
-bool RlView::eventFilter(QObject* watched, QEvent* event) {
-    return event->type() == QEvent::KeyPress ? takeKey(*static_cast<QKeyEvent*>(event))
-                                             : DocumentView::eventFilter(watched, event);
 }
 
 void RlView::resizeEvent(QResizeEvent* event) {

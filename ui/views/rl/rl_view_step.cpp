@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// What the view says of one step: what limits it, and its answers.
+// One step in the view: how it is chosen, what limits it, and its answers.
 #include <QCheckBox>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QTextDocumentFragment>
@@ -22,6 +23,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kSentenceHeight = 30;
+constexpr std::int64_t kLongStride = 10;
 
 } // namespace
 
@@ -172,6 +174,64 @@ void RlView::groupBy(int direction) {
         group_ = order[static_cast<std::size_t>(at)];
         showGroup();
     }
+}
+
+void RlView::chooseStep(std::int64_t step) {
+    if (const auto place = lanes_->placeOf(step)) {
+        time_->setCursor(place);
+    }
+}
+
+void RlView::stepBy(std::int64_t steps) {
+    if (const auto now = lanes_->chosenStep()) {
+        const std::int64_t first =
+            std::min(a_ != nullptr ? a_->run->firstStep() : *now, b_ != nullptr ? b_->run->firstStep() : *now);
+        const std::int64_t last =
+            std::max(a_ != nullptr ? a_->run->lastStep() : *now, b_ != nullptr ? b_->run->lastStep() : *now);
+        chooseStep(std::clamp(*now + steps, first, last));
+    }
+}
+
+void RlView::nextEvaluation() {
+    const auto now = lanes_->chosenStep();
+    if (!now || a_ == nullptr) {
+        return;
+    }
+    const auto& all = a_->run->evaluations();
+    const std::int64_t from = time_->cursor() ? *now : 0;
+    const auto next = std::ranges::find_if(all, [&](const RlEvaluation& each) { return each.step > from; });
+    if (next != all.end()) {
+        chooseStep(next->step);
+    }
+}
+
+/// False: the key does nothing here.
+bool RlView::takeKey(const QKeyEvent& event) {
+    const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
+    const bool shift = modifiers == Qt::ShiftModifier;
+    if (page() != Curves || (modifiers != Qt::NoModifier && !shift)) {
+        return false;
+    }
+    const int key = event.key();
+    if (key == Qt::Key_Left || key == Qt::Key_Right) {
+        stepBy((key == Qt::Key_Right ? 1 : -1) * (shift ? kLongStride : 1));
+    } else if (key == Qt::Key_E && !shift) {
+        nextEvaluation();
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void RlView::keyPressEvent(QKeyEvent* event) {
+    if (!takeKey(*event)) {
+        DocumentView::keyPressEvent(event);
+    }
+}
+
+bool RlView::eventFilter(QObject* watched, QEvent* event) {
+    return event->type() == QEvent::KeyPress ? takeKey(*static_cast<QKeyEvent*>(event))
+                                             : DocumentView::eventFilter(watched, event);
 }
 
 } // namespace vitrine::ui
