@@ -160,13 +160,13 @@ std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& spe
                         QObject::tr("checkpoint none computes no layer twice, if the activations fit: at best %1")
                             .arg(saves(kRecomputePart * limit.seconds))};
     case RlLimitKind::Rollout:
-        if (const std::int64_t slots = spec->maybeInteger("slots").value_or(0); slots > 0 && slots < limit.of) {
-            const std::int64_t more = std::min(2 * slots, limit.of);
-            const double kept = static_cast<double>(slots) / static_cast<double>(more);
+        if (const std::int64_t running = spec->maybeInteger("slots").value_or(0); running > 0 && running < limit.of) {
+            const std::int64_t more = std::min(2 * running, limit.of);
+            const double kept = static_cast<double>(running) / static_cast<double>(more);
             return RlChange{
                 "slots", std::to_string(more),
                 QObject::tr("slots %1 instead of %2 samples more answers in a step of the sampler: at best %3")
-                    .arg(countText(more), countText(slots), saves(limit.seconds * (1 - kept)))};
+                    .arg(countText(more), countText(running), saves(limit.seconds * (1 - kept)))};
         }
         if (spec->has("rollout") || spec->has("qat")) {
             return std::nullopt;
