@@ -234,8 +234,7 @@ void RlLanes::updateDifference() {
     if (lead() == nullptr) {
         return;
     }
-    const std::optional<double> reference =
-        reference_ && shown_.reference && *shown_.reference > 0 ? shown_.reference : std::nullopt;
+    const double reference = reference_ ? shown_.reference.value_or(0) : 0; // 0: none
     std::vector<LaneSeries> lines;
     for (const bool a : {false, true}) {
         if ((a ? shown_.a : shown_.b) == nullptr) {
@@ -243,19 +242,23 @@ void RlLanes::updateDifference() {
         }
         lines.push_back(lineOf(a, tr("difference"), &RlCurves::difference));
         const RlRun& run = *(a ? shown_.a : shown_.b)->run;
-        if (a && reference && !run.empty() && run.step(run.size() - 1).absDifference > 0) {
+        if (a && reference > 0 && !run.empty() && run.step(run.size() - 1).absDifference > 0) {
             lines.back().letterNote =
-                tr("%1 times the reference").arg(run.step(run.size() - 1).absDifference / *reference, 0, 'f', 2);
+                tr("%1 times the reference").arg(run.step(run.size() - 1).absDifference / reference, 0, 'f', 2);
         }
     }
     auto span = spanOf(&RlCurves::difference);
-    if (reference) {
-        span = joinedSpan(span, std::pair(std::log10(*reference), std::log10(*reference)));
+    const double level = reference > 0 ? std::log10(reference) : 0;
+    if (reference > 0) {
+        span = joinedSpan(span, std::pair(level, level));
     }
     difference_->setSeries(std::move(lines), span ? decadeScale(span->first, span->second, 3) : decadeScale(-3, -1, 3));
-    difference_->setLimit(
-        reference ? std::optional(std::log10(*reference)) : std::nullopt,
-        reference ? QStringLiteral("%1 %2").arg(shown_.referenceName, differenceText(*reference)) : QString(), true);
+    if (reference > 0) {
+        difference_->setLimit(level, QStringLiteral("%1 %2").arg(shown_.referenceName, differenceText(reference)),
+                              true);
+    } else {
+        difference_->setLimit(std::nullopt);
+    }
 }
 
 void RlLanes::updateLengths() {
