@@ -128,52 +128,57 @@ std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& spe
         return std::nullopt;
     }
     const auto saves = [&](double seconds) { return savingText(seconds, limit.stepSeconds); };
+    const auto changed = [&](const char* key, const engine::OptionValue& value, const QString& words) {
+        engine::Experiment other = *spec;
+        other.set(key, value);
+        return RlChange{key, words, other.jsonText()};
+    };
     switch (limit.kind) {
     case RlLimitKind::LastAnswers: {
         if (limit.tokens < 1 || spec->maybeInteger("partial_tokens").value_or(0) > 0) {
             return std::nullopt;
         }
         const std::int64_t tokens = (limit.tokens + kTokenGrid - 1) / kTokenGrid * kTokenGrid;
-        return RlChange{"partial_tokens", std::to_string(tokens),
-                        QObject::tr("partial_tokens %1 lets them go on in the next step: about %2")
-                            .arg(countText(tokens), saves(limit.seconds))};
+        return changed("partial_tokens", tokens,
+                       QObject::tr("partial_tokens %1 lets them go on in the next step: about %2")
+                           .arg(countText(tokens), saves(limit.seconds)));
     }
     case RlLimitKind::Judging: {
         const std::int64_t processes = spec->maybeInteger("reward_processes").value_or(0);
         if (!spec->has("reward_command") || processes < 1) {
             return std::nullopt;
         }
-        return RlChange{"reward_processes", std::to_string(2 * processes),
-                        QObject::tr("reward_processes %1 instead of %2 would halve it at best: %3")
-                            .arg(countText(2 * processes), countText(processes), saves(limit.seconds / 2))};
+        return changed("reward_processes", 2 * processes,
+                       QObject::tr("reward_processes %1 instead of %2 would halve it at best: %3")
+                           .arg(countText(2 * processes), countText(processes), saves(limit.seconds / 2)));
     }
     case RlLimitKind::LogProbs:
         if (spec->maybeReal("kl").value_or(0) <= 0) {
             return std::nullopt;
         }
-        return RlChange{"kl", "0", QObject::tr("kl 0 needs no reference: %1").arg(saves(limit.seconds))};
+        return changed("kl", 0.0, QObject::tr("kl 0 needs no reference: %1").arg(saves(limit.seconds)));
     case RlLimitKind::Train:
         if (spec->text("checkpoint") == "none") {
             return std::nullopt;
         }
-        return RlChange{"checkpoint", "none",
-                        QObject::tr("checkpoint none computes no layer twice, if the activations fit: at best %1")
-                            .arg(saves(kRecomputePart * limit.seconds))};
+        return changed("checkpoint", std::string("none"),
+                       QObject::tr("checkpoint none computes no layer twice, if the activations fit: at best %1")
+                           .arg(saves(kRecomputePart * limit.seconds)));
     case RlLimitKind::Rollout:
         if (const std::int64_t running = spec->maybeInteger("slots").value_or(0); running > 0 && running < limit.of) {
             const std::int64_t more = std::min(2 * running, limit.of);
             const double kept = static_cast<double>(running) / static_cast<double>(more);
-            return RlChange{
-                "slots", std::to_string(more),
+            return changed(
+                "slots", more,
                 QObject::tr("slots %1 instead of %2 samples more answers in a step of the sampler: at best %3")
-                    .arg(countText(more), countText(running), saves(limit.seconds * (1 - kept)))};
+                    .arg(countText(more), countText(running), saves(limit.seconds * (1 - kept))));
         }
-        if (spec->has("rollout") || spec->has("qat")) {
+        if (spec->has("rollout") || spec->text("qat") != "none") {
             return std::nullopt;
         }
-        return RlChange{"rollout", "fp8",
-                        QObject::tr("rollout fp8 reads half of the bytes for each token: at best %1")
-                            .arg(saves(limit.seconds / 2))};
+        return changed("rollout", std::string("fp8"),
+                       QObject::tr("rollout fp8 reads half of the bytes for each token: at best %1")
+                           .arg(saves(limit.seconds / 2)));
     case RlLimitKind::Weights:
         break;
     }

@@ -38,10 +38,11 @@ std::optional<RlLimit> rlLimit(const RlRun& run, std::size_t index, const RlStep
 
 /// "Rollouts wait for <b>3 of 1,024 answers</b>: <b>41.0 %</b> of the step." Rich text.
 QString limitSentence(const RlLimit& limit);
-/// An option that would change it: its key and value, and what it saves in words.
+/// An option that would change it, what it saves in words, and the experiment with it.
 struct RlChange {
-    std::string key, value;
+    std::string key;
     QString words;
+    std::string experimentJson;
 };
 std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& specJson);
 

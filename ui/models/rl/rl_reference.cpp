@@ -19,7 +19,7 @@ std::string modelOfPlainRun(const sessions::RunInfo& run) {
         return {};
     }
     const auto spec = engine::Experiment::read(run.specJson);
-    const bool plain = spec && !spec->has("qat") && !spec->has("rollouts") &&
+    const bool plain = spec && spec->text("qat") == "none" && !spec->has("rollouts") &&
                        (!spec->has("rollout") || spec->text("rollout") == "bf16");
     return plain ? spec->text("model") : std::string();
 }

@@ -124,6 +124,13 @@ void addSums(RlSampleGroup& group) {
     }
     group.mean = rewards > 0 ? sum / rewards : kNoNumber;
     group.difference = kept > 0 ? differences / kept : kNoNumber;
+    const auto same = [&](const RlSample& sample) {
+        return !std::isfinite(sample.reward) || std::abs(sample.reward - group.mean) < 1e-9;
+    };
+    if (rewards > 1 && std::ranges::all_of(group.samples, same)) {
+        group.deviation = 0; // and not what rounding leaves
+        return;
+    }
     double squares = 0;
     for (const RlSample& sample : group.samples) {
         squares += std::isfinite(sample.reward) ? (sample.reward - group.mean) * (sample.reward - group.mean) : 0;

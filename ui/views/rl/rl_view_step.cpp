@@ -45,7 +45,7 @@ QWidget* RlView::buildSentence(QWidget* parent) {
     row->addWidget(try_);
     connect(try_, &QPushButton::clicked, this, [this] {
         if (wanted_) {
-            wantExperimentWith(runs_.a, wanted_->key.c_str(), wanted_->value);
+            emit experimentWanted(textOf(wanted_->experimentJson));
         }
     });
     return sentenceRow_;
