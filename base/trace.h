@@ -299,6 +299,20 @@ struct RolloutTokenEvent {
     double old = 0;       ///< of the policy before the first update
     double rollout = 0;   ///< as the sampler gave it
     double reference = 0; ///< of the reference model
+    StringId text;        ///< that it stands for, a text that the sink interned; empty: not known
+};
+
+/// An answer of a training step, trained on or not.
+struct RolloutAnswerEvent {
+    TimeNs time = 0;
+    std::int64_t batch = 0;  ///< the step
+    std::int64_t group = 0;  ///< in the step
+    std::int64_t place = 0;  ///< in the group
+    std::int64_t row = -1;   ///< of the batch's RolloutEvents; -1: it was not trained on
+    std::int64_t tokens = 0; ///< that the policy said
+    double reward = 0;       ///< NaN: it has none
+    double judgeSeconds = 0; ///< from when its judge got it until it had the reward; NaN: not known
+    StringId finish;         ///< "stop_token", "length"
 };
 
 /// Records of the run that were lost between `begin` and `end`, because they came faster than they could be kept.
@@ -311,10 +325,10 @@ struct GapEvent {
     std::uint64_t memoryRecords = 0;
 };
 
-using TraceEvent =
-    std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent, TokenEvent,
-                 OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent, SlotSpanEvent, RequestEvent,
-                 KvPageEvent, TrainingStepEvent, TrainingMarkEvent, RolloutEvent, RolloutTokenEvent, GapEvent>;
+using TraceEvent = std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent,
+                                TokenEvent, OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent,
+                                SlotSpanEvent, RequestEvent, KvPageEvent, TrainingStepEvent, TrainingMarkEvent,
+                                RolloutEvent, RolloutTokenEvent, RolloutAnswerEvent, GapEvent>;
 
 /// One step's events with times relative to the step's begin and ids relative to 0.
 /// Every allocation inside is freed inside: what outlives a step (KV pages) is reported by events of its own.

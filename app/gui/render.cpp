@@ -146,11 +146,19 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
         int segment;
         const char* stem;
     };
-    static constexpr Page kPages[] = {
-        {"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},    {"kernels", 3, "kernels-variants"},
-        {"kv-cache", 1, "kv-cache-pages"},    {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"},
-        {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},  {"mask", 2, "mask-difference"},
-        {"fine-tune", 0, "fine-tune-form"},   {"fine-tune", 1, "fine-tune-data"}, {"fine-tune", 3, "fine-tune-step"}};
+    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},
+                                      {"kernels", 2, "kernels-flame"},
+                                      {"kernels", 3, "kernels-variants"},
+                                      {"kv-cache", 1, "kv-cache-pages"},
+                                      {"kv-cache", 2, "kv-cache-layers"},
+                                      {"load", 1, "load-overlay"},
+                                      {"batching", 1, "batching-requests"},
+                                      {"batching", 2, "batching-sweep"},
+                                      {"mask", 2, "mask-difference"},
+                                      {"fine-tune", 0, "fine-tune-form"},
+                                      {"fine-tune", 1, "fine-tune-data"},
+                                      {"fine-tune", 3, "fine-tune-step"},
+                                      {"rl", 1, "rl-samples"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();

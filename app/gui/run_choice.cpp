@@ -56,7 +56,7 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
         b = ui::batchPartner(document.runs(), wanted);
     } else if (view == QLatin1String("load") || view == QLatin1String("precision")) {
         wanted = newestRun(document, done);
-    } else if (view == QLatin1String("mask") || view == QLatin1String("fine-tune")) {
+    } else if (view == QLatin1String("mask") || view == QLatin1String("fine-tune") || view == QLatin1String("rl")) {
         wanted = newestRun(document, done);
         b = wanted == 0 ? 0 : newestRun(document, [&](const auto& run) { return run.id != wanted && done(run); });
     } else if (view == QLatin1String("compare")) {

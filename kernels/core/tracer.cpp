@@ -562,8 +562,16 @@ void Tracer::rollout(const base::RolloutEvent& event) {
     }
 }
 
-void Tracer::rolloutToken(const base::RolloutTokenEvent& event) {
+void Tracer::rolloutToken(base::RolloutTokenEvent event, std::string_view text) {
     if (state_->level != ProfileLevel::Off) {
+        event.text = text.empty() ? base::StringId{} : state_->intern(text);
+        state_->sink->record(event);
+    }
+}
+
+void Tracer::rolloutAnswer(base::RolloutAnswerEvent event, std::string_view finish) {
+    if (state_->level != ProfileLevel::Off) {
+        event.finish = finish.empty() ? base::StringId{} : state_->intern(finish);
         state_->sink->record(event);
     }
 }

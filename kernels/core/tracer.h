@@ -80,7 +80,9 @@ public:
     void trainingStep(const base::TrainingStepEvent& event);
     void trainingMark(const base::TrainingMarkEvent& event);
     void rollout(const base::RolloutEvent& event);
-    void rolloutToken(const base::RolloutTokenEvent& event);
+    /// `text` may be empty.
+    void rolloutToken(base::RolloutTokenEvent event, std::string_view text);
+    void rolloutAnswer(base::RolloutAnswerEvent event, std::string_view finish);
     /// `arena` may be empty.
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name, std::string_view arena);
     /// Of the step that goes on; empty: none. Belongs to the tracer, until the next step.

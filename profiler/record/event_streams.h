@@ -85,6 +85,14 @@ struct RolloutTokenStream {
     static void read(const ChunkReader& in, std::vector<Event>& events);
 };
 
+/// All answers of its steps.
+struct RolloutAnswerStream {
+    using Event = base::RolloutAnswerEvent;
+    static constexpr std::string_view kName = "rl.answers";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
 /// Where records were lost.
 struct GapStream {
     using Event = base::GapEvent;
@@ -103,6 +111,6 @@ template <class... Streams> struct StreamList {
 };
 
 using EventStreams = StreamList<BatchStepStream, SlotSpanStream, RequestStream, KvPageStream, TrainingStepStream,
-                                TrainingMarkStream, RolloutStream, RolloutTokenStream, GapStream>;
+                                TrainingMarkStream, RolloutStream, RolloutTokenStream, RolloutAnswerStream, GapStream>;
 
 } // namespace vitrine::profiler

@@ -225,9 +225,15 @@ void JudgePool::takeAnswer(Slot& slot, const std::string& line) {
     } else {
         ++counts_.judged;
         failures_ = 0;
+        judgement.seconds = secondsOf(slot);
         slot.attempt.reset();
         judged(std::move(judgement));
     }
+}
+
+/// Since the process got what it judges.
+double JudgePool::secondsOf(const Slot& slot) const {
+    return std::chrono::duration<double>(Clock::now() - (slot.deadline - options_.timeout)).count();
 }
 
 void JudgePool::watchMemory() {
@@ -257,7 +263,7 @@ void JudgePool::fail(Slot& slot, Count count, const std::string& reason) {
     ++failures_;
     nextStart_ = Clock::now() + pauseAfter(failures_);
     if (slot.attempt) {
-        judged({.id = *slot.attempt, .error = reason});
+        judged({.id = *slot.attempt, .error = reason, .seconds = secondsOf(slot)});
     } else if (++idleFailures_ <= kIdleFailuresLogged) {
         base::logWarning(fmt::format("{} (between answers)", reason));
     }

@@ -56,6 +56,7 @@ private:
     void look(Slot& slot);
     void hear(Slot& slot);
     void takeAnswer(Slot& slot, const std::string& line);
+    double secondsOf(const Slot& slot) const;
     void watchMemory();
     /// Ends the process of a slot for a reason. Its attempt, if it has one, has that as its error.
     void fail(Slot& slot, Count count, const std::string& reason);

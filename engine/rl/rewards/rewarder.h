@@ -5,6 +5,7 @@
 // Who says what an answer is worth. Answers are handed in as they end and judged while others are still sampled.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct Judgement {
     std::optional<double> reward;     ///< finite
     std::optional<std::string> reply; ///< the conversation goes on with this message of the user's
     std::string error;                ///< one sentence: why the answer could not be judged; empty: it was
+    /// From when a process got it; NaN where that was not measured.
+    double seconds = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// Belongs to one thread.

@@ -5,6 +5,7 @@
 // Answers to one problem while they are sampled and judged, and the rollouts that training takes of many groups.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -31,6 +32,7 @@ struct GroupAnswer {
     ReadExperts experts;                      ///< of the prompt and it, where they were asked for
     FinishReason finish = FinishReason::None; ///< None: it goes on
     std::optional<double> reward;
+    double judgeSeconds = std::numeric_limits<double>::quiet_NaN(); ///< of its last judge; NaN: not measured
     std::string error; ///< why it has no reward; empty: it has one, or is not judged yet
     std::vector<ChatMessage>
         turns;                  ///< what was said after the problem, answers and replies in turn, before `turnBegin`

@@ -259,6 +259,7 @@ constexpr double kLargestReward = 1e12;
 
 void takeReward(GroupAnswer& answer, const Judgement& judgement) {
     answer.error = judgement.error;
+    answer.judgeSeconds = judgement.seconds;
     if (judgement.reward && !(std::fabs(*judgement.reward) <= kLargestReward)) {
         answer.error = fmt::format("the reward {:g} is beyond {:g}", *judgement.reward, kLargestReward);
         return;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "engine/training/passes/log_prob_objective.h"
 #include "engine/workload/rl/exact_mode.h"
 #include "kernels/context/context.h"
@@ -173,7 +174,7 @@ void PolicyStep::rememberFirst() {
     first_ = rolloutValues(rollouts_, batches_, values);
 }
 
-void PolicyStep::record(std::int64_t batch, std::int64_t most) const {
+void PolicyStep::record(std::int64_t batch, std::int64_t most, const Tokenizer* tokenizer) const {
     kernels::Context& context = model_.model().context();
     if (!context.can().computesValues) {
         return;
@@ -197,9 +198,10 @@ void PolicyStep::record(std::int64_t batch, std::int64_t most) const {
                 return answers && !from.empty() ? static_cast<double>(from[index])
                                                 : std::numeric_limits<double>::quiet_NaN();
             };
-            context.tracer().rolloutToken({now, batch, row, token, rollouts_.ids[index],
-                                           value(rollouts_.old, fromFirst), value(rollouts_.rollout, false),
-                                           value(rollouts_.reference, fromFirst && !options_.referenceIsBase)});
+            context.tracer().rolloutToken(
+                {now, batch, row, token, rollouts_.ids[index], value(rollouts_.old, fromFirst),
+                 value(rollouts_.rollout, false), value(rollouts_.reference, fromFirst && !options_.referenceIsBase)},
+                tokenizer != nullptr ? tokenizer->bytesOf(rollouts_.ids[index]) : std::string());
         }
     }
 }

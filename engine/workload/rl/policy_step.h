@@ -19,6 +19,8 @@
 
 namespace vitrine::engine {
 
+class Tokenizer;
+
 /// The micro-batches of rollouts, as the options make them.
 PolicyBatches optionBatches(const Run& run, const Rollouts& rollouts);
 
@@ -50,8 +52,9 @@ public:
     /// (rows, width): log-probabilities before the first update, where no file has them and they are remembered.
     const std::vector<float>& first() const { return first_; }
     /// Reports rollouts with all log-probabilities that are known, so that the session has them: the first rows, as
-    /// long as they have `most` tokens together. `batch`: the number of their events, from 1.
-    void record(std::int64_t batch, std::int64_t most) const;
+    /// long as they have `most` tokens together. `batch`: the number of their events, from 1. `tokenizer` says what
+    /// tokens stand for; null: nobody knows.
+    void record(std::int64_t batch, std::int64_t most, const Tokenizer* tokenizer) const;
 
 private:
     std::vector<float> modelLogProbs();

@@ -54,7 +54,7 @@ constexpr std::array<WorkloadDefault, 7> kRlDefaults{{{"temperature", "1"},
                                                       {"min_p", "0"},
                                                       {"repetition_penalty", "1"},
                                                       {"slots", "256"}}};
-constexpr std::array<std::string_view, 2> kRlViews = {"run", "compare"};
+constexpr std::array<std::string_view, 5> kRlViews = {"run", "kv-cache", "batching", "rl", "compare"};
 
 constexpr std::array<WorkloadOutput, 2> kRlOutputs{
     {{"output", nullptr, false, "overwrite", "resume"}, {"save_gradients", &kGradientsOutput}}};

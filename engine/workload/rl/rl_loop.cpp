@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
+#include "engine/workload/rl/answer_records.h"
 #include "engine/workload/rl/exact_mode.h"
 #include "engine/workload/rl/problem_choice.h"
 #include "kernels/context/context.h"
@@ -247,6 +248,7 @@ TrainingStep PolicyLoop::train(RlStep& now, std::span<const RolloutGroup> groups
     now.absDifference = now.largestDifference = now.mismatchK3 = now.truncatedShare = now.effectiveShare = kNothing;
     TrainedAnswers answers = trainedAnswers(groups, rowOptionsOf(run_, context_.can().computesValues));
     now.leftOutGroups += static_cast<double>(answers.leftOutGroups);
+    recordAnswers(context_.tracer(), number, groups, answers.places);
     if (answers.rollouts.rows == 0) {
         if (!groups.empty()) {
             base::logWarning(fmt::format("step {}: no group of answers differs in its rewards, so the weights stay as "
@@ -311,7 +313,7 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
     if (!training_.curves().codesChanged.empty()) {
         now.codesChanged = training_.curves().codesChanged.back();
     }
-    step.record(number, kTracedTokens);
+    step.record(number, kTracedTokens, sampler_.tokenizer());
     return done;
 }
 

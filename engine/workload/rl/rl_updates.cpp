@@ -122,7 +122,7 @@ void PolicyUpdates::recordRollouts(std::int64_t number) {
                                      run_.spec.text("rollouts")));
         return;
     }
-    step_.record(number, all);
+    step_.record(number, all, nullptr);
 }
 
 TrainedRows PolicyUpdates::trainedRows() const {

@@ -144,6 +144,10 @@ int PlotScale::lines() const {
 }
 
 QString PlotScale::text(double value) const {
+    if (decades) {
+        const double shown = std::pow(10.0, value);
+        return value >= -4 && value < 6 ? QString::number(shown, 'g', 4) : QString::number(shown, 'e', 0);
+    }
     const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step / unit) - 1e-9)), 0, 6);
     const double shown = value / unit;
     return decimals == 0 && std::abs(shown) < 1e15 ? countText(std::llround(shown))
@@ -169,6 +173,17 @@ PlotScale plotScale(double least, double largest, int lines) {
             }
         }
     }
+}
+
+PlotScale decadeScale(double least, double largest, int lines) {
+    PlotScale out;
+    out.decades = true;
+    out.low = std::isfinite(least) ? std::floor(least + 1e-9) : -1;
+    out.high = std::isfinite(largest) ? std::ceil(largest - 1e-9) : 0;
+    out.high = std::max(out.high, out.low + 1);
+    out.step = std::max(1.0, std::ceil((out.high - out.low) / std::max(lines, 1)));
+    out.high = out.low + out.step * std::ceil((out.high - out.low) / out.step);
+    return out;
 }
 
 } // namespace vitrine::ui

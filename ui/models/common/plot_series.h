@@ -69,7 +69,8 @@ private:
 /// `high`, one at or above the largest.
 struct PlotScale {
     double low = 0, high = 1, step = 1;
-    double unit = 1; ///< text() counts these
+    double unit = 1;      ///< text() counts these
+    bool decades = false; ///< values are decimal logarithms; text() says what they are of
 
     friend bool operator==(const PlotScale&, const PlotScale&) = default;
     int lines() const; ///< number of lines, both ends included
@@ -77,5 +78,7 @@ struct PlotScale {
     QString text(double value) const; ///< with the decimals that tell neighbouring lines apart
 };
 PlotScale plotScale(double least, double largest, int lines);
+/// A scale of decimal logarithms: whole decades, at most `lines` steps.
+PlotScale decadeScale(double least, double largest, int lines);
 
 } // namespace vitrine::ui

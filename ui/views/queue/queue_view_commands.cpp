@@ -185,6 +185,7 @@ void QueueView::openRun(std::int64_t number) {
     const bool memory = info->status == sessions::RunStatus::OutOfMemory;
     emit openView(memory                                                           ? QStringLiteral("memory")
                   : workload != nullptr && engine::showsIn(*workload, "fine-tune") ? QStringLiteral("fine-tune")
+                  : workload != nullptr && engine::showsIn(*workload, "rl")        ? QStringLiteral("rl")
                   : workload != nullptr && engine::showsIn(*workload, "batching")  ? QStringLiteral("batching")
                                                                                    : QStringLiteral("run"));
 }

@@ -13,6 +13,7 @@
 #include "ui/views/planner/planner_view.h"
 #include "ui/views/precision/precision_view.h"
 #include "ui/views/queue/queue_view.h"
+#include "ui/views/rl/rl_view.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
 
@@ -60,6 +61,10 @@ View* makeFineTune(const ViewServices& context, QWidget* parent) {
     return new FinetuneView(context, parent);
 }
 
+View* makeRl(const ViewServices& context, QWidget* parent) {
+    return new RlView(context, parent);
+}
+
 View* makePlanner(const ViewServices& context, QWidget* parent) {
     return new PlannerView(context, parent);
 }
@@ -86,6 +91,7 @@ const std::vector<ViewEntry>& viewEntries() {
         {"load", QT_TRANSLATE_NOOP("ViewList", "Load"), "load", makeLoad},
         {"precision", QT_TRANSLATE_NOOP("ViewList", "Precision"), "precision", makePrecision},
         {"fine-tune", QT_TRANSLATE_NOOP("ViewList", "Fine-tune"), "fine-tune", makeFineTune},
+        {"rl", QT_TRANSLATE_NOOP("ViewList", "RL"), "rl", makeRl},
         {"planner", QT_TRANSLATE_NOOP("ViewList", "Planner"), "planner", makePlanner},
         {"compare", QT_TRANSLATE_NOOP("ViewList", "Compare"), "compare", makeCompare},
         {"sessions", QT_TRANSLATE_NOOP("ViewList", "Sessions"), "sessions", makeSessions},

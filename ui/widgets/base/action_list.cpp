@@ -66,6 +66,7 @@ constexpr ActionSpec kActions[] = {
     {"go.load", "Load view", "Go", "Ctrl+7", "load"},
     {"go.precision", "Precision view", "Go", "Ctrl+=", "precision"},
     {"go.fine-tune", "Fine-tune view", "Go", "Ctrl+8", "fine-tune"},
+    {"go.rl", "RL view", "Go", "Ctrl+Shift+8", "rl"},
     {"go.planner", "Planner view", "Go", "Ctrl+9", "planner"},
     {"go.compare", "Compare view", "Go", "Ctrl+0", "compare"},
     {"go.sessions", "Sessions view", "Go", "Ctrl+-", "sessions"},

@@ -40,7 +40,14 @@ void DeltaBarDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
     const QVariant category = index.data(CategoryRole);
     const QColor fill = category.isValid() ? t.categories[static_cast<std::size_t>(category.toInt())].fill : t.text3;
     const double top = room.center().y() - kMarkBar / 2 + 1;
-    painter->fillRect(QRectF(part < 0 ? zero - width : zero, top, width, kMarkBar), fill);
+    const QRectF bar(part < 0 ? zero - width : zero, top, width, kMarkBar);
+    if (hollow_ && part < 0) {
+        painter->setPen(QPen(t.line2, 1));
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5));
+    } else {
+        painter->fillRect(bar, fill);
+    }
     plumbline(*painter, zero, room.top() + 4, room.bottom() - 3, t.line2);
 }
 

@@ -14,8 +14,12 @@ class DeltaBarDelegate final : public FactDelegate {
     Q_OBJECT
 
 public:
-    using FactDelegate::FactDelegate;
+    /// `hollow`: bars below zero are outlines, in tables whose rows have no colour.
+    explicit DeltaBarDelegate(QObject* parent = nullptr, bool hollow = false) : FactDelegate(parent), hollow_(hollow) {}
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+
+private:
+    bool hollow_;
 };
 
 /// The seven numbers of MarksRole on the row's own scale: smallest, last and largest of the repeats of A and of B, and

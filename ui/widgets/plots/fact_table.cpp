@@ -117,6 +117,13 @@ void FactTable::setTable(FlatTreePtr table, const QString& badges) {
     head_->update();
 }
 
+void FactTable::setRowHeight(int pixels) {
+    rowHeight_ = pixels;
+    view_->verticalHeader()->setMinimumSectionSize(pixels);
+    view_->verticalHeader()->setDefaultSectionSize(pixels);
+    fit();
+}
+
 void FactTable::setNumberWidth(int pixels) {
     numberWidth_ = pixels;
     fit();
@@ -141,13 +148,13 @@ int FactTable::widthFrom(int column) const {
 }
 
 void FactTable::fit() {
-    view_->setFixedHeight(model_->rowCount() * kFactTableRow);
+    view_->setFixedHeight(model_->rowCount() * rowHeight_);
     // Names and values explain themselves: a table without titles has no head.
     const auto titled = [](const FlatColumn& column) { return !column.title.isEmpty(); };
     const bool headed =
         badges_.size() > 0 || std::ranges::any_of(model_->tree().columns, titled) || model_->rowCount() == 0;
     head_->setVisible(headed);
-    setFixedHeight((model_->rowCount() + (headed ? 1 : 0)) * kFactTableRow);
+    setFixedHeight(model_->rowCount() * rowHeight_ + (headed ? kFactTableRow : 0));
     const int columns = model_->columnCount();
     for (int i = 0; i < columns; ++i) {
         view_->setColumnWidth(i, i == 0 ? std::max(16, width() - widthFrom(1)) : widthOf(i));

@@ -23,6 +23,7 @@ public:
     /// Head texts come from the columns' titles, and without any there is no head; `badges` gives letters by column, '
     /// ' for none ("  AB"[column]).
     void setTable(FlatTreePtr table, const QString& badges = {});
+    void setRowHeight(int pixels);
     /// Width of the columns after the first, which takes the rest.
     void setNumberWidth(int pixels);
     /// The same for each column after the first.
@@ -44,6 +45,7 @@ private:
     Head* head_;
     QTableView* view_;
     QString badges_;
+    int rowHeight_ = 24;
     int numberWidth_ = 78;
     std::vector<int> numberWidths_; ///< empty: all have numberWidth_
 };

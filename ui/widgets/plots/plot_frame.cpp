@@ -74,6 +74,10 @@ CategoryStyle partStyle(const CategoryStyle& whole, int tone, const ThemeTokens&
 } // namespace
 
 CategoryStyle layerStyle(const StackLayer& layer, const ThemeTokens& theme) {
+    if (layer.idle) {
+        constexpr int kIdleTile = 10;
+        return {theme.canvas, theme.text1, Hatch::BackDiagonal, kIdleTile};
+    }
     if (layer.category >= 0 && layer.category < base::kCategoryCount) {
         const CategoryStyle& whole = theme.categories[static_cast<std::size_t>(layer.category)];
         return layer.tone > 0 ? partStyle(whole, layer.tone, theme) : whole;

@@ -3,8 +3,8 @@
 #pragma once
 
 // A text whose tokens are tinted by how much more or less likely a change has made them: negative in the colour of B,
-// positive in that of A, in steps of 0.05, 0.1, 0.2 and 0.4 nats, underlined from 0.1 on. The keyboard walks from token
-// to token.
+// positive in that of A, in steps of 0.05, 0.1, 0.2 and 0.4 nats or of other sizes, underlined from the second step on.
+// The keyboard walks from token to token.
 
 #include <QTextLayout>
 #include <functional>
@@ -28,6 +28,9 @@ public:
     ScoredText(const QString& title, QWidget* parent);
     /// `spoken` gives the readout of a token.
     void setTokens(std::vector<Token> tokens, std::function<QString(int token)> spoken);
+    /// The change of the last tint, in place of 0.4 nats; the other ones follow. `ends`: the legend says that of both
+    /// ends and `what`, instead of all steps, and what lies above zero is underlined solid, not what lies below.
+    void setScale(double largest, bool ends, const QString& what = {});
     int tokenCount() const { return static_cast<int>(tokens_.size()); }
     int currentToken() const { return current_; } ///< chosen with the keyboard or a click; -1: none
     void setCurrentToken(int token);              ///< scrolls to it
@@ -71,12 +74,17 @@ private:
     const Part* partOf(int token) const;
     std::vector<QRectF> contentRects(const Part& part, int token) const;
     void paintLegend(QPainter& painter, double width) const;
+    void paintEndsLegend(QPainter& painter, double width) const;
+    double inUnits(int token) const { return tokens_[static_cast<std::size_t>(token)].change / unit_; }
     void paintToken(QPainter& painter, const Part& part, int token, QPointF shift) const;
     void paintFrame(QPainter& painter, int token, double wide) const;
     int shownToken() const { return hovered_ >= 0 ? hovered_ : current_; }
 
     std::vector<Token> tokens_;
     std::function<QString(int)> spoken_;
+    double unit_ = 1; ///< changes are tinted by how many of these they are
+    bool ends_ = false;
+    QString what_;
     std::vector<int> begins_; ///< of each token in the text of its part
     std::vector<Part> parts_;
     double height_ = 0;

@@ -45,6 +45,7 @@ public:
     }
 
     void addControl(QWidget* control) { row_->insertWidget(row_->indexOf(facts_), control); }
+    void addEnd(QWidget* control) { row_->insertWidget(row_->indexOf(pin_), control); }
     TextLabel* facts() const { return facts_; }
     TextLabel* title() const { return title_; }
     QPushButton* pin() const { return pin_; }
@@ -111,6 +112,10 @@ QString Lane::facts() const {
 
 void Lane::addHeaderControl(QWidget* control) {
     header_->addControl(control);
+}
+
+void Lane::addHeaderEnd(QWidget* control) {
+    header_->addEnd(control);
 }
 
 void Lane::setBadge(QChar letter) {

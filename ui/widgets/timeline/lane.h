@@ -29,6 +29,8 @@ public:
     void setFacts(const QString& facts, TextColor color = TextColor::Text2);
     QString facts() const;
     void addHeaderControl(QWidget* control);
+    /// The same at the right of the facts.
+    void addHeaderEnd(QWidget* control);
     /// The letter of run A or B before a strong title; null: none.
     void setBadge(QChar letter);
 

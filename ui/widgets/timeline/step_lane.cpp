@@ -39,6 +39,11 @@ void StepLane::setTop(std::uint64_t bytes) {
     invalidate();
 }
 
+void StepLane::setBudget(std::optional<std::uint64_t> bytes) {
+    budget_ = bytes;
+    invalidate();
+}
+
 void StepLane::setPeak(const std::optional<profiler::MemoryColumn>& peak) {
     peak_ = peak;
     invalidate();
@@ -62,6 +67,7 @@ QImage StepLane::paint(const PlotFrame& frame) {
     StackInput input;
     input.axis = axis();
     input.top = top_;
+    input.budget = budget_;
     input.guides = guides_;
     input.peak = peak_;
     input.model = stack_ ? stack_(axis(), frame.columns()) : nullptr;

@@ -37,6 +37,8 @@ public:
     /// What is stacked, and what is drawn dashed over it; null: nothing.
     void setModels(Maker stack, Maker dashed = {});
     void setTop(std::uint64_t bytes);
+    /// A dashed line; nothing: none. It is seen where the scale reaches it.
+    void setBudget(std::optional<std::uint64_t> bytes);
     /// maxTime is a place of the axis.
     void setPeak(const std::optional<profiler::MemoryColumn>& peak);
     void setGuides(std::vector<base::TimeNs> guides);
@@ -59,6 +61,7 @@ private:
     TextLabel* note_;
     Maker stack_, dashed_;
     std::uint64_t top_ = 1;
+    std::optional<std::uint64_t> budget_;
     std::optional<profiler::MemoryColumn> peak_;
     std::vector<base::TimeNs> guides_;
     std::vector<LaneNote> notes_;

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// What limits a step, what would change it, and the phases and memory that this is made of.
+#include "ui/models/rl/rl_limit.h"
+
+#include <QTest>
+
+#include "tests/ui/models/rl/rl_script.h"
+
+using namespace vitrine;
+using test::RlScript;
+
+class RlLimitTest final : public QObject {
+    Q_OBJECT
+
+private slots:
+    void phasesFollowEachOther() {
+        const RlScript script{.steps = 3, .memory = true};
+        const auto timeline = script.timeline();
+        const ui::RlRunPtr run = ui::RlRun::make(script.info(), *timeline);
+        const ui::RlStepMemoryPtr step = ui::rlStepMemory(timeline, *run, 1);
+        QCOMPARE(step->step, 2);
+        QCOMPARE(step->phases.size(), std::size_t(3));
+        QCOMPARE(step->phases[0].kind, ui::RlPhaseKind::Rollout);
+        QCOMPARE(step->phases[1].kind, ui::RlPhaseKind::LogProbs);
+        QCOMPARE(step->phases[1].range.length(), test::ns(RlScript::kScoring));
+        QCOMPARE(step->phases[2].kind, ui::RlPhaseKind::Update);
+        QCOMPARE(step->phases[2].range.end, step->range.end);
+        // Pages are there in the rollout and nowhere else.
+        QCOMPARE(step->pool.size(), std::size_t(1));
+        QCOMPARE(step->pool[0].bytes, std::uint64_t(3 << 20));
+        QCOMPARE(step->peak.maxTotal, std::uint64_t(4 << 20));
+        QCOMPARE(step->peakPhase, std::size_t(0));
+        QCOMPARE(step->otherPeakPhase.value(), std::size_t(2));
+        QCOMPARE(step->largest[static_cast<std::size_t>(base::MemoryCategory::Gradients)], std::uint64_t(1 << 20));
+        QCOMPARE(step->budget.value(), std::uint64_t(1 << 23));
+        QVERIFY(ui::rlStepMemory(timeline, *run, 7) == nullptr);
+    }
+
+    void theLastAnswersAreWaitedFor() {
+        const RlScript script{.steps = 2};
+        const auto timeline = script.timeline();
+        const ui::RlRunPtr run = ui::RlRun::make(script.info(), *timeline);
+        const auto limit = ui::rlLimit(*run, 1, ui::rlStepMemory(timeline, *run, 1).get());
+        QCOMPARE(limit->kind, ui::RlLimitKind::LastAnswers);
+        QCOMPARE(limit->answers, 1);
+        QCOMPARE(limit->of, 32);
+        QCOMPARE(limit->seconds, RlScript::kTail);
+        QCOMPARE(limit->tokens, 2);
+        const QString sentence = ui::limitSentence(*limit);
+        QVERIFY2(sentence.contains(QStringLiteral("1 of 32 answers")), qPrintable(sentence));
+        const auto change = ui::limitChange(*limit, script.info().specJson);
+        QCOMPARE(change->key, std::string("partial_tokens"));
+        QVERIFY(change->experimentJson.find("\"partial_tokens\": 16") != std::string::npos ||
+                change->experimentJson.find("\"partial_tokens\":16") != std::string::npos);
+        QVERIFY2(change->words.contains(QStringLiteral("5.50")), qPrintable(change->words));
+    }
+
+    /// Without steps of the sampler, the largest part of the step.
+    void theLargestPart() {
+        const RlScript script{.steps = 2, .scopes = false};
+        const auto timeline = script.timeline();
+        const ui::RlRunPtr run = ui::RlRun::make(script.info(), *timeline);
+        const auto limit = ui::rlLimit(*run, 1, ui::rlStepMemory(timeline, *run, 1).get());
+        QCOMPARE(limit->kind, ui::RlLimitKind::Rollout);
+        QCOMPARE(limit->seconds, RlScript::kRollout);
+        const auto change = ui::limitChange(*limit, script.info().specJson);
+        QCOMPARE(change->key, std::string("rollout")); // all answers have a slot
+    }
+
+    void nothingIsKnown() {
+        test::RecordedRun recorded;
+        recorded.counter("step_seconds", 1.0, 0.5);
+        const ui::RlRunPtr run = ui::RlRun::make(RlScript{}.info(), *recorded.timeline());
+        QVERIFY(!ui::rlLimit(*run, 0, nullptr));
+        QVERIFY(!ui::limitChange({}, "no experiment"));
+    }
+};
+
+QTEST_GUILESS_MAIN(RlLimitTest)
+#include "rl_limit_test.moc"

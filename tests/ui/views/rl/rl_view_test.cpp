@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The RL view: without a run, with a few and many steps, against a baseline, its step and its answers.
+#include "ui/views/rl/rl_view.h"
+
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "tests/ui/models/common/patience.h"
+#include "tests/ui/models/rl/rl_script.h"
+#include "ui/views/rl/rl_answer_box.h"
+#include "ui/views/rl/rl_group_box.h"
+#include "ui/views/rl/rl_lanes.h"
+#include "ui/views/rl/rl_panel.h"
+#include "ui/views/rl/rl_samples_page.h"
+#include "ui/views/rl/rl_step_pane.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/scored_text.h"
+#include "ui/widgets/timeline/bar_lane.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/part_strip.h"
+#include "ui/widgets/timeline/series_lane.h"
+#include "ui/widgets/timeline/step_lane.h"
+
+using namespace vitrine;
+using test::RlScript;
+
+namespace {
+
+/// A view of its own with what it needs.
+struct Shown {
+    Shown() : view({&document, &time, nullptr, nullptr}) {
+        view.resize(1000, 800);
+        view.show();
+    }
+    void show(const RlScript& a, std::optional<RlScript> b = {},
+              sessions::RunStatus status = sessions::RunStatus::Done) {
+        std::vector<sessions::RunInfo> runs{a.info(1)};
+        runs[0].status = status;
+        std::map<sessions::RunId, ui::TimelinePtr> timelines{{1, a.timeline()}};
+        if (b) {
+            runs.push_back(b->info(2));
+            timelines[2] = b->timeline();
+        }
+        time.reset({0, timelines[1]->end()});
+        document.show(QStringLiteral("x.vitrine"), runs, timelines);
+        document.setRunA(1);
+        document.setRunB(b ? 2 : 0);
+    }
+
+    ui::SessionDocument document;
+    ui::TimeCursor time;
+    ui::RlView view;
+};
+
+const ui::FlatNode& figure(const ui::RlView& view, std::size_t row) {
+    return view.panel()->figures()->model()->tree().nodes[row];
+}
+
+} // namespace
+
+class RlViewTest final : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { ui::Theme::instance().install(); }
+
+    void withoutARun() {
+        Shown shown;
+        QCOMPARE(shown.view.nothingText(), QStringLiteral("No reinforcement learning run in this session."));
+        QVERIFY(!shown.view.wantsInspector());
+        QVERIFY(shown.view.picture({1024, 700}, 1).width() > 0);
+        shown.document.show(QStringLiteral("x.vitrine"), {test::runInfo(1, "generate", "{}"), RlScript{}.info(2)}, {});
+        shown.document.setRunA(1);
+        QTRY_COMPARE(shown.view.nothingText(), QStringLiteral("The chosen run is no reinforcement learning."));
+    }
+
+    void beforeTheFirstStep() {
+        Shown shown;
+        shown.show({.steps = 0, .total = 20}, {}, sessions::RunStatus::Running);
+        QTRY_VERIFY(shown.view.nothingText().isEmpty()); // axes that wait
+        QVERIFY(shown.view.lanes()->reward()->picture(1).width() > 0);
+        QVERIFY(!shown.view.lanes()->shownStep());
+        QVERIFY(shown.view.sentenceText().isEmpty());
+    }
+
+    void failedBeforeTheFirstStep() {
+        Shown shown;
+        sessions::RunInfo info = RlScript{}.info();
+        info.status = sessions::RunStatus::Failed;
+        info.error = "task: sumz: is none";
+        shown.document.show(QStringLiteral("x.vitrine"), {info}, {{1, RlScript{}.timeline()}});
+        QTRY_VERIFY(shown.view.nothingText().contains(QStringLiteral("sumz")));
+    }
+
+    void twoStepsAreEnough() {
+        Shown shown;
+        shown.show({.steps = 2, .memory = true});
+        QTRY_COMPARE(shown.view.shown().number(), 2);
+        QTRY_VERIFY(shown.view.settled());
+        QCOMPARE(shown.view.lanes()->factsOf(shown.view.lanes()->reward()),
+                 QString::number(RlScript{}.reward(2), 'f', 3));
+        QVERIFY(shown.view.picture({1440, 820}, 1).width() > 0);
+    }
+
+    /// A step is chosen: header values, inspector and the memory of the step follow.
+    void aStepIsChosen() {
+        Shown shown;
+        shown.show({.steps = 30, .evalEvery = 10, .memory = true}, RlScript{.steps = 20, .difference = 0.012});
+        QTRY_VERIFY(shown.view.settled() && shown.view.shown().b != nullptr);
+        shown.view.chooseStep(12);
+        QTRY_COMPARE(shown.view.shown().number(), 12);
+        QCOMPARE(shown.view.lanes()->factsOf(shown.view.lanes()->difference()), QStringLiteral("A 0.0030, B 0.0120"));
+        QCOMPARE(figure(shown.view, 5).cells[3].text, QStringLiteral("▼ 4.00x"));
+        QCOMPARE(figure(shown.view, 5).cells[3].delta.value(), -1);
+        QTRY_VERIFY(shown.view.stepPane()->memory() != nullptr && shown.view.stepPane()->memory()->step == 12);
+        QVERIFY(shown.view.stepPane()->headText().startsWith(QStringLiteral("peak 4.0\u00A0MiB in rollout, 4.0")));
+        QCOMPARE(shown.view.stepPane()->bands()->rows()[0].parts.size(), std::size_t(3));
+        QCOMPARE(shown.view.stepPane()->bands()->rows()[1].parts.size(), std::size_t(2)); // awake, asleep
+        // B ended at step 20.
+        shown.view.chooseStep(25);
+        QTRY_COMPARE(shown.view.shown().number(), 25);
+        QCOMPARE(figure(shown.view, 0).cells[2].text, QStringLiteral("–"));
+        QCOMPARE(figure(shown.view, 0).cells[3].delta.value(), 0);
+    }
+
+    void whatLimitsTheStep() {
+        Shown shown;
+        shown.show({.steps = 5});
+        QTRY_VERIFY(shown.view.sentenceText().contains(QStringLiteral("1 of 32 answers")));
+        QVERIFY(shown.view.changeText().contains(QStringLiteral("partial_tokens")));
+        QSignalSpy wanted(&shown.view, &ui::View::experimentWanted);
+        shown.view.tryButton()->click();
+        QCOMPARE(wanted.size(), 1);
+        QVERIFY(wanted[0][0].toString().contains(QStringLiteral("\"partial_tokens\"")));
+    }
+
+    void aPhaseOpensOtherViews() {
+        Shown shown;
+        shown.show({.steps = 3, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
+        QSignalSpy opened(&shown.view, &ui::View::openView);
+        emit shown.view.stepPane()->bands()->partClicked(0, 0);
+        QCOMPARE(opened.size(), 1);
+        QCOMPARE(opened[0][0].toString(), QStringLiteral("memory"));
+        QCOMPARE(shown.time.range().begin, test::ns(RlScript{}.beginOf(3)));
+        QCOMPARE(shown.time.range().end, test::ns(RlScript{}.beginOf(3) + RlScript::kRollout));
+    }
+
+    void axes() {
+        Shown shown;
+        shown.show({.steps = 10});
+        QTRY_VERIFY(shown.view.settled());
+        for (const int axis : {1, 2, 0}) {
+            shown.view.axes()->setCurrent(axis);
+            QTRY_VERIFY(shown.view.settled() && shown.view.lanes()->placeOf(10).has_value());
+            shown.view.chooseStep(4);
+            QTRY_COMPARE(shown.view.shown().number(), 4);
+        }
+    }
+
+    void keys() {
+        Shown shown;
+        shown.show({.steps = 30, .evalEvery = 10});
+        QTRY_VERIFY(shown.view.settled());
+        shown.view.chooseStep(5);
+        QTest::keyClick(shown.view.lanes()->reward(), Qt::Key_Right);
+        QCOMPARE(shown.view.lanes()->chosenStep().value(), 6);
+        QTest::keyClick(&shown.view, Qt::Key_Right, Qt::ShiftModifier);
+        QCOMPARE(shown.view.lanes()->chosenStep().value(), 16);
+        QTest::keyClick(&shown.view, Qt::Key_E);
+        QCOMPARE(shown.view.lanes()->chosenStep().value(), 20);
+        QVERIFY(shown.view.perform(QStringLiteral("zoom.follow")));
+        QCOMPARE(shown.view.lanes()->chosenStep().value(), 30);
+        QVERIFY(!shown.view.axis()->cursor());
+    }
+
+    void answers() {
+        Shown shown;
+        shown.show({.steps = 3, .answers = true});
+        QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
+        QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 1 of 4"));
+        const ui::RlAnswerBox* box = shown.view.panel()->group()->box();
+        QCOMPARE(box->headText(), QStringLiteral("Answer 1"));
+        QCOMPARE(box->text()->tokenCount(), 2);
+        QVERIFY(box->tokenText().contains(QStringLiteral("+0.0010"))); // the token that differs most
+        emit shown.view.panel()->groupWanted(1);
+        QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 2 of 4"));
+        shown.view.showPage(ui::RlView::Samples);
+        QVERIFY(!shown.view.wantsInspector());
+        QCOMPARE(shown.view.samplesPage()->groups()->currentIndex().row(), 1);
+        shown.view.samplesPage()->orders()->setCurrent(1);
+        QVERIFY(shown.view.perform(QStringLiteral("select.previous"))); // 0, 2, 1, 3 by variance
+        QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 3 of 4"));
+        QVERIFY(shown.view.picture({1440, 820}, 1).width() > 0);
+    }
+
+    void answersThatWereNotKept() {
+        Shown shown;
+        shown.show({.steps = 3});
+        QTRY_VERIFY(shown.view.settled());
+        QTRY_VERIFY(shown.view.panel()->samplesText().contains(QStringLiteral("not kept")));
+    }
+
+    /// However many steps there are, a frame is made of columns. Times are printed, because machines differ.
+    void manySteps() {
+        const int steps = qEnvironmentVariableIntValue("VITRINE_FRAME_STEPS") > 0
+                              ? qEnvironmentVariableIntValue("VITRINE_FRAME_STEPS")
+                              : 5000;
+        Shown shown;
+        shown.show({.steps = steps, .evalEvery = 100, .scopes = false}, RlScript{.steps = steps, .scopes = false});
+        QTRY_VERIFY(shown.view.settled() && shown.view.shown().b != nullptr);
+        shown.view.grab();
+        for (ui::Lane* lane : shown.view.lanes()->stack()->lanes()) {
+            lane->invalidate();
+            lane->grab();
+            qInfo("%s: %.2f ms", qPrintable(lane->title()), lane->lastPictureMs());
+        }
+        shown.view.chooseStep(steps / 2);
+        QTRY_COMPARE(shown.view.shown().number(), steps / 2);
+    }
+};
+
+QTEST_MAIN(RlViewTest)
+#include "rl_view_test.moc"

@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/rl/rl_samples.h"
+
+#include <QObject>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "profiler/timeline/run_events.h"
+#include "profiler/timeline/run_timeline.h"
+#include "ui/models/common/format.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+/// The events of a step, which stand together.
+template <class Event> std::span<const Event> ofStep(const profiler::RunTimeline& timeline, std::int64_t step) {
+    const std::span<const Event> all = profiler::events<Event>(timeline);
+    const auto found = std::ranges::equal_range(all, step, {}, &Event::batch);
+    return {found.begin(), found.end()};
+}
+
+/// What was kept of a row of the rollouts.
+struct KeptRow {
+    double advantage = kNoNumber;
+    std::int64_t promptTokens = 0;
+    std::vector<base::RolloutTokenEvent> tokens;
+};
+
+std::map<std::int64_t, KeptRow> keptRows(const profiler::RunTimeline& timeline, std::int64_t step) {
+    std::map<std::int64_t, KeptRow> out;
+    for (const base::RolloutEvent& row : ofStep<base::RolloutEvent>(timeline, step)) {
+        out[row.row] = {row.advantage, row.promptTokens, {}};
+    }
+    for (const base::RolloutTokenEvent& token : ofStep<base::RolloutTokenEvent>(timeline, step)) {
+        if (const auto row = out.find(token.row); row != out.end()) {
+            row->second.tokens.push_back(token);
+        }
+    }
+    for (auto& [number, row] : out) {
+        std::ranges::stable_sort(row.tokens, {}, &base::RolloutTokenEvent::position);
+    }
+    return out;
+}
+
+std::string bytesOfToken(const profiler::RunTimeline& timeline, const base::RolloutTokenEvent& token) {
+    const std::string_view text = timeline.text(token.text.value);
+    return text.empty() ? "‹" + std::to_string(token.token) + "›" : std::string(text);
+}
+
+/// Text of tokens, in which characters may lie over several of them.
+QString textOfTokens(const profiler::RunTimeline& timeline, std::span<const base::RolloutTokenEvent> tokens) {
+    std::string bytes;
+    for (const base::RolloutTokenEvent& token : tokens) {
+        bytes += bytesOfToken(timeline, token);
+    }
+    return QString::fromUtf8(bytes.data(), static_cast<qsizetype>(bytes.size()));
+}
+
+void takeRow(const profiler::RunTimeline& timeline, const KeptRow& row, RlSampleGroup& group, RlSample& sample) {
+    sample.advantage = row.advantage;
+    const auto prompt = static_cast<std::size_t>(
+        std::clamp<std::int64_t>(row.promptTokens, 0, static_cast<std::int64_t>(row.tokens.size())));
+    const std::span<const base::RolloutTokenEvent> tokens(row.tokens);
+    if (group.prompt.isEmpty()) {
+        group.prompt = textOfTokens(timeline, tokens.first(prompt));
+    }
+    sample.text = textOfTokens(timeline, tokens.subspan(prompt));
+    double sum = 0, counted = 0;
+    for (const base::RolloutTokenEvent& token : tokens.subspan(prompt)) {
+        const std::string bytes = bytesOfToken(timeline, token);
+        sample.said.push_back(
+            {QString::fromUtf8(bytes.data(), static_cast<qsizetype>(bytes.size())), token.old, token.rollout});
+        if (const double difference = sample.said.back().difference(); std::isfinite(difference)) {
+            sum += std::abs(difference);
+            counted += 1;
+        }
+    }
+    sample.difference = counted > 0 ? sum / counted : kNoNumber;
+    sample.tokens = sample.tokens > 0 ? sample.tokens : static_cast<std::int64_t>(sample.said.size());
+}
+
+/// Sessions of earlier versions have the rows that were trained on and nothing of their groups: rows of one prompt are
+/// one.
+void groupByPrompt(const profiler::RunTimeline& timeline, const std::map<std::int64_t, KeptRow>& rows,
+                   std::vector<RlSampleGroup>& groups) {
+    std::map<QString, std::size_t> known;
+    for (const auto& [number, row] : rows) {
+        RlSampleGroup lone;
+        RlSample sample;
+        sample.reward = sample.judgeSeconds = kNoNumber;
+        takeRow(timeline, row, lone, sample);
+        const auto [at, isNew] = known.try_emplace(lone.prompt, groups.size());
+        if (isNew) {
+            lone.number = static_cast<std::int64_t>(groups.size());
+            groups.push_back(std::move(lone));
+        }
+        sample.place = static_cast<std::int64_t>(groups[at->second].samples.size());
+        groups[at->second].samples.push_back(std::move(sample));
+    }
+}
+
+void addSums(RlSampleGroup& group) {
+    double sum = 0, rewards = 0, differences = 0, kept = 0;
+    for (const RlSample& sample : group.samples) {
+        if (std::isfinite(sample.reward)) {
+            sum += sample.reward;
+            rewards += 1;
+        }
+        if (std::isfinite(sample.difference)) {
+            differences += sample.difference;
+            kept += 1;
+        }
+    }
+    group.mean = rewards > 0 ? sum / rewards : kNoNumber;
+    group.difference = kept > 0 ? differences / kept : kNoNumber;
+    const auto same = [&](const RlSample& sample) {
+        return !std::isfinite(sample.reward) || std::abs(sample.reward - group.mean) < 1e-9;
+    };
+    if (rewards > 1 && std::ranges::all_of(group.samples, same)) {
+        group.deviation = 0; // and not what rounding leaves
+        return;
+    }
+    double squares = 0;
+    for (const RlSample& sample : group.samples) {
+        squares += std::isfinite(sample.reward) ? (sample.reward - group.mean) * (sample.reward - group.mean) : 0;
+    }
+    group.deviation = rewards > 1 ? std::sqrt(squares / (rewards - 1)) : kNoNumber;
+}
+
+QString signedNumber(double value, int decimals) {
+    if (!std::isfinite(value)) {
+        return unknownText();
+    }
+    return (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) + QString::number(std::abs(value), 'f', decimals);
+}
+
+FlatCell numberCell(double value, const QString& text) {
+    return {std::isfinite(value) ? text : unknownText(), QVariant(std::isfinite(value) ? value : -1e300),
+            std::isfinite(value) ? QString::number(value, 'g', 9) : QString()};
+}
+
+/// The end of an answer is what judges look at.
+QString answerEnd(const RlSample& sample) {
+    const QString words = sample.text.simplified();
+    return words.isEmpty() ? (sample.cut ? QObject::tr("cut off") : unknownText()) : words.right(60);
+}
+
+} // namespace
+
+RlSamplesPtr RlSamples::make(const profiler::RunTimeline& timeline, std::int64_t step) {
+    auto out = std::make_shared<RlSamples>();
+    out->step = step;
+    const std::map<std::int64_t, KeptRow> rows = keptRows(timeline, step);
+    const std::span<const base::RolloutAnswerEvent> answers = ofStep<base::RolloutAnswerEvent>(timeline, step);
+    if (answers.empty()) {
+        groupByPrompt(timeline, rows, out->groups);
+    }
+    std::map<std::int64_t, RlSampleGroup> groups;
+    for (const base::RolloutAnswerEvent& answer : answers) {
+        RlSampleGroup& group = groups[answer.group];
+        group.number = answer.group;
+        RlSample& sample = group.samples.emplace_back();
+        sample.place = answer.place;
+        sample.tokens = answer.tokens;
+        sample.reward = answer.reward;
+        sample.judgeSeconds = answer.judgeSeconds;
+        sample.advantage = sample.difference = kNoNumber;
+        const std::string_view finish = timeline.text(answer.finish.value);
+        sample.cut = finish == "length" || finish == "context";
+        if (const auto row = rows.find(answer.row); row != rows.end()) {
+            takeRow(timeline, row->second, group, sample);
+        }
+    }
+    for (auto& [number, group] : groups) {
+        std::ranges::stable_sort(group.samples, {}, &RlSample::place);
+        out->groups.push_back(std::move(group));
+    }
+    std::ranges::for_each(out->groups, addSums);
+    return out;
+}
+
+std::vector<std::size_t> RlSamples::ordered(RlGroupOrder order) const {
+    std::vector<std::size_t> out(groups.size());
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    const auto weight = [&](std::size_t index) {
+        const double value = order == RlGroupOrder::Variance     ? groups[index].deviation
+                             : order == RlGroupOrder::Difference ? groups[index].difference
+                                                                 : 0;
+        return std::isfinite(value) ? value : -1;
+    };
+    std::ranges::stable_sort(out, [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
+    return out;
+}
+
+double RlSamples::tintScale(const RlSample& sample) {
+    std::vector<double> sizes;
+    for (const RlSampleToken& token : sample.said) {
+        if (const double size = std::abs(token.difference()); std::isfinite(size) && size > 0) {
+            sizes.push_back(size);
+        }
+    }
+    if (sizes.empty()) {
+        return 0.4;
+    }
+    std::ranges::sort(sizes);
+    const double most = sizes[(sizes.size() - 1) * 98 / 100]; // a single one far away does not pale the others
+    const double decade = std::pow(10.0, std::floor(std::log10(most)));
+    return most <= 1.0001 * decade ? decade
+           : most <= 2 * decade    ? 2 * decade
+           : most <= 5 * decade    ? 5 * decade
+                                   : 10 * decade;
+}
+
+FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
+    auto out = std::make_shared<FlatTree>();
+    const bool judged =
+        std::ranges::any_of(group.samples, [](const RlSample& s) { return std::isfinite(s.judgeSeconds); });
+    out->columns = {{QObject::tr("Answer")},
+                    {QObject::tr("Tokens"), true},
+                    {QObject::tr("Difference"), true},
+                    {QObject::tr("Reward"), true},
+                    {QObject::tr("Advantage"), true}};
+    if (judged) {
+        out->columns.insert(out->columns.end() - 1, {QObject::tr("Judged in"), true});
+    }
+    double widest = 1e-9;
+    for (const RlSample& sample : group.samples) {
+        widest = std::isfinite(sample.advantage) ? std::max(widest, std::abs(sample.advantage)) : widest;
+    }
+    for (const RlSample& sample : group.samples) {
+        FlatNode node;
+        node.key = static_cast<quint64>(sample.place) + 1;
+        FlatCell answer(QStringLiteral("%1  %2").arg(sample.place + 1).arg(answerEnd(sample)));
+        answer.tip = sample.text.left(2000);
+        node.cells = {answer,
+                      FlatCell(countText(sample.tokens), QVariant(static_cast<qlonglong>(sample.tokens)),
+                               QString::number(sample.tokens)),
+                      numberCell(sample.difference, QString::number(sample.difference, 'f', 4)),
+                      numberCell(sample.reward, QString::number(sample.reward, 'g', 3))};
+        if (judged) {
+            node.cells.push_back(numberCell(sample.judgeSeconds,
+                                            QString::number(sample.judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s")));
+        }
+        FlatCell advantage = numberCell(sample.advantage, signedNumber(sample.advantage, 2));
+        if (std::isfinite(sample.advantage)) {
+            advantage.share = sample.advantage / widest;
+        }
+        node.cells.push_back(std::move(advantage));
+        out->nodes.push_back(std::move(node));
+    }
+    return out;
+}
+
+FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order) {
+    auto out = std::make_shared<FlatTree>();
+    out->columns = {{QObject::tr("Group")},
+                    {QObject::tr("Mean"), true},
+                    {QObject::tr("Deviation"), true},
+                    {QObject::tr("Difference"), true}};
+    for (const std::size_t index : samples.ordered(order)) {
+        const RlSampleGroup& group = samples.groups[index];
+        FlatNode node;
+        node.key = static_cast<quint64>(index) + 1;
+        FlatCell name(group.hasTexts() ? QStringLiteral("%1  %2").arg(group.number + 1).arg(group.prompt.simplified())
+                                       : QString::number(group.number + 1));
+        name.tip = group.prompt.left(2000);
+        name.muted = !group.hasTexts();
+        node.cells = {name, numberCell(group.mean, QString::number(group.mean, 'f', 2)),
+                      numberCell(group.deviation, QString::number(group.deviation, 'f', 2)),
+                      numberCell(group.difference, QString::number(group.difference, 'f', 4))};
+        out->nodes.push_back(std::move(node));
+    }
+    return out;
+}
+
+QString rlGroupFacts(const RlSampleGroup& group) {
+    QStringList out;
+    if (std::isfinite(group.mean)) {
+        out << QObject::tr("mean %1").arg(QString::number(group.mean, 'f', 2));
+    }
+    if (std::isfinite(group.deviation)) {
+        out << (group.deviation > 0 ? QObject::tr("deviation %1").arg(QString::number(group.deviation, 'f', 2))
+                                    : QObject::tr("all the same: not trained on"));
+    }
+    if (const auto cut = std::ranges::count_if(group.samples, &RlSample::cut); cut > 0) {
+        out << QObject::tr("%1 cut off").arg(cut);
+    }
+    return out.join(QStringLiteral(", "));
+}
+
+QString rlTokenText(const RlSample& sample, std::size_t token) {
+    if (token >= sample.said.size()) {
+        return {};
+    }
+    const RlSampleToken& shown = sample.said[token];
+    const auto logProb = [](double value) {
+        return std::isfinite(value) ? QString::number(value, 'f', 4).replace(QLatin1Char('-'), QChar(0x2212))
+                                    : unknownText();
+    };
+    const QString words = QObject::tr("Token %1 “%2”").arg(token + 1).arg(shown.text);
+    return std::isfinite(shown.difference())
+               ? QObject::tr("%1: trainer %2, rollout %3, %4")
+                     .arg(words, logProb(shown.trainer), logProb(shown.rollout), signedNumber(shown.difference(), 4))
+               : QObject::tr("%1: read, not said").arg(words);
+}
+
+FlatTreePtr rlSlowTable(const RlSamples& samples, std::size_t most) {
+    std::vector<std::pair<std::size_t, const RlSample*>> timed;
+    for (std::size_t i = 0; i < samples.groups.size(); ++i) {
+        for (const RlSample& sample : samples.groups[i].samples) {
+            if (std::isfinite(sample.judgeSeconds)) {
+                timed.emplace_back(i, &sample);
+            }
+        }
+    }
+    std::ranges::stable_sort(timed, std::ranges::greater{}, [](const auto& each) { return each.second->judgeSeconds; });
+    timed.resize(std::min(timed.size(), most));
+    auto out = std::make_shared<FlatTree>();
+    out->columns = {{QObject::tr("Slow to judge")},
+                    {QObject::tr("Tokens"), true},
+                    {QObject::tr("Reward"), true},
+                    {QObject::tr("Judged in"), true}};
+    for (const auto& [group, sample] : timed) {
+        FlatNode node;
+        node.key = (static_cast<quint64>(group) + 1) * kSlowPlaces + static_cast<quint64>(sample->place);
+        node.cells = {
+            FlatCell(QObject::tr("group %1, answer %2").arg(samples.groups[group].number + 1).arg(sample->place + 1)),
+            FlatCell(countText(sample->tokens)), numberCell(sample->reward, QString::number(sample->reward, 'g', 3)),
+            numberCell(sample->judgeSeconds,
+                       QString::number(sample->judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s"))};
+        out->nodes.push_back(std::move(node));
+    }
+    return out;
+}
+
+} // namespace vitrine::ui

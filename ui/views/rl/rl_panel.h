@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The inspector of reinforcement learning: the figures of a step of A and B, and one of its groups.
+
+#include <QScrollArea>
+
+#include "ui/models/rl/rl_samples.h"
+#include "ui/models/rl/rl_step_text.h"
+#include "ui/widgets/base/controls.h"
+
+namespace vitrine::ui {
+
+class FactTable;
+class RlGroupBox;
+
+class RlPanel final : public QScrollArea {
+    Q_OBJECT
+
+public:
+    RlPanel();
+
+    DockHeader* header() const { return header_; }
+    /// Below the view it scrolls: it asks for no more than its share.
+    QSize sizeHint() const override { return {200, 120}; }
+    /// `chosen`: the step is the one under the cursor, and not the last one.
+    void setStep(const RlStepPair& pair, bool chosen);
+    /// Null: there are none, and `nothing` says why. `place`: of the group among `of`, from 0.
+    void setSamples(const RlSamplesPtr& samples, std::size_t group, std::size_t place, const QString& nothing);
+    FactTable* figures() const { return figures_; }
+    RlGroupBox* group() const { return group_; }
+    QString samplesText() const; ///< "group 37 of 128", or why there are none
+    QString asText() const;
+
+signals:
+    void groupWanted(int direction); ///< the one before (-1) or after (+1) the shown one
+    void samplesWanted();            ///< the page Samples
+
+private:
+    DockHeader *header_, *samplesHeader_;
+    TextLabel *which_, *place_, *nothing_;
+    QPushButton *previous_, *next_;
+    FactTable* figures_;
+    RlGroupBox* group_;
+};
+
+} // namespace vitrine::ui

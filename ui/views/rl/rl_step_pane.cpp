@@ -1,0 +1,301 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/rl/rl_step_pane.h"
+
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <array>
+
+#include "profiler/timeline/memory_facet.h"
+#include "profiler/timeline/run_timeline.h"
+#include "ui/models/common/format.h"
+#include "ui/models/rl/rl_step_text.h"
+#include "ui/views/finetune/section_head.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/part_strip.h"
+#include "ui/widgets/timeline/step_lane.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kLegendWidth = 212, kStepPlot = 96, kLowStepPlot = 64;
+
+StripPart phasePart(const RlPhase& phase, const RlStepMemory& step, std::int64_t updates) {
+    StripPart out;
+    out.range = {phase.range.begin - step.range.begin, phase.range.end - step.range.begin};
+    const QString name = rlPhaseName(phase, updates);
+    out.label = QStringLiteral("%1 %2").arg(name, durationText(phase.range.length()));
+    out.shortLabel = name;
+    out.dark = true;
+    out.tip = QObject::tr("%1, peak %2").arg(out.label, bytesText(phase.peak.maxTotal));
+    return out;
+}
+
+/// Where the pool is there, and the stretches between in which its memory belongs to the trainer.
+PartRow poolRow(const RlStepMemory& step) {
+    PartRow row{QObject::tr("KV pool"), {}, {}, false};
+    base::TimeNs end = 0;
+    std::uint64_t given = 0;
+    const auto asleep = [&](base::TimeNs until) {
+        if (until > end && given > 0) {
+            row.parts.push_back({{end, until},
+                                 QObject::tr("asleep: %1 given back to the trainer").arg(bytesText(given)),
+                                 QObject::tr("asleep"),
+                                 false,
+                                 false,
+                                 {}});
+        }
+    };
+    for (const RlPoolSpan& span : step.pool) {
+        asleep(span.range.begin - step.range.begin);
+        const TimeRange range{span.range.begin - step.range.begin, span.range.end - step.range.begin};
+        row.parts.push_back({range, QObject::tr("awake, %1").arg(bytesText(span.bytes)), QObject::tr("awake"), true,
+                             false, QObject::tr("The pool of pages takes %1").arg(bytesText(span.bytes))});
+        end = range.end;
+        given = span.bytes;
+    }
+    asleep(step.length());
+    return row;
+}
+
+/// Without the categories that the step does not use.
+FlatTreePtr categoryTable(const QString& head, const base::CategoryBytes& bytes, const base::CategoryBytes& used) {
+    const std::uint64_t most = *std::ranges::max_element(bytes);
+    const ByteGrid grid = byteGrid(most);
+    auto out = std::make_shared<FlatTree>();
+    out->columns = {{head}, {QString::fromLatin1(grid.unitName), true}};
+    for (int i = base::kCategoryCount - 1; i >= 0; --i) { // as they are stacked, from above
+        const std::uint64_t held = bytes[static_cast<std::size_t>(i)];
+        if (used[static_cast<std::size_t>(i)] == 0) {
+            continue;
+        }
+        FlatNode node;
+        node.key = static_cast<quint64>(i) + 1;
+        node.category = i;
+        FlatCell name(textOf(base::categoryName(static_cast<base::MemoryCategory>(i))));
+        name.muted = true;
+        const double shown = static_cast<double>(held) / static_cast<double>(grid.unit);
+        node.cells = {name,
+                      FlatCell(held == 0 ? QStringLiteral("0") : QString::number(shown, 'f', grid.unit > 1 ? 2 : 0),
+                               QVariant(static_cast<qulonglong>(held)), QString::number(held))};
+        out->nodes.push_back(std::move(node));
+    }
+    return out;
+}
+
+} // namespace
+
+RlStepPane::RlStepPane(QWidget* parent)
+    : QWidget(parent), time_(new TimeCursor(this)), head_(new SectionHead(tr("Memory of both roles"), this)),
+      open_(new QPushButton(tr("Open in"), head_)), pages_(new QStackedWidget(this)), nothing_(new EmptyState(pages_)),
+      stack_(nullptr), bands_(nullptr), lane_(nullptr), legend_(nullptr), job_(this) {
+    build();
+}
+
+void RlStepPane::build() {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    open_->setToolTip(tr("The phase under the cursor in another view"));
+    setControlHeight(open_, 20);
+    head_->addControl(open_);
+    auto* page = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
+    auto* row = new QHBoxLayout(page);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(8);
+    stack_ = new LaneStack(time_, LaneStack::NoStrips, page);
+    bands_ = new PartStrip(tr("Phases and the pool of pages"), time_, stack_);
+    stack_->addStrip(bands_, true);
+    lane_ = new StepLane(tr("Memory of the step"), time_, stack_);
+    lane_->setHeader(false);
+    lane_->setPlotHeight(kStepPlot, 1);
+    stack_->addLane(lane_);
+    stack_->addRuler()->setLead(tr("Time"));
+    legend_ = new FactTable(tr("Memory by category"), page);
+    legend_->setFixedWidth(kLegendWidth);
+    legend_->setNumberWidth(72);
+    row->addWidget(stack_, 1);
+    row->addWidget(legend_, 0, Qt::AlignTop);
+    pages_->addWidget(page);
+    pages_->addWidget(nothing_);
+    column->addWidget(head_);
+    column->addWidget(pages_, 1);
+    lane_->setSpoken([this] { return headText(); });
+    connect(stack_, &LaneStack::hovered, this, &RlStepPane::showLegend);
+    connect(time_, &TimeCursor::cursorChanged, this, &RlStepPane::showLegend);
+    connect(lane_, &StepLane::peakClicked, this, [this] { openPhase(QStringLiteral("memory")); });
+    connect(bands_, &PartStrip::partClicked, this, [this](int band) {
+        if (band == 0) {
+            openPhase(QStringLiteral("memory"));
+        }
+    });
+    fillMenu();
+    setStep(nullptr, nullptr, std::nullopt, {});
+}
+
+void RlStepPane::fillMenu() {
+    auto* menu = new QMenu(open_);
+    const std::array<std::pair<QString, QString>, 4> views{{{tr("Memory"), QStringLiteral("memory")},
+                                                            {tr("Kernels"), QStringLiteral("kernels")},
+                                                            {tr("KV cache"), QStringLiteral("kv-cache")},
+                                                            {tr("Batching"), QStringLiteral("batching")}}};
+    for (const auto& [name, id] : views) {
+        menu->addAction(name, this, [this, view = id] { openPhase(view); });
+    }
+    open_->setMenu(menu);
+    connect(stack_, &LaneStack::menuWanted, this, [this, menu](const QPoint& position, qint64 place) {
+        time_->setCursor(place);
+        menu->popup(position);
+    });
+}
+
+/// With the phase at the cursor, or the one with the peak.
+void RlStepPane::openPhase(const QString& view) {
+    if (memory_ == nullptr) {
+        return;
+    }
+    const RlPhase* phase = time_->cursor()           ? memory_->phaseAt(inRun(*time_->cursor()))
+                           : memory_->phases.empty() ? nullptr
+                                                     : &memory_->phases[memory_->peakPhase];
+    const TimeRange range = phase != nullptr ? phase->range : memory_->range;
+    const base::TimeNs at = time_->cursor()    ? inRun(*time_->cursor())
+                            : phase != nullptr ? phase->peak.maxTime
+                                               : memory_->peak.maxTime;
+    emit viewWanted(view, range.begin, range.end, at);
+}
+
+void RlStepPane::setStep(const TimelinePtr& timeline, const RlRunPtr& run, std::optional<std::size_t> index,
+                         const QString& nothing) {
+    if (timeline == timeline_ && run == run_ && index == index_) {
+        return;
+    }
+    run_ = run;
+    timeline_ = timeline;
+    index_ = index;
+    if (timeline == nullptr || run == nullptr || !index) {
+        job_.cancel();
+        take(nullptr);
+        nothing_->set(nothing);
+        return;
+    }
+    job_.start([timeline, run, at = *index] { return rlStepMemory(timeline, *run, at); },
+               [this](RlStepMemoryPtr memory) { take(std::move(memory)); });
+}
+
+void RlStepPane::take(RlStepMemoryPtr memory) {
+    const bool same = memory != nullptr && memory_ != nullptr && memory->step == memory_->step;
+    memory_ = std::move(memory);
+    emit memoryChanged();
+    const bool shown = memory_ != nullptr && memory_->hasMemory();
+    pages_->setCurrentIndex(shown ? 0 : 1);
+    open_->setEnabled(memory_ != nullptr);
+    if (memory_ == nullptr) {
+        head_->setTitle(tr("Memory of both roles"));
+        head_->setFacts({});
+        head_->setRight({});
+        nothing_->set(timeline_ != nullptr ? tr("This run recorded no steps.") : QString());
+        return;
+    }
+    head_->setTitle(tr("Memory of both roles in step %1").arg(countText(memory_->step)));
+    head_->setFacts(tr("A, trainer and rollout engine on one device"));
+    head_->setRight(shown ? headText() : QString());
+    if (!shown) {
+        nothing_->set(tr("Memory was not recorded in step %1.").arg(countText(memory_->step)));
+        return;
+    }
+    if (!same || time_->extent().end != memory_->length()) {
+        time_->reset({0, memory_->length()});
+    }
+    showBands();
+    showLane();
+    showLegend();
+}
+
+void RlStepPane::showBands() {
+    PartRow phases{tr("Phase"), {}, {}, true};
+    const auto updates = std::ranges::count(memory_->phases, RlPhaseKind::Update, &RlPhase::kind);
+    for (const RlPhase& phase : memory_->phases) {
+        phases.parts.push_back(phasePart(phase, *memory_, updates));
+    }
+    bands_->setRows({std::move(phases), poolRow(*memory_)});
+}
+
+void RlStepPane::showLane() {
+    const RlStepMemoryPtr step = memory_;
+    // The budget is on the scale where it does not make the rest flat.
+    const bool near = step->budget && *step->budget < 2 * step->peak.maxTotal;
+    lane_->setModels([step](const AxisMap& axis, int columns) { return rlStepStack(*step, axis, columns); });
+    lane_->setTop(near ? std::max(*step->budget, step->peak.maxTotal) : step->peak.maxTotal);
+    lane_->setBudget(near ? step->budget : std::nullopt);
+    profiler::MemoryColumn peak = step->peak;
+    peak.maxTime -= step->range.begin;
+    lane_->setPeak(peak);
+    std::vector<base::TimeNs> guides;
+    for (std::size_t i = 1; i < step->phases.size(); ++i) {
+        guides.push_back(step->phases[i].range.begin - step->range.begin);
+    }
+    lane_->setGuides(std::move(guides));
+    std::vector<LaneNote> notes;
+    if (step->otherPeakPhase) {
+        const RlPhase& other = step->phases[*step->otherPeakPhase];
+        const std::uint64_t pool = step->pool.empty() ? 0 : step->pool.front().bytes;
+        QString words = tr("%1 here").arg(bytesText(other.peak.maxTotal));
+        if (other.kind != RlPhaseKind::Rollout && pool > 0) {
+            const std::uint64_t awake = other.peak.maxTotal + pool;
+            words += tr("; with the pool awake %1").arg(bytesText(awake));
+            words += step->budget && awake > *step->budget ? tr(", %1 over").arg(bytesText(awake - *step->budget))
+                                                           : QString();
+        }
+        notes.push_back({other.peak.maxTime - step->range.begin, other.peak.maxTotal, words, false});
+    }
+    lane_->setNotes(std::move(notes));
+}
+
+void RlStepPane::showLegend() {
+    if (memory_ == nullptr || !memory_->hasMemory()) {
+        return;
+    }
+    const std::optional<base::TimeNs> place = lane_->hovered() ? lane_->hovered() : time_->cursor();
+    const QString head = place ? tr("at %1").arg(instantText(*place)) : tr("largest in the step");
+    const base::CategoryBytes bytes = place ? timeline_->memory().at(inRun(*place)) : memory_->largest;
+    legend_->setTable(categoryTable(head, bytes, memory_->largest));
+}
+
+QString RlStepPane::headText() const {
+    if (memory_ == nullptr || !memory_->hasMemory()) {
+        return {};
+    }
+    QString out = memory_->phases.empty()
+                      ? tr("peak %1").arg(bytesText(memory_->peak.maxTotal))
+                      : tr("peak %1 in %2")
+                            .arg(bytesText(memory_->peak.maxTotal),
+                                 rlPhaseName(memory_->phases[memory_->peakPhase], run_->demand().updates));
+    if (memory_->budget) {
+        const auto spare =
+            static_cast<std::int64_t>(*memory_->budget) - static_cast<std::int64_t>(memory_->peak.maxTotal);
+        out += spare >= 0 ? tr(", %1 spare").arg(bytesText(static_cast<std::uint64_t>(spare)))
+                          : tr(", %1 over the budget").arg(bytesText(static_cast<std::uint64_t>(-spare)));
+    }
+    return out;
+}
+
+void RlStepPane::setLow(bool low) {
+    lane_->setPlotHeight(low ? kLowStepPlot : kStepPlot, 1);
+}
+
+QString RlStepPane::emptyText() const {
+    return pages_->currentIndex() == 1 ? nothing_->text() : QString();
+}
+
+QList<QWidget*> RlStepPane::stops() const {
+    return pages_->currentIndex() == 0 ? QList<QWidget*>{bands_, lane_} : QList<QWidget*>{};
+}
+
+} // namespace vitrine::ui
