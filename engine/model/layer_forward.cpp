@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/model/layer_forward.h"
 
+#include <cmath>
+
 #include "engine/checkpoint/model_config.h"
 #include "engine/model/flat_attention.h"
 #include "kernels/ops/attention/attention.h"
@@ -228,6 +230,18 @@ void route(const OpRunner& runner, const ModelConfig& config, const DecoderLayer
     runner.run(op);
 }
 
+/// Of a plan whose experts are divided among devices: the time in which rows go to the devices of their experts, each
+/// at most once to each, and their results come back.
+void exchangeRows(const OpRunner& runner, const TensorView& rows, std::int64_t expertsPerToken) {
+    const kernels::DeviceLinks& links = runner.context().traits().links;
+    if (links.ranks <= 1 || !runner.context().can().virtualTime) {
+        return;
+    }
+    const double missed = std::pow(1 - 1.0 / links.ranks, static_cast<double>(expertsPerToken));
+    const double sent = static_cast<double>(rows.bytes()) * links.ranks * (1 - missed);
+    runner.context().passTime(2 * links.exchangeSeconds(sent));
+}
+
 /// Adds the experts that every token passes; `normed` is what the others have read.
 void sharedExperts(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer,
                    const TensorView& normed, const TensorView& out) {
@@ -262,6 +276,7 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
             to.routerLogits.reset();
         }
     }
+    exchangeRows(runner, to.normed.view(), config.expertsPerToken);
     kernels::ExpertMlp op;
     op.x = to.normed.view();
     op.ids = to.ids.view();

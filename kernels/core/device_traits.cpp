@@ -136,6 +136,14 @@ double DeviceTraits::flops(DType dtype) const {
     }
 }
 
+double DeviceLinks::exchangeSeconds(double bytes) const {
+    const double ofRank = bytes / ranks;
+    const int near = std::min(nodeDevices, ranks);
+    const double inside = ofRank * (near - 1) / bandwidth + (near > 1 ? seconds : 0);
+    const double outside = ranks > near ? ofRank * (ranks - near) / nodeBandwidth + nodeSeconds : 0;
+    return std::max(inside, outside); // both links carry at the same time
+}
+
 DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     const bool isPath = nameOrPath.find('/') != std::string::npos || nameOrPath.ends_with(".json");
     std::string path = nameOrPath;
@@ -166,6 +174,13 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.hostToDeviceBandwidth = reader.number("host_to_device_bandwidth", 1e6);
     traits.diskBandwidth = reader.number("disk_bandwidth", 1e6);
     traits.launchSeconds = reader.number("launch_seconds", 0);
+    if (value.contains("link_bandwidth")) {
+        traits.links.bandwidth = reader.number("link_bandwidth", 1e6);
+        traits.links.seconds = reader.number("link_seconds", 0);
+        traits.links.nodeBandwidth = reader.number("node_link_bandwidth", 1e6);
+        traits.links.nodeSeconds = reader.number("node_link_seconds", 0);
+        traits.links.nodeDevices = static_cast<int>(std::clamp<std::uint64_t>(reader.count("node_devices"), 1, 4096));
+    }
     traits.mapSeconds = value.contains("map_seconds") ? reader.number("map_seconds", 0) : kGpuMapSeconds;
     traits.flopsF32 = reader.number("flops_f32", 1e6);
     traits.flopsBf16 = reader.number("flops_bf16", 1e6);

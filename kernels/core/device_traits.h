@@ -33,6 +33,18 @@ struct DeviceFeatures {
 /// By the name of the architecture: "sm_90a" is a GPU, "cpu-avx512" a CPU. The one place that reads such names.
 DeviceFeatures featuresOf(std::string_view arch);
 
+/// How devices of this kind reach each other, for plans of several: inside a node, and from node to node.
+struct DeviceLinks {
+    double bandwidth = 0, seconds = 0;         ///< bytes/s that a device sends, and what an exchange takes beside them
+    double nodeBandwidth = 0, nodeSeconds = 0; ///< the same to devices of other nodes
+    int nodeDevices = 8;                       ///< of a node
+    int ranks = 1;                             ///< asked for by a plan: devices among which experts are divided
+
+    bool known() const { return bandwidth > 0 && nodeBandwidth > 0; }
+    /// The time in which each rank sends `bytes` to all ranks evenly, itself included. REQUIRES known().
+    double exchangeSeconds(double bytes) const;
+};
+
 class OpRates;
 
 /// Where the times of a device's ops come from.
@@ -60,7 +72,8 @@ struct DeviceTraits {
     double launchSeconds = 0;                       ///< cost of starting one kernel
     std::uint64_t mapUnit = std::uint64_t{2} << 20; ///< memory that grows where it lies does so by whole units
     double mapSeconds = 0;                          ///< what a growth costs, by any number
-    double flopsF32 = 0;                            ///< FLOP/s by compute type
+    DeviceLinks links;
+    double flopsF32 = 0; ///< FLOP/s by compute type
     double flopsBf16 = 0;
     double flopsF16 = 0;
     double flopsF8 = 0;

@@ -5,6 +5,7 @@
 #include "engine/planning/priced_work.h"
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_answers.h"
+#include "engine/workload/batch/expert_ranks.h"
 #include "engine/workload/common/plan_parts.h"
 #include "engine/workload/experiment/results.h"
 
@@ -13,7 +14,7 @@ namespace vitrine::engine {
 using Json = nlohmann::json;
 
 void planBatch(const Run& run) {
-    const ModelSource source = openSource(run);
+    const ModelSource source = openRankSource(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
     bool fits = true;

@@ -7,6 +7,7 @@
 #include "base/output_file.h"
 #include "engine/workload/batch/batch.h"
 #include "engine/workload/batch/batch_answers.h"
+#include "engine/workload/batch/expert_ranks.h"
 #include "engine/workload/common/result_text.h"
 #include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/option_value.h"
@@ -57,6 +58,8 @@ constexpr std::array kBatchOptions = {
     OptionSpec{"save_trace", OptionType::Path, "", "", 0, 0, "", "", "Requests", "Write the trace to this file"},
     OptionSpec{"outputs", OptionType::Path, "", "", 0, 0, "", "", "Requests",
                "Write the answers to this file, one {\"id\", \"ids\"} on each line"},
+    OptionSpec{"expert_ranks", OptionType::Integer, "1", "", 1, 4096, "", "devices", "Device",
+               "Plan one of so many devices among which the experts are divided, each with requests of its own"},
     OptionSpec{"mode", OptionType::Choice, "continuous", "", 0, 0, "static|continuous", "", "Batching",
                "static: full batches, padded, until the longest answer ends; continuous: a slot is free when its "
                "request ends"},
@@ -72,6 +75,7 @@ void runBatch(const Run& run) {
 void checkBatch(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "trace", "name a file of requests, or one of fixed, uniform, poisson, long-tail");
     checkSpeculation(experiment, name);
+    checkExpertRanks(experiment, name);
 }
 
 /// Batches of one model differ by these.

@@ -186,6 +186,16 @@ std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSin
     }
     options.backend = kernels::Backend::Meta;
     options.traits = planTraits(run, nullptr);
+    if (run.spec.has("expert_ranks") && run.spec.integer("expert_ranks") > 1) {
+        options.traits.links.ranks = static_cast<int>(run.spec.integer("expert_ranks"));
+        if (!options.traits.links.known()) {
+            throw base::BadInput(
+                fmt::format("expert_ranks: the device profile {} says nothing of links between devices; "
+                            "give its link_bandwidth, link_seconds, node_link_bandwidth, "
+                            "node_link_seconds and node_devices",
+                            options.traits.id));
+        }
+    }
     return std::make_unique<kernels::Context>(options);
 }
 

@@ -135,5 +135,17 @@ TEST(DeviceTraits, CpuHasMemory) {
     EXPECT_GT(traits.memoryBytes, std::uint64_t{1} << 28);
 }
 
+TEST(DeviceLinks, BothLinksCarryAtTheSameTime) {
+    DeviceLinks links{100, 1, 10, 2, 4, 4};
+    EXPECT_DOUBLE_EQ(links.exchangeSeconds(400), 100.0 * 3 / 100 + 1);
+    links.ranks = 8; // half of it leaves the node
+    EXPECT_DOUBLE_EQ(links.exchangeSeconds(400), 50.0 * 4 / 10 + 2);
+    links.nodeBandwidth = 1000;
+    EXPECT_DOUBLE_EQ(links.exchangeSeconds(4000), 500.0 * 3 / 100 + 1);
+    links.ranks = 1;
+    EXPECT_DOUBLE_EQ(links.exchangeSeconds(400), 0);
+    EXPECT_FALSE(DeviceLinks{}.known());
+}
+
 } // namespace
 } // namespace vitrine::kernels
