@@ -84,6 +84,9 @@ TEST_F(ExactRowsGpu, ProductsOfDenseWeights) {
     };
     for (const Case& item : {Case{2048, 8192, DType::BF16, DType::BF16}, Case{8192, 2048, DType::BF16, DType::BF16},
                              Case{2048, 512, DType::BF16, DType::BF16}, Case{2560, 151936, DType::BF16, DType::F32},
+                             Case{1024, 1024, DType::BF16, DType::BF16}, Case{1024, 2816, DType::BF16, DType::BF16},
+                             Case{2816, 1024, DType::BF16, DType::BF16}, Case{1024, 256, DType::BF16, DType::BF16},
+                             Case{2560, 9728, DType::BF16, DType::BF16}, Case{9728, 2560, DType::BF16, DType::BF16},
                              Case{2880, 32, DType::BF16, DType::F32}, Case{2880, 5120, DType::BF16, DType::BF16},
                              Case{512, 1024, DType::F32, DType::F32}}) {
         const std::int64_t rows = item.out > 100000 ? 800 : 2500;
