@@ -64,6 +64,9 @@ PackedCopies::PackedCopies(Model& model, const std::vector<PackedTarget>& target
     changing_ = static_cast<std::size_t>(std::ranges::count_if(targets_, changes));
     for (const PackedTarget& target : targets_) {
         weights_.push_back(packWeightOf(model, target, state, adapter));
+        if (target.tensor) {
+            masters_.push_back({state->master(*target.tensor), state->tensors()[*target.tensor].value});
+        }
     }
     turnStored();
     allocate();
@@ -188,6 +191,17 @@ void PackedCopies::serve(bool serves) {
         if (targets_[i].tensor) {
             model_.replaceWeight(targets_[i].weight, serves ? weights_[i].out : kernels::WeightView{});
         }
+    }
+}
+
+void PackedCopies::showMasters(bool shows) {
+    if (!shows) {
+        const kernels::StopPause whole(model_.context()); // a run that is stopped is saved
+        pack(0, changing_, {});                           // to the same codes
+        return;
+    }
+    for (const Master& master : masters_) {
+        model_.context().run(kernels::Cast{master.master, master.value});
     }
 }
 

@@ -44,6 +44,9 @@ public:
     /// Whether linears whose masters are trained compute with the packed copies: for inference between updates, which
     /// reads fewer bytes so. The values are those of the model's own weights then.
     void serve(bool serves);
+    /// Gives the model's own weights the values of their masters, as the model would have them if it were not
+    /// quantized, or those of the copies again, as a refresh() leaves them.
+    void showMasters(bool shows);
     /// How many weights a refresh() packs anew, and how often it did so with all of them.
     std::size_t changing() const { return changing_; }
     std::int64_t updates() const { return updates_; }
@@ -65,6 +68,10 @@ private:
         kernels::TensorView stored, values;
     };
 
+    struct Master {
+        kernels::TensorView master, value; ///< of the same shape
+    };
+
     void turnStored();
     void allocate();
     void pack(std::size_t begin, std::size_t end, const kernels::TensorView& changed);
@@ -74,6 +81,7 @@ private:
     std::vector<PackedTarget> targets_; ///< those that training changes come first
     std::vector<kernels::PackWeight> weights_;
     std::vector<Turned> turned_;
+    std::vector<Master> masters_;
     std::size_t changing_ = 0; ///< how many
     bool frozenDone_ = false;
     std::int64_t updates_ = 0;

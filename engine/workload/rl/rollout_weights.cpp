@@ -53,6 +53,7 @@ RolloutWeights::RolloutWeights(const Run& run, FinetuneModel& model) : model_(mo
                                          "with these, or leave qat out",
                                          format_, qat));
     }
+    showsMasters_ = model.packed() != nullptr;
     if (format_ != kDenseRollout) {
         packing_ = conversionTarget(format_,
                                     hasGroups(format_) ? run.spec.maybeInteger("group_size").value_or(kQatInt4Group)
@@ -68,12 +69,18 @@ RolloutWeights::RolloutWeights(const Run& run, FinetuneModel& model) : model_(mo
 }
 
 RolloutWeights::~RolloutWeights() {
-    detach();
+    if (usesTraining_) {
+        model_.packed()->serve(false);
+    }
 }
 
 void RolloutWeights::attach() {
     if (usesTraining_) {
         model_.packed()->serve(true);
+    }
+    if (showsMasters_) {
+        model_.packed()->showMasters(true);
+        shown_ = true;
     }
     if (packing_ && copies_ == nullptr) {
         copies_ =
@@ -87,6 +94,10 @@ void RolloutWeights::detach() {
         model_.packed()->serve(false);
     }
     copies_.reset();
+    if (shown_) {
+        model_.packed()->showMasters(false);
+        shown_ = false;
+    }
 }
 
 } // namespace vitrine::engine

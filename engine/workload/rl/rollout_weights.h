@@ -36,6 +36,8 @@ private:
     std::optional<WeightPacking> packing_; ///< of copies that only rollouts need
     std::unique_ptr<PackedCopies> copies_; ///< null while training goes on, and without packing_
     bool usesTraining_ = false;            ///< the copies of training serve rollouts
+    bool showsMasters_ = false;            ///< rollouts are of the masters, which training computes with only packed
+    bool shown_ = false;                   ///< the model has the masters' values now
 };
 
 } // namespace vitrine::engine

@@ -3,6 +3,7 @@
 #include "engine/training/quantized/packed_copies.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -70,6 +71,29 @@ std::vector<float> packedAndBack(const std::vector<float>& values) {
     kernels::packMxfp4(values.data(), count, blocks.data(), scales.data());
     kernels::expandMxfp4(blocks.data(), scales.data(), 0, count, out.data());
     return out;
+}
+
+TEST(PackedCopies, MastersAreShownForAWhile) {
+    const DenseModel dense(fixture("gpt-oss-mxfp4"));
+    std::vector<TrainedTensor> tensors = dense.state->tensors();
+    PackedCopies rounded(*dense.model, packedInSource(dense.source.config, tensors), dense.state.get(), nullptr);
+    moveMasters(dense);
+    rounded.refresh();
+    const double changed = rounded.changedShare();
+    const auto place = static_cast<std::size_t>(std::ranges::find_if(tensors, isStack) - tensors.begin());
+    ASSERT_LT(place, tensors.size());
+    const auto valuesOf = [&] { return downloadFloats(*dense.context, dense.state->tensors()[place].value); };
+    const std::vector<float> packed = valuesOf();
+    const std::vector<float> master = downloadFloats(*dense.context, dense.state->master(place));
+    rounded.showMasters(true);
+    const std::vector<float> shown = valuesOf();
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        ASSERT_NEAR(shown[i], master[i], std::fabs(master[i]) / 256) << "BF16 of the master";
+    }
+    EXPECT_NE(shown, packed);
+    rounded.showMasters(false);
+    EXPECT_EQ(valuesOf(), packed);
+    EXPECT_EQ(rounded.changedShare(), changed);
 }
 
 TEST(PackedCopies, ExpertsHaveTheValuesOfTheirPackedMasters) {

@@ -141,6 +141,16 @@ INSTANTIATE_TEST_SUITE_P(Options, PolicyLoopResume,
                                          Json{{"temperature", 0.7}, {"top_p", 0.9}, {"dtype", "bfloat16"}},
                                          Json{{"dynamic_sampling", true}}));
 
+TEST_F(PolicyLoopRun, TrainingAndRolloutsAreEqualOnlyWhereBothAreQuantized) {
+    const auto difference = [](const Json& more) {
+        const Json out = run(experimentOf(more));
+        return out["logprob_abs_diff"][2].get<double>();
+    };
+    EXPECT_LT(difference({{"qat", "int4"}}), 1e-5);
+    EXPECT_GT(difference({{"qat", "int4"}, {"rollout", "bf16"}}), 1e-3) << "answers of the masters";
+    EXPECT_GT(difference({{"rollout", "int4"}}), 1e-3);
+}
+
 TEST_F(PolicyLoopRun, TheReferenceIsTheModelThatTrainingBeganWith) {
     for (const Json& more : {Json{{"method", "full"}}, Json{{"method", "full"}, {"qat", "int4"}},
                              Json{{"method", "lora"}}, Json{{"method", "full"}, {"dtype", "bfloat16"}}}) {
