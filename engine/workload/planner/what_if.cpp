@@ -27,7 +27,9 @@ std::vector<WhatIfSet> setsOf(const Experiment& planned, std::size_t& chosen) {
         const bool sameCache = !takesOption(planned, "kv_dtype") ||
                                planned.text("kv_dtype") == other.text("kv_dtype") ||
                                (i == 0 && planned.text("kv_dtype").empty());
-        const bool sameKept = !takesOption(planned, "checkpoint") || planned.text("checkpoint") != "none";
+        // Where it is not chosen, the run itself decides what its layers keep.
+        const std::string kept = takesOption(planned, "checkpoint") ? planned.text("checkpoint") : "layer";
+        const bool sameKept = kept != "none" && !kept.empty();
         if (same && sameCache && sameKept) {
             chosen = i;
         }

@@ -75,6 +75,12 @@ QString editName(const engine::OptionEdit& edit, const engine::Experiment& exper
     if (edit.key == "kv_dtype") {
         return QObject::tr("KV cache in %1").arg(after);
     }
+    if (edit.key == "rollout") {
+        return QObject::tr("Rollouts with %1 weights").arg(after);
+    }
+    if (edit.key == "qat") {
+        return QObject::tr("Quantization-aware training in %1").arg(after);
+    }
     if (edit.key == "prefill_chunk") {
         return QObject::tr("Prefill in steps of %1 tokens").arg(countText(after.toLongLong()));
     }
@@ -177,6 +183,9 @@ QString changeEffect(const engine::PlanChange& change) {
         {"kv_dtype", QT_TRANSLATE_NOOP("Planner", "a byte for each element and a scale for each head")},
         {"sliding_cache", QT_TRANSLATE_NOOP("Planner", "sliding layers keep only their window")},
         {"slots", QT_TRANSLATE_NOOP("Planner", "fewer requests run together")},
+        {"rollout", QT_TRANSLATE_NOOP("Planner", "answers are sampled with packed copies of the weights")},
+        {"qat", QT_TRANSLATE_NOOP("Planner", "rollouts use the packed copies of training")},
+        {"prompts", QT_TRANSLATE_NOOP("Planner", "a step asks fewer problems")},
         {"max_new_tokens", QT_TRANSLATE_NOOP("Planner", "answers end earlier")},
         {"prompt_length", QT_TRANSLATE_NOOP("Planner", "the longest that fits with nothing else changed")},
         {"prompt_tokens", QT_TRANSLATE_NOOP("Planner", "the longest that fits with nothing else changed")},
@@ -291,11 +300,21 @@ FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
                               QObject::tr("%1 \u00B1%2").arg(gibText(price.reserved), bytesText(off)),
                               QString::number(price.reserved)));
     out->nodes.push_back(fact(QObject::tr("of it tensors"), bytesText(price.peak), QString::number(price.peak)));
-    const bool training = answer.sets.front().spec.edits.size() == 3; // a step goes over the whole context
+    const auto part = [&](const QString& name, const QString& value, const QString& raw) {
+        out->nodes.push_back(fact(name, value, raw));
+    };
+    for (const auto& [role, bytes] : price.roles) {
+        part(QObject::tr("Peak of %1").arg(QObject::tr(role.c_str())), bytesText(bytes), QString::number(bytes));
+    }
+    // A step goes over the whole context once, except where answers are sampled first.
+    const bool training = answer.sets.front().spec.edits.size() == 3 && price.phases.empty();
     const double rate = price.seconds > 0 ? static_cast<double>(answer.context) / price.seconds : 0;
     const QString step = secondsText(price.seconds);
     out->nodes.push_back(fact(QObject::tr("Step time"),
                               training ? QObject::tr("%1, %2 tok/s").arg(step, countText(std::llround(rate))) : step));
+    for (const auto& [phase, seconds] : price.phases) {
+        part(QObject::tr("of it %1").arg(QObject::tr(phase.c_str())), secondsText(seconds), QString::number(seconds));
+    }
     if (!price.timesFrom.empty()) {
         out->nodes.push_back(fact(QObject::tr("Times are"), timesFromText(price.timesFrom)));
     }
