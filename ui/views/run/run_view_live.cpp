@@ -131,6 +131,7 @@ void RunView::onStarted(qint64 run) {
     }
     liveRun_ = run;
     textRun_ = run;
+    rlBar_->setVisible(form_.row() != nullptr && engine::showsIn(*form_.row(), "rl"));
     numbers_.state = tr("running");
     numbers_.tokens = 0;
     bool number = false;

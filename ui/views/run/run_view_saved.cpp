@@ -9,6 +9,8 @@
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_rows.h"
+#include "ui/models/rl/rl_run.h"
+#include "ui/models/run/rl_result.h"
 #include "ui/models/run/run_result.h"
 #include "ui/models/session/run_filter.h"
 #include "ui/models/session/run_summary.h"
@@ -53,6 +55,7 @@ void RunView::showSaved() {
         if (textRun_ > 0) {
             text_->clearText();
         }
+        rlBar_->hide();
         textRun_ = -1;
         return;
     }
@@ -108,7 +111,13 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
     const bool written = readable || std::any_of(texts.begin(), texts.end(), [](const sessions::RunText& text) {
                              return text.kind.starts_with("output") && !text.body.empty();
                          });
-    if (!written) { // the numbers are the result
+    const std::vector<RlResultPart> steps = rlResultParts(run);
+    for (const RlResultPart& part : steps) {
+        text_->addSection(part.title, part.dimmed);
+        text_->appendText(part.text);
+    }
+    rlBar_->setVisible(isRlRun(run));
+    if (!written && steps.empty()) { // the numbers are the result
         text_->addSection(tr("Result of %1").arg(runTitle(run)), false);
         QStringList lines = batchSentences(run);
         if (!lines.empty()) {
