@@ -54,6 +54,8 @@ PlanPrice readPrice(const Json& metrics) {
         out.roles.emplace_back(role, static_cast<std::uint64_t>(bytes));
     }
     out.phases = listsOf(metrics, result::kPhaseSeconds);
+    out.longestAnswer = static_cast<std::int64_t>(countOf(metrics, result::kLongestAnswer).value_or(0));
+    out.mostAnswers = static_cast<std::int64_t>(countOf(metrics, result::kMaxBatch).value_or(0));
     if (out.reserved == 0 || out.budget == 0) {
         out.error = "the plan of this workload does not say what it holds";
     }

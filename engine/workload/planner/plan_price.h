@@ -31,6 +31,7 @@ struct PlanPrice {
     /// Of reinforcement learning: peaks of both roles, and seconds of the phases of a step that take time.
     std::vector<std::pair<std::string, std::uint64_t>> roles;
     std::vector<std::pair<std::string, double>> phases;
+    std::int64_t longestAnswer = 0, mostAnswers = 0; ///< where they were searched for; 0: none fits, or not searched
     std::string timesFrom;         ///< what the seconds are priced by: "data sheet", ... (result::kTimesFrom)
     std::int64_t contextLimit = 0; ///< the model's own; 0: not known
 

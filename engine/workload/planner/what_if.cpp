@@ -130,9 +130,22 @@ void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const bas
     out.changesKnown = true;
 }
 
+void WhatIfPlanner::addAnswerLimits(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
+    if (!takesOption(planned, "samples") || !out.set().price.fits) {
+        return;
+    }
+    const PlanPrice& price = pricer_.price(
+        edited(edited(planned, out.set().spec.edits), {{"max_context", true}, {"max_batch", true}}), stop);
+    out.longestAnswer = price.longestAnswer;
+    out.mostAnswers = price.mostAnswers;
+}
+
 WhatIfGoal WhatIfPlanner::goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop) {
     const WhatIfSet& set = answer.set();
     WhatIfGoal goal;
+    if (takesOption(planned, "samples")) {
+        return goal; // nobody asks problems of that length
+    }
     if (set.price.contextLimit > 0 && set.price.contextLimit < goal.tokens) {
         return goal; // the model itself ends before
     }
@@ -177,6 +190,7 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     }
     addLines(out, planned, stop, found);
     addChanges(out, planned, stop, found);
+    addAnswerLimits(out, planned, stop);
     out.plans = pricer_.plansMade() - before;
     out.complete = true;
     return out;

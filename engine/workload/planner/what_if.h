@@ -49,6 +49,9 @@ struct WhatIf {
     std::vector<PlanChange> changes;
     bool changesKnown = false;
     WhatIfGoal goal;
+    /// Of reinforcement learning with the chosen set: the longest answer that fits, and the most that are sampled
+    /// together; 0: not known yet, or not asked for.
+    std::int64_t longestAnswer = 0, mostAnswers = 0;
     bool complete = false;
     std::size_t plans = 0; ///< made for this answer
 
@@ -72,6 +75,7 @@ private:
     void addSwitches(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
     WhatIfGoal goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop);
+    void addAnswerLimits(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
 
     PlanPricer pricer_;

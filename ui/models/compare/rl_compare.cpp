@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -146,6 +147,11 @@ FlatCell stepChangeCell(const ComparedFigure& figure, const Values& values) {
     return cell;
 }
 
+/// With a capital letter.
+QString begun(const QString& words) {
+    return words.left(1).toUpper() + words.mid(1);
+}
+
 /// What a step took, as the sentence says it of B.
 struct Cost {
     QString words;
@@ -175,11 +181,12 @@ std::vector<Cost> costsOf(const RlRun& a, const RlRun& b, const RlCommonSteps& s
             out.push_back(std::move(*cost));
         }
     };
-    add(QT_TRANSLATE_NOOP("RlCompare", "its step takes %1 instead of %2"), stepTimeText, mean(&RlStep::seconds));
-    add(QT_TRANSLATE_NOOP("RlCompare", "its log-probability difference is %1 instead of %2"), differenceText,
+    add(QT_TRANSLATE_NOOP("RlCompare", "a step of B takes %1 instead of %2"), stepTimeText, mean(&RlStep::seconds));
+    add(QT_TRANSLATE_NOOP("RlCompare", "the log-probability difference of B is %1 instead of %2"), differenceText,
         mean(&RlStep::absDifference));
-    add(QT_TRANSLATE_NOOP("RlCompare", "its rollouts peak at %1 instead of %2"), plainSize, mean(&RlStep::rolloutPeak));
-    add(QT_TRANSLATE_NOOP("RlCompare", "its training peaks at %1 instead of %2"), plainSize,
+    add(QT_TRANSLATE_NOOP("RlCompare", "rollouts of B peak at %1 instead of %2"), plainSize,
+        mean(&RlStep::rolloutPeak));
+    add(QT_TRANSLATE_NOOP("RlCompare", "training of B peaks at %1 instead of %2"), plainSize,
         mean(&RlStep::trainingPeak));
     std::ranges::stable_sort(out, std::greater(), &Cost::weight);
     return out;
@@ -279,23 +286,22 @@ RlCompareWords rlCompareWords(const RlRun& a, const RlRun& b) {
     if (steps.none()) {
         return {rlCompareNote(a, b), {}};
     }
-    std::vector<Cost> costs = costsOf(a, b, steps);
+    const std::vector<Cost> costs = costsOf(a, b, steps);
     RlCompareWords out;
-    out.sentence = outcomeWords(a, b, steps);
-    if (out.sentence.isEmpty()) {
-        out.sentence = QObject::tr("Of B in step %1").arg(countText(steps.last));
-    }
+    const QString outcome = outcomeWords(a, b, steps);
+    const QString lead = outcome.isEmpty() ? QString() : outcome + QStringLiteral("; ");
     if (costs.empty()) {
-        out.sentence += QObject::tr("; its steps take as long and peak as high as those of A.");
+        const QString same = QObject::tr("a step of both takes as long and peaks as high");
+        out.sentence = begun(lead + same) + QLatin1Char('.');
         return out;
     }
-    out.sentence += QStringLiteral("; ") + costs.front().words + QLatin1Char('.');
     QStringList others;
-    for (std::size_t i = 1; i < costs.size(); ++i) {
-        others << costs[i].words;
+    for (const Cost& cost : costs) {
+        others << cost.words;
     }
+    out.sentence = begun(lead + others.takeFirst()) + QLatin1Char('.');
     if (!others.empty()) {
-        out.other = QObject::tr("Of B too: %1.").arg(others.join(QStringLiteral(", ")));
+        out.other = begun(others.join(QStringLiteral(", "))) + QLatin1Char('.');
     }
     return out;
 }

@@ -315,6 +315,14 @@ FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
     for (const auto& [phase, seconds] : price.phases) {
         part(QObject::tr("of it %1").arg(QObject::tr(phase.c_str())), secondsText(seconds), QString::number(seconds));
     }
+    if (answer.longestAnswer > 0) {
+        part(QObject::tr("Longest answer"), QObject::tr("%1 tokens").arg(countText(answer.longestAnswer)),
+             QString::number(answer.longestAnswer));
+    }
+    if (answer.mostAnswers > 0) {
+        part(QObject::tr("Answers together"), QObject::tr("%1 at most").arg(countText(answer.mostAnswers)),
+             QString::number(answer.mostAnswers));
+    }
     if (!price.timesFrom.empty()) {
         out->nodes.push_back(fact(QObject::tr("Times are"), timesFromText(price.timesFrom)));
     }
