@@ -244,40 +244,6 @@ void CompareView::updateTables() {
     metricView_->setHorizontalScrollBarPolicy(room ? Qt::ScrollBarAlwaysOff : Qt::ScrollBarAsNeeded);
 }
 
-bool CompareView::updateTraining() {
-    const sessions::RunInfo *a = runInfo(a_), *b = runInfo(b_);
-    const auto are = [&](bool (*kind)(const sessions::RunInfo&)) {
-        return a != nullptr && b != nullptr && a_ != b_ && !nothingComparable_ && kind(*a) && kind(*b);
-    };
-    const bool trained = are(isTrainingRun), policies = are(isRlRun);
-    const bool steps = (trained || policies) && extent_->current() == 0;
-    extent_->setVisible(trained || policies);
-    extent_->button(0)->setText(policies ? tr("By step") : tr("One step"));
-    align_->setVisible(!steps);
-    training_->setVisible(steps && trained);
-    policies_->setVisible(steps && policies);
-    stack_->setVisible(!steps && !nothingComparable_);
-    showTables();
-    if (steps && trained) {
-        training_->setRuns({*a, timelineOf(a_).timeline}, {*b, timelineOf(b_).timeline});
-    } else if (steps) {
-        policies_->setRuns(*a, timelineOf(a_).timeline, *b, timelineOf(b_).timeline);
-    }
-    return steps;
-}
-
-/// Rewards and steps say more of such runs than what a run as a whole took.
-void CompareView::sayPolicies() {
-    const std::vector<sessions::RunInfo> runs = comparedRuns();
-    if (!policies_->isVisibleTo(this) || runs.size() < 2) {
-        return;
-    }
-    CompareText words = compareText(runs[0], runs[1], document()->runs());
-    words.sentence = policies_->words().sentence;
-    words.cause = policies_->words().other;
-    showWords(words);
-}
-
 void CompareView::updateLane() {
     if (updateTraining()) {
         return;

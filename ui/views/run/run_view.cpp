@@ -174,22 +174,6 @@ QWidget* RunView::buildCentre() {
     return centre;
 }
 
-QWidget* RunView::buildRlBar(QWidget* parent) {
-    rlBar_ = new Surface(Surface::Fill::Panel, Surface::Top, parent);
-    auto* row = new QHBoxLayout(rlBar_);
-    row->setContentsMargins(12, 6, 12, 6);
-    auto* words = new TextLabel(tr("Curves of all steps, the memory of each and its answers are in the view RL."),
-                                TypeRole::Table, TextColor::Text2, false, rlBar_);
-    words->setElide(true);
-    auto* open = new QPushButton(icon(QStringLiteral("rl")), tr("Open RL"), rlBar_);
-    setControlHeight(open, 24);
-    row->addWidget(words, 1);
-    row->addWidget(open);
-    rlBar_->hide();
-    connect(open, &QPushButton::clicked, this, [this] { emit openView(QStringLiteral("rl")); });
-    return rlBar_;
-}
-
 bool RunView::startsHere(const std::string& workload) const {
     return std::ranges::find(workloads_, engine::findWorkload(workload)) != workloads_.end();
 }
@@ -245,22 +229,6 @@ void RunView::updateButtons() {
     text_->setPlaceholderText(placeholderText(running));
     run_->setIcon(running ? icon(QStringLiteral("stop"), themeTokens().onAccent)
                           : icon(QStringLiteral("run"), themeTokens().onAccent));
-}
-
-QString RunView::placeholderText(bool running) const {
-    const bool trains = form_.row() != nullptr && engine::showsIn(*form_.row(), "rl");
-    if (!running && trains) {
-        return tr("Choose a model, and a task or data to ask, at the left and run it.");
-    }
-    if (running && !rlBar_->isHidden()) {
-        return tr("Answers are sampled, judged and trained on. The RL view shows it step by step.");
-    }
-    const bool batch = running ? liveBatch_ : form_.row() != nullptr && form_.row()->manyAnswers;
-    return !batch ? tr("Choose a model at the left, write a prompt below and run it.")
-           : running
-               ? tr("Requests are being served. The Batching view shows who has which slot, the KV cache view the "
-                    "pages.")
-               : tr("Choose a model and a trace of requests at the left and run it.");
 }
 
 bool RunView::eventFilter(QObject* watched, QEvent* event) {
