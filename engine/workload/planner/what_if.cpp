@@ -131,7 +131,7 @@ void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const bas
 }
 
 void WhatIfPlanner::addAnswerLimits(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
-    if (!takesOption(planned, "samples") || !out.set().price.fits) {
+    if (!out.sampled || !out.set().price.fits) {
         return;
     }
     const PlanPrice& price = pricer_.price(
@@ -143,7 +143,7 @@ void WhatIfPlanner::addAnswerLimits(WhatIf& out, const Experiment& planned, cons
 WhatIfGoal WhatIfPlanner::goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop) {
     const WhatIfSet& set = answer.set();
     WhatIfGoal goal;
-    if (takesOption(planned, "samples")) {
+    if (answer.sampled) {
         return goal; // nobody asks problems of that length
     }
     if (set.price.contextLimit > 0 && set.price.contextLimit < goal.tokens) {
@@ -163,6 +163,7 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     const std::size_t before = pricer_.plansMade();
     WhatIf out;
     out.context = context;
+    out.sampled = takesOption(planned, "samples");
     out.sets = setsOf(planned, out.chosen);
     out.changed = out.sets.size();
     std::vector<Experiment> needed;

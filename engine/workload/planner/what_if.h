@@ -49,8 +49,9 @@ struct WhatIf {
     std::vector<PlanChange> changes;
     bool changesKnown = false;
     WhatIfGoal goal;
-    /// Of reinforcement learning with the chosen set: the longest answer that fits, and the most that are sampled
-    /// together; 0: not known yet, or not asked for.
+    bool sampled = false; ///< a step samples the answers that it trains on: reinforcement learning
+    /// Where they are: the longest answer that fits with the chosen set, and the most that are sampled together; 0: not
+    /// known yet.
     std::int64_t longestAnswer = 0, mostAnswers = 0;
     bool complete = false;
     std::size_t plans = 0; ///< made for this answer

@@ -82,7 +82,7 @@ FlatTreePtr planFactTable(const engine::WhatIf& answer, const ErrorBand& band) {
         part(QObject::tr("Peak of %1").arg(QObject::tr(role.c_str())), bytesText(bytes), QString::number(bytes));
     }
     // A step goes over the whole context once, except where answers are sampled first.
-    const bool training = answer.sets.front().spec.edits.size() == 3 && price.phases.empty();
+    const bool training = answer.sets.front().spec.edits.size() == 3 && !answer.sampled;
     const double rate = price.seconds > 0 ? static_cast<double>(answer.context) / price.seconds : 0;
     const QString step = secondsText(price.seconds);
     out->nodes.push_back(fact(QObject::tr("Step time"),
