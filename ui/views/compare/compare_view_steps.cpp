@@ -29,18 +29,23 @@ bool CompareView::updateTraining() {
     } else if (steps) {
         policies_->setRuns(*a, timelineOf(a_).timeline, *b, timelineOf(b_).timeline);
     }
+    if (policies) {
+        sayPolicies();
+    }
     return steps;
 }
 
-/// Rewards and steps say more of such runs than what a run as a whole took.
+/// Rewards and steps say more of such runs than what a run as a whole took, which is said where that is shown.
 void CompareView::sayPolicies() {
     const std::vector<sessions::RunInfo> runs = comparedRuns();
-    if (!policies_->isVisibleTo(this) || runs.size() < 2) {
+    if (runs.size() < 2) {
         return;
     }
     CompareText words = compareText(runs[0], runs[1], document()->runs());
-    words.sentence = policies_->words().sentence;
-    words.cause = policies_->words().other;
+    if (policies_->isVisibleTo(this) && !policies_->words().sentence.isEmpty()) {
+        words.sentence = policies_->words().sentence;
+        words.cause = policies_->words().other;
+    }
     showWords(words);
 }
 

@@ -117,6 +117,11 @@ QList<QWidget*> RlComparePage::stops() const {
 
 void RlComparePage::setRuns(const sessions::RunInfo& a, const TimelinePtr& timelineA, const sessions::RunInfo& b,
                             const TimelinePtr& timelineB) {
+    if (const std::pair runs(a.id, b.id); runs != runs_) {
+        runs_ = runs;
+        words_ = {};
+        model_->setTree(std::make_shared<FlatTree>());
+    }
     if (timelineA == nullptr || timelineB == nullptr) {
         note_->setText(tr("Reading the events of both runs."));
         return;
@@ -127,7 +132,11 @@ void RlComparePage::setRuns(const sessions::RunInfo& a, const TimelinePtr& timel
             return Built{RlCurves::make(left, RlAxis::Steps), RlCurves::make(right, RlAxis::Steps),
                          rlCompareWords(*left, *right), rlCompareTable(*left, *right), rlCompareNote(*left, *right)};
         },
-        [this](Built built) { take(std::move(built)); });
+        [this, runs = runs_](Built built) {
+            if (runs == runs_) {
+                take(std::move(built));
+            }
+        });
 }
 
 void RlComparePage::take(Built built) {

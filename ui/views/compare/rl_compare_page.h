@@ -6,6 +6,7 @@
 // difference and time of every step. It follows runs that still go on.
 
 #include <QWidget>
+#include <utility>
 
 #include "sessions/session_file.h"
 #include "ui/models/common/latest_job.h"
@@ -27,11 +28,12 @@ class RlComparePage final : public QWidget {
 public:
     explicit RlComparePage(QWidget* parent);
 
-    /// Runs that were not read yet have no timeline; the page then stays as it is.
+    /// Runs that were not read yet have no timeline; the page is empty until they are.
     void setRuns(const sessions::RunInfo& a, const TimelinePtr& timelineA, const sessions::RunInfo& b,
                  const TimelinePtr& timelineB);
     bool settled() const { return !job_.busy(); }
 
+    /// Empty until both runs were read.
     const RlCompareWords& words() const { return words_; }
     FlatTreeModel* table() const { return model_; }
     QString noteText() const { return note_->text(); }
@@ -63,6 +65,7 @@ private:
     TimeCursor* time_;
     LaneStack* stack_ = nullptr;
     SeriesLane *reward_ = nullptr, *difference_ = nullptr, *seconds_ = nullptr;
+    std::pair<sessions::RunId, sessions::RunId> runs_;
     RlCurvesPtr a_, b_;
     RlCompareWords words_;
     LatestJob<Built> job_;
