@@ -76,13 +76,14 @@ std::string secondsText(double seconds) {
 /// What one run came to, in a line.
 std::string endLine(const QueuedRun& run) {
     std::string out = fmt::format("#{} {}: {}", run.number, run.name, engine::queueStateWords(run.state));
+    const std::string_view measure = run.earnsRewards ? "reward" : "loss";
     if (!run.reason.empty()) {
         out += ", " + run.reason;
     } else if (!run.evaluations.empty()) {
-        out += fmt::format(", evaluation loss {:.4f} at step {}", run.evaluations.back().loss,
+        out += fmt::format(", evaluation {} {:.4f} at step {}", measure, run.evaluations.back().value,
                            run.evaluations.back().step);
-    } else if (run.loss) {
-        out += fmt::format(", loss {:.4f} after {} steps", *run.loss, run.step);
+    } else if (run.value) {
+        out += fmt::format(", {} {:.4f} after {} steps", measure, *run.value, run.step);
     }
     constexpr double kMs = 1000;
     out += fmt::format(" ({})", secondsText(static_cast<double>(run.endedMs - run.startedMs) / kMs));
@@ -109,7 +110,8 @@ std::string tableText(const engine::RunQueue& queue, const std::string& sweep) {
     for (const auto& [key, value] : table.rows.front().values) {
         cells.front().push_back(key);
     }
-    for (const char* head : {table.evaluated ? "evaluation loss" : "loss", "above best", "steps", "state"}) {
+    for (const std::string_view head : {table.measure(), std::string_view(table.rewards ? "below best" : "above best"),
+                                        std::string_view("steps"), std::string_view("state")}) {
         cells.front().emplace_back(head);
     }
     for (const engine::SweepRow& row : table.rows) {
@@ -118,8 +120,10 @@ std::string tableText(const engine::RunQueue& queue, const std::string& sweep) {
         for (const auto& [key, value] : row.values) {
             line.push_back(value);
         }
-        line.push_back(row.loss ? fmt::format("{:.4f}", *row.loss) : "-");
-        line.push_back(!row.aboveBest ? "-" : *row.aboveBest > 0 ? fmt::format("+{:.4f}", *row.aboveBest) : "=");
+        line.push_back(row.value ? fmt::format("{:.4f}", *row.value) : "-");
+        line.push_back(!row.behindBest       ? "-"
+                       : *row.behindBest > 0 ? fmt::format("{}{:.4f}", table.rewards ? "-" : "+", *row.behindBest)
+                                             : "=");
         line.push_back(std::to_string(row.steps));
         line.emplace_back(row.best ? "best" : engine::queueStateWords(row.state));
     }
@@ -150,12 +154,12 @@ json resultJson(const SweepDriver& driver, const std::string& sweep) {
                     {"spec", base::parsedObject(run.spec)},
                     {"status", engine::queueStateWords(row.state)},
                     {"metrics", base::parsedObject(driver.metrics(row.number))}};
-        if (row.loss) {
-            one["loss"] = *row.loss;
-            one["loss_step"] = row.lossStep;
+        if (row.value) {
+            one[table.rewards ? "reward" : "loss"] = *row.value;
+            one[table.rewards ? "reward_step" : "loss_step"] = row.valueStep;
         }
-        if (row.aboveBest) {
-            one["above_best"] = *row.aboveBest;
+        if (row.behindBest) {
+            one[table.rewards ? "below_best" : "above_best"] = *row.behindBest;
         }
         if (!run.reason.empty()) {
             one["reason"] = run.reason;
@@ -275,9 +279,10 @@ void addSweep(CLI::App& app, CommandLine& line) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command
-        ->add_option("--stop-rule", words->rule,
-                     "End a run whose evaluation loss is more than LOSS above the best at the same step, not before "
-                     "step STEP")
+        ->add_option(
+            "--stop-rule", words->rule,
+            "End a run whose evaluation loss is more than LOSS above the best at the same step (with rl: whose "
+            "evaluation reward is that much below it), not before step STEP")
         ->type_name("above=LOSS,from=STEP");
     command->add_option("--order", words->order, "Which runs come first")
         ->check(CLI::IsMember({"as-given", "middle-out"}))

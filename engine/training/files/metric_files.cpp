@@ -57,6 +57,62 @@ std::optional<std::int64_t> stepOfRow(std::string_view row) {
     return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(step) : std::nullopt;
 }
 
+/// The fields of a line, as they stand there: names keep their quotes.
+std::vector<std::string_view> fieldsOf(std::string_view line) {
+    std::vector<std::string_view> out;
+    bool quoted = false;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        quoted = quoted != (line[i] == '"');
+        if (line[i] == ',' && !quoted) {
+            out.push_back(line.substr(begin, i - begin));
+            begin = i + 1;
+        }
+    }
+    out.push_back(line.substr(begin));
+    return out;
+}
+
+/// For each field of `header` its place in `earlier`, the header of a table that lacks some of its columns; nothing
+/// where it has others or another order.
+std::optional<std::vector<std::optional<std::size_t>>> placesIn(std::string_view earlier, std::string_view header) {
+    const std::vector<std::string_view> there = fieldsOf(earlier);
+    std::vector<std::optional<std::size_t>> places;
+    std::size_t next = 0;
+    for (const std::string_view field : fieldsOf(header)) {
+        const bool has = next < there.size() && there[next] == field;
+        places.push_back(has ? std::optional(next++) : std::nullopt);
+    }
+    return next == there.size() && places.front() ? std::optional(std::move(places)) : std::nullopt;
+}
+
+/// A run may go on with a program that writes more numbers than the one that began it: the earlier rows get an empty
+/// field for each new column. Other tables stay as they are.
+void addColumns(const std::string& path, const std::string& header) {
+    std::ifstream file(path, std::ios::binary);
+    std::string line(header.size(), '\0'); // a table with fewer columns has a shorter header
+    file.read(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(static_cast<std::size_t>(file.gcount()));
+    const std::size_t end = line.find('\n');
+    const auto places = end == std::string::npos ? std::nullopt : placesIn(line.substr(0, end), header);
+    if (!places) {
+        return;
+    }
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(end + 1));
+    base::writeOutput(path, [&](std::ostream& out) {
+        out << header << '\n';
+        while (std::getline(file, line) && !file.eof()) { // a line without its end is not finished
+            const std::vector<std::string_view> fields = fieldsOf(line);
+            for (std::size_t i = 0; i < places->size(); ++i) {
+                const std::optional<std::size_t> place = (*places)[i];
+                out << (i == 0 ? "" : ",") << (place && *place < fields.size() ? fields[*place] : std::string_view());
+            }
+            out << '\n';
+        }
+    });
+}
+
 /// Bytes of the header and of the rows before `firstStep`; 0 for a file that is empty or ends within its header.
 std::uint64_t keptBytes(const std::string& path, const std::string& header, std::int64_t firstStep) {
     std::ifstream file(path, std::ios::binary);
@@ -144,6 +200,9 @@ MetricTable::MetricTable(const std::string& path, const std::vector<std::string>
     std::error_code failed;
     std::uint64_t kept = 0;
     if (std::filesystem::is_regular_file(path, failed)) {
+        if (firstStep > 1) {
+            addColumns(path, header);
+        }
         kept = keptBytes(path, header, firstStep);
         std::filesystem::resize_file(path, kept, failed);
         if (failed) {

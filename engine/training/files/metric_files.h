@@ -18,7 +18,8 @@ namespace vitrine::engine {
 class MetricTable {
 public:
     /// Opens the file for steps from `firstStep` on. Rows of earlier steps stay; later ones and a row that was not
-    /// finished are removed. Throws BadInput "FILE: what" when the file cannot be written or is another table.
+    /// finished are removed. Where the run goes on (`firstStep` above 1), columns that the file lacks are added, with
+    /// empty fields in its rows. Throws BadInput "FILE: what" when the file cannot be written or is another table.
     MetricTable(const std::string& path, const std::vector<std::string>& columns, std::int64_t firstStep);
 
     /// One value for each column; the field of one that is NaN stays empty. Throws BadInput when the file cannot be

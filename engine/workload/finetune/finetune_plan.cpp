@@ -58,9 +58,10 @@ void addUnboundedStep(const Run& run, kernels::Context& bounded, const PlannedSt
     Json known;
     const std::optional<double> seconds = priceStep(Run{run.spec, run.sinks, run.stop, known}, *unbounded, step);
     addNeed(run.metrics, bounded, *unbounded);
-    for (const char* key : {"peak_at", "checkpoints_on_device"}) {
-        if (known.contains(key)) {
-            run.metrics[key] = known[key];
+    for (const ResultField* field : {&result::kPeakAt, &result::kCheckpointsOnDevice, &result::kPeakByRole,
+                                     &result::kPhaseSeconds, &result::kAfterSleep}) {
+        if (known.contains(field->key)) {
+            run.metrics[field->key] = known[field->key];
         }
     }
     run.metrics[result::kStepSecondsEstimate.key] = seconds.value_or(0);

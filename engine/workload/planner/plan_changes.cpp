@@ -59,7 +59,7 @@ private:
 
 void addTraining(const Experiment& planned, ChangeList& list) {
     list.choose("tiled_mlp", "on");
-    if (planned.text("checkpoint") == "none") {
+    if (const std::string kept = planned.text("checkpoint"); kept == "none" || kept.empty()) {
         list.choose("checkpoint", "layer");
     }
     list.choose("checkpoint", "offload");
@@ -77,6 +77,24 @@ void addTraining(const Experiment& planned, ChangeList& list) {
     if (planned.text("method") != "qlora") {
         list.choose("method", "qlora");
     }
+}
+
+/// Of reinforcement learning: what its rollouts hold. Fewer slots make the same answers, one after the other.
+void addRollouts(const Experiment& planned, ChangeList& list) {
+    const std::int64_t answers = planned.integer("prompts") * planned.integer("samples");
+    list.divide("slots", std::min(list.numberOf("slots", answers), answers), {2, 4, 8}, false);
+    if (planned.text("rollout").empty() || planned.text("rollout") == "bf16") {
+        list.choose("rollout", "fp8");
+        list.choose("rollout", "int4");
+    }
+    if (planned.text("qat") == "none") {
+        list.choose("qat", "int4");
+    }
+    if (const std::string type = planned.text("kv_dtype"); type != "int8" && type != "fp8") {
+        list.choose("kv_dtype", "fp8");
+    }
+    list.divide("max_new_tokens", list.numberOf("max_new_tokens", 1), {2, 4}, true);
+    list.divide("prompts", list.numberOf("prompts", 1), {2, 4}, true);
 }
 
 void addAnswering(const Experiment& planned, ChangeList& list) {
@@ -145,6 +163,9 @@ std::vector<PlanChange> possibleChanges(const Experiment& planned) {
     }
     if (takesOption(planned, "tiled_mlp")) {
         addTraining(planned, list);
+        if (takesOption(planned, "rollout")) {
+            addRollouts(planned, list);
+        }
     } else {
         addAnswering(planned, list);
     }

@@ -19,6 +19,20 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The members of a field whose lists have a number above zero for the planned step.
+std::vector<std::pair<std::string, double>> listsOf(const Json& metrics, const ResultField& field) {
+    std::vector<std::pair<std::string, double>> out;
+    if (const Json* members = valueOf(metrics, field); members != nullptr && members->is_object()) {
+        for (const auto& [name, list] : members->items()) {
+            const bool has = list.is_array() && !list.empty() && list.front().is_number();
+            if (const double value = has ? list.front().get<double>() : 0; value > 0) {
+                out.emplace_back(name, value);
+            }
+        }
+    }
+    return out;
+}
+
 PlanPrice readPrice(const Json& metrics) {
     PlanPrice out;
     out.peak = countOf(metrics, result::kPeakBytes).value_or(0);
@@ -36,6 +50,12 @@ PlanPrice readPrice(const Json& metrics) {
             out.byCategory[static_cast<std::size_t>(i)] = base::bytesAt(*split, name.c_str()).value_or(0);
         }
     }
+    for (const auto& [role, bytes] : listsOf(metrics, result::kPeakByRole)) {
+        out.roles.emplace_back(role, static_cast<std::uint64_t>(bytes));
+    }
+    out.phases = listsOf(metrics, result::kPhaseSeconds);
+    out.longestAnswer = static_cast<std::int64_t>(countOf(metrics, result::kLongestAnswer).value_or(0));
+    out.mostAnswers = static_cast<std::int64_t>(countOf(metrics, result::kMaxBatch).value_or(0));
     if (out.reserved == 0 || out.budget == 0) {
         out.error = "the plan of this workload does not say what it holds";
     }

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/stop.h"
@@ -24,9 +25,13 @@ struct PlanPrice {
     std::uint64_t reserved = 0; ///< most bytes taken of the device, with what lies free between tensors
     std::uint64_t budget = 0;   ///< that reserved bytes are held against
     base::CategoryBytes byCategory{};
-    std::string place;             ///< of the peak, "backward layer 23"; empty: not known
-    std::uint64_t host = 0;        ///< bytes of host memory
-    double seconds = 0;            ///< of a step
+    std::string place;      ///< of the peak, "backward layer 23"; empty: not known
+    std::uint64_t host = 0; ///< bytes of host memory
+    double seconds = 0;     ///< of a step
+    /// Of reinforcement learning: peaks of both roles, and seconds of the phases of a step that take time.
+    std::vector<std::pair<std::string, std::uint64_t>> roles;
+    std::vector<std::pair<std::string, double>> phases;
+    std::int64_t longestAnswer = 0, mostAnswers = 0; ///< where they were searched for; 0: none fits, or not searched
     std::string timesFrom;         ///< what the seconds are priced by: "data sheet", ... (result::kTimesFrom)
     std::int64_t contextLimit = 0; ///< the model's own; 0: not known
 

@@ -15,11 +15,15 @@ namespace vitrine::engine {
 
 namespace {
 
-/// What names inputs and outputs, or does not change what a step holds.
-constexpr std::array<std::string_view, 18> kLeftOut = {
-    "data",           "tokens_file", "eval_data",  "sequence_length", "resume",     "output",
-    "save_gradients", "prompt",      "chat",       "tokens",          "system",     "save_trace",
-    "outputs",        "repeat",      "validation", "eval_every",      "save_every", "keep_checkpoints"};
+constexpr std::array<std::string_view, 18> kInputs = {
+    "data",       "tokens_file",   "eval_data", "prompt",           "chat",           "tokens",
+    "task",       "difficulty",    "checker",   "reward_command",   "reward_timeout", "reward_memory",
+    "eval_every", "eval_problems", "turns",     "reward_processes", "rollouts",       "system"};
+
+/// What names outputs, or does not change what a step holds.
+constexpr std::array<std::string_view, 10> kLeftOut = {"sequence_length", "resume",          "output", "save_gradients",
+                                                       "save_trace",      "outputs",         "repeat", "validation",
+                                                       "save_every",      "keep_checkpoints"};
 
 OptionEdit choice(std::string_view key, std::string_view value) {
     return {std::string(key), std::string(value)};
@@ -39,6 +43,25 @@ std::vector<PlanSetSpec> trainingSets(const Experiment& experiment) {
             {"chunked loss", {plain, chunks, untiled}},
             {"+ offload", {offload, chunks, untiled}},
             {"+ tiled MLP", {offload, chunks, tiled}}};
+}
+
+/// What reinforcement learning has beside the techniques of training.
+void addRolloutSwitches(std::vector<PlanSwitchSpec>& out) {
+    out.push_back({"LoRA", choice("method", "lora"), choice("method", "full")});
+    out.push_back({"INT4 rollouts", choice("rollout", "int4"), choice("rollout", "bf16")});
+    out.push_back({"INT4 QAT", choice("qat", "int4"), choice("qat", "none")});
+}
+
+std::vector<PlanSwitchSpec> trainingSwitches(const Experiment& experiment) {
+    std::vector<PlanSwitchSpec> out = {
+        {"Chunked loss", choice("loss_chunks", chunksOf(experiment)), choice("loss_chunks", "1")},
+        {"Offload of layer inputs", choice("checkpoint", "offload"), choice("checkpoint", "layer")},
+        {"Tiled MLP", choice("tiled_mlp", "on"), choice("tiled_mlp", "off")},
+        {"8-bit AdamW", choice("optimizer", "adamw8bit"), choice("optimizer", "adamw")}};
+    if (takesOption(experiment, "rollout")) {
+        addRolloutSwitches(out);
+    }
+    return out;
 }
 
 } // namespace
@@ -65,6 +88,10 @@ Experiment withContext(const Experiment& planned, std::int64_t context) {
     return out;
 }
 
+std::span<const std::string_view> inputOptions() {
+    return kInputs;
+}
+
 std::optional<std::int64_t> contextOf(const Experiment& experiment) {
     for (const char* key : {"prompt_length", "sequence_length"}) {
         if (takesOption(experiment, key) && experiment.maybeInteger(key)) {
@@ -85,9 +112,11 @@ std::optional<std::int64_t> contextOf(const Experiment& experiment) {
 
 Experiment plannedExperiment(const Experiment& experiment, std::int64_t context) {
     Experiment out = experiment.asPlan();
-    for (const std::string_view key : kLeftOut) {
-        if (takesOption(out, key)) {
-            out.unset(key);
+    for (const auto keys : {std::span<const std::string_view>(kInputs), std::span<const std::string_view>(kLeftOut)}) {
+        for (const std::string_view key : keys) {
+            if (takesOption(out, key)) {
+                out.unset(key);
+            }
         }
     }
     for (const char* key : {"max_context", "max_batch", "techniques"}) {
@@ -122,10 +151,7 @@ std::vector<PlanSetSpec> planSets(const Experiment& experiment) {
 
 std::vector<PlanSwitchSpec> planSwitches(const Experiment& experiment) {
     if (takesOption(experiment, "tiled_mlp")) {
-        return {{"Chunked loss", choice("loss_chunks", chunksOf(experiment)), choice("loss_chunks", "1")},
-                {"Offload of layer inputs", choice("checkpoint", "offload"), choice("checkpoint", "layer")},
-                {"Tiled MLP", choice("tiled_mlp", "on"), choice("tiled_mlp", "off")},
-                {"8-bit AdamW", choice("optimizer", "adamw8bit"), choice("optimizer", "adamw")}};
+        return trainingSwitches(experiment);
     }
     std::vector<PlanSwitchSpec> out;
     if (takesOption(experiment, "sliding_cache")) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ Experiment edited(Experiment experiment, const std::vector<OptionEdit>& edits);
 /// The experiment as the planner prices it: a plan on Meta of arbitrary tokens, which reads no data and writes no file.
 /// `context` tokens are those of a training row or of a prompt. Throws BadInput when the workload cannot be planned.
 Experiment plannedExperiment(const Experiment& experiment, std::int64_t context);
+/// Options that say what is read, asked and judged: what arbitrary tokens take the place of.
+std::span<const std::string_view> inputOptions();
 /// The same experiment with another context.
 Experiment withContext(const Experiment& planned, std::int64_t context);
 /// The tokens of a row or prompt that an experiment asks for; nothing where files say it.

@@ -27,7 +27,9 @@ std::vector<WhatIfSet> setsOf(const Experiment& planned, std::size_t& chosen) {
         const bool sameCache = !takesOption(planned, "kv_dtype") ||
                                planned.text("kv_dtype") == other.text("kv_dtype") ||
                                (i == 0 && planned.text("kv_dtype").empty());
-        const bool sameKept = !takesOption(planned, "checkpoint") || planned.text("checkpoint") != "none";
+        // Where it is not chosen, the run itself decides what its layers keep.
+        const std::string kept = takesOption(planned, "checkpoint") ? planned.text("checkpoint") : "layer";
+        const bool sameKept = kept != "none" && !kept.empty();
         if (same && sameCache && sameKept) {
             chosen = i;
         }
@@ -128,9 +130,22 @@ void WhatIfPlanner::addChanges(WhatIf& out, const Experiment& planned, const bas
     out.changesKnown = true;
 }
 
+void WhatIfPlanner::addAnswerLimits(WhatIf& out, const Experiment& planned, const base::StopToken& stop) {
+    if (!out.sampled || !out.set().price.fits) {
+        return;
+    }
+    const PlanPrice& price = pricer_.price(
+        edited(edited(planned, out.set().spec.edits), {{"max_context", true}, {"max_batch", true}}), stop);
+    out.longestAnswer = price.longestAnswer;
+    out.mostAnswers = price.mostAnswers;
+}
+
 WhatIfGoal WhatIfPlanner::goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop) {
     const WhatIfSet& set = answer.set();
     WhatIfGoal goal;
+    if (answer.sampled) {
+        return goal; // nobody asks problems of that length
+    }
     if (set.price.contextLimit > 0 && set.price.contextLimit < goal.tokens) {
         return goal; // the model itself ends before
     }
@@ -148,6 +163,7 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     const std::size_t before = pricer_.plansMade();
     WhatIf out;
     out.context = context;
+    out.sampled = takesOption(planned, "samples");
     out.sets = setsOf(planned, out.chosen);
     out.changed = out.sets.size();
     std::vector<Experiment> needed;
@@ -175,6 +191,7 @@ WhatIf WhatIfPlanner::answer(const Experiment& experiment, std::int64_t context,
     }
     addLines(out, planned, stop, found);
     addChanges(out, planned, stop, found);
+    addAnswerLimits(out, planned, stop);
     out.plans = pricer_.plansMade() - before;
     out.complete = true;
     return out;

@@ -49,6 +49,10 @@ struct WhatIf {
     std::vector<PlanChange> changes;
     bool changesKnown = false;
     WhatIfGoal goal;
+    bool sampled = false; ///< a step samples the answers that it trains on: reinforcement learning
+    /// Where they are: the longest answer that fits with the chosen set, and the most that are sampled together; 0: not
+    /// known yet.
+    std::int64_t longestAnswer = 0, mostAnswers = 0;
     bool complete = false;
     std::size_t plans = 0; ///< made for this answer
 
@@ -72,6 +76,7 @@ private:
     void addSwitches(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addLines(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
     WhatIfGoal goalOf(const WhatIf& answer, const Experiment& planned, const base::StopToken& stop);
+    void addAnswerLimits(WhatIf& out, const Experiment& planned, const base::StopToken& stop);
     void addChanges(WhatIf& out, const Experiment& planned, const base::StopToken& stop, const Found& found);
 
     PlanPricer pricer_;

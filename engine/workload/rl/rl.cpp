@@ -248,6 +248,8 @@ constinit const Workload kRlWorkload = {
     .results = kRlResults,
     .runName = rlName,
     .resultText = rlText,
+    .formView = "run",
+    .formPlace = 5,
     .views = kRlViews,
 };
 

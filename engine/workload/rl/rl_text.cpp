@@ -48,19 +48,9 @@ std::set<std::size_t> shownSteps(std::size_t steps) {
     return out;
 }
 
-std::string stepsTable(const Json& metrics, std::size_t steps) {
-    std::vector<std::vector<std::string>> rows = {
-        {"step", "reward", "answer tokens", "loss", "entropy", "|difference|", "sampled tok/s", "seconds"}};
-    for (const std::size_t step : shownSteps(steps)) {
-        rows.push_back({std::to_string(step + 1), numberAt(fieldOf(metrics, result::kRewards.key), step, "{:.3f}"),
-                        numberAt(fieldOf(metrics, result::kAnswerTokens.key), step, "{:.1f}"),
-                        numberAt(fieldOf(metrics, result::kLosses.key), step, "{:.4f}"),
-                        numberAt(fieldOf(metrics, result::kEntropy.key), step, "{:.3f}"),
-                        numberAt(fieldOf(metrics, result::kLogprobAbsDiff.key), step, "{:.1e}"),
-                        numberAt(fieldOf(metrics, result::kRolloutRates.key), step, "{:.0f}"),
-                        numberAt(fieldOf(metrics, result::kStepSeconds.key), step, "{:.2f}")});
-    }
-    return tableText(rows);
+std::size_t stepsIn(const Json& metrics) {
+    const Json& rewards = fieldOf(metrics, result::kRewards.key);
+    return rewards.is_array() ? rewards.size() : 0;
 }
 
 std::string evaluations(const Json& metrics) {
@@ -72,7 +62,7 @@ std::string evaluations(const Json& metrics) {
     std::string out = "evaluation:";
     for (const std::size_t index : shownSteps(rewards.size())) {
         out += fmt::format(" {} after step {}{}", numberAt(rewards, index, "{:.3f}"), at[index].dump(),
-                           index + 1 == rewards.size() ? "\n" : ",");
+                           index + 1 == rewards.size() ? "" : ",");
     }
     return out;
 }
@@ -93,7 +83,7 @@ std::string phases(const Json& metrics) {
             out += fmt::format("{}{} {:.2f} s", out.empty() ? "time: " : ", ", phase, sum);
         }
     }
-    return out.empty() ? out : out + "\n";
+    return out;
 }
 
 std::string peaks(const Json& metrics) {
@@ -109,7 +99,7 @@ std::string peaks(const Json& metrics) {
         out += fmt::format("{}{} {}", out.empty() ? "peak memory: " : ", ", role,
                            base::formatBytes(static_cast<std::uint64_t>(most)));
     }
-    return out.empty() ? out : out + "\n";
+    return out;
 }
 
 /// The last ones that the result has.
@@ -131,15 +121,42 @@ std::string answers(const Json& metrics) {
 
 } // namespace
 
+std::vector<std::string> rlFacts(const Json& metrics) {
+    std::vector<std::string> out;
+    if (const std::size_t steps = stepsIn(metrics); steps > 0) {
+        out = {fmt::format("{}, judged by {}, sampled with {} weights",
+                           base::countText(static_cast<std::int64_t>(steps), "step"),
+                           base::textAt(metrics, "reward_source"), base::textAt(metrics, "rollout_weights")),
+               evaluations(metrics), phases(metrics), peaks(metrics)};
+        std::erase_if(out, [](const std::string& line) { return line.empty(); });
+    }
+    return out;
+}
+
+std::vector<std::vector<std::string>> rlStepRows(const Json& metrics) {
+    std::vector<std::vector<std::string>> rows = {
+        {"step", "reward", "answer tokens", "loss", "entropy", "|difference|", "sampled tok/s", "seconds"}};
+    for (const std::size_t step : shownSteps(stepsIn(metrics))) {
+        rows.push_back({std::to_string(step + 1), numberAt(fieldOf(metrics, result::kRewards.key), step, "{:.3f}"),
+                        numberAt(fieldOf(metrics, result::kAnswerTokens.key), step, "{:.1f}"),
+                        numberAt(fieldOf(metrics, result::kLosses.key), step, "{:.4f}"),
+                        numberAt(fieldOf(metrics, result::kEntropy.key), step, "{:.3f}"),
+                        numberAt(fieldOf(metrics, result::kLogprobAbsDiff.key), step, "{:.1e}"),
+                        numberAt(fieldOf(metrics, result::kRolloutRates.key), step, "{:.0f}"),
+                        numberAt(fieldOf(metrics, result::kStepSeconds.key), step, "{:.2f}")});
+    }
+    return rows;
+}
+
 std::optional<std::string> rlText(const Experiment& experiment, const Json& metrics) {
-    const Json& rewards = fieldOf(metrics, result::kRewards.key);
-    if (experiment.isPlan() || !rewards.is_array() || rewards.empty()) {
+    if (experiment.isPlan() || stepsIn(metrics) == 0) {
         return std::nullopt;
     }
-    return fmt::format("{}, judged by {}, sampled with {} weights\n{}{}{}\n{}{}",
-                       base::countText(std::ssize(rewards), "step"), base::textAt(metrics, "reward_source"),
-                       base::textAt(metrics, "rollout_weights"), evaluations(metrics), phases(metrics), peaks(metrics),
-                       stepsTable(metrics, rewards.size()), answers(metrics));
+    std::string out;
+    for (const std::string& line : rlFacts(metrics)) {
+        out += line + "\n";
+    }
+    return out + "\n" + tableText(rlStepRows(metrics)) + answers(metrics);
 }
 
 } // namespace vitrine::engine

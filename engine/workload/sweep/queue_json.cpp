@@ -52,7 +52,7 @@ Json pairsJson(const SweepValues& values) {
 Json runJson(const QueuedRun& run) {
     Json evaluations = Json::array();
     for (const QueueEvaluation& one : run.evaluations) {
-        evaluations.push_back({one.step, one.loss});
+        evaluations.push_back({one.step, one.value});
     }
     Json out = {{"number", run.number},
                 {"name", run.name},
@@ -74,8 +74,8 @@ Json runJson(const QueuedRun& run) {
     if (run.price) {
         out["price"] = priceJson(*run.price);
     }
-    if (run.loss) {
-        out["loss"] = *run.loss;
+    if (run.value) {
+        out["loss"] = *run.value;
     }
     return out;
 }
@@ -115,7 +115,8 @@ QueuedRun readQueuedRun(const Json& value) {
     if (value.contains("price")) {
         out.price = readQueuePrice(value["price"]);
     }
-    out.loss = base::numberAt(value, "loss");
+    out.earnsRewards = earnsRewards(value.at("spec"));
+    out.value = base::numberAt(value, "loss");
     return out;
 }
 

@@ -22,11 +22,17 @@ using Json = nlohmann::json;
 
 /// Steps that a plan of a training run stands for; 0: not known.
 double plannedSteps(const Experiment& experiment, const Json& metrics) {
-    if (!takesOption(experiment, "steps") || !takesOption(experiment, "epochs")) {
+    if (!takesOption(experiment, "steps")) {
         return 0;
+    }
+    if (takesOption(experiment, "rollouts") && experiment.has("rollouts")) {
+        return static_cast<double>(experiment.integer("updates"));
     }
     if (const auto steps = experiment.maybeInteger("steps")) {
         return static_cast<double>(*steps);
+    }
+    if (!takesOption(experiment, "epochs")) {
+        return 0;
     }
     const double sequences = numberOf(metrics, result::kSequences).value_or(0);
     const auto batch = static_cast<double>(experiment.maybeInteger("batch").value_or(1) *
@@ -78,13 +84,13 @@ void addNearest(QueuePrice& out, const Experiment& experiment, const Experiment&
 } // namespace
 
 bool takeMetric(QueuedRun& run, std::string_view name, double value) {
-    if (name == "loss") {
-        run.loss = value;
+    if (name == (run.earnsRewards ? "reward" : "loss")) {
+        run.value = value;
     } else if (name == "tokens_per_second") {
         run.tokensPerSecond = value;
     } else if (name == "eval_step") {
         run.step = std::max(run.step, static_cast<std::int64_t>(value));
-    } else if (name == "eval_loss") {
+    } else if (name == (run.earnsRewards ? "eval_reward" : "eval_loss")) {
         run.evaluations.push_back({run.step, value});
         return true;
     }
@@ -92,7 +98,7 @@ bool takeMetric(QueuedRun& run, std::string_view name, double value) {
 }
 
 void takeProgress(QueuedRun& run, std::string_view what, std::uint64_t done, std::uint64_t total) {
-    if (what.starts_with("Training")) {
+    if (what.starts_with("Training") || what.starts_with("Step ") || what.starts_with("Update,")) {
         run.step = static_cast<std::int64_t>(done);
         run.steps = static_cast<std::int64_t>(total);
     }
@@ -100,18 +106,20 @@ void takeProgress(QueuedRun& run, std::string_view what, std::uint64_t done, std
 
 void takeResults(QueuedRun& run, std::string_view metricsJson) {
     const Json metrics = base::parsedObject(metricsJson);
-    const Json &steps = rowsOf(metrics, result::kEvalSteps), &losses = rowsOf(metrics, result::kEvalLosses);
+    const Json& steps = rowsOf(metrics, run.earnsRewards ? result::kRlEvalSteps : result::kEvalSteps);
+    const Json& values = rowsOf(metrics, run.earnsRewards ? result::kEvalRewards : result::kEvalLosses);
     std::vector<QueueEvaluation> evaluations;
-    for (std::size_t i = 0; i < std::min(steps.size(), losses.size()); ++i) {
-        if (steps[i].is_number() && losses[i].is_number()) {
-            evaluations.push_back({steps[i].get<std::int64_t>(), losses[i].get<double>()});
+    for (std::size_t i = 0; i < std::min(steps.size(), values.size()); ++i) {
+        if (steps[i].is_number() && values[i].is_number()) {
+            evaluations.push_back({steps[i].get<std::int64_t>(), values[i].get<double>()});
         }
     }
     if (!evaluations.empty()) {
         run.evaluations = std::move(evaluations);
     }
-    if (const Json& all = rowsOf(metrics, result::kLosses); !all.empty() && all.back().is_number()) {
-        run.loss = all.back().get<double>();
+    const Json& all = rowsOf(metrics, run.earnsRewards ? result::kRewards : result::kLosses);
+    if (!all.empty() && all.back().is_number()) {
+        run.value = all.back().get<double>();
         run.step = static_cast<std::int64_t>(all.size());
     }
     run.steps =
@@ -179,7 +187,7 @@ void goOn(RunQueue& queue, std::int64_t number, const std::optional<std::string>
         run->price = price;
     } else {
         run->evaluations.clear();
-        run->loss.reset();
+        run->value.reset();
         run->step = 0;
     }
     queue.release(number);

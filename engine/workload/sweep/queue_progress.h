@@ -15,11 +15,12 @@
 
 namespace vitrine::engine {
 
-/// A live value: "loss", "tokens_per_second", "eval_step" and then "eval_loss". True where an evaluation came.
+/// A live value: "loss", "tokens_per_second", "eval_step" and then "eval_loss"; of a run that earns rewards "reward"
+/// and "eval_reward". True where an evaluation came.
 bool takeMetric(QueuedRun& run, std::string_view name, double value);
-/// "Training, loss ..": steps that were done, of all.
+/// "Training, loss ..", "Step 3, reward ..": steps that were done, of all.
 void takeProgress(QueuedRun& run, std::string_view what, std::uint64_t done, std::uint64_t total);
-/// The results of an ended run, JSON: evaluations, the last loss, steps, the peak, and what failed of memory.
+/// The results of an ended run, JSON: evaluations, the last loss or reward, steps, the peak, and what failed of memory.
 void takeResults(QueuedRun& run, std::string_view metricsJson);
 
 /// What the planner says of an experiment. `plan` is the same experiment as a plan of the machine that will run it.

@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/json_values.h"
+#include "engine/workload/experiment/results.h"
+#include "engine/workload/experiment/workload_table.h"
 
 namespace vitrine::engine {
 
@@ -68,6 +73,7 @@ void RunQueue::pause(std::string reason) {
 std::int64_t RunQueue::add(QueuedRun run) {
     run.number = ++last_;
     run.state = QueueState::Waiting;
+    run.earnsRewards = engine::earnsRewards(base::parsedObject(run.spec));
     runs_.push_back(std::move(run));
     return last_;
 }
@@ -310,6 +316,18 @@ std::vector<QueueTime> RunQueue::clock(std::int64_t nowMs) const {
     return out;
 }
 
+bool earnsRewards(const nlohmann::json& spec) {
+    const Workload* workload = findWorkload(base::textAt(spec, "workload"));
+    const auto hasRewards = [](const ResultSet& set) {
+        return std::ranges::find(set, &result::kEvalRewards) != set.end();
+    };
+    return workload != nullptr && !spec.contains("rollouts") && std::ranges::any_of(workload->results, hasRewards);
+}
+
+double behindBy(double value, double other, bool rewards) {
+    return rewards ? other - value : value - other;
+}
+
 std::optional<RuleVerdict> RunQueue::verdict(std::int64_t number) const {
     const QueuedRun* run = find(number);
     if (run == nullptr || run->sweep.empty() || run->evaluations.empty()) {
@@ -317,11 +335,12 @@ std::optional<RuleVerdict> RunQueue::verdict(std::int64_t number) const {
     }
     const QueueEvaluation newest = run->evaluations.back();
     std::optional<double> best;
-    RuleVerdict out{newest.step, newest.loss, 0, 0, 0, false};
+    RuleVerdict out{newest.step, newest.value, 0, 0, 0, false};
     for (const QueuedRun* other : runsOf(run->sweep)) {
         const auto same = std::ranges::find(other->evaluations, newest.step, &QueueEvaluation::step);
-        if (other != run && same != other->evaluations.end() && (!best || same->loss < *best)) {
-            best = same->loss;
+        if (other != run && same != other->evaluations.end() &&
+            (!best || behindBy(same->value, *best, run->earnsRewards) < 0)) {
+            best = same->value;
             out.bestNumber = other->number;
         }
     }
@@ -329,11 +348,11 @@ std::optional<RuleVerdict> RunQueue::verdict(std::int64_t number) const {
         return std::nullopt;
     }
     out.best = *best;
-    out.above = newest.loss - *best;
+    out.behind = behindBy(newest.value, *best, run->earnsRewards);
     const auto plan = sweeps_.find(run->sweep);
     if (plan != sweeps_.end() && plan->second.rule) {
         const StopRule& rule = *plan->second.rule;
-        out.ends = newest.step >= rule.from && out.above > rule.above;
+        out.ends = newest.step >= rule.from && out.behind > rule.above;
     }
     return out;
 }

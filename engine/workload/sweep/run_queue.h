@@ -40,7 +40,7 @@ bool canBecome(QueueState from, QueueState to);
 
 struct QueueEvaluation {
     std::int64_t step = 0;
-    double loss = 0;
+    double value = 0; ///< loss, or reward of a run that earns them
 
     bool operator==(const QueueEvaluation& other) const = default;
 };
@@ -75,7 +75,8 @@ struct QueuedRun {
     std::uint64_t peak = 0; ///< measured
     std::int64_t startedMs = 0, endedMs = 0;
     double tokensPerSecond = 0;
-    std::optional<double> loss; ///< newest loss of a step
+    bool earnsRewards = false;   ///< by its workload: values are rewards, and higher is better; else losses
+    std::optional<double> value; ///< newest loss or reward of a step
     std::vector<QueueEvaluation> evaluations;
 
     bool operator==(const QueuedRun& other) const = default;
@@ -91,8 +92,9 @@ struct QueueTime {
 /// A run's newest evaluation against the best of its sweep at the same step.
 struct RuleVerdict {
     std::int64_t step = 0;
-    double loss = 0, best = 0, above = 0;
-    std::int64_t bestNumber = 0; ///< of the run that has the best loss
+    double value = 0, best = 0;
+    double behind = 0;           ///< by how much it is worse; below zero: better
+    std::int64_t bestNumber = 0; ///< of the run that has the best value
     bool ends = false;           ///< the rule of the sweep ends the run here
 };
 
@@ -166,6 +168,11 @@ private:
     int failures_ = 0; ///< one after the other
     std::string pauseReason_;
 };
+
+/// Whether an experiment (JSON) samples answers that earn rewards: then its runs are compared by these.
+bool earnsRewards(const nlohmann::json& spec);
+/// By how much a value is worse than another one; below zero: better.
+double behindBy(double value, double other, bool rewards);
 
 /// Seconds that the running one still has by its plan.
 double secondsLeft(const QueuedRun& run, std::int64_t nowMs);

@@ -31,7 +31,7 @@ std::string_view sweepOrderName(SweepOrder order); ///< "as-given", "middle-out"
 std::optional<SweepOrder> sweepOrderByName(std::string_view name);
 
 /// A run whose evaluation loss is more than `above` over the best of its sweep at the same step is ended, but not
-/// before step `from`.
+/// before step `from`. Of runs that earn rewards, one whose evaluation reward is more than that below the best.
 struct StopRule {
     double above = 0;
     std::int64_t from = 0;

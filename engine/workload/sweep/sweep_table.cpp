@@ -25,36 +25,35 @@ int groupOf(QueueState state) {
 SweepRow rowOf(const QueuedRun& run, bool evaluated) {
     SweepRow out{run.number, run.run, run.state, run.values, {}, 0, {}, run.step, false};
     if (!run.evaluations.empty()) {
-        out.loss = run.evaluations.back().loss;
-        out.lossStep = run.evaluations.back().step;
-    } else if (!evaluated && run.loss && run.state != QueueState::Failed) {
-        out.loss = run.loss;
-        out.lossStep = run.step;
+        out.value = run.evaluations.back().value;
+        out.valueStep = run.evaluations.back().step;
+    } else if (!evaluated && run.value && run.state != QueueState::Failed) {
+        out.value = run.value;
+        out.valueStep = run.step;
     }
     return out;
 }
 
-/// The losses of the other rows at the row's step are those of their evaluations; without evaluations only runs of the
+/// The values of the other rows at the row's step are those of their evaluations; without evaluations only runs of the
 /// same length are compared.
-std::optional<double> aboveBestOf(const RunQueue& queue, const std::vector<SweepRow>& rows, const SweepRow& row,
-                                  bool evaluated) {
-    if (!row.loss) {
+std::optional<double> behindBestOf(const RunQueue& queue, const SweepTable& table, const SweepRow& row) {
+    if (!row.value) {
         return std::nullopt;
     }
     std::optional<double> best;
-    for (const SweepRow& other : rows) {
-        std::optional<double> loss;
-        if (!evaluated) {
-            loss = other.lossStep == row.lossStep ? other.loss : std::nullopt;
+    for (const SweepRow& other : table.rows) {
+        std::optional<double> value;
+        if (!table.evaluated) {
+            value = other.valueStep == row.valueStep ? other.value : std::nullopt;
         } else if (const QueuedRun* run = queue.find(other.number)) {
-            const auto same = std::ranges::find(run->evaluations, row.lossStep, &QueueEvaluation::step);
-            loss = same != run->evaluations.end() ? std::optional(same->loss) : std::nullopt;
+            const auto same = std::ranges::find(run->evaluations, row.valueStep, &QueueEvaluation::step);
+            value = same != run->evaluations.end() ? std::optional(same->value) : std::nullopt;
         }
-        if (loss && other.number != row.number && (!best || *loss < *best)) {
-            best = loss;
+        if (value && other.number != row.number && (!best || behindBy(*value, *best, table.rewards) < 0)) {
+            best = value;
         }
     }
-    return best ? std::optional(std::max(*row.loss - *best, 0.0)) : std::nullopt;
+    return best ? std::optional(std::max(behindBy(*row.value, *best, table.rewards), 0.0)) : std::nullopt;
 }
 
 void countStates(SweepTable& table) {
@@ -82,24 +81,29 @@ SweepTable sweepTable(const RunQueue& queue, std::string_view sweep) {
     SweepTable out;
     const std::vector<const QueuedRun*> runs = queue.runsOf(sweep);
     out.evaluated = std::ranges::any_of(runs, [](const QueuedRun* run) { return !run->evaluations.empty(); });
+    out.rewards = std::ranges::any_of(runs, &QueuedRun::earnsRewards);
     for (const QueuedRun* run : runs) {
         out.rows.push_back(rowOf(*run, out.evaluated));
     }
     for (SweepRow& row : out.rows) {
-        row.aboveBest = aboveBestOf(queue, out.rows, row, out.evaluated);
+        row.behindBest = behindBestOf(queue, out, row);
     }
     // A run that the rule ended was compared at an earlier step: it is done, and never the best.
-    const auto rank = [](const SweepRow& row) {
+    const auto rank = [&](const SweepRow& row) {
         return std::tuple(groupOf(row.state), row.state == QueueState::EndedByRule,
-                          row.loss.value_or(std::numeric_limits<double>::infinity()));
+                          row.value ? behindBy(*row.value, 0, out.rewards) : std::numeric_limits<double>::infinity());
     };
     std::ranges::stable_sort(out.rows, [&](const SweepRow& a, const SweepRow& b) { return rank(a) < rank(b); });
-    if (!out.rows.empty() && out.rows.front().state == QueueState::Finished && out.rows.front().loss) {
+    if (!out.rows.empty() && out.rows.front().state == QueueState::Finished && out.rows.front().value) {
         out.rows.front().best = true;
-        out.rows.front().aboveBest = 0;
+        out.rows.front().behindBest = 0;
     }
     countStates(out);
     return out;
+}
+
+std::string_view SweepTable::measure() const {
+    return rewards ? (evaluated ? "evaluation reward" : "reward") : evaluated ? "evaluation loss" : "loss";
 }
 
 const SweepRow* SweepTable::bestRow() const {
@@ -114,12 +118,12 @@ std::optional<double> SweepTable::toTheNext() const {
     std::optional<double> next;
     for (const SweepRow& row : rows) {
         const bool comparable =
-            &row != best && row.state == QueueState::Finished && row.loss && row.lossStep == best->lossStep;
-        if (comparable && (!next || *row.loss < *next)) {
-            next = row.loss;
+            &row != best && row.state == QueueState::Finished && row.value && row.valueStep == best->valueStep;
+        if (comparable && (!next || behindBy(*row.value, *next, rewards) < 0)) {
+            next = row.value;
         }
     }
-    return next ? std::optional(*next - *best->loss) : std::nullopt;
+    return next ? std::optional(behindBy(*next, *best->value, rewards)) : std::nullopt;
 }
 
 std::string sweepSentence(const RunQueue& queue, std::string_view sweep) {
@@ -133,14 +137,14 @@ std::string sweepSentence(const RunQueue& queue, std::string_view sweep) {
         return running != nullptr && running->sweep == sweep
                    ? fmt::format("No run has ended yet; #{} is at step {} of {}.", running->number, running->step,
                                  running->steps)
-                   : std::string("No run has ended with a loss yet.");
+                   : fmt::format("No run has ended with a {} yet.", table.rewards ? "reward" : "loss");
     }
-    std::string out =
-        fmt::format("{} is best{}: {} {:.3f} after {} step{}", namedValues(best->values),
-                    table.ended < table.rows.size() ? " so far" : "", table.evaluated ? "evaluation loss" : "loss",
-                    *best->loss, best->lossStep, best->lossStep == 1 ? "" : "s");
+    std::string out = fmt::format("{} is best{}: {} {:.3f} after {} step{}", namedValues(best->values),
+                                  table.ended < table.rows.size() ? " so far" : "", table.measure(), *best->value,
+                                  best->valueStep, best->valueStep == 1 ? "" : "s");
     if (const auto next = table.toTheNext()) {
-        out += *next > 0 ? fmt::format(", {:.3f} below the next", *next) : std::string(", as low as the next");
+        out += *next > 0 ? fmt::format(", {:.3f} {} the next", *next, table.rewards ? "above" : "below")
+                         : fmt::format(", as {} as the next", table.rewards ? "high" : "low");
     }
     return out + ".";
 }

@@ -19,21 +19,25 @@ struct SweepRow {
     std::int64_t number = 0, run = 0;
     QueueState state = QueueState::Waiting;
     SweepValues values;
-    /// The newest evaluation; of an ended run without evaluations its last loss. Nothing for a run that has neither.
-    std::optional<double> loss;
-    std::int64_t lossStep = 0;       ///< of `loss`
-    std::optional<double> aboveBest; ///< 0: it is the best; nothing: no other run is comparable
-    std::int64_t steps = 0;          ///< that were made
-    bool best = false;               ///< of the runs that are done
+    /// The newest evaluation; of an ended run without evaluations its last loss or reward. Nothing for a run that has
+    /// neither.
+    std::optional<double> value;
+    std::int64_t valueStep = 0;       ///< of `value`
+    std::optional<double> behindBest; ///< 0: it is the best; nothing: no other run is comparable
+    std::int64_t steps = 0;           ///< that were made
+    bool best = false;                ///< of the runs that are done
 };
 
 struct SweepTable {
-    std::vector<SweepRow> rows; ///< by loss among done, then running, ended otherwise, waiting
-    bool evaluated = false;     ///< losses are evaluation losses, not those of steps
+    std::vector<SweepRow> rows; ///< best first among done, then running, ended otherwise, waiting
+    bool evaluated = false;     ///< values are those of evaluations, not of steps
+    bool rewards = false;       ///< values are rewards, and higher is better; else losses
     std::size_t done = 0, running = 0, waiting = 0, ended = 0, heldBack = 0;
 
     const SweepRow* bestRow() const; ///< null: none is done
-    /// By how much the next run that is done at the same step is above the best; nothing without one.
+    /// "evaluation loss", "reward": what the values are.
+    std::string_view measure() const;
+    /// By how much the next run that is done at the same step is worse than the best; nothing without one.
     std::optional<double> toTheNext() const;
 };
 

@@ -4,6 +4,8 @@
 
 #include <QObject>
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -22,6 +24,7 @@ namespace {
 
 constexpr const char* kFirstWorkload = "finetune";
 constexpr const char* kFirstDevice = "h100-80gb";
+constexpr std::int64_t kUsualContext = 8192, kUsualPrompt = 512; ///< of rows, and of problems that are asked
 
 bool plansOverContext(const engine::Workload& workload) {
     const auto takes = [&](std::string_view key) {
@@ -55,12 +58,12 @@ PlanDraft::PlanDraft() : experiment_(emptyExperiment(kFirstWorkload)), device_(Q
 
 std::optional<PlanDraft> PlanDraft::of(const std::string& experimentJson) {
     std::optional<engine::Experiment> experiment = engine::Experiment::read(experimentJson);
-    if (!experiment || !plansOverContext(experiment->workload())) {
-        return std::nullopt;
+    if (!experiment || !plansOverContext(experiment->workload()) || experiment->has("rollouts")) {
+        return std::nullopt; // answers that are given have lengths of their own
     }
     PlanDraft out;
     out.experiment_ = *std::move(experiment);
-    out.context_ = engine::contextOf(out.experiment_).value_or(out.context_);
+    out.context_ = engine::contextOf(out.experiment_).value_or(out.asks() ? kUsualPrompt : kUsualContext);
     if (const QString profile = textOf(out.experiment_.text("device_profile")); !profile.isEmpty()) {
         out.device_ = profile;
     } else if (out.experiment_.text("backend") == "cpu") {
@@ -86,8 +89,16 @@ QString PlanDraft::workload() const {
 void PlanDraft::setWorkload(const QString& name) {
     if (const engine::Workload* workload = engine::findWorkload(name.toStdString())) {
         experiment_ = experiment_.as(*workload);
+        const bool asked = asks();
         experiment_ = *engine::Experiment::read(experiment_.jsonText()); // with the defaults of the workload
+        if (asks() != asked) {
+            context_ = asks() ? kUsualPrompt : kUsualContext;
+        }
     }
+}
+
+bool PlanDraft::asks() const {
+    return engine::takesOption(experiment_, "samples");
 }
 
 QString PlanDraft::model() const {
@@ -108,19 +119,26 @@ std::vector<PlanNumber> PlanDraft::numbers() const {
         QString label;
         std::int64_t otherwise, high;
     };
-    const Row rows[] = {{"batch", QObject::tr("Batch, rows"), 1, 64},
-                        {"rank", QObject::tr("Rank"), 16, 128},
-                        {"prefill_chunk", QObject::tr("Prefill step"), 8192, 16384},
-                        {"slots", QObject::tr("Slots"), 16, 256},
-                        {"token_budget", QObject::tr("Step tokens"), 8192, 16384},
-                        {"max_new_tokens", QObject::tr("New tokens"), 128, 8192}};
+    const Row asked[] = {{"prompts", QObject::tr("Prompts"), 16, 256},
+                         {"samples", QObject::tr("Samples"), 8, 64},
+                         {"max_new_tokens", QObject::tr("New tokens"), 128, 8192},
+                         {"rank", QObject::tr("Rank"), 16, 128}};
+    const Row usual[] = {{"batch", QObject::tr("Batch, rows"), 1, 64},
+                         {"rank", QObject::tr("Rank"), 16, 128},
+                         {"prefill_chunk", QObject::tr("Prefill step"), 8192, 16384},
+                         {"slots", QObject::tr("Slots"), 16, 256},
+                         {"token_budget", QObject::tr("Step tokens"), 8192, 16384},
+                         {"max_new_tokens", QObject::tr("New tokens"), 128, 8192}};
+    const std::span<const Row> rows = asks() ? std::span<const Row>(asked) : usual;
+    const std::size_t most = asks() ? std::size(asked) : 3;
     std::vector<PlanNumber> out;
     for (const Row& row : rows) {
         const bool rankless = std::string_view(row.key) == "rank" && experiment_.text("method") == "full";
-        if (engine::takesOption(experiment_, row.key) && !rankless && out.size() < 3) {
+        if (engine::takesOption(experiment_, row.key) && !rankless && out.size() < most) {
             const std::int64_t set = experiment_.maybeInteger(row.key).value_or(0);
             const std::int64_t value = set > 0 ? set : row.otherwise;
-            out.push_back({row.key, row.label, value, 1, std::max(row.high, value)});
+            const std::int64_t least = std::string_view(row.key) == "samples" ? 2 : 1; // answers are compared
+            out.push_back({row.key, row.label, value, least, std::max(row.high, value)});
         }
     }
     return out;
@@ -145,10 +163,13 @@ void PlanDraft::edit(const std::vector<engine::OptionEdit>& edits) {
 
 engine::Experiment PlanDraft::toPlan() const {
     engine::Experiment out = experiment_;
-    for (const char* key : {"data", "tokens_file", "prompt", "chat", "tokens", "device_profile"}) {
+    for (const std::string_view key : engine::inputOptions()) {
         if (engine::takesOption(out, key)) {
             out.unset(key);
         }
+    }
+    if (engine::takesOption(out, "device_profile")) {
+        out.unset("device_profile");
     }
     out = engine::withContext(out, context_);
     const bool cpu = device_ == QLatin1String("cpu");
@@ -171,7 +192,8 @@ engine::Experiment PlanDraft::toRun() const {
     }
     if (engine::takesOption(out, "sequence_length") && (out.has("data") || out.has("tokens_file"))) {
         out.set("sequence_length", context_);
-    } else if (!out.has("prompt") && !out.has("chat") && !out.has("tokens") && !out.has("trace")) {
+    } else if (std::ranges::none_of(std::to_array({"prompt", "chat", "tokens", "trace", "task", "data"}),
+                                    [&](const char* key) { return out.has(key); })) {
         out = engine::withContext(out, context_);
     }
     return out;

@@ -50,6 +50,7 @@ public:
     void setDevice(const QString& id) { device_ = id; }
     std::int64_t context() const { return context_; }
     void setContext(std::int64_t tokens);
+    bool asks() const; ///< the context is a prompt that several answers follow: reinforcement learning
     bool complete() const { return !model().isEmpty(); } ///< it can be priced
 
     std::vector<PlanNumber> numbers() const;

@@ -34,6 +34,8 @@ QString changeReason(const engine::PlanChange& change);
 /// "+1.2 %" of the step's time; unknown where a time is.
 QString stepChangeText(double seconds, double before);
 
+/// "backward layer 23", or a dash where it is not known.
+QString planPlaceText(const std::string& place);
 /// "760,960", or a dash while it is not known.
 QString longestText(const engine::WhatIfSet& set);
 

@@ -121,7 +121,7 @@ QString QueueModel::spoken(int row) const {
         return tr("%1. %2.").arg(one.name, one.progress);
     }
     QStringList parts{tr("Number %1, %2, %3").arg(one.number).arg(one.name, one.stateText)};
-    for (const QString& text : {one.stateSub, one.progress, one.progressSub, one.lossText}) {
+    for (const QString& text : {one.stateSub, one.progress, one.progressSub, one.valueText}) {
         if (!text.isEmpty()) {
             parts << text;
         }

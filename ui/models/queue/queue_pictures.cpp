@@ -59,13 +59,14 @@ QString seriesName(const engine::SweepValues& values) {
     return out.join(QStringLiteral(", "));
 }
 
+/// At each step the best of all runs.
 void addBest(SweepPicture& out, const std::vector<engine::QueueEvaluation>& points) {
     for (const engine::QueueEvaluation& point : points) {
         const auto same = std::ranges::find(out.best, point.step, &engine::QueueEvaluation::step);
         if (same == out.best.end()) {
             out.best.push_back(point);
-        } else {
-            same->loss = std::min(same->loss, point.loss);
+        } else if (engine::behindBy(point.value, same->value, out.rewards) < 0) {
+            same->value = point.value;
         }
     }
 }
@@ -125,15 +126,16 @@ SweepPicture sweepPicture(const engine::RunQueue& queue, const std::string& swee
     out.rule = plan->second.rule;
     const engine::SweepTable table = engine::sweepTable(queue, sweep);
     out.evaluated = table.evaluated;
+    out.rewards = table.rewards;
     for (const engine::SweepRow& row : table.rows) {
         const QueuedRun& run = *queue.find(row.number);
-        SweepCurve curve{run.number, run.state, 0, 0, row.loss, row.lossStep, row.best, run.evaluations};
+        SweepCurve curve{run.number, run.state, 0, 0, row.value, row.valueStep, row.best, run.evaluations};
         curve.place = run.values.empty() ? 0 : placeOf(first.values, run.values.front().second);
         out.steps = std::max({out.steps, run.step, run.steps});
         addBest(out, run.evaluations);
         out.curves.push_back(std::move(curve));
     }
-    // Lines in the order of the plan, whatever the losses are.
+    // Lines in the order of the plan, whatever the values are.
     engine::SweepPlan given = plan->second;
     given.order = engine::SweepOrder::AsGiven;
     for (const engine::SweepValues& values : engine::sweepCombinations(given)) {

@@ -21,6 +21,11 @@ QString nameOf(const QueuedRun& run) {
     return QString::fromStdString(run.name).replace(QLatin1String("e-"), QStringLiteral("e−"));
 }
 
+/// "loss 1.506". REQUIRES a value.
+QString newestText(const QueuedRun& run) {
+    return (run.earnsRewards ? QObject::tr("reward %1") : QObject::tr("loss %1")).arg(*run.value, 0, 'f', 3);
+}
+
 void addMemory(QueueRow& out, const QueuedRun& run) {
     out.peak = static_cast<double>(run.peak);
     out.planned = run.price ? static_cast<double>(run.price->peak) : 0;
@@ -51,9 +56,10 @@ void addUnfit(QueueRow& out, const QueuedRun& run) {
 void addEnded(QueueRow& out, const QueuedRun& run) {
     out.progress = QString::fromStdString(run.reason);
     if (out.progress.isEmpty() && !run.evaluations.empty()) {
-        out.progress = QObject::tr("evaluation loss %1").arg(run.evaluations.back().loss, 0, 'f', 3);
-    } else if (out.progress.isEmpty() && run.loss) {
-        out.progress = QObject::tr("loss %1 after %2 steps").arg(*run.loss, 0, 'f', 3).arg(countText(run.step));
+        out.progress = (run.earnsRewards ? QObject::tr("evaluation reward %1") : QObject::tr("evaluation loss %1"))
+                           .arg(run.evaluations.back().value, 0, 'f', 3);
+    } else if (out.progress.isEmpty() && run.value) {
+        out.progress = QObject::tr("%1 after %2 steps").arg(newestText(run), countText(run.step));
     }
     out.why = run.state == QueueState::Failed && run.run > 0;
     constexpr double kMs = 1000;
@@ -151,10 +157,10 @@ void QueueRowMaker::addRunning(QueueRow& out, const QueuedRun& run) const {
     }
     out.progress = run.steps > 0 ? QString() : QObject::tr("loading");
     for (const engine::QueueEvaluation& one : run.evaluations) {
-        out.losses.push_back(one.loss);
+        out.course.push_back(one.value);
     }
-    if (run.loss) {
-        out.lossText = QObject::tr("loss %1").arg(*run.loss, 0, 'f', 3);
+    if (run.value) {
+        out.valueText = newestText(run);
     }
     if (run.peak == 0 && run.price && run.price->peak > 0) {
         out.peakWord = QObject::tr("planned");

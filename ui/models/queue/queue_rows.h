@@ -26,8 +26,8 @@ struct QueueRow {
     QString button;                           ///< "Use offload": of a run that a change makes fit
     bool why = false;                         ///< it has a reason that can be looked at
     double done = -1;                         ///< part of the steps that were made; below 0: no bar
-    std::vector<double> losses;               ///< of a running one, evaluations in order
-    QString lossText;                         ///< "loss 1.506"
+    std::vector<double> course;               ///< of a running one, evaluations in order
+    QString valueText;                        ///< "loss 1.506", "reward 0.412"
     double peak = 0, planned = 0, budget = 0; ///< bytes; 0: not known
     QString peakText, peakWord, plannedText;  ///< "23.20", "so far", "23.48"
     QString left, clock;

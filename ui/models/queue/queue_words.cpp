@@ -41,12 +41,8 @@ QString valuesText(const engine::SweepValues& values) {
     return out;
 }
 
-QString lossText(double loss) {
-    return QString::number(loss, 'f', 3);
-}
-
-QString aboveText(const std::optional<double>& above) {
-    return !above ? unknownText() : *above <= 0 ? QStringLiteral("=") : QStringLiteral("▲ +%1").arg(lossText(*above));
+QString valueText(double value) {
+    return QString::number(value, 'f', 3);
 }
 
 } // namespace
@@ -67,6 +63,11 @@ QString clockText(std::int64_t unixMs) {
 
 QString numberText(const std::string& v) {
     return QString::fromStdString(v).replace(QLatin1String("e-"), QStringLiteral("e−"));
+}
+
+QString behindText(double behind, bool rewards) {
+    return behind <= 0 ? QStringLiteral("=")
+                       : (rewards ? QStringLiteral("▼ −%1") : QStringLiteral("▲ +%1")).arg(valueText(behind));
 }
 
 QString runText(std::int64_t number) {
@@ -91,11 +92,12 @@ QString queueSentence(const engine::RunQueue& queue) {
         QString out =
             words("%1 is best%2: %3 %4 after %5 steps")
                 .arg(strong(valuesText(best->values)), table.ended < table.rows.size() ? words(" so far") : QString(),
-                     table.evaluated ? words("evaluation loss") : words("loss"), strong(lossText(*best->loss)),
-                     countText(best->lossStep));
+                     words(std::string(table.measure()).c_str()), strong(valueText(*best->value)),
+                     countText(best->valueStep));
         if (const auto next = table.toTheNext()) {
-            out +=
-                *next > 0 ? words(", %1 below the next").arg(strong(lossText(*next))) : words(", as low as the next");
+            const QString away = table.rewards ? words(", %1 above the next") : words(", %1 below the next");
+            const QString equal = table.rewards ? words(", as high as the next") : words(", as low as the next");
+            out += *next > 0 ? away.arg(strong(valueText(*next))) : equal;
         }
         return out + QLatin1Char('.');
     }
@@ -171,9 +173,10 @@ FlatTreePtr sweepTree(const engine::RunQueue& queue, const std::string& sweep) {
             out->columns.push_back({QString::fromStdString(key).replace(QLatin1Char('_'), QLatin1Char(' ')), true});
         }
     }
-    out->columns.insert(
-        out->columns.end(),
-        {{words("Loss"), true}, {words("above best"), true}, {words("Steps"), true}, {words("State"), false}});
+    out->columns.insert(out->columns.end(), {{table.rewards ? words("Reward") : words("Loss"), true},
+                                             {table.rewards ? words("below best") : words("above best"), true},
+                                             {words("Steps"), true},
+                                             {words("State"), false}});
     for (const engine::SweepRow& row : table.rows) {
         FlatNode node;
         node.key = static_cast<quint64>(row.number);
@@ -183,13 +186,15 @@ FlatTreePtr sweepTree(const engine::RunQueue& queue, const std::string& sweep) {
             node.cells.emplace_back(numberText(value), QVariant(QString::fromStdString(value).toDouble()),
                                     QString::fromStdString(value));
         }
-        node.cells.emplace_back(row.loss ? lossText(*row.loss) : unknownText(), QVariant(row.loss.value_or(HUGE_VAL)),
-                                row.loss ? QString::number(*row.loss, 'g', 17) : QString());
+        node.cells.emplace_back(row.value ? valueText(*row.value) : unknownText(),
+                                QVariant(row.value.value_or(HUGE_VAL)),
+                                row.value ? QString::number(*row.value, 'g', 17) : QString());
         node.cells.back().muted = !engine::isDone(row.state);
-        node.cells.emplace_back(aboveText(row.aboveBest), QVariant(row.aboveBest.value_or(HUGE_VAL)),
-                                row.aboveBest ? QString::number(*row.aboveBest, 'g', 17) : QString());
-        if (row.aboveBest) {
-            node.cells.back().delta = *row.aboveBest > 0 ? 1 : 0;
+        node.cells.emplace_back(row.behindBest ? behindText(*row.behindBest, table.rewards) : unknownText(),
+                                QVariant(row.behindBest.value_or(HUGE_VAL)),
+                                row.behindBest ? QString::number(*row.behindBest, 'g', 17) : QString());
+        if (row.behindBest) {
+            node.cells.back().delta = *row.behindBest > 0 ? 1 : 0;
         }
         node.cells.emplace_back(countText(row.steps), QVariant::fromValue<qint64>(row.steps));
         node.cells.emplace_back(row.best ? words("best") : textOf(engine::queueStateWords(row.state)));
@@ -201,9 +206,9 @@ FlatTreePtr sweepTree(const engine::RunQueue& queue, const std::string& sweep) {
 
 FlatTreePtr queueTree(const engine::RunQueue& queue, std::int64_t nowMs) {
     auto out = std::make_shared<FlatTree>();
-    out->columns = {{words("Run"), true},           {words("Name"), false}, {words("Sweep"), false},
-                    {words("State"), false},        {words("Peak"), true},  {words("Planned peak"), true},
-                    {words("Left or taken"), true}, {words("Loss"), true},  {words("Reason"), false}};
+    out->columns = {{words("Run"), true},           {words("Name"), false},          {words("Sweep"), false},
+                    {words("State"), false},        {words("Peak"), true},           {words("Planned peak"), true},
+                    {words("Left or taken"), true}, {words("Loss or reward"), true}, {words("Reason"), false}};
     for (const QueuedRun& run : queue.runs()) {
         FlatNode node;
         node.key = static_cast<quint64>(run.number);
@@ -214,7 +219,7 @@ FlatTreePtr queueTree(const engine::RunQueue& queue, std::int64_t nowMs) {
             return value > 0 ? FlatCell(bytesText(value), QVariant::fromValue<quint64>(value), QString::number(value))
                              : FlatCell(unknownText());
         };
-        const QString loss = run.evaluations.empty() ? unknownText() : lossText(run.evaluations.back().loss);
+        const QString value = run.evaluations.empty() ? unknownText() : valueText(run.evaluations.back().value);
         node.cells = {FlatCell(runText(run.number), QVariant::fromValue<qint64>(run.number)),
                       FlatCell(QString::fromStdString(run.name)),
                       FlatCell(QString::fromStdString(run.sweep)),
@@ -222,7 +227,7 @@ FlatTreePtr queueTree(const engine::RunQueue& queue, std::int64_t nowMs) {
                       bytes(run.peak),
                       bytes(run.price ? run.price->peak : 0),
                       FlatCell(seconds > 0 ? spanText(seconds) : unknownText(), QVariant(seconds)),
-                      FlatCell(loss),
+                      FlatCell(value),
                       FlatCell(QString::fromStdString(run.reason))};
         out->nodes.push_back(std::move(node));
     }

@@ -20,6 +20,8 @@ QString spanText(double seconds);         ///< "16 min 06 s", "1 h 05 min", "53 
 QString clockText(std::int64_t unixMs);   ///< "14:21"
 QString numberText(const std::string& v); ///< "2e−4": a value with a minus sign of text
 QString runText(std::int64_t number);     ///< "#38"
+/// How far behind the best, with the direction of worse: "▲ +0.031" of losses, "▼ −0.031" of rewards; "=".
+QString behindText(double behind, bool rewards);
 
 /// The sweep that the page shows: that of the running one, else the newest; empty: there is none.
 std::string shownSweep(const engine::RunQueue& queue);
@@ -31,7 +33,7 @@ QString queueFacts(const engine::RunQueue& queue, std::int64_t nowMs);
 /// "1 running, 6 waiting, 1 held back"
 QString queueCounts(const engine::RunQueue& queue);
 
-/// The sweep's runs: number, values, loss, above best, steps, state.
+/// The sweep's runs: number, values, loss above the best or reward below it, steps, state.
 FlatTreePtr sweepTree(const engine::RunQueue& queue, const std::string& sweep);
 /// The whole queue as plain rows: the twin of the page.
 FlatTreePtr queueTree(const engine::RunQueue& queue, std::int64_t nowMs);
@@ -58,9 +60,9 @@ QueuePlan queuePlan(const engine::RunQueue& queue, std::int64_t nowMs);
 struct SweepCurve {
     std::int64_t number = 0;
     engine::QueueState state = engine::QueueState::Waiting;
-    int place = 0;  ///< of its value on the axis
-    int series = 0; ///< of its line
-    std::optional<double> loss;
+    int place = 0;               ///< of its value on the axis
+    int series = 0;              ///< of its line
+    std::optional<double> value; ///< loss or reward
     std::int64_t step = 0;
     bool best = false;
     std::vector<engine::QueueEvaluation> points;
@@ -69,9 +71,10 @@ struct SweepPicture {
     QStringList values, series; ///< of the axis; names of the lines
     QString axis;
     std::vector<SweepCurve> curves;
-    std::vector<engine::QueueEvaluation> best; ///< lowest at each step
+    std::vector<engine::QueueEvaluation> best; ///< at each step
     std::optional<engine::StopRule> rule;
     bool evaluated = false;
+    bool rewards = false; ///< values are rewards, and higher is better
     std::int64_t steps = 0;
 };
 SweepPicture sweepPicture(const engine::RunQueue& queue, const std::string& sweep);

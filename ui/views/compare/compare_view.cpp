@@ -16,6 +16,7 @@
 #include "ui/models/compare/compare_text.h"
 #include "ui/models/compare/op_change_table.h"
 #include "ui/models/finetune/training_text.h"
+#include "ui/views/compare/rl_compare_page.h"
 #include "ui/views/compare/training_compare.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
@@ -72,20 +73,26 @@ QString CompareView::whyNot(const QString& action) const {
 }
 
 QList<QWidget*> CompareView::bodyStops() const {
-    return QList<QWidget*>{specView_, metricView_} +
-           (training_->isVisibleTo(this) ? training_->stops() : stack_->focusStops());
+    return QList<QWidget*>{specView_, metricView_} + (training_->isVisibleTo(this)   ? training_->stops()
+                                                      : policies_->isVisibleTo(this) ? policies_->stops()
+                                                                                     : stack_->focusStops());
 }
 
 QList<LaneStack*> CompareView::laneStacks() const {
-    return training_->isVisibleTo(this) ? training_->laneStacks() : QList<LaneStack*>{stack_};
+    return training_->isVisibleTo(this)   ? training_->laneStacks()
+           : policies_->isVisibleTo(this) ? policies_->laneStacks()
+                                          : QList<LaneStack*>{stack_};
 }
 
 TimeCursor* CompareView::ownAxis() const {
-    return training_->isVisibleTo(this) ? training_->stepCursor() : time_;
+    return training_->isVisibleTo(this)   ? training_->stepCursor()
+           : policies_->isVisibleTo(this) ? policies_->stepCursor()
+                                          : time_;
 }
 
 bool CompareView::settled() const {
-    return DocumentView::settled() && (!training_->isVisibleTo(this) || training_->settled());
+    return DocumentView::settled() && (!training_->isVisibleTo(this) || training_->settled()) &&
+           (!policies_->isVisibleTo(this) || policies_->settled());
 }
 
 std::vector<sessions::RunInfo> CompareView::comparedRuns() const {
@@ -237,22 +244,6 @@ void CompareView::updateTables() {
     metricView_->setHorizontalScrollBarPolicy(room ? Qt::ScrollBarAlwaysOff : Qt::ScrollBarAsNeeded);
 }
 
-bool CompareView::updateTraining() {
-    const sessions::RunInfo *a = runInfo(a_), *b = runInfo(b_);
-    const bool both =
-        a != nullptr && b != nullptr && a_ != b_ && !nothingComparable_ && isTrainingRun(*a) && isTrainingRun(*b);
-    const bool shown = both && extent_->current() == 0;
-    extent_->setVisible(both);
-    align_->setVisible(!shown);
-    training_->setVisible(shown);
-    stack_->setVisible(!shown && !nothingComparable_);
-    showTables();
-    if (shown) {
-        training_->setRuns({*a, timelineOf(a_).timeline}, {*b, timelineOf(b_).timeline});
-    }
-    return shown;
-}
-
 void CompareView::updateLane() {
     if (updateTraining()) {
         return;
@@ -329,14 +320,18 @@ QString CompareView::readingText() const {
     return {};
 }
 
-/// What of the page is shown: all of it, or where nothing may be compared the settings and what else there is.
-void CompareView::showComparable(const CompareText& words) {
-    nothingComparable_ = words.nothing;
+void CompareView::showWords(const CompareText& words) {
     sentence_->setText(withStrongNumbers(words.sentence));
     cause_->setText(words.cause);
     cause_->setVisible(!words.cause.isEmpty());
     answers_->setText(words.answers);
     answers_->setVisible(!words.answers.isEmpty());
+}
+
+/// What of the page is shown: all of it, or where nothing may be compared the settings and what else there is.
+void CompareView::showComparable(const CompareText& words) {
+    nothingComparable_ = words.nothing;
+    showWords(words);
     notice_->setTone(words.nothing ? ErrorStrip::Tone::Bad : ErrorStrip::Tone::Warn);
     notice_->setError(words.nothing ? tr("Not comparable: no change is shown.") : words.notComparable,
                       words.surroundings);

@@ -23,6 +23,7 @@ class DifferenceLane;
 class ErrorStrip;
 class FactTable;
 class LaneStack;
+class RlComparePage;
 class TrainingCompare;
 
 class CompareView final : public DocumentView {
@@ -46,6 +47,8 @@ public:
     LaneStack* stack() const { return stack_; }
     /// What is shown of two training runs in place of stack(); the segments choose.
     TrainingCompare* training() const { return training_; }
+    /// The same of two runs of reinforcement learning.
+    RlComparePage* policies() const { return policies_; }
     SegmentedControl* extent() const { return extent_; }
     bool settled() const override;
     ErrorStrip* notice() const { return notice_; }
@@ -75,8 +78,10 @@ private:
     void fillMore();
     void updateTables();
     void updateLane();
-    /// Shows training runs or the whole runs; true: training runs are shown.
+    /// Shows training runs step by step or the whole runs; true: their steps are shown.
     bool updateTraining();
+    void sayPolicies();
+    void showWords(const CompareText& words);
     void showTables();
     void updateBands(const profiler::Alignment& alignment);
     void chooseRun(bool first, sessions::RunId id);
@@ -102,6 +107,7 @@ private:
     TimeCursor* time_ = nullptr;
     LaneStack* stack_ = nullptr;
     TrainingCompare* training_ = nullptr;
+    RlComparePage* policies_ = nullptr;
     CompareLane* lane_ = nullptr;
     DifferenceLane* difference_ = nullptr;
     CompareRuler *rulerA_ = nullptr, *rulerB_ = nullptr;

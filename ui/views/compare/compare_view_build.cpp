@@ -13,6 +13,7 @@
 #include <QVBoxLayout>
 
 #include "ui/views/compare/compare_view.h"
+#include "ui/views/compare/rl_compare_page.h"
 #include "ui/views/compare/training_compare.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/compare_delegates.h"
@@ -158,14 +159,20 @@ void CompareView::buildBody() {
     training_ = new TrainingCompare(body);
     training_->hide();
     column->addWidget(training_, kTrainingShare);
+    policies_ = new RlComparePage(body);
+    policies_->hide();
+    column->addWidget(policies_, kTrainingShare);
     connect(training_, &TrainingCompare::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(policies_, &RlComparePage::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(policies_, &RlComparePage::wordsChanged, this, &CompareView::sayPolicies);
     setBody(body);
     connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
 }
 
 /// In a low window the figure has the place.
 void CompareView::showTables() {
-    const bool training = training_->isVisibleTo(this), figure = training || stack_->isVisibleTo(this);
+    const bool training = training_->isVisibleTo(this) || policies_->isVisibleTo(this);
+    const bool figure = training || stack_->isVisibleTo(this);
     tables_->setVisible(height() >= (training ? kRoomForTrainingTables : kRoomForTables) || nothingComparable_ ||
                         !figure);
 }

@@ -19,7 +19,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kPlanFormHeight = 82;
+constexpr int kPlanFormHeight = 82, kCheckRowHeight = 24;
+constexpr std::size_t kChecksOfRow = 4;
 constexpr int kContextPage = 8192;
 
 /// "saves 420.27 GiB", "costs 1.20 GiB"
@@ -40,13 +41,13 @@ PlanForm::PlanForm(QWidget* parent) : Surface(Fill::Panel, Bottom, parent) {
     column->setSpacing(4);
     numberRow_ = new QHBoxLayout;
     numberRow_->setSpacing(28);
-    checkRow_ = new QHBoxLayout;
-    checkRow_->setSpacing(8);
+    checkRows_ = new QVBoxLayout;
+    checkRows_->setSpacing(2);
     context_ = new NumberSlider(tr("Context, tokens"), true, this);
     context_->setInRow();
     numberRow_->addWidget(context_, 5);
     column->addLayout(numberRow_);
-    column->addLayout(checkRow_);
+    column->addLayout(checkRows_);
     connect(context_, &NumberSlider::moved, this,
             [this](double value) { emit contextChanged(static_cast<qint64>(value)); });
 }
@@ -78,22 +79,33 @@ void PlanForm::fillChecks(const engine::Experiment& experiment) {
     const std::vector<engine::PlanSwitchSpec> specs = engine::planSwitches(experiment);
     const auto nameOf = [](const Check& check) { return check.box->text(); };
     if (!std::ranges::equal(specs, checks_, {}, switchName, nameOf)) {
-        while (QLayoutItem* item = checkRow_->takeAt(0)) {
+        while (QLayoutItem* item = checkRows_->takeAt(0)) {
             delete item->widget();
             delete item;
         }
         checks_.clear();
+        QHBoxLayout* line = nullptr;
         for (const engine::PlanSwitchSpec& spec : specs) {
+            if (checks_.size() % kChecksOfRow == 0) {
+                auto* holder = new QWidget(this);
+                line = new QHBoxLayout(holder);
+                line->setContentsMargins(0, 0, 0, 0);
+                line->setSpacing(8);
+                checkRows_->addWidget(holder);
+            }
             auto* box = new QCheckBox(switchName(spec), this);
             auto* saves = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
-            checkRow_->addWidget(box);
-            checkRow_->addWidget(saves);
-            checkRow_->addSpacing(20);
+            line->addWidget(box);
+            line->addWidget(saves);
+            line->addSpacing(20);
             const int row = static_cast<int>(checks_.size());
             connect(box, &QCheckBox::toggled, this, [this, row](bool on) { emit switchChanged(row, on); });
             checks_.push_back({box, saves});
         }
-        checkRow_->addStretch(1);
+        for (int row = 0; row < checkRows_->count(); ++row) {
+            static_cast<QHBoxLayout*>(checkRows_->itemAt(row)->widget()->layout())->addStretch(1);
+        }
+        setFixedHeight(kPlanFormHeight + std::max(checkRows_->count() - 1, 0) * kCheckRowHeight);
     }
     for (std::size_t i = 0; i < specs.size(); ++i) {
         const QSignalBlocker blocker(checks_[i].box);
@@ -104,6 +116,7 @@ void PlanForm::fillChecks(const engine::Experiment& experiment) {
 void PlanForm::setDraft(const PlanDraft& draft) {
     const auto context = static_cast<double>(draft.context());
     const double top = std::max(static_cast<double>(context_->slider()->maximum()) * engine::kContextUnit, context);
+    context_->setName(draft.asks() ? tr("Prompt, tokens") : tr("Context, tokens"));
     context_->setValue(context, 0, top);
     fillNumbers(draft.numbers());
     fillChecks(draft.experiment());

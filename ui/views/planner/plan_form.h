@@ -15,6 +15,7 @@
 
 class QCheckBox;
 class QHBoxLayout;
+class QVBoxLayout;
 
 namespace vitrine::ui {
 
@@ -54,7 +55,8 @@ private:
     void fillChecks(const engine::Experiment& experiment);
 
     NumberSlider* context_;
-    QHBoxLayout *numberRow_, *checkRow_;
+    QHBoxLayout* numberRow_;
+    QVBoxLayout* checkRows_; ///< four in each
     std::vector<Number> numbers_;
     std::vector<Check> checks_;
 };

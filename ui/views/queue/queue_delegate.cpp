@@ -242,9 +242,9 @@ void QueueDelegate::paintProgress(QPainter& painter, const QRectF& rect, const Q
     drawText(painter, lineOf(area, true, 1), Qt::AlignLeft | Qt::AlignVCenter, row.progressSub, t.text2, smallFont());
     const QRectF course(area.left() + kCourseAt, middle - 18, std::min(kCourseWidth, area.width() - kCourseAt), 36);
     if (course.width() > 30) {
-        drawCourse(painter, course, row.losses, t);
+        drawCourse(painter, course, row.course, t);
         drawText(painter, QRectF(course.left(), middle - 20, course.width(), 14), Qt::AlignRight | Qt::AlignVCenter,
-                 row.lossText, t.text1, smallFont());
+                 row.valueText, t.text1, smallFont());
     }
 }
 

@@ -8,9 +8,11 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "engine/workload/experiment/option_table.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "engine/workload/sweep/sweep_table.h"
@@ -127,6 +129,9 @@ void QueuePanel::showPlan(const engine::SweepPlan& plan, bool editable) {
         }
     }
     showFixed(plan.base, &plan);
+    const bool rewards = engine::earnsRewards(base::parsedObject(plan.base));
+    rule_->setText(rewards ? tr("End a run whose evaluation reward is") : tr("End a run whose evaluation loss is"));
+    ruleSide_->setText(rewards ? tr("below the best at the same step,") : tr("above the best at the same step,"));
     rule_->setChecked(plan.rule.has_value());
     if (plan.rule) {
         above_->setText(QString::number(plan.rule->above, 'f', 3));
@@ -244,19 +249,20 @@ void QueuePanel::showAgainst(const engine::RunQueue& queue, const std::string& s
     const auto three = [](double value) { return QString::number(value, 'f', 3); };
     againstHead_->setTitle(ruled ? tr("%1 against the rule").arg(runText(run->number))
                                  : tr("%1 against the best").arg(runText(run->number)));
-    FactRow loss{.name = tr("Evaluation loss"),
-                 .values = {{three(verdict->loss)}, {tr("at step %1").arg(countText(verdict->step)), TextColor::Text3}},
-                 .strong = true,
-                 .muted = true};
+    FactRow value{
+        .name = run->earnsRewards ? tr("Evaluation reward") : tr("Evaluation loss"),
+        .values = {{three(verdict->value)}, {tr("at step %1").arg(countText(verdict->step)), TextColor::Text3}},
+        .strong = true,
+        .muted = true};
     FactRow best{.name = tr("Best at that step"),
                  .values = {{three(verdict->best)}, {runText(verdict->bestNumber), TextColor::Text3}},
                  .muted = true};
-    FactRow above{.name = tr("Above it"),
-                  .values = {{verdict->above > 0 ? QStringLiteral("▲ +") + three(verdict->above) : QStringLiteral("="),
-                              verdict->above > 0 ? TextColor::Bad : TextColor::Good},
-                             {ruled ? tr("limit %1").arg(three(rule.above)) : QString(), TextColor::Text3}},
-                  .muted = true};
-    against_->setRows({loss, best, above}, {70, 84});
+    FactRow behind{.name = run->earnsRewards ? tr("Below it") : tr("Above it"),
+                   .values = {{behindText(verdict->behind, run->earnsRewards),
+                               verdict->behind > 0 ? TextColor::Bad : TextColor::Good},
+                              {ruled ? tr("limit %1").arg(three(rule.above)) : QString(), TextColor::Text3}},
+                   .muted = true};
+    against_->setRows({value, best, behind}, {70, 84});
     goesOn_->setText(verdict->ends ? tr("The rule ends it.")
                      : ruled && verdict->step < rule.from
                          ? tr("It goes on: the rule begins at step %1.").arg(countText(rule.from))

@@ -73,6 +73,7 @@ private:
     FactRows *fixed_ = nullptr, *against_ = nullptr;
     QCheckBox* rule_ = nullptr;
     QLineEdit *above_ = nullptr, *from_ = nullptr;
+    TextLabel* ruleSide_ = nullptr; ///< "above the best at the same step,"
     TextLabel* goesOn_ = nullptr;
     QPushButton *live_ = nullptr, *end_ = nullptr, *endSweep_ = nullptr, *start_ = nullptr, *cancel_ = nullptr;
     std::optional<engine::SweepPlan> draft_;

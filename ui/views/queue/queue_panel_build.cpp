@@ -136,9 +136,10 @@ void QueuePanel::buildRule(QWidget* content) {
     rows->addWidget(ruleHead_);
     auto* body = new QWidget(ruleBox_);
     auto* column = tightColumn(body, 8, 8);
-    rule_ = new QCheckBox(tr("End a run whose evaluation loss is"), body);
+    rule_ = new QCheckBox(body);
     column->addWidget(rule_);
-    const auto field = [&](QLineEdit*& edit, const QString& value, const QString& before, const QString& after,
+    ruleSide_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, false, body);
+    const auto field = [&](QLineEdit*& edit, const QString& value, const QString& before, TextLabel* after,
                            const QString& name) {
         auto* row = new QHBoxLayout;
         row->setContentsMargins(22, 0, 0, 0);
@@ -150,15 +151,15 @@ void QueuePanel::buildRule(QWidget* content) {
         edit->setAccessibleName(name);
         setControlHeight(edit, 24);
         row->addWidget(edit);
-        if (!after.isEmpty()) {
-            row->addWidget(new TextLabel(after, TypeRole::Table, TextColor::Text1, false, body));
+        if (after != nullptr) {
+            row->addWidget(after);
         }
         row->addStretch(1);
         column->addLayout(row);
         connect(edit, &QLineEdit::editingFinished, this, &QueuePanel::takeRule);
     };
-    field(above_, QStringLiteral("0.100"), {}, tr("above the best at the same step,"), tr("Loss above the best"));
-    field(from_, QStringLiteral("0"), tr("not before step"), {}, tr("First step of the rule"));
+    field(above_, QStringLiteral("0.100"), {}, ruleSide_, tr("How far from the best"));
+    field(from_, QStringLiteral("0"), tr("not before step"), nullptr, tr("First step of the rule"));
     connect(rule_, &QCheckBox::clicked, this, &QueuePanel::takeRule);
     rows->addWidget(body);
     content->layout()->addWidget(ruleBox_);

@@ -28,6 +28,19 @@ namespace {
 constexpr int kFormWidth = 320;
 constexpr int kTokenPeriodMs = 33;
 
+/// What a first run needs, and the order of what else there is.
+OptionLayout rlLayout() {
+    OptionLayout out;
+    for (const char* key : {"model", "task", "difficulty", "data", "checker", "method", "prompts", "samples",
+                            "max_new_tokens", "lr", "steps", "eval_every"}) {
+        out.basic << QString::fromLatin1(key);
+    }
+    for (const char* group : {"Problems", "Rollouts", "Policy", "Training", "Memory"}) { // names of the option table
+        out.firstGroups << QString::fromLatin1(group);
+    }
+    return out;
+}
+
 } // namespace
 
 RunView::RunView(const ViewServices& context, QWidget* parent)
@@ -104,6 +117,7 @@ QWidget* RunView::buildFormColumn() {
         QStringLiteral("trace"),
         {QStringLiteral("fixed"), QStringLiteral("uniform"), QStringLiteral("poisson"), QStringLiteral("long-tail")},
         tr("Made trace or file"));
+    fields_->setLayout(QStringLiteral("rl"), rlLayout());
     column->addWidget(fields_, 1);
     presets_ = new PresetBar(context().settingsFile, [this] { return textOf(form_.experimentText()); }, panel);
     column->addWidget(presets_);
@@ -120,6 +134,7 @@ QWidget* RunView::buildCentre() {
     text_ = new TokenText(centre);
     text_->setAccessibleName(tr("Text of the run"));
     column->addWidget(text_, 1);
+    column->addWidget(buildRlBar(centre));
     commandBox_ = new Surface(Surface::Fill::Panel, Surface::Top, centre);
     auto* commandRow = new QHBoxLayout(commandBox_);
     commandRow->setContentsMargins(12, 8, 12, 8);
@@ -211,12 +226,7 @@ void RunView::updateButtons() {
         button->setEnabled(can);
         button->setToolTip(!can ? tr("Nothing can be started here") : running ? tr("Esc") : tr("Ctrl+Return"));
     }
-    const bool batch = running ? liveBatch_ : form_.row() != nullptr && form_.row()->manyAnswers;
-    text_->setPlaceholderText(
-        !batch ? tr("Choose a model at the left, write a prompt below and run it.")
-        : running
-            ? tr("Requests are being served. The Batching view shows who has which slot, the KV cache view the pages.")
-            : tr("Choose a model and a trace of requests at the left and run it."));
+    text_->setPlaceholderText(placeholderText(running));
     run_->setIcon(running ? icon(QStringLiteral("stop"), themeTokens().onAccent)
                           : icon(QStringLiteral("run"), themeTokens().onAccent));
 }

@@ -79,6 +79,8 @@ private:
     void fillForm(const sessions::RunInfo& run);
     void showTexts(const sessions::RunInfo& run, const std::vector<sessions::RunText>& texts);
     void updateNumbers();
+    QString placeholderText(bool running) const; ///< of the text while it is empty
+    QWidget* buildRlBar(QWidget* parent);
     void updateButtons();
     void chooseFile(const QString& key);
     void takeDevice();      ///< the form follows the device that was chosen
@@ -93,6 +95,7 @@ private:
     PresetBar* presets_ = nullptr;
     TokenText* text_ = nullptr;
     QWidget *promptBox_ = nullptr, *commandBox_ = nullptr;
+    QWidget* rlBar_ = nullptr; ///< leads to the view RL
     QPlainTextEdit *prompt_ = nullptr, *command_ = nullptr;
     LivePanel* live_;
     QTimer tokenTimer_;

@@ -61,6 +61,22 @@ void RunView::connectRuns() {
     connect(runs, &RunController::ended, this, &RunView::onEnded);
 }
 
+QString RunView::placeholderText(bool running) const {
+    const bool trains = form_.row() != nullptr && engine::showsIn(*form_.row(), "rl");
+    if (!running && trains) {
+        return tr("Choose a model, and a task or data to ask, at the left and run it.");
+    }
+    if (running && !rlBar_->isHidden()) {
+        return tr("Answers are sampled, judged and trained on. The RL view shows it step by step.");
+    }
+    const bool batch = running ? liveBatch_ : form_.row() != nullptr && form_.row()->manyAnswers;
+    return !batch ? tr("Choose a model at the left, write a prompt below and run it.")
+           : running
+               ? tr("Requests are being served. The Batching view shows who has which slot, the KV cache view the "
+                    "pages.")
+               : tr("Choose a model and a trace of requests at the left and run it.");
+}
+
 void RunView::start() {
     RunController* runs = context().runs;
     if (runs == nullptr || runs->running()) {
@@ -131,6 +147,7 @@ void RunView::onStarted(qint64 run) {
     }
     liveRun_ = run;
     textRun_ = run;
+    rlBar_->setVisible(form_.row() != nullptr && engine::showsIn(*form_.row(), "rl"));
     numbers_.state = tr("running");
     numbers_.tokens = 0;
     bool number = false;

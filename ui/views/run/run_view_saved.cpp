@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The saved run that is chosen: its texts with every token's facts, its numbers, its settings in the form.
+#include <QHBoxLayout>
+#include <QPushButton>
 #include <algorithm>
 
 #include "base/json_values.h"
@@ -9,11 +11,15 @@
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_rows.h"
+#include "ui/models/rl/rl_run.h"
+#include "ui/models/run/rl_result.h"
 #include "ui/models/run/run_result.h"
 #include "ui/models/session/run_filter.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/models/session/saved_tokens.h"
 #include "ui/views/run/run_view.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/style.h"
 #include "ui/widgets/forms/option_form.h"
 #include "ui/widgets/plots/token_text.h"
 
@@ -24,6 +30,22 @@ namespace {
 constexpr std::size_t kSummaryRows = 40;
 
 } // namespace
+
+QWidget* RunView::buildRlBar(QWidget* parent) {
+    rlBar_ = new Surface(Surface::Fill::Panel, Surface::Top, parent);
+    auto* row = new QHBoxLayout(rlBar_);
+    row->setContentsMargins(12, 6, 12, 6);
+    auto* words = new TextLabel(tr("Curves of all steps, the memory of each and its answers are in the view RL."),
+                                TypeRole::Table, TextColor::Text2, false, rlBar_);
+    words->setElide(true);
+    auto* open = new QPushButton(icon(QStringLiteral("rl")), tr("Open RL"), rlBar_);
+    setControlHeight(open, 24);
+    row->addWidget(words, 1);
+    row->addWidget(open);
+    rlBar_->hide();
+    connect(open, &QPushButton::clicked, this, [this] { emit openView(QStringLiteral("rl")); });
+    return rlBar_;
+}
 
 void RunView::onRuns() {
     if (follow_ && runInfo(liveRun_) != nullptr) {
@@ -53,6 +75,7 @@ void RunView::showSaved() {
         if (textRun_ > 0) {
             text_->clearText();
         }
+        rlBar_->hide();
         textRun_ = -1;
         return;
     }
@@ -108,7 +131,13 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
     const bool written = readable || std::any_of(texts.begin(), texts.end(), [](const sessions::RunText& text) {
                              return text.kind.starts_with("output") && !text.body.empty();
                          });
-    if (!written) { // the numbers are the result
+    const std::vector<RlResultPart> steps = rlResultParts(run);
+    for (const RlResultPart& part : steps) {
+        text_->addSection(part.title, part.dimmed);
+        text_->appendText(part.text);
+    }
+    rlBar_->setVisible(isRlRun(run));
+    if (!written && steps.empty()) { // the numbers are the result
         text_->addSection(tr("Result of %1").arg(runTitle(run)), false);
         QStringList lines = batchSentences(run);
         if (!lines.empty()) {

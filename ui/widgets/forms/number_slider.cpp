@@ -114,12 +114,21 @@ std::optional<double> NumberSlider::readField() const {
     return good && std::isfinite(value) && std::fabs(value) <= 2147483647.0 ? std::optional(value) : std::nullopt;
 }
 
+void NumberSlider::setName(const QString& name) {
+    name_ = name;
+    static_cast<TextLabel*>(label_)->setText(name);
+    label_->setToolTip(name);
+    slider_->setAccessibleName(name);
+    field_->setAccessibleName(tr("%1, number").arg(name));
+    label_->setMinimumWidth(QFontMetrics(label_->font()).horizontalAdvance(name_) + 2);
+}
+
 void NumberSlider::setInRow() {
     layout()->setContentsMargins(0, 0, 0, 0);
     const auto plain = [this] { label_->setFont(Theme::instance().font(TypeRole::Table)); };
     plain();
     connect(&Theme::instance(), &Theme::changed, label_, plain);
-    label_->setMinimumWidth(QFontMetrics(label_->font()).horizontalAdvance(name_) + 2);
+    setName(name_);
 }
 
 void NumberSlider::setSteps(int steps, int arrow, int page) {

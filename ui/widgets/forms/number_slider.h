@@ -20,6 +20,8 @@ public:
     NumberSlider(const QString& name, bool whole, QWidget* parent = nullptr);
 
     const QString& name() const { return name_; }
+    /// REQUIRES that the slider stands in a row.
+    void setName(const QString& name);
     bool whole() const { return whole_; }
     double value() const { return value_; }
     /// From outside: nothing is emitted. The ends do not move while the slider is held.

@@ -75,42 +75,22 @@ OptionForm::OptionForm(ExperimentForm* form, QStringList skip, QWidget* parent)
     rebuild();
 }
 
-void OptionForm::setFirstGroups(const QStringList& groups) {
-    firstGroups_ = groups;
-    rebuild();
-}
-
 void OptionForm::rebuild() {
     rows_.clear();
+    folds_.clear();
     auto* page = new Surface(Surface::Fill::Panel, Surface::None);
     auto* column = new QVBoxLayout(page);
     column->setContentsMargins(12, 8, 12, 12);
     column->setSpacing(0);
-    QStringList groups;
-    const auto options = form_->options();
-    for (const OptionSpec* spec : options) {
-        if (!skip_.contains(textOf(spec->key)) && !groups.contains(textOf(spec->group))) {
-            groups << textOf(spec->group);
+    const OptionLayout& layout = layoutOfForm();
+    const auto groups = groupsOf(layout);
+    for (const auto& [group, specs] : groups) {
+        const bool folds = !layout.basic.empty() && !group.isEmpty();
+        auto* rows = static_cast<QFormLayout*>(addGroup(page, group, folds, group == groups.front().first));
+        for (const OptionSpec* spec : specs) {
+            rows->addRow(makeRow(*spec, page));
+            rows_[textOf(spec->key)].group = folds ? group : QString();
         }
-    }
-    const auto place = [this](const QString& group) {
-        const qsizetype at = firstGroups_.indexOf(group);
-        return at < 0 ? firstGroups_.size() : at;
-    };
-    std::ranges::stable_sort(groups, {}, place);
-    for (const QString& group : groups) {
-        auto* title = new TextLabel(group, TypeRole::Table, TextColor::Text1, true, page);
-        title->setContentsMargins(0, group == groups.first() ? 0 : 12, 0, 4);
-        column->addWidget(title);
-        auto* rows = new QFormLayout;
-        rows->setContentsMargins(0, 0, 0, 0);
-        rows->setSpacing(6);
-        for (const OptionSpec* spec : options) {
-            if (textOf(spec->group) == group && !skip_.contains(textOf(spec->key))) {
-                rows->addRow(makeRow(*spec, page));
-            }
-        }
-        column->addLayout(rows);
     }
     auto* reset = new QPushButton(tr("Reset all fields"), page);
     column->addSpacing(12);
@@ -133,6 +113,9 @@ void OptionForm::rebuild() {
     setWidget(page);
     for (const auto& [key, row] : rows_) {
         refresh(key);
+    }
+    for (const auto& [group, fold] : folds_) {
+        showFold(group);
     }
 }
 
@@ -318,6 +301,7 @@ void OptionForm::refresh(const QString& key) {
     }
     filling_ = false;
     row.dot->setVisible(form_->changed(key));
+    showFold(row.group);
     showError(row, form_->error(key));
 }
 
@@ -332,6 +316,7 @@ void OptionForm::setError(const QString& key, const QString& error) {
     const auto found = rows_.find(key);
     if (found != rows_.end()) {
         showError(found->second, error);
+        setFolded(found->second.group, false);
         ensureWidgetVisible(found->second.editor);
     }
 }

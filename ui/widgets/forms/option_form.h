@@ -8,11 +8,20 @@
 #include <QScrollArea>
 #include <QUndoStack>
 #include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "ui/models/run/experiment_form.h"
 #include "ui/widgets/base/controls.h"
 
 namespace vitrine::ui {
+
+/// How the form of a workload is arranged.
+struct OptionLayout {
+    QStringList basic;       ///< keys that stand above all groups; the groups are folded then. Empty: nothing is folded
+    QStringList firstGroups; ///< groups that stand above the others, in this order
+};
 
 class OptionForm final : public QScrollArea {
     Q_OBJECT
@@ -23,8 +32,12 @@ public:
 
     /// Texts to choose from in an editable field, which says `hint` while it is empty; "…" beside it asks chooseWanted.
     void setChoices(const QString& key, const QStringList& choices, const QString& hint);
-    /// Groups that stand above the others, in this order.
+    /// Groups that stand above the others, in this order, for workloads without a layout of their own.
     void setFirstGroups(const QStringList& groups);
+    void setLayout(const QString& workload, OptionLayout layout);
+    /// Whether the fields of a group are hidden below its head; false where nothing is folded.
+    bool folded(const QString& group) const;
+    void setFolded(const QString& group, bool folded);
     QWidget* editor(const QString& key) const; ///< null when the key has no field
     QString errorLine(const QString& key) const;
     bool dotShown(const QString& key) const;
@@ -46,11 +59,21 @@ private:
         QString hint;
     };
     struct Row {
+        QString group; ///< that folds; empty: it is always shown
         QWidget* editor = nullptr;
         QPushButton* dot = nullptr;
         TextLabel* error = nullptr;
     };
+    /// The head of a group that folds, and what it hides.
+    struct Fold {
+        QPushButton* head = nullptr;
+        QWidget* fields = nullptr;
+    };
     void rebuild();
+    const OptionLayout& layoutOfForm() const;
+    std::vector<std::pair<QString, std::vector<const engine::OptionSpec*>>> groupsOf(const OptionLayout& layout) const;
+    QLayout* addGroup(QWidget* page, const QString& group, bool folds, bool first);
+    void showFold(const QString& group);
     QWidget* makeRow(const engine::OptionSpec& spec, QWidget* parent);
     QWidget* makeEditor(const engine::OptionSpec& spec, QWidget* parent);
     /// A field for several texts, one on each line.
@@ -59,7 +82,11 @@ private:
     void showError(Row& row, const QString& error);
 
     ExperimentForm* form_;
-    QStringList skip_, firstGroups_;
+    QStringList skip_;
+    OptionLayout usual_;
+    std::map<QString, OptionLayout> layouts_; ///< by workload
+    std::map<QString, Fold> folds_;
+    std::set<QString> unfolded_;
     std::map<QString, Choices> choices_;
     std::map<QString, Row> rows_;
     QUndoStack stack_;

@@ -30,17 +30,17 @@ QFont plotFont(bool bold = false) {
     return Theme::instance().font(TypeRole::Axis, bold);
 }
 
-struct LossRange {
+struct ValueRange {
     double low = 0, high = 1, step = 0.1;
 };
 
 /// Round numbers around the losses; of the curves only those that count for comparing, not their first descent.
-LossRange rangeOf(std::vector<double> losses) {
-    LossRange out;
-    if (losses.empty()) {
+ValueRange rangeOf(std::vector<double> values) {
+    ValueRange out;
+    if (values.empty()) {
         return out;
     }
-    const auto [low, high] = std::ranges::minmax(losses);
+    const auto [low, high] = std::ranges::minmax(values);
     const double span = std::max(high - low, std::max(std::abs(high), 1e-3) * 0.02);
     const double raw = span / 3, power = std::pow(10, std::floor(std::log10(raw)));
     out.step = raw / power < 1.5 ? power : raw / power < 3.5 ? 2 * power : raw / power < 7.5 ? 5 * power : 10 * power;
@@ -92,7 +92,7 @@ void drawCross(QPainter& painter, QPointF at, const QColor& color) {
     painter.drawLine(at + QPointF(4, -4), at + QPointF(-4, 4));
 }
 
-void drawLossAxis(QPainter& painter, const LossRange& range, double left, double right, double top, double bottom) {
+void drawValueAxis(QPainter& painter, const ValueRange& range, double left, double right, double top, double bottom) {
     const ThemeTokens& t = themeTokens();
     const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(range.step) - 1e-9)), 0, 6);
     for (double value = std::ceil(range.low / range.step - 1e-9) * range.step; value <= range.high;
@@ -105,32 +105,32 @@ void drawLossAxis(QPainter& painter, const LossRange& range, double left, double
     hairline(painter, left, right, bottom, t.line1);
 }
 
-QString lossWords(double loss) {
-    return QString::number(loss, 'f', 3);
+QString valueWords(double value) {
+    return QString::number(value, 'f', 3);
 }
 
-double heightOf(const LossRange& range, double loss, double top, double bottom) {
-    return bottom - (loss - range.low) / (range.high - range.low) * (bottom - top);
+double heightOf(const ValueRange& range, double value, double top, double bottom) {
+    return bottom - (value - range.low) / (range.high - range.low) * (bottom - top);
 }
 
-LossRange valueRange(const SweepPicture& sweep) {
-    std::vector<double> losses;
+ValueRange valueRange(const SweepPicture& sweep) {
+    std::vector<double> values;
     for (const SweepCurve& curve : sweep.curves) {
-        if (curve.loss) {
-            losses.push_back(*curve.loss);
+        if (curve.value) {
+            values.push_back(*curve.value);
         }
     }
-    return rangeOf(std::move(losses));
+    return rangeOf(std::move(values));
 }
 
-LossRange stepRange(const SweepPicture& sweep) {
-    std::vector<double> losses;
+ValueRange stepRange(const SweepPicture& sweep) {
+    std::vector<double> values;
     for (const SweepCurve& curve : sweep.curves) {
         for (std::size_t i = curve.points.size() > 3 ? 1 : 0; i < curve.points.size(); ++i) {
-            losses.push_back(curve.points[i].loss);
+            values.push_back(curve.points[i].value);
         }
     }
-    return rangeOf(std::move(losses));
+    return rangeOf(std::move(values));
 }
 
 } // namespace
@@ -178,7 +178,9 @@ QString SweepPlot::itemText(int item) const {
     const QString series = sweep_.series.value(curve.series);
     out += series.isEmpty() ? QString() : QStringLiteral(", ") + series;
     out += QStringLiteral(": ") + textOf(engine::queueStateWords(curve.state));
-    return curve.loss ? out + tr(", loss %1 at step %2").arg(lossWords(*curve.loss), countText(curve.step)) : out;
+    return curve.value ? out + (sweep_.rewards ? tr(", reward %1 at step %2") : tr(", loss %1 at step %2"))
+                                   .arg(valueWords(*curve.value), countText(curve.step))
+                       : out;
 }
 
 QRectF SweepPlot::itemFrame(int item) const {
@@ -186,16 +188,16 @@ QRectF SweepPlot::itemFrame(int item) const {
     return at.x() < 0 ? QRectF() : QRectF(at.x() - 8, at.y() - 8, 16, 16);
 }
 
-SweepValuePlot::SweepValuePlot(QWidget* parent) : SweepPlot(tr("Loss over values"), parent) {}
+SweepValuePlot::SweepValuePlot(QWidget* parent) : SweepPlot(tr("Loss or reward over values"), parent) {}
 
 QPointF SweepValuePlot::pointOf(const SweepCurve& curve, const QSizeF& size) const {
-    if (!curve.loss) {
+    if (!curve.value) {
         return {-100, -100};
     }
     const double left = kAxisLeft + 28, right = size.width() - kEdge - 22, bottom = size.height() - kValueAxis;
     const auto last = static_cast<double>(std::max<qsizetype>(sweep_.values.size() - 1, 1));
     const double x = sweep_.values.size() == 1 ? (left + right) / 2 : left + curve.place / last * (right - left);
-    return {x, heightOf(valueRange(sweep_), *curve.loss, kTop, bottom)};
+    return {x, heightOf(valueRange(sweep_), *curve.value, kTop, bottom)};
 }
 
 QImage SweepValuePlot::picture(const QSizeF& size, double dpr) const {
@@ -204,14 +206,16 @@ QImage SweepValuePlot::picture(const QSizeF& size, double dpr) const {
     QPainter painter(&image);
     const double bottom = size.height() - kValueAxis;
     drawText(painter, QRectF(11, 3, size.width() - 20, 18), Qt::AlignLeft | Qt::AlignVCenter,
-             sweep_.evaluated ? tr("Evaluation loss, nats per token, at the last step or newest")
-                              : tr("Loss, nats per token, after the last step"),
+             sweep_.rewards     ? (sweep_.evaluated ? tr("Evaluation reward, mean, at the last step or newest")
+                                                    : tr("Reward, mean, of the last step"))
+             : sweep_.evaluated ? tr("Evaluation loss, nats per token, at the last step or newest")
+                                : tr("Loss, nats per token, after the last step"),
              t.text2, plotFont());
-    drawLossAxis(painter, valueRange(sweep_), kAxisLeft, size.width() - kEdge, kTop, bottom);
+    drawValueAxis(painter, valueRange(sweep_), kAxisLeft, size.width() - kEdge, kTop, bottom);
     for (qsizetype i = 0; i < sweep_.values.size(); ++i) {
         SweepCurve at;
         at.place = static_cast<int>(i);
-        at.loss = 0;
+        at.value = 0;
         const double x = pointOf(at, size).x();
         plumbline(painter, x, bottom, bottom + 4, t.line2);
         drawText(painter, QRectF(x - 40, bottom + 4, 80, 16), Qt::AlignCenter, sweep_.values[i], t.text2, plotFont());
@@ -232,7 +236,7 @@ void SweepValuePlot::paintLines(QPainter& painter, const QSizeF& size) const {
     for (int series = 0; series < static_cast<int>(sweep_.series.size()); ++series) {
         std::vector<const SweepCurve*> line;
         for (const SweepCurve& curve : sweep_.curves) {
-            if (curve.series == series && curve.loss) {
+            if (curve.series == series && curve.value) {
                 line.push_back(&curve);
             }
         }
@@ -261,7 +265,7 @@ void SweepValuePlot::paintLines(QPainter& painter, const QSizeF& size) const {
 }
 
 void SweepValuePlot::paintPoint(QPainter& painter, const SweepCurve& curve, const QSizeF& size) const {
-    if (!curve.loss) {
+    if (!curve.value) {
         return;
     }
     const ThemeTokens& t = themeTokens();
@@ -278,7 +282,7 @@ void SweepValuePlot::paintPoint(QPainter& painter, const SweepCurve& curve, cons
         painter.setBrush(Qt::NoBrush);
         painter.setPen(withAlpha(t.accent, 0.5));
         painter.drawEllipse(at, 8.5, 8.5);
-        beside(tr("%1 at %2: %3").arg(runText(curve.number), countText(curve.step), lossWords(*curve.loss)), t.text1,
+        beside(tr("%1 at %2: %3").arg(runText(curve.number), countText(curve.step), valueWords(*curve.value)), t.text1,
                true);
     } else if (curve.state == QueueState::Finished) {
         drawShape(painter, curve.series, at, kRadius, color, QPen(t.canvas, 1));
@@ -291,7 +295,7 @@ void SweepValuePlot::paintPoint(QPainter& painter, const SweepCurve& curve, cons
     if (curve.best) {
         painter.setPen(QPen(t.text1, 1.5));
         painter.drawRect(QRectF(at.x() - 8.5, at.y() - 8.5, 17, 17));
-        const QString words = tr("best %1").arg(lossWords(*curve.loss));
+        const QString words = tr("best %1").arg(valueWords(*curve.value));
         if (at.y() + 24 > size.height() - kValueAxis) { // below it stand the values of the axis
             beside(words, t.text1, true);
         } else {
@@ -316,7 +320,7 @@ void SweepValuePlot::paintWaiting(QPainter& painter, const QSizeF& size) const {
             continue;
         }
         SweepCurve at = curve;
-        at.loss = 0;
+        at.value = 0;
         const double x = pointOf(at, size).x() - 4 + 14 * shown[curve.place]++;
         drawShape(painter, curve.series, {x, y}, 4, Qt::NoBrush,
                   QPen(curve.state == QueueState::DoesNotFit ? t.bad : t.text2, 1.5));
@@ -324,17 +328,17 @@ void SweepValuePlot::paintWaiting(QPainter& painter, const QSizeF& size) const {
     painter.setRenderHint(QPainter::Antialiasing, false);
 }
 
-SweepStepPlot::SweepStepPlot(QWidget* parent) : SweepPlot(tr("Evaluation loss over steps"), parent) {}
+SweepStepPlot::SweepStepPlot(QWidget* parent) : SweepPlot(tr("Evaluations over steps"), parent) {}
 
-QPointF SweepStepPlot::place(double step, double loss, const QSizeF& size) const {
+QPointF SweepStepPlot::place(double step, double value, const QSizeF& size) const {
     const double left = kAxisLeft - 5, right = size.width() - kEdge - 34, bottom = size.height() - 26;
     return {left + step / static_cast<double>(std::max<std::int64_t>(sweep_.steps, 1)) * (right - left),
-            heightOf(stepRange(sweep_), loss, kTop, bottom)};
+            heightOf(stepRange(sweep_), value, kTop, bottom)};
 }
 
 QPointF SweepStepPlot::pointOf(const SweepCurve& curve, const QSizeF& size) const {
     return curve.points.empty() ? QPointF(-100, -100)
-                                : place(static_cast<double>(curve.points.back().step), curve.points.back().loss, size);
+                                : place(static_cast<double>(curve.points.back().step), curve.points.back().value, size);
 }
 
 QImage SweepStepPlot::picture(const QSizeF& size, double dpr) const {
@@ -343,7 +347,9 @@ QImage SweepStepPlot::picture(const QSizeF& size, double dpr) const {
     QPainter painter(&image);
     const double left = kAxisLeft - 5, bottom = size.height() - 26;
     drawText(painter, QRectF(11, 3, size.width() - 20, 18), Qt::AlignLeft | Qt::AlignVCenter,
-             sweep_.rule ? tr("The same over steps; dashed: best + %1, the rule").arg(sweep_.rule->above)
+             sweep_.rule ? (sweep_.rewards ? tr("The same over steps; dashed: best − %1, the rule")
+                                           : tr("The same over steps; dashed: best + %1, the rule"))
+                               .arg(sweep_.rule->above)
                          : tr("The same over steps"),
              t.text2, plotFont());
     if (!sweep_.evaluated) {
@@ -351,7 +357,7 @@ QImage SweepStepPlot::picture(const QSizeF& size, double dpr) const {
                  tr("No run has been evaluated."), t.text3, plotFont());
         return image;
     }
-    drawLossAxis(painter, stepRange(sweep_), left, size.width() - kEdge, kTop, bottom);
+    drawValueAxis(painter, stepRange(sweep_), left, size.width() - kEdge, kTop, bottom);
     for (const double step : roundTicks(static_cast<double>(sweep_.steps), 5)) {
         if (step > static_cast<double>(sweep_.steps)) {
             continue;
@@ -384,21 +390,24 @@ void SweepStepPlot::paintRule(QPainter& painter, const QSizeF& size) const {
     QPolygonF edge;
     for (const engine::QueueEvaluation& best : sweep_.best) {
         if (best.step >= sweep_.rule->from) {
-            edge << place(static_cast<double>(best.step), best.loss + sweep_.rule->above, size);
+            edge << place(static_cast<double>(best.step), best.value + (sweep_.rewards ? -1 : 1) * sweep_.rule->above,
+                          size);
         }
     }
     if (edge.size() < 2) {
         return;
     }
     QPolygonF area = edge;
-    area << QPointF(edge.back().x(), kTop) << QPointF(edge.front().x(), kTop);
+    const double worst = sweep_.rewards ? size.height() - 26 : kTop;
+    area << QPointF(edge.back().x(), worst) << QPointF(edge.front().x(), worst);
     painter.setPen(Qt::NoPen);
     painter.setBrush(withAlpha(t.warn, 0.07));
     painter.drawPolygon(area);
     painter.setPen(linePen(t.warn, 1, {6, 3}));
     painter.setBrush(Qt::NoBrush);
     painter.drawPolyline(edge);
-    const QRectF words(edge.front().x(), kTop + 24, edge.back().x() - edge.front().x(), 16);
+    const QRectF words(edge.front().x(), sweep_.rewards ? worst - 24 : kTop + 24, edge.back().x() - edge.front().x(),
+                       16);
     drawText(painter, words, Qt::AlignCenter, tr("the rule ends runs here"), t.warn, plotFont());
 }
 
@@ -411,7 +420,7 @@ void SweepStepPlot::paintCurve(QPainter& painter, const SweepCurve& curve, const
     const QColor color = curve.best ? t.accent : running || curve.number == chosen_ ? t.text1 : t.line2;
     QPolygonF line;
     for (const engine::QueueEvaluation& point : curve.points) {
-        line << place(static_cast<double>(point.step), point.loss, size);
+        line << place(static_cast<double>(point.step), point.value, size);
     }
     painter.setBrush(Qt::NoBrush);
     painter.setPen(linePen(color, on ? 2 : 1, on ? std::vector<qreal>() : dashOf(curve.series)));

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The two plots of a sweep: the loss over the values of one option with a line for each value of the others, and the
-// evaluations of every run over steps with the area in which the rule ends runs. Lines differ by shape, dash and name.
+// The two plots of a sweep: the loss or reward over the values of one option with a line for each value of the others,
+// and the evaluations of every run over steps with the area in which the rule ends runs. Lines differ by shape, dash
+// and name.
 
 #include "ui/models/queue/queue_words.h"
 #include "ui/widgets/plots/item_plot.h"
@@ -61,7 +62,7 @@ protected:
     QPointF pointOf(const SweepCurve& curve, const QSizeF& size) const override;
 
 private:
-    QPointF place(double step, double loss, const QSizeF& size) const;
+    QPointF place(double step, double value, const QSizeF& size) const;
     void paintRule(QPainter& painter, const QSizeF& size) const;
     void paintCurve(QPainter& painter, const SweepCurve& curve, const QSizeF& size) const;
 };

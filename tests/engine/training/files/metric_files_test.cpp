@@ -67,6 +67,21 @@ TEST(MetricTable, GoesOnWithoutRepeatedSteps) {
     EXPECT_EQ(bytesOfFile(path), "step,loss,rate\n0,0,0.0001\n");
 }
 
+TEST(MetricTable, GoesOnWithColumnsThatItDidNotHave) {
+    const std::string path = metricPath("added.csv");
+    const std::vector<std::string> columns = {"loss", "a,b", "rate", "eval_reward"};
+    std::ofstream(path) << "step,loss,rate\n1,0.5,0.25\n2,,0.125\n3,0.7,0.1\n4,0.1";
+    MetricTable(path, columns, 3).write(3, std::array{1.0, 2.0, 3.0, 4.0});
+    EXPECT_EQ(bytesOfFile(path), "step,loss,\"a,b\",rate,eval_reward\n1,0.5,,0.25,\n2,,,0.125,\n3,1,2,3,4\n");
+    MetricTable(path, columns, 2).write(2, std::array{1.0, 2.0, 3.0, 4.0});
+    EXPECT_EQ(bytesOfFile(path), "step,loss,\"a,b\",rate,eval_reward\n1,0.5,,0.25,\n2,1,2,3,4\n");
+    for (const std::string text : {"step,rate,loss\n1,2,3\n", "loss\n1\n", "step,loss,other\n1,2,3\n"}) {
+        std::ofstream(path, std::ios::trunc) << text;
+        EXPECT_THROW(MetricTable(path, columns, 2), base::BadInput);
+        EXPECT_EQ(bytesOfFile(path), text);
+    }
+}
+
 TEST(MetricTable, ValuesKeepAllDigits) {
     const std::string path = metricPath("digits.csv");
     MetricTable table(path, {"a,b"}, 0);

@@ -3,6 +3,7 @@
 // The planner's answers against plans made one by one: the same numbers, limits that are limits, changes that fit.
 #include "engine/workload/planner/what_if.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -104,6 +105,34 @@ TEST(WhatIfTest, ChangesOfATrainingReallyFit) {
 
 TEST(WhatIfTest, ChangesOfAnAnswerReallyFit) {
     expectChangesFit(answering(100000, std::uint64_t{16} << 30), 100000);
+}
+
+Experiment asking(const char* method, std::uint64_t budget) {
+    const Json spec = {{"vitrine", 1},      {"workload", "rl"},      {"model", "synthetic:llama-3.1-8b"},
+                       {"task", "sums"},    {"method", method},      {"eval_every", 3},
+                       {"backend", "meta"}, {"vram_budget", budget}, {"device_profile", "h100-80gb"}};
+    return Experiment::parse(spec, "test");
+}
+
+TEST(WhatIfTest, ReinforcementLearningHasPartsAndLimitsOfItsOwn) {
+    WhatIfPlanner planner;
+    const WhatIf answer = planner.answer(asking("lora", std::uint64_t{40} << 30), 256, {});
+    const PlanPrice& price = answer.set().price;
+    ASSERT_EQ(price.roles.size(), 2U);
+    EXPECT_EQ(price.peak, std::max(price.roles[0].second, price.roles[1].second));
+    EXPECT_FALSE(price.phases.empty());
+    EXPECT_EQ(answer.switches.size(), 7U);
+    EXPECT_GT(answer.longestAnswer, 128);
+    EXPECT_GE(answer.mostAnswers, 128);
+}
+
+TEST(WhatIfTest, ChangesOfReinforcementLearningReallyFit) {
+    const Experiment full = asking("full", std::uint64_t{60} << 30);
+    expectChangesFit(full, 256);
+    WhatIfPlanner planner;
+    const WhatIf answer = planner.answer(full, 256, {});
+    EXPECT_EQ(answer.set().price.roles.size(), 2U) << "known though it does not fit";
+    EXPECT_EQ(answer.mostAnswers, 0);
 }
 
 TEST(WhatIfTest, ASliderThatMovesCostsFewPlans) {

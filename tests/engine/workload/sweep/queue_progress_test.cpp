@@ -66,7 +66,25 @@ TEST(QueueProgress, WithoutACheckpointItBeginsAgain) {
     EXPECT_EQ(queue.find(1)->spec, spec);
     EXPECT_EQ(queue.find(1)->state, QueueState::Waiting);
     EXPECT_EQ(queue.find(1)->step, 0);
-    EXPECT_FALSE(queue.find(1)->loss.has_value());
+    EXPECT_FALSE(queue.find(1)->value.has_value());
+}
+
+TEST(QueueProgress, ARunThatEarnsRewardsReportsThem) {
+    RunQueue queue = interrupted(R"({"vitrine": 1, "workload": "rl", "model": "m", "task": "sums"})");
+    QueuedRun& run = *queue.find(2);
+    takeProgress(run, "Step 2, reward 0.500, 90 sampled tokens/s, 3 s left", 2, 5);
+    EXPECT_EQ(run.step, 2);
+    EXPECT_EQ(run.steps, 5);
+    takeMetric(run, "reward", 0.5);
+    takeMetric(run, "loss", 7);
+    EXPECT_EQ(run.value, 0.5);
+    takeMetric(run, "eval_step", 4);
+    EXPECT_TRUE(takeMetric(run, "eval_reward", 0.625));
+    EXPECT_EQ(run.evaluations, (std::vector<QueueEvaluation>{{4, 0.625}}));
+    takeResults(run, R"({"rewards": [0.25, 0.75], "losses": [1, 2], "eval_rewards": [0.125, 0.25],
+                         "eval_reward_steps": [0, 2], "steps": 2})");
+    EXPECT_EQ(run.value, 0.75);
+    EXPECT_EQ(run.evaluations, (std::vector<QueueEvaluation>{{0, 0.125}, {2, 0.25}}));
 }
 
 TEST(QueueProgress, ARunThatWasNotInterruptedStays) {

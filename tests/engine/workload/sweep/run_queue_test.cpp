@@ -268,9 +268,30 @@ TEST(StopRule, EndsARunThatIsAboveTheBestAtTheSameStepAndNotBefore) {
     EXPECT_FALSE(verdict({{175, 9.0}})) << "no other run was evaluated there";
     EXPECT_EQ(verdict({{200, 1.36}})->bestNumber, 1);
     queue.find(3)->evaluations = {{200, 1.3}};
-    EXPECT_NEAR(verdict({{200, 1.36}})->above, 0.36, 1e-12);
+    EXPECT_NEAR(verdict({{200, 1.36}})->behind, 0.36, 1e-12);
     queue.setRule("rates", std::nullopt);
     EXPECT_FALSE(verdict({{200, 9.0}})->ends);
+}
+
+SweepPlan rewardPlan() {
+    SweepPlan plan = ratePlan();
+    plan.base = R"({"vitrine": 1, "workload": "rl", "model": "synthetic:tiny-gpt-oss", "prompt_length": 64})";
+    return plan;
+}
+
+TEST(StopRule, EndsARunWhoseRewardIsBelowTheBest) {
+    RunQueue queue;
+    queue.addSweep(rewardPlan());
+    queue.find(1)->evaluations = {{150, 0.5}, {200, 0.5}};
+    queue.find(3)->evaluations = {{200, 0.75}};
+    queue.find(2)->evaluations = {{150, 0.45}};
+    EXPECT_FALSE(queue.verdict(2)->ends);
+    queue.find(2)->evaluations = {{150, 0.9}};
+    EXPECT_FALSE(queue.verdict(2)->ends) << "a higher reward is better";
+    queue.find(2)->evaluations = {{200, 0.6}};
+    EXPECT_TRUE(queue.verdict(2)->ends);
+    EXPECT_EQ(queue.verdict(2)->bestNumber, 3);
+    EXPECT_NEAR(queue.verdict(2)->behind, 0.15, 1e-12);
 }
 
 TEST(RunQueue, GivesASecondSweepOfOneNameAnother) {
@@ -287,7 +308,7 @@ TEST(RunQueue, ComesBackFromItsJson) {
     queue.setPrice(2, priceOf(30, false));
     queue.start(1, kNow);
     queue.find(1)->evaluations = {{5, 1.5}};
-    queue.find(1)->loss = 1.25;
+    queue.find(1)->value = 1.25;
     const RunQueue again = RunQueue::read(queue.toJson().dump()).value();
     EXPECT_EQ(again.runs(), queue.runs());
     EXPECT_EQ(again.sweeps().size(), 1U);
@@ -310,11 +331,28 @@ TEST(SweepTable, ComparesAtTheSameStepAndGivesWaitingRunsNoValue) {
     ASSERT_EQ(table.rows.size(), 3U);
     EXPECT_EQ(table.rows[0].number, 2);
     EXPECT_TRUE(table.rows[0].best);
-    EXPECT_NEAR(table.rows[1].aboveBest.value(), 0.1, 1e-12) << "against 1.4, which is the other run's at step 200";
-    EXPECT_FALSE(table.rows[2].loss);
-    EXPECT_FALSE(table.rows[2].aboveBest);
+    EXPECT_NEAR(table.rows[1].behindBest.value(), 0.1, 1e-12) << "against 1.4, which is the other run's at step 200";
+    EXPECT_FALSE(table.rows[2].value);
+    EXPECT_FALSE(table.rows[2].behindBest);
     EXPECT_EQ(table.done, 2U);
     EXPECT_EQ(sweepSentence(queue, "rates"), "lr 2e-4 is best so far: evaluation loss 1.250 after 400 steps.");
+}
+
+TEST(SweepTable, TheHighestRewardIsTheBest) {
+    RunQueue queue;
+    queue.addSweep(rewardPlan());
+    for (const auto& [number, reward] : {std::pair{1, 0.25}, {2, 0.75}, {3, 0.5}}) {
+        queue.start(number, kNow);
+        queue.find(number)->evaluations = {{20, reward}};
+        queue.find(number)->step = 20;
+        queue.end(number, Finished, "", kNow);
+    }
+    const SweepTable table = sweepTable(queue, "rates");
+    EXPECT_EQ(table.rows[0].number, 2);
+    EXPECT_EQ(table.rows[2].number, 1);
+    EXPECT_NEAR(table.rows[1].behindBest.value(), 0.25, 1e-12);
+    EXPECT_EQ(sweepSentence(queue, "rates"),
+              "lr 2e-4 is best: evaluation reward 0.750 after 20 steps, 0.250 above the next.");
 }
 
 TEST(SweepTable, UsesTheLastLossWhereNothingIsEvaluated) {
@@ -322,12 +360,12 @@ TEST(SweepTable, UsesTheLastLossWhereNothingIsEvaluated) {
     queue.addSweep(ratePlan());
     for (const auto& [number, loss] : {std::pair{1, 2.0}, {2, 1.5}, {3, 1.75}}) {
         queue.start(number, kNow);
-        queue.find(number)->loss = loss;
+        queue.find(number)->value = loss;
         queue.find(number)->step = 20;
         queue.end(number, Finished, "", kNow);
     }
     EXPECT_EQ(sweepSentence(queue, "rates"), "lr 2e-4 is best: loss 1.500 after 20 steps, 0.250 below the next.");
-    EXPECT_NEAR(sweepTable(queue, "rates").rows.back().aboveBest.value(), 0.5, 1e-12);
+    EXPECT_NEAR(sweepTable(queue, "rates").rows.back().behindBest.value(), 0.5, 1e-12);
 }
 
 TEST(RunQueue, BringsBackOnlyWhatWasLost) {

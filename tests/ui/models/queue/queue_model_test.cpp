@@ -123,7 +123,7 @@ private slots:
         QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("1.500"));
         QCOMPARE(table->nodes[1].cells[3].text, ui::unknownText());
         QVERIFY(table->nodes[1].cells[3].raw.isEmpty());
-        QVERIFY(!ui::sweepPicture(queue, "rates").curves[1].loss);
+        QVERIFY(!ui::sweepPicture(queue, "rates").curves[1].value);
     }
 
     void saysOneLossInSentenceTableAndPlots() {
@@ -139,7 +139,7 @@ private slots:
                                 "<b>1.413</b> after 400 steps, <b>0.058</b> below the next."));
         QCOMPARE(ui::sweepTree(queue, "rates")->nodes[0].cells[3].text, QStringLiteral("1.413"));
         const ui::SweepPicture picture = ui::sweepPicture(queue, "rates");
-        QCOMPARE(picture.curves[0].loss.value(), 1.4126);
+        QCOMPARE(picture.curves[0].value.value(), 1.4126);
         QVERIFY(picture.curves[0].best);
         QCOMPARE(picture.values, (QStringList{QStringLiteral("1e−4"), QStringLiteral("2e−4")}));
         QCOMPARE(picture.series.size(), 2);

@@ -5,6 +5,7 @@
 
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QTest>
 #include <nlohmann/json.hpp>
 
@@ -73,6 +74,29 @@ private slots:
         QTest::keyClicks(list, QStringLiteral("third"));
         QCOMPARE(experiment.experiment()["stop"].size(), std::size_t{3});
         QCOMPARE(list->toPlainText(), QStringLiteral("a, b\nc\nthird"));
+    }
+
+    /// A layout of the workload: its basic fields stand above groups that are folded until one asks for them.
+    void groupsFold() {
+        ExperimentForm experiment;
+        experiment.setWorkload(QStringLiteral("rl"));
+        OptionForm form(&experiment, {});
+        QVERIFY(!form.folded(QStringLiteral("Rollouts")));
+        form.setLayout(QStringLiteral("rl"), {{QStringLiteral("model"), QStringLiteral("prompts")},
+                                              {QStringLiteral("Rollouts"), QStringLiteral("Policy")}});
+        form.show();
+        QVERIFY(form.editor(QStringLiteral("prompts"))->isVisibleTo(&form));
+        QVERIFY(!form.editor(QStringLiteral("rollout"))->isVisibleTo(&form));
+        const auto head = [&] { return form.findChild<QPushButton*>(QStringLiteral("fold.Rollouts")); };
+        QCOMPARE(head()->text(), QStringLiteral("Rollouts"));
+        form.edit(QStringLiteral("rollout"), QStringLiteral("int4"));
+        QCOMPARE(head()->text(), QStringLiteral("Rollouts, 1 changed"));
+        head()->click();
+        QVERIFY(form.editor(QStringLiteral("rollout"))->isVisibleTo(&form));
+        form.setError(QStringLiteral("kl"), QStringLiteral("wrong"));
+        QVERIFY(form.editor(QStringLiteral("kl"))->isVisibleTo(&form));
+        experiment.setWorkload(QStringLiteral("generate"));
+        QVERIFY(form.editor(QStringLiteral("temperature"))->isVisibleTo(&form));
     }
 };
 
