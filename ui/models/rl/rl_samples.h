@@ -19,6 +19,7 @@ namespace vitrine::ui {
 struct RlSampleToken {
     QString text;
     double trainer = 0, rollout = 0; ///< log-probabilities; NaN: not known, as of what the policy only read
+    bool special = false; ///< it stands for nothing that is read: the end of an answer
 
     double difference() const { return trainer - rollout; }
 };
@@ -37,7 +38,7 @@ struct RlSample {
 
 struct RlSampleGroup {
     std::int64_t number = 0; ///< in the step, from 0
-    QString prompt;          ///< as the policy read it; empty: it was not kept
+    QString prompt;          ///< what was asked; empty: it was not kept
     std::vector<RlSample> samples;
     double mean = 0, deviation = 0; ///< of the rewards, with n - 1
     double difference = 0;          ///< mean of |trainer - rollout|

@@ -26,7 +26,8 @@ struct RlFigure {
     std::function<double(const RlRun&, std::size_t)> value;
     int decimals = 0;
     Wanted wanted = Wanted::Neither;
-    double unit = 1; ///< the text counts these
+    double unit = 1;                    ///< the text counts these
+    QString (*words)(double) = nullptr; ///< null: so many decimals
 };
 
 template <auto Member> double numberOf(const RlRun& run, std::size_t index) {
@@ -50,7 +51,8 @@ const std::vector<RlFigure>& rlFigures() {
         {QT_TRANSLATE_NOOP("RlFigures", "response, tokens"), numberOf<&RlStep::answerTokens>, 1},
         {QT_TRANSLATE_NOOP("RlFigures", "truncated, %"), numberOf<&RlStep::cutShare>, 1, Wanted::Less, 0.01},
         {QT_TRANSLATE_NOOP("RlFigures", "entropy, nats"), numberOf<&RlStep::entropy>, 3},
-        {QT_TRANSLATE_NOOP("RlFigures", "log-prob difference"), numberOf<&RlStep::absDifference>, 4, Wanted::Less},
+        {QT_TRANSLATE_NOOP("RlFigures", "log-prob difference"), numberOf<&RlStep::absDifference>, 4, Wanted::Less, 1,
+         differenceText},
         {QT_TRANSLATE_NOOP("RlFigures", "k3, 10⁻⁵"), numberOf<&RlStep::mismatchK3>, 2, Wanted::Less, 1e-5},
         {QT_TRANSLATE_NOOP("RlFigures", "effective samples, %"), numberOf<&RlStep::effectiveShare>, 1, Wanted::More,
          0.01},
@@ -70,6 +72,9 @@ QString figureText(double value, int decimals) {
 QString shownFigure(const RlFigure& figure, double value) {
     if (!std::isfinite(value)) {
         return unknownText();
+    }
+    if (figure.words != nullptr) {
+        return figure.words(value);
     }
     const double counted = value / figure.unit;
     if (counted != 0 && std::abs(counted) < 0.5 * std::pow(10.0, -figure.decimals)) {
@@ -112,15 +117,27 @@ RlStepPair RlStepPair::at(const RlRunPtr& a, const RlRunPtr& b, std::int64_t num
     return {a, b, a != nullptr ? a->indexOf(number) : std::nullopt, b != nullptr ? b->indexOf(number) : std::nullopt};
 }
 
+namespace {
+
+QString minusSigned(QString number) {
+    return number.replace(QLatin1Char('-'), QChar(0x2212));
+}
+
+} // namespace
+
 QString rewardText(double value) {
     return std::isfinite(value) ? QString::number(value, 'f', 3) : unknownText();
 }
 
 QString differenceText(double value) {
-    return !std::isfinite(value) ? unknownText()
-           : value >= 5e-5       ? QString::number(value, 'f', 4)
-           : value == 0          ? QStringLiteral("0")
-                                 : QString::number(value, 'g', 2);
+    if (!std::isfinite(value)) {
+        return unknownText();
+    }
+    if (std::abs(value) >= 1e-3 || value == 0) {
+        return value == 0 ? QStringLiteral("0") : minusSigned(QString::number(value, 'f', 4));
+    }
+    const QStringList parts = QString::number(value, 'e', 1).split(QLatin1Char('e')); // four decimals would be none
+    return minusSigned(QStringLiteral("%1e%2").arg(parts[0]).arg(parts[1].toInt()));
 }
 
 QString meanTokensText(double value) {

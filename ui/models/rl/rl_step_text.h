@@ -27,7 +27,7 @@ struct RlStepPair {
 
 /// A number as lanes and the inspector write it: "0.758", "0.0030", "95", "0.8 %", "16.50 s". A dash for none.
 QString rewardText(double value);
-QString differenceText(double value);
+QString differenceText(double value); ///< "3.1e−6" where four decimals say too little
 QString meanTokensText(double value);
 QString partText(double share);     ///< of answers or tokens
 QString stepTimeText(double value); ///< seconds

@@ -19,7 +19,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kAnswerRow = 21;
-constexpr qsizetype kShownPrompt = 180; ///< characters, from its end, where the question stands
+constexpr qsizetype kShownPrompt = 180; ///< characters
 
 } // namespace
 
@@ -84,7 +84,7 @@ void RlGroupBox::setGroup(const RlSamplesPtr& samples, std::size_t group) {
     beside_.reset();
     const QString prompt = of.prompt.trimmed();
     prompt_->setText(prompt.isEmpty()               ? tr("The prompt of this group was not kept.")
-                     : prompt.size() > kShownPrompt ? QStringLiteral("…") + prompt.right(kShownPrompt)
+                     : prompt.size() > kShownPrompt ? prompt.left(kShownPrompt) + QStringLiteral("…")
                                                     : prompt);
     prompt_->setColor(prompt.isEmpty() ? TextColor::Text3 : TextColor::Text1);
     prompt_->setToolTip(prompt);

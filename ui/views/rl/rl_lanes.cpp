@@ -35,7 +35,7 @@ QColor colorOfB(const ThemeTokens& t) {
 QString rewardNote(const RlDemand& demand, bool band) {
     const QString mean = demand.answers() > 0 ? QObject::tr("mean of %1 answers").arg(countText(demand.answers()))
                                               : QObject::tr("mean of the answers");
-    return band ? QObject::tr("%1; band: their middle half").arg(mean) : mean;
+    return band ? QObject::tr("%1; band: middle half of the groups").arg(mean) : mean;
 }
 
 QString evaluationNote(const RlDemand& demand) {

@@ -25,7 +25,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kLegendWidth = 212, kStepPlot = 96, kLowStepPlot = 64;
+constexpr int kLegendWidth = 180, kLegendRow = 19, kStepPlot = 96, kLowStepPlot = 64;
 
 StripPart phasePart(const RlPhase& phase, const RlStepMemory& step, std::int64_t updates) {
     StripPart out;
@@ -65,21 +65,23 @@ PartRow poolRow(const RlStepMemory& step) {
     return row;
 }
 
-/// Without the categories that the step does not use.
-FlatTreePtr categoryTable(const QString& head, const base::CategoryBytes& bytes, const base::CategoryBytes& used) {
-    const std::uint64_t most = *std::ranges::max_element(bytes);
-    const ByteGrid grid = byteGrid(most);
+/// From above, as they are stacked. Without what the step does not use.
+FlatTreePtr partTable(const QString& head, const std::vector<RlStepPart>& parts, const std::vector<RlStepPart>& most) {
+    std::uint64_t largest = 0;
+    for (const RlStepPart& part : most) {
+        largest = std::max(largest, part.bytes);
+    }
+    const ByteGrid grid = byteGrid(largest);
     auto out = std::make_shared<FlatTree>();
     out->columns = {{head}, {QString::fromLatin1(grid.unitName), true}};
-    for (int i = base::kCategoryCount - 1; i >= 0; --i) { // as they are stacked, from above
-        const std::uint64_t held = bytes[static_cast<std::size_t>(i)];
-        if (used[static_cast<std::size_t>(i)] == 0) {
+    for (std::size_t i = most.size(); i-- > 0;) {
+        if (most[i].bytes == 0) {
             continue;
         }
+        const std::uint64_t held = parts[i].bytes;
         FlatNode node;
         node.key = static_cast<quint64>(i) + 1;
-        node.category = i;
-        FlatCell name(textOf(base::categoryName(static_cast<base::MemoryCategory>(i))));
+        FlatCell name(parts[i].layer.name);
         name.muted = true;
         const double shown = static_cast<double>(held) / static_cast<double>(grid.unit);
         node.cells = {name,
@@ -89,6 +91,29 @@ FlatTreePtr categoryTable(const QString& head, const base::CategoryBytes& bytes,
     }
     return out;
 }
+
+/// Names of layers behind their swatches, which are not those of categories alone.
+class LayerDelegate final : public FactDelegate {
+public:
+    LayerDelegate(const std::vector<RlStepPart>* parts, QObject* parent) : FactDelegate(parent), parts_(parts) {}
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        constexpr int kSwatchPlace = 10, kSwatchSize = 12, kNamePlace = 18;
+        const ThemeTokens& t = themeTokens();
+        painter->fillRect(option.rect, t.panel);
+        QStyleOptionViewItem moved = option;
+        moved.rect.adjust(kNamePlace, 0, 0, 0);
+        FactDelegate::paint(painter, moved, index);
+        const std::size_t layer = static_cast<std::size_t>(index.data(KeyRole).toULongLong()) - 1;
+        if (layer < parts_->size()) {
+            drawSwatch(*painter,
+                       QRectF(option.rect.left() + kSwatchPlace, option.rect.center().y() - 5, kSwatchSize, kSwatchSize),
+                       layerStyle((*parts_)[layer].layer, t));
+        }
+    }
+
+private:
+    const std::vector<RlStepPart>* parts_; ///< of the pane, which outlives it
+};
 
 } // namespace
 
@@ -120,7 +145,9 @@ void RlStepPane::build() {
     stack_->addRuler()->setLead(tr("Time"));
     legend_ = new FactTable(tr("Memory by category"), page);
     legend_->setFixedWidth(kLegendWidth);
-    legend_->setNumberWidth(72);
+    legend_->setNumberWidth(60);
+    legend_->setRowHeight(kLegendRow);
+    legend_->view()->setItemDelegateForColumn(0, new LayerDelegate(&parts_, legend_->view()));
     row->addWidget(stack_, 1);
     row->addWidget(legend_, 0, Qt::AlignTop);
     pages_->addWidget(page);
@@ -192,6 +219,7 @@ void RlStepPane::setStep(const TimelinePtr& timeline, const RlRunPtr& run, std::
 void RlStepPane::take(RlStepMemoryPtr memory) {
     const bool same = memory != nullptr && memory_ != nullptr && memory->step == memory_->step;
     memory_ = std::move(memory);
+    parts_ = memory_ != nullptr ? memory_->most : std::vector<RlStepPart>{};
     emit memoryChanged();
     const bool shown = memory_ != nullptr && memory_->hasMemory();
     pages_->setCurrentIndex(shown ? 0 : 1);
@@ -264,8 +292,7 @@ void RlStepPane::showLegend() {
     }
     const std::optional<base::TimeNs> place = lane_->hovered() ? lane_->hovered() : time_->cursor();
     const QString head = place ? tr("at %1").arg(instantText(*place)) : tr("largest in the step");
-    const base::CategoryBytes bytes = place ? timeline_->memory().at(inRun(*place)) : memory_->largest;
-    legend_->setTable(categoryTable(head, bytes, memory_->largest));
+    legend_->setTable(partTable(head, place ? rlStepParts(*memory_, inRun(*place)) : memory_->most, memory_->most));
 }
 
 QString RlStepPane::headText() const {

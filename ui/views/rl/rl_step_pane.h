@@ -72,6 +72,7 @@ private:
     TimelinePtr timeline_;
     std::optional<std::size_t> index_;
     RlStepMemoryPtr memory_;
+    std::vector<RlStepPart> parts_; ///< the layers that the legend has swatches of
     LatestJob<RlStepMemoryPtr> job_;
 };
 

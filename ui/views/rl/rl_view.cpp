@@ -77,7 +77,7 @@ void RlView::buildHeader() {
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int page) { showPage(static_cast<Page>(page)); });
     axes_ = header()->addSegments({tr("Steps"), tr("Time"), tr("Tokens")}, tr("Axis"));
     groups_ = header()->addCheck(tr("Groups"), true);
-    groups_->setToolTip(tr("The middle half of the rewards of A, as a band"));
+    groups_->setToolTip(tr("The middle half of the groups of A by their mean rewards, as a band"));
     reference_ = header()->addCheck(tr("Reference"), true);
     reference_->setToolTip(tr("The difference of a run of this session that samples with the weights that it trains"));
     connect(axes_, &SegmentedControl::currentChanged, this, [this] {
