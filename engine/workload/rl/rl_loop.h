@@ -51,6 +51,7 @@ private:
     void evaluate(std::int64_t number, RlStep& now);
     void report(const TrainingStep& trained, std::int64_t number);
     void keepGroupRewards(std::span<const RolloutGroup> groups);
+    std::vector<std::string> textsOfRow(const RolloutGroup& group, const GroupAnswer& answer) const;
     void recordRollouts(const PolicyStep& step, std::span<const RolloutGroup> groups, const TrainedAnswers& answers,
                         std::int64_t number);
     void keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number);

@@ -64,27 +64,36 @@ void PolicyLoop::keepGroupRewards(std::span<const RolloutGroup> groups) {
     groupRewards_->push_back(std::move(rewards));
 }
 
+/// What the tokens of a row stand for: of its prompt what was asked, of its answer what was said.
+std::vector<std::string> PolicyLoop::textsOfRow(const RolloutGroup& group, const GroupAnswer& answer) const {
+    const Tokenizer& tokenizer = *sampler_.tokenizer();
+    std::vector<std::string> out = questionTexts(tokenizer, group.prompt, askedText(*group.problem));
+    if (answer.turns.empty()) {
+        const std::vector<std::string> said = sampler_.textsOf(answer.ids);
+        out.insert(out.end(), said.begin(), said.end());
+        return out;
+    }
+    for (const std::int32_t id : answer.ids) { // a conversation: both speak
+        out.push_back(tokenizer.isSpecial(id) ? std::string() : tokenizer.bytesOf(id));
+    }
+    return out;
+}
+
 /// A session cannot take back what it has, so the newest step waits until the next one comes, or the run ends.
 void PolicyLoop::recordRollouts(const PolicyStep& step, std::span<const RolloutGroup> groups,
                                 const TrainedAnswers& answers, std::int64_t number) {
-    const Rollouts& rollouts = answers.rollouts;
-    const Tokenizer* tokenizer = sampler_.tokenizer();
-    std::vector<std::string> question; // of the group that the rows before belong to
-    std::int64_t asked = -1;
+    std::vector<std::string> texts; // of the row that was asked for last
+    std::int64_t known = -1;
     const auto text = [&](std::int64_t row, std::int64_t token) {
-        const RolloutGroup& group = groups[answers.places[static_cast<std::size_t>(row)].first];
-        if (asked != group.number) {
-            asked = group.number;
-            question = questionTexts(*tokenizer, group.prompt, askedText(*group.problem));
+        if (known != row) {
+            known = row;
+            const auto [group, place] = answers.places[static_cast<std::size_t>(row)];
+            texts = textsOfRow(groups[group], groups[group].answers[place]);
         }
-        if (token < std::ssize(question)) {
-            return question[static_cast<std::size_t>(token)];
-        }
-        const std::int32_t id = rollouts.ids[static_cast<std::size_t>(row * rollouts.width + token)];
-        return tokenizer->isSpecial(id) ? std::string() : tokenizer->bytesOf(id);
+        return token < std::ssize(texts) ? texts[static_cast<std::size_t>(token)] : std::string();
     };
-    newest_ = step.records(number, rowsOfWholeGroups(rollouts, answers.places, kTracedTokens),
-                           tokenizer != nullptr ? PolicyStep::TextOfToken(text) : nullptr);
+    newest_ = step.records(number, rowsOfWholeGroups(answers.rollouts, answers.places, kTracedTokens),
+                           sampler_.tokenizer() != nullptr ? PolicyStep::TextOfToken(text) : nullptr);
     if (kept_.tokens(number)) {
         std::exchange(newest_, {}).report(context_.tracer());
     }

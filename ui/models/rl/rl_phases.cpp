@@ -98,6 +98,24 @@ void lookAtCategories(RlStepMemory& step) {
     }
 }
 
+/// The step beside another one, in which memory was recorded; of two, the one before.
+std::optional<std::int64_t> nearestWithMemory(const profiler::RunTimeline& timeline, const RlRun& run,
+                                              std::size_t index) {
+    const auto has = [&](std::size_t step) {
+        const TimeRange times = run.times(step);
+        return timeline.memory().peak(times.begin, std::max(times.end, times.begin + 1)).maxTotal > 0;
+    };
+    for (std::size_t away = 1; away <= index || index + away < run.size(); ++away) {
+        if (away <= index && has(index - away)) {
+            return run.number(index - away);
+        }
+        if (index + away < run.size() && has(index + away)) {
+            return run.number(index + away);
+        }
+    }
+    return std::nullopt;
+}
+
 /// Copies of weights live as long as the sampler is awake, so those of the rollout's peak are all.
 void lookAtRolloutWeights(RlStepMemory& step) {
     const auto rollout = std::ranges::find(step.phases, RlPhaseKind::Rollout, &RlPhase::kind);
@@ -113,10 +131,9 @@ void lookAtRolloutWeights(RlStepMemory& step) {
             continue;
         }
         const base::TimeNs end = row.freed < 0 ? step.range.end : row.freed;
-        step.rolloutWeightsAt = step.rolloutWeights == 0
-                                    ? TimeRange{row.born, end}
-                                    : TimeRange{std::min(step.rolloutWeightsAt.begin, row.born),
-                                                std::max(step.rolloutWeightsAt.end, end)};
+        step.rolloutWeightsAt = step.rolloutWeights == 0 ? TimeRange{row.born, end}
+                                                         : TimeRange{std::min(step.rolloutWeightsAt.begin, row.born),
+                                                                     std::max(step.rolloutWeightsAt.end, end)};
         step.rolloutWeights += row.bytes;
     }
 }
@@ -162,6 +179,9 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
         if (other && (!best || out->phases[i].peak.maxTotal > out->phases[*best].peak.maxTotal)) {
             out->otherPeakPhase = i;
         }
+    }
+    if (!out->hasMemory()) {
+        out->nearestWithMemory = nearestWithMemory(*timeline, run, index);
     }
     out->use = poolUse(*timeline, out->range);
     lookAtCategories(*out);
@@ -248,8 +268,7 @@ StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int col
     out->values.reserve(out->columns.size() * layers.size());
     for (std::size_t column = 0; column < all->columns.size(); ++column) {
         for (const StepLayer& layer : layers) {
-            out->values.push_back(
-                bytesOf(step, layer, all->columns[column].time, all->value(column, layer.category)));
+            out->values.push_back(bytesOf(step, layer, all->columns[column].time, all->value(column, layer.category)));
         }
     }
     return out;
@@ -258,7 +277,8 @@ StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int col
 std::vector<RlStepPart> rlStepParts(const RlStepMemory& step, std::optional<base::TimeNs> at) {
     std::vector<RlStepPart> out;
     const base::CategoryBytes bytes = at ? step.timeline->memory().at(*at) : base::CategoryBytes{};
-    const StackModelPtr all = at ? nullptr : rlStepStack(step, AxisMap::ofTime({0, step.length()}, kLookedAt), kLookedAt);
+    const StackModelPtr all =
+        at ? nullptr : rlStepStack(step, AxisMap::ofTime({0, step.length()}, kLookedAt), kLookedAt);
     const std::vector<StepLayer> layers = stepLayers(step);
     for (std::size_t i = 0; i < layers.size(); ++i) {
         RlStepPart part{layers[i].layer, 0};

@@ -61,6 +61,8 @@ struct RlStepMemory {
     std::vector<RlStepPart> most;              ///< the most that each layer takes, from bottom to top
     std::optional<std::uint64_t> budget;
 
+    std::optional<std::int64_t> nearestWithMemory; ///< the step, where this one has none
+
     base::TimeNs length() const { return range.length(); }
     bool hasMemory() const { return peak.maxTotal > 0; }
     const RlPhase* phaseAt(base::TimeNs time) const;

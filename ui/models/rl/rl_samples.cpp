@@ -61,9 +61,8 @@ std::string idText(const base::RolloutTokenEvent& token) {
 
 /// Whether the run had a tokenizer: tokens without a text are special ones then, or the chat template's.
 bool hasWords(const profiler::RunTimeline& timeline, std::span<const base::RolloutTokenEvent> tokens) {
-    return std::ranges::any_of(tokens, [&](const base::RolloutTokenEvent& token) {
-        return !timeline.text(token.text.value).empty();
-    });
+    return std::ranges::any_of(
+        tokens, [&](const base::RolloutTokenEvent& token) { return !timeline.text(token.text.value).empty(); });
 }
 
 /// Text of tokens, in which characters may lie over several of them. `words`: see hasWords().
@@ -85,7 +84,9 @@ void takeToken(const profiler::RunTimeline& timeline, const base::RolloutTokenEv
     if (out.special && !std::isfinite(out.difference())) {
         return;
     }
-    out.text = text.empty() ? QString::fromStdString(idText(token)) : out.text;
+    if (text.empty() && !words) {
+        out.text = QString::fromStdString(idText(token));
+    }
     sample.said.push_back(std::move(out));
 }
 
@@ -230,6 +231,22 @@ std::vector<std::size_t> RlSamples::ordered(RlGroupOrder order) const {
     return out;
 }
 
+std::optional<std::int64_t> RlSamples::nearestKept(const profiler::RunTimeline& timeline, std::int64_t step) {
+    const std::span<const base::RolloutEvent> all = profiler::events<base::RolloutEvent>(timeline);
+    const auto next = std::ranges::lower_bound(all, step, {}, &base::RolloutEvent::batch);
+    if (all.empty() || next == all.end()) {
+        return all.empty() ? std::nullopt : std::optional(all.back().batch);
+    }
+    const bool before = next != all.begin() && step - std::prev(next)->batch <= next->batch - step;
+    return before && next->batch != step ? std::prev(next)->batch : next->batch;
+}
+
+bool RlSamples::hasTokens() const {
+    return std::ranges::any_of(groups, [](const RlSampleGroup& group) {
+        return std::ranges::any_of(group.samples, [](const RlSample& sample) { return !sample.said.empty(); });
+    });
+}
+
 double RlSamples::tintScale(const RlSample& sample) {
     std::vector<double> sizes;
     for (const RlSampleToken& token : sample.said) {
@@ -261,6 +278,9 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
     if (judged) {
         out->columns.insert(out->columns.end() - 1, {QObject::tr("Judged in"), true});
     }
+    // Rewards from 0 to 1 say which answers are right; those of other judges do not.
+    const bool marked = std::ranges::all_of(
+        group.samples, [](const RlSample& s) { return !std::isfinite(s.reward) || (s.reward >= 0 && s.reward <= 1); });
     double widest = 1e-9;
     for (const RlSample& sample : group.samples) {
         widest = std::isfinite(sample.advantage) ? std::max(widest, std::abs(sample.advantage)) : widest;
@@ -268,7 +288,10 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
     for (const RlSample& sample : group.samples) {
         FlatNode node;
         node.key = static_cast<quint64>(sample.place) + 1;
-        FlatCell answer(QStringLiteral("%1  %2").arg(sample.place + 1).arg(answerEnd(sample)));
+        const QString mark = !marked || !std::isfinite(sample.reward) ? QString()
+                             : sample.reward > 1 - 1e-9               ? QStringLiteral("✓ ")
+                                                                      : QStringLiteral("✗ ");
+        FlatCell answer(QStringLiteral("%1  %2%3").arg(sample.place + 1).arg(mark, answerEnd(sample)));
         answer.tip = sample.text.left(2000);
         node.cells = {answer,
                       FlatCell(countText(sample.tokens), QVariant(static_cast<qlonglong>(sample.tokens)),
@@ -279,7 +302,8 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
             node.cells.push_back(numberCell(sample.judgeSeconds,
                                             QString::number(sample.judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s")));
         }
-        FlatCell advantage = numberCell(sample.advantage, signedText(sample.advantage, QString::number(std::abs(sample.advantage), 'f', 2)));
+        FlatCell advantage = numberCell(
+            sample.advantage, signedText(sample.advantage, QString::number(std::abs(sample.advantage), 'f', 2)));
         if (std::isfinite(sample.advantage)) {
             advantage.share = sample.advantage / widest;
         }
@@ -331,7 +355,8 @@ QString rlTokenText(const RlSample& sample, std::size_t token) {
         return {};
     }
     const RlSampleToken& shown = sample.said[token];
-    const QString words = QObject::tr("Token %1 “%2”").arg(token + 1).arg(shown.text);
+    const QString words = shown.special ? QObject::tr("Token %1, special").arg(token + 1)
+                                        : QObject::tr("Token %1 “%2”").arg(token + 1).arg(shown.text);
     return std::isfinite(shown.difference())
                ? QObject::tr("%1: trainer %2, rollout %3, %4")
                      .arg(words, differenceText(shown.trainer), differenceText(shown.rollout),

@@ -19,7 +19,7 @@ namespace vitrine::ui {
 struct RlSampleToken {
     QString text;
     double trainer = 0, rollout = 0; ///< log-probabilities; NaN: not known, as of what the policy only read
-    bool special = false; ///< it stands for nothing that is read: the end of an answer
+    bool special = false;            ///< it stands for nothing that is read, and has no text: the end of an answer
 
     double difference() const { return trainer - rollout; }
 };
@@ -58,6 +58,9 @@ struct RlSamples {
     /// The largest |trainer - rollout| that tints need to tell apart, round.
     static double tintScale(const RlSample& sample);
 
+    /// The step nearest to another one whose tokens were kept; nothing where there is none.
+    static std::optional<std::int64_t> nearestKept(const profiler::RunTimeline& timeline, std::int64_t step);
+    bool hasTokens() const;
     static std::shared_ptr<const RlSamples> make(const profiler::RunTimeline& timeline, std::int64_t step);
 };
 using RlSamplesPtr = std::shared_ptr<const RlSamples>;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "ui/models/common/format.h"
 
@@ -156,29 +157,57 @@ QString stepTimeText(double value) {
                                      : durationText(static_cast<base::TimeNs>(std::max(value, 0.0) * 1e9));
 }
 
-FlatTreePtr rlFigureTable(const RlStepPair& pair) {
+namespace {
+
+/// A row for each figure with what A and B have of it.
+FlatTreePtr figureTable(bool both, const std::function<std::pair<double, double>(const RlFigure&)>& values) {
     auto out = std::make_shared<FlatTree>();
     out->columns = {{QObject::tr("Figure")}, {QString(), true}};
-    if (pair.b != nullptr) {
+    if (both) {
         out->columns.push_back({QString(), true});
         out->columns.push_back({QObject::tr("A to B"), true});
     }
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     for (const RlFigure& figure : rlFigures()) {
-        const double a = pair.i ? figure.value(*pair.a, *pair.i) : kNone;
-        const double b = pair.j ? figure.value(*pair.b, *pair.j) : kNone;
+        const auto [a, b] = values(figure);
         FlatNode node;
         node.key = out->nodes.size() + 1;
         FlatCell name(QCoreApplication::translate("RlFigures", figure.name));
         name.muted = true;
         node.cells = {name, figureCell(figure, a, false)};
-        if (pair.b != nullptr) {
+        if (both) {
             node.cells.push_back(figureCell(figure, b, true));
             node.cells.push_back(figureChange(figure, a, b));
         }
         out->nodes.push_back(std::move(node));
     }
     return out;
+}
+
+double meanOf(const RlFigure& figure, const RlRunPtr& run, std::int64_t first, std::int64_t last) {
+    double sum = 0, known = 0;
+    for (std::int64_t step = first; run != nullptr && step <= last; ++step) {
+        const auto index = run->indexOf(step);
+        const double value = index ? figure.value(*run, *index) : std::numeric_limits<double>::quiet_NaN();
+        sum += std::isfinite(value) ? value : 0;
+        known += std::isfinite(value) ? 1 : 0;
+    }
+    return known > 0 ? sum / known : std::numeric_limits<double>::quiet_NaN();
+}
+
+} // namespace
+
+FlatTreePtr rlFigureTable(const RlStepPair& pair) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    return figureTable(pair.b != nullptr, [&](const RlFigure& figure) {
+        return std::pair(pair.i ? figure.value(*pair.a, *pair.i) : kNone,
+                         pair.j ? figure.value(*pair.b, *pair.j) : kNone);
+    });
+}
+
+FlatTreePtr rlMeanTable(const RlRunPtr& a, const RlRunPtr& b, std::int64_t first, std::int64_t last) {
+    return figureTable(b != nullptr, [&](const RlFigure& figure) {
+        return std::pair(meanOf(figure, a, first, last), meanOf(figure, b, first, last));
+    });
 }
 
 QString rlReadout(const RlStepPair& pair) {

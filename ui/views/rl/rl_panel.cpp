@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/rl/rl_panel.h"
 
+#include <QHBoxLayout>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
 
 #include "ui/models/common/format.h"
 #include "ui/views/rl/rl_answer_box.h"
 #include "ui/views/rl/rl_group_box.h"
+#include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 
 namespace vitrine::ui {
@@ -15,12 +18,16 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kFigureRow = 22;
+constexpr int kWidePanel = 620; ///< from which on it lies below the view
 
 } // namespace
 
 RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     which_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, header_);
     header_->addControl(which_);
+    tabs_ = new SegmentedControl({tr("Step"), tr("Samples")}, header_);
+    header_->addControl(tabs_);
+    tabs_->hide();
     setFrameShape(QFrame::NoFrame);
     setWidgetResizable(true);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -31,7 +38,13 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     figures_ = new FactTable(tr("Figures of the step"), content);
     figures_->setNumberWidths({72, 72, 84});
     figures_->setRowHeight(kFigureRow);
-    samplesHeader_ = new DockHeader(tr("Samples"), content);
+    samplesPart_ = new QWidget(content);
+    auto* samples = new QVBoxLayout(samplesPart_);
+    samples->setContentsMargins(0, 0, 0, 0);
+    samples->setSpacing(0);
+    samplesHeader_ = new DockHeader(tr("Samples"), samplesPart_);
+    sides_ = new SegmentedControl({QStringLiteral("A"), QStringLiteral("B")}, samplesHeader_);
+    samplesHeader_->addControl(sides_);
     previous_ = iconButton(QStringLiteral("chevron-left"), tr("Previous group"), samplesHeader_);
     place_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, samplesHeader_);
     next_ = iconButton(QStringLiteral("chevron-right"), tr("Next group"), samplesHeader_);
@@ -39,30 +52,82 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
          {static_cast<QWidget*>(previous_), static_cast<QWidget*>(place_), static_cast<QWidget*>(next_)}) {
         samplesHeader_->addControl(control);
     }
-    nothing_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
+    nothing_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, samplesPart_);
     nothing_->setWordWrap(true);
     nothing_->setContentsMargins(12, 8, 12, 8);
-    group_ = new RlGroupBox(false, content);
+    goTo_ = new QPushButton(samplesPart_);
+    setControlHeight(goTo_, 22);
+    auto* going = new QHBoxLayout;
+    going->setContentsMargins(12, 4, 12, 4);
+    going->addWidget(goTo_);
+    going->addStretch(1);
+    group_ = new RlGroupBox(false, samplesPart_);
+    samples->addWidget(samplesHeader_);
+    samples->addWidget(nothing_);
+    samples->addLayout(going);
+    samples->addWidget(group_, 1);
     column->addWidget(figures_);
-    column->addWidget(samplesHeader_);
-    column->addWidget(nothing_);
-    column->addWidget(group_, 1);
+    column->addWidget(samplesPart_, 1);
     column->addStretch(0);
     setWidget(content);
     connect(previous_, &QPushButton::clicked, this, [this] { emit groupWanted(-1); });
     connect(next_, &QPushButton::clicked, this, [this] { emit groupWanted(1); });
     connect(group_, &RlGroupBox::answerOpened, this, &RlPanel::samplesWanted);
+    connect(goTo_, &QPushButton::clicked, this, [this] {
+        if (otherStep_) {
+            emit stepWanted(*otherStep_);
+        }
+    });
+    connect(sides_, &SegmentedControl::currentChanged, this, [this](int side) { emit sideChanged(side == 1); });
+    connect(tabs_, &SegmentedControl::currentChanged, this, &RlPanel::showTab);
+    setOtherStep({});
+    setSides(false, false);
     setStep({}, false);
     setSamples(nullptr, 0, 0, {});
 }
 
 void RlPanel::setStep(const RlStepPair& pair, bool chosen) {
-    const bool any = pair.i || pair.j;
+    const bool any = any_ = pair.i || pair.j;
     header_->setTitle(any ? tr("Step %1").arg(countText(pair.number())) : tr("Step"));
     which_->setText(!any ? QString() : chosen ? tr("under the cursor") : tr("the last one"));
-    figures_->setVisible(any);
+    showTab();
     if (any) {
         figures_->setTable(rlFigureTable(pair), pair.b != nullptr ? QStringLiteral(" AB ") : QStringLiteral(" A"));
+    }
+}
+
+void RlPanel::setMeans(const FlatTreePtr& means, std::int64_t first, std::int64_t last, bool both) {
+    header_->setTitle(tr("Steps %1 to %2").arg(countText(first), countText(last)));
+    which_->setText(tr("means"));
+    figures_->setTable(means, both ? QStringLiteral(" AB ") : QStringLiteral(" A"));
+}
+
+void RlPanel::setOtherStep(std::optional<std::int64_t> step) {
+    otherStep_ = step;
+    goTo_->setVisible(step.has_value());
+    goTo_->setText(step ? tr("Go to step %1").arg(countText(*step)) : QString());
+    goTo_->setToolTip(tr("The nearest step whose answers were kept with their tokens"));
+}
+
+void RlPanel::setSides(bool both, bool ofB) {
+    const QSignalBlocker quiet(sides_);
+    sides_->setVisible(both);
+    sides_->setCurrent(ofB ? 1 : 0);
+}
+
+/// Below the view, figures and answers are two tabs; beside it they stand under each other.
+void RlPanel::showTab() {
+    tabs_->setVisible(wide_);
+    figures_->setVisible(any_ && (!wide_ || tabs_->current() == 0));
+    samplesPart_->setVisible(!wide_ || tabs_->current() == 1);
+}
+
+void RlPanel::resizeEvent(QResizeEvent* event) {
+    QScrollArea::resizeEvent(event);
+    if (const bool wide = width() >= kWidePanel; wide != wide_) {
+        wide_ = wide;
+        group_->setWide(wide);
+        showTab();
     }
 }
 
@@ -88,7 +153,7 @@ QString RlPanel::samplesText() const {
 }
 
 QString RlPanel::asText() const {
-    if (figures_->isHidden()) {
+    if (!any_) {
         return {};
     }
     return group_->isHidden() ? figures_->asText()

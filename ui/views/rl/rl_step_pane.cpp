@@ -105,9 +105,10 @@ public:
         FactDelegate::paint(painter, moved, index);
         const std::size_t layer = static_cast<std::size_t>(index.data(KeyRole).toULongLong()) - 1;
         if (layer < parts_->size()) {
-            drawSwatch(*painter,
-                       QRectF(option.rect.left() + kSwatchPlace, option.rect.center().y() - 5, kSwatchSize, kSwatchSize),
-                       layerStyle((*parts_)[layer].layer, t));
+            drawSwatch(
+                *painter,
+                QRectF(option.rect.left() + kSwatchPlace, option.rect.center().y() - 5, kSwatchSize, kSwatchSize),
+                layerStyle((*parts_)[layer].layer, t));
         }
     }
 
@@ -158,6 +159,10 @@ void RlStepPane::build() {
     connect(stack_, &LaneStack::hovered, this, &RlStepPane::showLegend);
     connect(time_, &TimeCursor::cursorChanged, this, &RlStepPane::showLegend);
     connect(lane_, &StepLane::peakClicked, this, [this] { openPhase(QStringLiteral("memory")); });
+    connect(lane_, &StepLane::placeOpened, this, [this](qint64 place) {
+        time_->setCursor(place);
+        openPhase(QStringLiteral("memory"));
+    });
     connect(bands_, &PartStrip::partClicked, this, [this](int band) {
         if (band == 0) {
             openPhase(QStringLiteral("memory"));
@@ -235,7 +240,7 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
     head_->setFacts(tr("A, trainer and rollout engine on one device"));
     head_->setRight(shown ? headText() : QString());
     if (!shown) {
-        nothing_->set(tr("Memory was not recorded in step %1.").arg(countText(memory_->step)));
+        showMissing();
         return;
     }
     if (!same || time_->extent().end != memory_->length()) {
@@ -244,6 +249,18 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
     showBands();
     showLane();
     showLegend();
+}
+
+/// What to do about a step whose memory was not recorded.
+void RlStepPane::showMissing() {
+    const QString words = tr("Memory was not recorded in step %1.").arg(countText(memory_->step));
+    const std::optional<std::int64_t> other = memory_->nearestWithMemory;
+    nothing_->set(words, other ? tr("Go to step %1").arg(countText(*other)) : QString(), [this, other] {
+        if (other) {
+            emit stepWanted(*other);
+        }
+    });
+    nothing_->setOther(tr("Record every step"), [this] { emit recordingWanted(); });
 }
 
 void RlStepPane::showBands() {
