@@ -3,8 +3,10 @@
 #include "ui/models/rl/rl_phases.h"
 
 #include <QObject>
+#include <QStringList>
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "engine/workload/rl/rollout_names.h"
@@ -143,6 +145,11 @@ void lookAtRolloutWeights(RlStepMemory& step) {
 const RlPhase* RlStepMemory::phaseAt(base::TimeNs time) const {
     const auto found = std::ranges::find_if(phases, [&](const RlPhase& phase) { return phase.range.contains(time); });
     return found == phases.end() ? nullptr : &*found;
+}
+
+std::optional<base::TimeNs> RlStepMemory::afterSleep() const {
+    const auto rollout = std::ranges::find(phases, RlPhaseKind::Rollout, &RlPhase::kind);
+    return rollout == phases.end() ? std::nullopt : std::optional(rollout->range.end - 1);
 }
 
 std::optional<double> RlStepMemory::poolUseAt(base::TimeNs time) const {
@@ -291,6 +298,16 @@ std::vector<RlStepPart> rlStepParts(const RlStepMemory& step, std::optional<base
         out.push_back(std::move(part));
     }
     return out;
+}
+
+QString rlLargestText(const RlStepMemory& step, base::TimeNs at, std::size_t most) {
+    std::vector<RlStepPart> parts = rlStepParts(step, at);
+    std::ranges::stable_sort(parts, std::ranges::greater{}, &RlStepPart::bytes);
+    QStringList words;
+    for (std::size_t i = 0; i < std::min(most, parts.size()) && parts[i].bytes > 0; ++i) {
+        words << QStringLiteral("%1 %2").arg(parts[i].layer.name, bytesText(parts[i].bytes));
+    }
+    return words.join(QStringLiteral(", "));
 }
 
 } // namespace vitrine::ui

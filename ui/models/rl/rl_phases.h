@@ -65,6 +65,8 @@ struct RlStepMemory {
 
     base::TimeNs length() const { return range.length(); }
     bool hasMemory() const { return peak.maxTotal > 0; }
+    /// An instant at which the sampler sleeps and training has not begun; nothing where the phases are not known.
+    std::optional<base::TimeNs> afterSleep() const;
     const RlPhase* phaseAt(base::TimeNs time) const;
     std::optional<double> poolUseAt(base::TimeNs time) const;
 };
@@ -80,6 +82,8 @@ QString rlPhaseName(const RlPhase& phase, std::int64_t updates);
 /// weights where rollouts have their own.
 StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int columns);
 
+/// "optimizer 29.97 GiB, trainer weights 7.49 GiB": the largest layers at an instant of the run.
+QString rlLargestText(const RlStepMemory& step, base::TimeNs at, std::size_t most);
 /// All layers from bottom to top at an instant of the run; without one, the most that each takes in the step.
 std::vector<RlStepPart> rlStepParts(const RlStepMemory& step, std::optional<base::TimeNs> at);
 

@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QSignalBlocker>
 #include <QTableView>
+#include <QTextDocumentFragment>
 #include <QVBoxLayout>
 #include <utility>
 
@@ -135,7 +136,7 @@ void RlGroupBox::showAnswers() {
 }
 
 QString RlGroupBox::promptText() const {
-    return prompt_->text();
+    return QTextDocumentFragment::fromHtml(prompt_->text()).toPlainText();
 }
 
 } // namespace vitrine::ui

@@ -26,6 +26,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kLegendWidth = 180, kLegendRow = 19, kStepPlot = 96, kLowStepPlot = 64;
+constexpr std::size_t kNamedParts = 2; ///< of what is held, in words
 
 StripPart phasePart(const RlPhase& phase, const RlStepMemory& step, std::int64_t updates) {
     StripPart out;
@@ -44,14 +45,25 @@ PartRow poolRow(const RlStepMemory& step) {
     base::TimeNs end = 0;
     std::uint64_t given = 0;
     const auto asleep = [&](base::TimeNs until) {
-        if (until > end && given > 0) {
-            row.parts.push_back({{end, until},
-                                 QObject::tr("asleep: %1 given back to the trainer").arg(bytesText(given)),
-                                 QObject::tr("asleep"),
-                                 false,
-                                 false,
-                                 {}});
+        if (until <= end || given == 0) {
+            return;
         }
+        StripPart part{{end, until},
+                       QObject::tr("asleep: %1 given back to the trainer").arg(bytesText(given)),
+                       QObject::tr("asleep"),
+                       false,
+                       false,
+                       {}};
+        if (const std::optional<base::TimeNs> at = step.afterSleep()) {
+            std::uint64_t stays = 0;
+            for (const RlStepPart& each : rlStepParts(step, at)) {
+                stays += each.bytes;
+            }
+            part.fullLabel = QObject::tr("%1; %2 stayed: %3")
+                                 .arg(part.label, bytesText(stays), rlLargestText(step, *at, kNamedParts));
+            part.tip = part.fullLabel;
+        }
+        row.parts.push_back(std::move(part));
     };
     for (const RlPoolSpan& span : step.pool) {
         asleep(span.range.begin - step.range.begin);
@@ -237,7 +249,8 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
         return;
     }
     head_->setTitle(tr("Memory of both roles in step %1").arg(countText(memory_->step)));
-    head_->setFacts(tr("A, trainer and rollout engine on one device"));
+    head_->setFacts(shown ? tr("A, at the peak %1").arg(rlLargestText(*memory_, memory_->peak.maxTime, kNamedParts))
+                          : QString());
     head_->setRight(shown ? headText() : QString());
     if (!shown) {
         showMissing();

@@ -54,6 +54,10 @@ private slots:
         const auto training = ui::rlStepParts(*step, step->range.end - 1);
         QCOMPARE(bytesOf(training, QStringLiteral("rollout weights")), std::uint64_t(0));
         QCOMPARE(bytesOf(training, QStringLiteral("trainer weights")), std::uint64_t(1 << 20));
+        // When the sampler sleeps, its pages and copies are gone.
+        QCOMPARE(ui::rlLargestText(*step, step->afterSleep().value(), 3),
+                 QStringLiteral("trainer weights 1.0\u00A0MiB"));
+        QCOMPARE(ui::rlLargestText(*step, step->peak.maxTime, 1), QStringLiteral("kv_cache 3.0\u00A0MiB"));
         // Without copies there is one layer.
         const RlScript plain{.steps = 3, .memory = true};
         const ui::RlStepMemoryPtr one = ui::rlStepMemory(plain.timeline(), *run, 1);

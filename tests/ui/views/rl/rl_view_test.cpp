@@ -250,6 +250,7 @@ private slots:
         shown.show({.steps = 3, .answers = true});
         QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
         QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 1 of 4"));
+        QVERIFY(shown.view.panel()->group()->promptText().endsWith(QStringLiteral("2+0")));
         const ui::RlAnswerBox* box = shown.view.panel()->group()->box();
         QCOMPARE(box->headText(), QStringLiteral("Answer 1"));
         QCOMPARE(box->text()->tokenCount(), 2);
