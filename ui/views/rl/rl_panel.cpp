@@ -20,6 +20,22 @@ namespace {
 constexpr int kFigureRow = 22;
 constexpr int kWidePanel = 620; ///< from which on it lies below the view
 
+FactTable* figureTable(const QString& name, QWidget* parent) {
+    auto* out = new FactTable(name, parent);
+    out->setNumberWidths({72, 72, 84});
+    out->setRowHeight(kFigureRow);
+    return out;
+}
+
+/// The rows [first, last) of a table.
+FlatTreePtr rowsOf(const FlatTree& table, std::size_t first, std::size_t last) {
+    auto out = std::make_shared<FlatTree>();
+    out->columns = table.columns;
+    out->nodes.assign(table.nodes.begin() + static_cast<std::ptrdiff_t>(first),
+                      table.nodes.begin() + static_cast<std::ptrdiff_t>(last));
+    return out;
+}
+
 } // namespace
 
 RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
@@ -35,9 +51,7 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     auto* column = new QVBoxLayout(content);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    figures_ = new FactTable(tr("Figures of the step"), content);
-    figures_->setNumberWidths({72, 72, 84});
-    figures_->setRowHeight(kFigureRow);
+    figures_ = figureTable(tr("Figures of the step"), content);
     samplesPart_ = new QWidget(content);
     auto* samples = new QVBoxLayout(samplesPart_);
     samples->setContentsMargins(0, 0, 0, 0);
@@ -66,7 +80,14 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     samples->addWidget(nothing_);
     samples->addLayout(going);
     samples->addWidget(group_, 1);
-    column->addWidget(figures_);
+    figuresPart_ = new QWidget(content);
+    auto* beside = new QHBoxLayout(figuresPart_);
+    beside->setContentsMargins(0, 0, 0, 0);
+    beside->setSpacing(24);
+    more_ = figureTable(tr("More figures of the step"), figuresPart_);
+    beside->addWidget(figures_, 1, Qt::AlignTop);
+    beside->addWidget(more_, 1, Qt::AlignTop);
+    column->addWidget(figuresPart_);
     column->addWidget(samplesPart_, 1);
     column->addStretch(0);
     setWidget(content);
@@ -92,14 +113,29 @@ void RlPanel::setStep(const RlStepPair& pair, bool chosen) {
     which_->setText(!any ? QString() : chosen ? tr("under the cursor") : tr("the last one"));
     showTab();
     if (any) {
-        figures_->setTable(rlFigureTable(pair), pair.b != nullptr ? QStringLiteral(" AB ") : QStringLiteral(" A"));
+        table_ = rlFigureTable(pair);
+        showFigures(pair.b != nullptr);
     }
 }
 
 void RlPanel::setMeans(const FlatTreePtr& means, std::int64_t first, std::int64_t last, bool both) {
     header_->setTitle(tr("Steps %1 to %2").arg(countText(first), countText(last)));
     which_->setText(tr("means"));
-    figures_->setTable(means, both ? QStringLiteral(" AB ") : QStringLiteral(" A"));
+    table_ = means;
+    showFigures(both);
+}
+
+/// Below the view in two halves side by side, which need no scrolling.
+void RlPanel::showFigures(bool both) {
+    both_ = both;
+    if (table_ == nullptr) {
+        return;
+    }
+    const QString badges = both ? QStringLiteral(" AB ") : QStringLiteral(" A");
+    const std::size_t rows = table_->nodes.size(), half = wide_ ? (rows + 1) / 2 : rows;
+    figures_->setTable(rowsOf(*table_, 0, half), badges);
+    more_->setTable(rowsOf(*table_, half, rows), badges);
+    more_->setVisible(half < rows);
 }
 
 void RlPanel::setOtherStep(std::optional<std::int64_t> step) {
@@ -118,7 +154,7 @@ void RlPanel::setSides(bool both, bool ofB) {
 /// Below the view, figures and answers are two tabs; beside it they stand under each other.
 void RlPanel::showTab() {
     tabs_->setVisible(wide_);
-    figures_->setVisible(any_ && (!wide_ || tabs_->current() == 0));
+    figuresPart_->setVisible(any_ && (!wide_ || tabs_->current() == 0));
     samplesPart_->setVisible(!wide_ || tabs_->current() == 1);
 }
 
@@ -127,6 +163,7 @@ void RlPanel::resizeEvent(QResizeEvent* event) {
     if (const bool wide = width() >= kWidePanel; wide != wide_) {
         wide_ = wide;
         group_->setWide(wide);
+        showFigures(both_);
         showTab();
     }
 }
@@ -153,11 +190,11 @@ QString RlPanel::samplesText() const {
 }
 
 QString RlPanel::asText() const {
-    if (!any_) {
+    if (!any_ || table_ == nullptr) {
         return {};
     }
-    return group_->isHidden() ? figures_->asText()
-                              : figures_->asText() + QStringLiteral("\n\n") + group_->table()->asText();
+    return group_->isHidden() ? asMarkdown(*table_)
+                              : asMarkdown(*table_) + QStringLiteral("\n\n") + group_->table()->asText();
 }
 
 } // namespace vitrine::ui

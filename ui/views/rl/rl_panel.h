@@ -52,11 +52,15 @@ protected:
 
 private:
     void showTab();
+    void showFigures(bool both);
 
     DockHeader *header_, *samplesHeader_;
     TextLabel *which_, *place_, *nothing_;
     QPushButton *previous_, *next_;
-    FactTable* figures_;
+    FactTable *figures_, *more_; ///< more_: the second half, where they stand side by side
+    QWidget* figuresPart_;
+    FlatTreePtr table_; ///< all figures
+    bool both_ = false;
     RlGroupBox* group_;
     SegmentedControl *tabs_, *sides_; ///< tabs_: where the panel lies below the view
     QPushButton* goTo_;

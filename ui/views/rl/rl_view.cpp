@@ -101,7 +101,8 @@ void RlView::buildHeader() {
     reference_ = header()->addCheck(tr("Reference"), true);
     reference_->setToolTip(tr("The difference of a run of this session that samples with the weights that it trains"));
     connect(axes_, &SegmentedControl::currentChanged, this, [this] {
-        time_->setCursor(std::nullopt); // places of another axis
+        time_->setMeasured({}); // places of another axis
+        time_->setCursor(std::nullopt);
         refresh();
     });
     connect(groups_, &QCheckBox::toggled, this, [this](bool on) { lanes_->setBandShown(on); });

@@ -285,12 +285,14 @@ private slots:
         panel->resize(980, 190);
         panel->show();
         QTRY_VERIFY(!panel->tabs()->isHidden());
-        QVERIFY(!panel->figures()->isHidden() && panel->group()->parentWidget()->isHidden());
+        QVERIFY(!panel->figures()->parentWidget()->isHidden() && panel->group()->parentWidget()->isHidden());
+        QCOMPARE(panel->figures()->model()->rowCount(), 6); // and as many beside them
         panel->tabs()->setCurrent(1);
-        QVERIFY(panel->figures()->isHidden() && !panel->group()->parentWidget()->isHidden());
+        QVERIFY(panel->figures()->parentWidget()->isHidden() && !panel->group()->parentWidget()->isHidden());
         panel->resize(376, 700);
         QTRY_VERIFY(panel->tabs()->isHidden());
-        QVERIFY(!panel->figures()->isHidden() && !panel->group()->parentWidget()->isHidden());
+        QCOMPARE(panel->figures()->model()->rowCount(), 12);
+        QVERIFY(!panel->figures()->parentWidget()->isHidden() && !panel->group()->parentWidget()->isHidden());
     }
 
     void answersThatWereNotKept() {
