@@ -58,7 +58,7 @@ bool changes(const PackedTarget& target) {
 } // namespace
 
 PackedCopies::PackedCopies(Model& model, const std::vector<PackedTarget>& targets, const TrainedState* state,
-                           Adapter* adapter)
+                           Adapter* adapter, const std::string& role)
     : model_(model), adapter_(adapter), targets_(targets) {
     std::ranges::stable_partition(targets_, changes);
     changing_ = static_cast<std::size_t>(std::ranges::count_if(targets_, changes));
@@ -69,7 +69,7 @@ PackedCopies::PackedCopies(Model& model, const std::vector<PackedTarget>& target
         }
     }
     turnStored();
-    allocate();
+    allocate(role);
     attach(true);
 }
 
@@ -91,7 +91,7 @@ void PackedCopies::turnStored() {
     }
 }
 
-void PackedCopies::allocate() {
+void PackedCopies::allocate(const std::string& role) {
     kernels::Context& context = model_.context();
     std::uint64_t bytes = kernels::alignedBytes(kernels::bytesOf(DType::I64, 1));
     std::uint64_t stored = 0, values = 0;
@@ -109,7 +109,7 @@ void PackedCopies::allocate() {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
         for (const WeightField field : kFields) {
             kernels::TensorView& view = weights_[i].out.field(field);
-            tensors_.emplace_back(*arena_, MemoryCategory::Weights, targets_[i].weight, view.dtype, view.shape);
+            tensors_.emplace_back(*arena_, MemoryCategory::Weights, targets_[i].weight + role, view.dtype, view.shape);
             view = tensors_.back().view();
         }
     }

@@ -30,7 +30,10 @@ class PackedCopies {
 public:
     /// `state` is needed for targets with a tensor, `adapter` for those with a part. The values come with refresh().
     /// Throws BadInput "TENSOR: what to do" for a weight that cannot be packed so, OutOfMemory.
-    PackedCopies(Model& model, const std::vector<PackedTarget>& targets, const TrainedState* state, Adapter* adapter);
+    /// `role` stands behind the names of their tensors, so that a session can tell them from what training computes
+    /// with: " (rollout)".
+    PackedCopies(Model& model, const std::vector<PackedTarget>& targets, const TrainedState* state, Adapter* adapter,
+                 const std::string& role = {});
     ~PackedCopies();
     PackedCopies(const PackedCopies&) = delete; // the model has views of it
     PackedCopies& operator=(const PackedCopies&) = delete;
@@ -73,7 +76,7 @@ private:
     };
 
     void turnStored();
-    void allocate();
+    void allocate(const std::string& role);
     void pack(std::size_t begin, std::size_t end, const kernels::TensorView& changed);
 
     Model& model_;

@@ -310,8 +310,10 @@ inline constexpr ResultField kTruncatedShare{"truncated_share", ResultUnit::Shar
                                              "tokens whose importance weight is capped", Better::Less};
 // Reinforcement learning: lists have a number for each step
 inline constexpr ResultField kRewards{"rewards", ResultUnit::List, "mean rewards", Better::More};
-inline constexpr ResultField kRewardsLow{"rewards_low", ResultUnit::List, "rewards, lower end of the middle half"};
-inline constexpr ResultField kRewardsHigh{"rewards_high", ResultUnit::List, "rewards, upper end of the middle half"};
+inline constexpr ResultField kRewardsLow{"rewards_low", ResultUnit::List,
+                                         "mean rewards of groups, lower end of the middle half"};
+inline constexpr ResultField kRewardsHigh{"rewards_high", ResultUnit::List,
+                                          "mean rewards of groups, upper end of the middle half"};
 inline constexpr ResultField kGroupRewards{"group_rewards", ResultUnit::Data, "mean rewards of each step's groups"};
 inline constexpr ResultField kEvalRewards{"eval_rewards", ResultUnit::List, "rewards of evaluations", Better::More};
 inline constexpr ResultField kRlEvalSteps{"eval_reward_steps", ResultUnit::List, "steps of evaluations"};

@@ -104,6 +104,19 @@ std::string GroupSampler::textOf(const std::vector<std::int32_t>& ids) const {
     return found == text.channels().end() ? std::string() : found->second;
 }
 
+std::vector<std::string> GroupSampler::textsOf(const std::vector<std::int32_t>& ids) const {
+    AnswerText text(maker_.answerForm(), maker_.tokenizer(), run_.spec.texts("stop"));
+    std::vector<std::string> out;
+    out.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+        out.push_back(text.push(id).text);
+    }
+    if (const std::string rest = text.finish().text; !out.empty()) {
+        out.back() += rest;
+    }
+    return out;
+}
+
 RolloutGroup GroupSampler::newGroup(std::int64_t number) {
     RolloutGroup group;
     group.number = number;

@@ -58,6 +58,9 @@ public:
     const RolloutEngine& engine() const { return engine_; }
     /// The text of an answer as its judge sees it.
     std::string textOf(const std::vector<std::int32_t>& ids) const;
+    /// What each token of an answer adds to the texts of its channels: empty for special tokens and the names of
+    /// channels. REQUIRES a tokenizer.
+    std::vector<std::string> textsOf(const std::vector<std::int32_t>& ids) const;
     const Tokenizer* tokenizer() const { return maker_.tokenizer().get(); } ///< null: there are no texts
     /// The request that a problem's prompt makes.
     GenerateRequest requestOf(const Problem& problem);

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/tokenizer/tokenizer.h"
 #include "engine/training/passes/log_prob_objective.h"
 #include "engine/workload/rl/exact_mode.h"
 #include "kernels/context/context.h"
@@ -174,22 +173,15 @@ void PolicyStep::rememberFirst() {
     first_ = rolloutValues(rollouts_, batches_, values);
 }
 
-void PolicyStep::record(std::int64_t batch, std::int64_t most, const Tokenizer* tokenizer) const {
-    kernels::Context& context = model_.model().context();
-    if (!context.can().computesValues) {
-        return;
+RolloutRecords PolicyStep::records(std::int64_t batch, std::int64_t rows, const TextOfToken& text) const {
+    RolloutRecords out;
+    if (!model_.model().context().can().computesValues) {
+        return out;
     }
     const bool fromFirst = !first_.empty();
-    const base::TimeNs now = context.tracer().now();
-    std::int64_t left = most;
-    for (std::int64_t row = 0; row < rollouts_.rows; ++row) {
+    for (std::int64_t row = 0; row < rows; ++row) {
         const auto at = static_cast<std::size_t>(row);
-        left -= rollouts_.lengths[at];
-        if (left < 0) {
-            return;
-        }
-        context.tracer().rollout(
-            {now, batch, row, rollouts_.promptLengths[at], static_cast<double>(rollouts_.advantages[at])});
+        out.rows.push_back({0, batch, row, rollouts_.promptLengths[at], static_cast<double>(rollouts_.advantages[at])});
         for (std::int64_t token = 0; token < rollouts_.lengths[at]; ++token) {
             const auto index = static_cast<std::size_t>(row * rollouts_.width + token);
             const bool answers = token >= rollouts_.promptLengths[at] && rollouts_.isSaid(row, token);
@@ -198,12 +190,19 @@ void PolicyStep::record(std::int64_t batch, std::int64_t most, const Tokenizer* 
                 return answers && !from.empty() ? static_cast<double>(from[index])
                                                 : std::numeric_limits<double>::quiet_NaN();
             };
-            context.tracer().rolloutToken(
-                {now, batch, row, token, rollouts_.ids[index], value(rollouts_.old, fromFirst),
-                 value(rollouts_.rollout, false), value(rollouts_.reference, fromFirst && !options_.referenceIsBase)},
-                tokenizer != nullptr ? tokenizer->bytesOf(rollouts_.ids[index]) : std::string());
+            out.tokens.push_back({{0,
+                                   batch,
+                                   row,
+                                   token,
+                                   rollouts_.ids[index],
+                                   value(rollouts_.old, fromFirst),
+                                   value(rollouts_.rollout, false),
+                                   value(rollouts_.reference, fromFirst && !options_.referenceIsBase),
+                                   {}},
+                                  text ? text(row, token) : std::string()});
         }
     }
+    return out;
 }
 
 void PolicyCurves::add(const PolicyMeans& means) {

@@ -16,10 +16,9 @@
 #include "engine/training/parameters/initial_values.h"
 #include "engine/training/passes/policy_objective.h"
 #include "engine/workload/finetune/finetune_run.h"
+#include "engine/workload/rl/kept_rollouts.h"
 
 namespace vitrine::engine {
-
-class Tokenizer;
 
 /// The micro-batches of rollouts, as the options make them.
 PolicyBatches optionBatches(const Run& run, const Rollouts& rollouts);
@@ -51,10 +50,11 @@ public:
     const PolicyMeans& firstMeans() const { return firstMeans_; }
     /// (rows, width): log-probabilities before the first update, where no file has them and they are remembered.
     const std::vector<float>& first() const { return first_; }
-    /// Reports rollouts with all log-probabilities that are known, so that the session has them: the first rows, as
-    /// long as they have `most` tokens together. `batch`: the number of their events, from 1. `tokenizer` says what
-    /// tokens stand for; null: nobody knows.
-    void record(std::int64_t batch, std::int64_t most, const Tokenizer* tokenizer) const;
+    /// What a token of a row stands for; null: nobody knows.
+    using TextOfToken = std::function<std::string(std::int64_t row, std::int64_t token)>;
+    /// The first rows with all log-probabilities that are known, for the session. `batch`: the number of their events,
+    /// from 1. None where no values are computed.
+    RolloutRecords records(std::int64_t batch, std::int64_t rows, const TextOfToken& text) const;
 
 private:
     std::vector<float> modelLogProbs();

@@ -28,7 +28,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kUsualSteps = 100;
 constexpr std::int64_t kBatchTokens = 32768;   ///< of a micro-batch, see PolicyBatchOptions
-constexpr std::int64_t kTracedTokens = 16384;  ///< of a step's rollouts that a session keeps
 constexpr std::int64_t kMostUnjudgedSteps = 3; ///< in a row; a judge that fails so often fails always
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -100,6 +99,8 @@ PolicyLoop::PolicyLoop(const Run& run, const ModelSource& source, FinetuneModel&
       training_(context_, model.state(), trainer_, model.packed(), output_,
                 {stepsOf(run), learningRate(run, stepsOf(run) * run.spec.integer("updates")),
                  [this] { return progress(); }, run.spec.integer("updates")}),
+      kept_(training_.steps(), run.spec.integer("eval_problems") > 0 ? run.spec.integer("eval_every") : 0,
+            run.spec.integer("prompts") * run.spec.integer("samples")),
       groupRewards_(std::make_unique<Json>(Json::array())), answers_(std::make_unique<Json>(Json::array())),
       afterSleep_(std::make_unique<Json>(Json::object())) {
     if (run.spec.real("kl") > 0 && model.adapter() == nullptr) {
@@ -248,7 +249,9 @@ TrainingStep PolicyLoop::train(RlStep& now, std::span<const RolloutGroup> groups
     now.absDifference = now.largestDifference = now.mismatchK3 = now.truncatedShare = now.effectiveShare = kNothing;
     TrainedAnswers answers = trainedAnswers(groups, rowOptionsOf(run_, context_.can().computesValues));
     now.leftOutGroups += static_cast<double>(answers.leftOutGroups);
-    recordAnswers(context_.tracer(), number, groups, answers.places);
+    if (kept_.answers(number)) {
+        recordAnswers(context_.tracer(), number, groups, answers.places);
+    }
     if (answers.rollouts.rows == 0) {
         if (!groups.empty()) {
             base::logWarning(fmt::format("step {}: no group of answers differs in its rewards, so the weights stay as "
@@ -262,13 +265,14 @@ TrainingStep PolicyLoop::train(RlStep& now, std::span<const RolloutGroup> groups
     const kernels::TraceScope phase(context_.tracer(), base::ScopeKind::Phase, "train",
                                     static_cast<std::int32_t>(number));
     context_.memory().restartWindow();
-    const TrainingStep done = update(now, answers, number);
+    const TrainingStep done = update(now, groups, answers, number);
     now.trainingPeak = static_cast<double>(context_.memory().statistics().windowPeak);
     sampler_.engine().weightsChanged();
     return done;
 }
 
-TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64_t number) {
+TrainingStep PolicyLoop::update(RlStep& now, std::span<const RolloutGroup> groups, TrainedAnswers& answers,
+                                std::int64_t number) {
     const std::int64_t updates = run_.spec.integer("updates");
     PolicyBatches batches = optionBatches(run_, answers.rollouts);
     PolicyStep step(run_, model_, trainer_, training_, answers.rollouts, batches,
@@ -313,7 +317,7 @@ TrainingStep PolicyLoop::update(RlStep& now, TrainedAnswers& answers, std::int64
     if (!training_.curves().codesChanged.empty()) {
         now.codesChanged = training_.curves().codesChanged.back();
     }
-    step.record(number, kTracedTokens, sampler_.tokenizer());
+    recordRollouts(step, groups, answers, number);
     return done;
 }
 

@@ -42,7 +42,8 @@ private:
     void step(std::int64_t number);
     std::vector<RolloutGroup> rollouts(RlStep& now, Position& position);
     TrainingStep train(RlStep& now, std::span<const RolloutGroup> groups, std::int64_t number);
-    TrainingStep update(RlStep& now, TrainedAnswers& answers, std::int64_t number);
+    TrainingStep update(RlStep& now, std::span<const RolloutGroup> groups, TrainedAnswers& answers,
+                        std::int64_t number);
     void watchJudges(const SamplingCounts& counts);
     void endWithoutJudges(std::int64_t number);
     void withSampler(RlStep& now, const std::function<void()>& work);
@@ -50,6 +51,9 @@ private:
     void evaluate(std::int64_t number, RlStep& now);
     void report(const TrainingStep& trained, std::int64_t number);
     void keepGroupRewards(std::span<const RolloutGroup> groups);
+    std::vector<std::string> textsOfRow(const RolloutGroup& group, const GroupAnswer& answer) const;
+    void recordRollouts(const PolicyStep& step, std::span<const RolloutGroup> groups, const TrainedAnswers& answers,
+                        std::int64_t number);
     void keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number);
     void resume();
     TrainedRows trainedRows() const;
@@ -72,6 +76,8 @@ private:
     std::shared_ptr<const nlohmann::json> terms_; ///< null where nothing is written
     Position position_;                           ///< after the last whole step
     std::vector<RlStep> steps_;
+    KeptSteps kept_;
+    RolloutRecords newest_; ///< of the last step, where it is none of these: a session has it when the run ends
     std::int64_t preemptions_ = 0;
     std::int64_t unjudgedSteps_ = 0, unjudgedAnswers_ = 0; ///< since a judge gave a reward
     std::string judgeError_;                               ///< the last of them

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/tokenizer/tokenizer.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/finetune/finetune_save.h"
 #include "engine/workload/rl/rl_loop.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::size_t kKeptAnswers = 400; ///< texts in a result
 constexpr std::size_t kKeptOfGroup = 4;
+constexpr std::int64_t kTracedTokens = 16384; ///< of a step's rollouts that a session keeps
 
 } // namespace
 
@@ -62,19 +64,52 @@ void PolicyLoop::keepGroupRewards(std::span<const RolloutGroup> groups) {
     groupRewards_->push_back(std::move(rewards));
 }
 
+/// What the tokens of a row stand for: of its prompt what was asked, of its answer what was said.
+std::vector<std::string> PolicyLoop::textsOfRow(const RolloutGroup& group, const GroupAnswer& answer) const {
+    const Tokenizer& tokenizer = *sampler_.tokenizer();
+    std::vector<std::string> out = questionTexts(tokenizer, group.prompt, askedText(*group.problem));
+    if (answer.turns.empty()) {
+        const std::vector<std::string> said = sampler_.textsOf(answer.ids);
+        out.insert(out.end(), said.begin(), said.end());
+        return out;
+    }
+    for (const std::int32_t id : answer.ids) { // a conversation: both speak
+        out.push_back(tokenizer.isSpecial(id) ? std::string() : tokenizer.bytesOf(id));
+    }
+    return out;
+}
+
+/// A session cannot take back what it has, so the newest step waits until the next one comes, or the run ends.
+void PolicyLoop::recordRollouts(const PolicyStep& step, std::span<const RolloutGroup> groups,
+                                const TrainedAnswers& answers, std::int64_t number) {
+    std::vector<std::string> texts; // of the row that was asked for last
+    std::int64_t known = -1;
+    const auto text = [&](std::int64_t row, std::int64_t token) {
+        if (known != row) {
+            known = row;
+            const auto [group, place] = answers.places[static_cast<std::size_t>(row)];
+            texts = textsOfRow(groups[group], groups[group].answers[place]);
+        }
+        return token < std::ssize(texts) ? texts[static_cast<std::size_t>(token)] : std::string();
+    };
+    newest_ = step.records(number, rowsOfWholeGroups(answers.rollouts, answers.places, kTracedTokens),
+                           sampler_.tokenizer() != nullptr ? PolicyStep::TextOfToken(text) : nullptr);
+    if (kept_.tokens(number)) {
+        std::exchange(newest_, {}).report(context_.tracer());
+    }
+}
+
 /// Of the first group, so that a result shows what the policy says.
 void PolicyLoop::keepAnswers(std::span<const RolloutGroup> groups, std::int64_t number) {
     if (groups.empty() || !context_.can().computesValues || answers_->size() >= kKeptAnswers) {
         return;
     }
     const RolloutGroup& group = groups.front();
-    const std::string asked =
-        group.problem->messages.empty() ? group.problem->text : group.problem->messages.back().text();
     for (std::size_t i = 0; i < std::min(group.answers.size(), kKeptOfGroup); ++i) {
         const GroupAnswer& answer = group.answers[i];
         answers_->push_back({{"step", number},
                              {"problem", group.problem->name},
-                             {"prompt", asked},
+                             {"prompt", askedText(*group.problem)},
                              {"text", sampler_.textOf(answer.ids)},
                              {"tokens", answer.ids.size()},
                              {"reward", answer.reward ? Json(*answer.reward) : Json()},
@@ -83,6 +118,7 @@ void PolicyLoop::keepAnswers(std::span<const RolloutGroup> groups, std::int64_t 
 }
 
 void PolicyLoop::addMetrics() {
+    std::exchange(newest_, {}).report(context_.tracer());
     addCurveMetrics(run_, model_, training_.curves());
     Json& metrics = run_.metrics;
     addRlResults(metrics, steps_);

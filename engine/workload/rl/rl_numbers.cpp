@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "engine/workload/experiment/results.h"
@@ -84,8 +85,8 @@ std::string rlNumberName(const RlNumber& number) {
 }
 
 void addGroupNumbers(RlStep& step, std::span<const RolloutGroup> groups) {
-    std::vector<double> rewards;
-    double answers = 0, tokens = 0, cut = 0, mixed = 0;
+    std::vector<double> means;
+    double answers = 0, tokens = 0, cut = 0, mixed = 0, rewards = 0, judged = 0;
     for (const RolloutGroup& group : groups) {
         for (const GroupAnswer& answer : group.answers) {
             answers += 1;
@@ -93,22 +94,22 @@ void addGroupNumbers(RlStep& step, std::span<const RolloutGroup> groups) {
             cut += answer.cut() ? 1 : 0;
             mixed += answer.hasSeveralVersions() ? 1 : 0;
             if (answer.reward) {
-                rewards.push_back(*answer.reward);
+                rewards += *answer.reward;
+                judged += 1;
             }
+        }
+        if (const std::optional<double> mean = group.meanReward()) {
+            means.push_back(*mean);
         }
     }
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     step.answerTokens = answers > 0 ? tokens / answers : kNone;
     step.cutShare = answers > 0 ? cut / answers : kNone;
     step.mixedShare = answers > 0 ? mixed / answers : kNone;
-    std::ranges::sort(rewards);
-    double sum = 0;
-    for (const double reward : rewards) {
-        sum += reward;
-    }
-    step.reward = rewards.empty() ? kNone : sum / static_cast<double>(rewards.size());
-    step.rewardLow = rewards.empty() ? kNone : quantile(rewards, 0.25);
-    step.rewardHigh = rewards.empty() ? kNone : quantile(rewards, 0.75);
+    std::ranges::sort(means);
+    step.reward = judged > 0 ? rewards / judged : kNone;
+    step.rewardLow = means.empty() ? kNone : quantile(means, 0.25);
+    step.rewardHigh = means.empty() ? kNone : quantile(means, 0.75);
 }
 
 void addDifferences(RlStep& step, const Rollouts& rollouts, const std::vector<float>& trainer) {

@@ -19,9 +19,10 @@ namespace vitrine::engine {
 
 /// Of one step. NaN where a step has no such number.
 struct RlStep {
-    double reward = 0, rewardLow = 0, rewardHigh = 0; ///< of all judged answers: mean, ends of the middle half
-    double answerTokens = 0;                          ///< mean
-    double cutShare = 0;                              ///< answers that ended because they were too long
+    double reward = 0;                                              ///< mean of all judged answers
+    double rewardLow = 0, rewardHigh = 0;                           ///< ends of the middle half of the groups' means
+    double answerTokens = 0;                                        ///< mean
+    double cutShare = 0;                                            ///< answers that ended because they were too long
     double loss = 0, kl = 0, clipShare = 0, entropy = 0, ratio = 0; ///< means over the updates
     /// Of the first update: |difference of log-probabilities| between trainer and sampler, k3, tokens whose importance
     /// weight was cut, effective sample size over tokens.

@@ -122,7 +122,7 @@ void PolicyUpdates::recordRollouts(std::int64_t number) {
                                      run_.spec.text("rollouts")));
         return;
     }
-    step_.record(number, all, nullptr);
+    step_.records(number, rollouts_.rows, nullptr).report(model_.model().context().tracer());
 }
 
 TrainedRows PolicyUpdates::trainedRows() const {

@@ -10,6 +10,7 @@
 #include "engine/quant/format_options.h"
 #include "engine/training/quantized/quantized_training.h"
 #include "engine/workload/rl/exact_mode.h"
+#include "engine/workload/rl/rollout_names.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
@@ -83,8 +84,8 @@ void RolloutWeights::attach() {
         shown_ = true;
     }
     if (packing_ && copies_ == nullptr) {
-        copies_ =
-            std::make_unique<PackedCopies>(model_.model(), denseLinears(*packing_, model_.model()), nullptr, nullptr);
+        copies_ = std::make_unique<PackedCopies>(model_.model(), denseLinears(*packing_, model_.model()), nullptr,
+                                                 nullptr, std::string(kRolloutCopy));
         copies_->refresh();
     }
 }

@@ -78,6 +78,11 @@ bool isBatchRun(const sessions::RunInfo& run) {
     return workload != nullptr && engine::showsIn(*workload, "batching");
 }
 
+bool repliesToTrace(const sessions::RunInfo& run) {
+    const engine::Workload* workload = engine::workloadOfRun(run.workload);
+    return workload != nullptr && workload->manyAnswers;
+}
+
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b) {
     return sameTrace(Experiment::read(a.specJson), Experiment::read(b.specJson));
 }

@@ -22,8 +22,10 @@ std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run);
 /// "preemption swap", "16 slots", "KV fp8"
 QString batchSettingText(std::string_view key, const std::string& value);
 
-/// A run of the workload batch, planned ones included.
+/// A run whose answers share steps, which the Batching view shows: batches, servers, rollouts; planned ones included.
 bool isBatchRun(const sessions::RunInfo& run);
+/// A run of the workload batch itself, whose numbers are those of requests: no server, and no rollouts.
+bool repliesToTrace(const sessions::RunInfo& run);
 /// The newest batch run that replays the same trace as `run` in another mode, else with other slots; 0: none.
 sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, sessions::RunId run);
 /// The traces that a session's batch runs replay with their models: the newest run of each, the newest trace first.

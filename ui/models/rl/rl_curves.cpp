@@ -57,6 +57,26 @@ double timePartSeconds(const engine::RlStep& step, RlTimePart part) {
     return step.weightSeconds;
 }
 
+namespace {
+
+/// Each value is the mean of those that lie at most four steps away; where it is not known, the mean is not either.
+PlotSeries smoothed(const PlotSeries& series) {
+    constexpr std::size_t kAway = 4;
+    PlotSeries out;
+    out.reserve(series.size());
+    for (std::size_t i = 0; i < series.size(); ++i) {
+        double sum = 0, known = 0;
+        for (std::size_t k = i - std::min(i, kAway); k < std::min(series.size(), i + kAway + 1); ++k) {
+            sum += std::isfinite(series.value(k)) ? series.value(k) : 0;
+            known += std::isfinite(series.value(k)) ? 1 : 0;
+        }
+        out.add(series.place(i), std::isfinite(series.value(i)) ? sum / known : series.value(i));
+    }
+    return out;
+}
+
+} // namespace
+
 RlCurvesPtr RlCurves::make(const RlRunPtr& run, RlAxis axis) {
     auto out = std::make_shared<RlCurves>();
     out->run = run;
@@ -84,6 +104,9 @@ RlCurvesPtr RlCurves::make(const RlRunPtr& run, RlAxis axis) {
         }
         out->seconds.add(place, std::isfinite(step.seconds) ? step.seconds : sum);
     }
+    out->rewardMean = smoothed(out->reward);
+    out->tokensMean = smoothed(out->tokens);
+    out->cutMean = smoothed(out->cut);
     for (const RlEvaluation& evaluation : run->evaluations()) {
         out->evaluation.add(run->placeOf(evaluation, axis), evaluation.reward);
     }

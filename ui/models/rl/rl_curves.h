@@ -28,7 +28,8 @@ struct RlCurves {
     PlotSeries evaluation;
     PlotSeries difference; ///< decimal logarithm
     PlotSeries tokens, cut;
-    PlotSeries seconds; ///< of all phases together
+    PlotSeries rewardMean, tokensMean, cutMean; ///< of nine steps each
+    PlotSeries seconds;                         ///< of all phases together
     std::array<PlotSeries, kRlTimeParts> parts;
 
     static std::shared_ptr<const RlCurves> make(const RlRunPtr& run, RlAxis axis);

@@ -3,9 +3,13 @@
 #include "ui/models/rl/rl_phases.h"
 
 #include <QObject>
+#include <QStringList>
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <span>
 
+#include "engine/workload/rl/rollout_names.h"
 #include "profiler/analysis/memory_lookup.h"
 #include "profiler/timeline/memory_facet.h"
 #include "profiler/timeline/run_events.h"
@@ -96,11 +100,56 @@ void lookAtCategories(RlStepMemory& step) {
     }
 }
 
+/// The step beside another one, in which memory was recorded; of two, the one before.
+std::optional<std::int64_t> nearestWithMemory(const profiler::RunTimeline& timeline, const RlRun& run,
+                                              std::size_t index) {
+    const auto has = [&](std::size_t step) {
+        const TimeRange times = run.times(step);
+        return timeline.memory().peak(times.begin, std::max(times.end, times.begin + 1)).maxTotal > 0;
+    };
+    for (std::size_t away = 1; away <= index || index + away < run.size(); ++away) {
+        if (away <= index && has(index - away)) {
+            return run.number(index - away);
+        }
+        if (index + away < run.size() && has(index + away)) {
+            return run.number(index + away);
+        }
+    }
+    return std::nullopt;
+}
+
+/// Copies of weights live as long as the sampler is awake, so those of the rollout's peak are all.
+void lookAtRolloutWeights(RlStepMemory& step) {
+    const auto rollout = std::ranges::find(step.phases, RlPhaseKind::Rollout, &RlPhase::kind);
+    if (rollout == step.phases.end() || !step.timeline->memory().complete()) {
+        return;
+    }
+    const profiler::MemoryFacet& memory = step.timeline->memory();
+    const auto allocations = memory.allocations();
+    for (const std::size_t index : memory.aliveAt(rollout->peak.maxTime)) {
+        const profiler::AllocationRow row = allocations[index];
+        if (row.category != base::MemoryCategory::Weights ||
+            !step.timeline->text(row.name).ends_with(engine::kRolloutCopy)) {
+            continue;
+        }
+        const base::TimeNs end = row.freed < 0 ? step.range.end : row.freed;
+        step.rolloutWeightsAt = step.rolloutWeights == 0 ? TimeRange{row.born, end}
+                                                         : TimeRange{std::min(step.rolloutWeightsAt.begin, row.born),
+                                                                     std::max(step.rolloutWeightsAt.end, end)};
+        step.rolloutWeights += row.bytes;
+    }
+}
+
 } // namespace
 
 const RlPhase* RlStepMemory::phaseAt(base::TimeNs time) const {
     const auto found = std::ranges::find_if(phases, [&](const RlPhase& phase) { return phase.range.contains(time); });
     return found == phases.end() ? nullptr : &*found;
+}
+
+std::optional<base::TimeNs> RlStepMemory::afterSleep() const {
+    const auto rollout = std::ranges::find(phases, RlPhaseKind::Rollout, &RlPhase::kind);
+    return rollout == phases.end() ? std::nullopt : std::optional(rollout->range.end - 1);
 }
 
 std::optional<double> RlStepMemory::poolUseAt(base::TimeNs time) const {
@@ -138,8 +187,13 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
             out->otherPeakPhase = i;
         }
     }
+    if (!out->hasMemory()) {
+        out->nearestWithMemory = nearestWithMemory(*timeline, run, index);
+    }
     out->use = poolUse(*timeline, out->range);
     lookAtCategories(*out);
+    lookAtRolloutWeights(*out);
+    out->most = rlStepParts(*out, std::nullopt);
     return out;
 }
 
@@ -155,34 +209,105 @@ QString rlPhaseName(const RlPhase& phase, std::int64_t updates) {
     return updates > 1 ? QObject::tr("update %1 of %2").arg(phase.number).arg(updates) : QObject::tr("train");
 }
 
+namespace {
+
+/// The layers of a step from bottom to top, each with what it takes of its category.
+enum class StepShare : std::uint8_t { All, TrainerWeights, RolloutWeights, UsedPages, FreePages };
+struct StepLayer {
+    StackLayer layer;
+    std::size_t category = 0;
+    StepShare share = StepShare::All;
+};
+
+std::vector<StepLayer> stepLayers(const RlStepMemory& step) {
+    constexpr auto kWeights = static_cast<std::size_t>(base::MemoryCategory::Weights);
+    std::vector<StepLayer> out;
+    for (std::size_t i = 0; i < step.largest.size(); ++i) {
+        const auto category = static_cast<int>(i);
+        const QString name = textOf(base::categoryName(static_cast<base::MemoryCategory>(category)));
+        if (i == kWeights && step.rolloutWeights > 0) {
+            out.push_back({{QObject::tr("trainer weights"), category, 0}, i, StepShare::TrainerWeights});
+            out.push_back({{QObject::tr("rollout weights"), category, kSecondRole}, i, StepShare::RolloutWeights});
+        } else if (i == kKvCache && !step.use.empty()) {
+            out.push_back({{QObject::tr("KV pages in use"), category, 0}, i, StepShare::UsedPages});
+            out.push_back({{QObject::tr("KV pool, not in use"), -1, 0, true}, i, StepShare::FreePages});
+        } else {
+            out.push_back({{name, category, 0}, i, StepShare::All});
+        }
+    }
+    return out;
+}
+
+/// Of the bytes of its category at an instant of the run.
+std::uint64_t bytesOf(const RlStepMemory& step, const StepLayer& layer, base::TimeNs time, std::uint64_t bytes) {
+    const std::uint64_t copies =
+        step.rolloutWeightsAt.contains(time) ? std::min(bytes, step.rolloutWeights) : 0; // of weights
+    const double share = step.poolUseAt(time).value_or(0);
+    const auto used = std::min(bytes, static_cast<std::uint64_t>(share * static_cast<double>(bytes))); // of pages
+    switch (layer.share) {
+    case StepShare::TrainerWeights:
+        return bytes - copies;
+    case StepShare::RolloutWeights:
+        return copies;
+    case StepShare::UsedPages:
+        return used;
+    case StepShare::FreePages:
+        return bytes - used;
+    case StepShare::All:
+        break;
+    }
+    return bytes;
+}
+
+} // namespace
+
 StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int columns) {
     const TimeRange range = axis.range();
     const StackModelPtr all = categoryStack(
         *step.timeline, AxisMap::ofTime({step.range.begin + range.begin, step.range.begin + range.end}, axis.width()),
         columns);
-    if (step.use.empty()) {
-        return all;
-    }
     auto out = std::make_shared<StackModel>();
     out->columns = all->columns;
-    out->layers = all->layers;
-    out->layers[kKvCache].name = QObject::tr("KV pages in use");
-    out->layers.insert(out->layers.begin() + kKvCache + 1, {QObject::tr("KV pool, not in use"), -1, 0, true});
-    out->values.reserve(out->columns.size() * out->layers.size());
+    const std::vector<StepLayer> layers = stepLayers(step);
+    for (const StepLayer& layer : layers) {
+        out->layers.push_back(layer.layer);
+    }
+    out->values.reserve(out->columns.size() * layers.size());
     for (std::size_t column = 0; column < all->columns.size(); ++column) {
-        for (std::size_t layer = 0; layer < all->layers.size(); ++layer) {
-            const std::uint64_t bytes = all->value(column, layer);
-            if (layer != kKvCache) {
-                out->values.push_back(bytes);
-                continue;
-            }
-            const double share = step.poolUseAt(all->columns[column].time).value_or(0);
-            const auto used = std::min(bytes, static_cast<std::uint64_t>(share * static_cast<double>(bytes)));
-            out->values.push_back(used);
-            out->values.push_back(bytes - used);
+        for (const StepLayer& layer : layers) {
+            out->values.push_back(bytesOf(step, layer, all->columns[column].time, all->value(column, layer.category)));
         }
     }
     return out;
+}
+
+std::vector<RlStepPart> rlStepParts(const RlStepMemory& step, std::optional<base::TimeNs> at) {
+    std::vector<RlStepPart> out;
+    const base::CategoryBytes bytes = at ? step.timeline->memory().at(*at) : base::CategoryBytes{};
+    const StackModelPtr all =
+        at ? nullptr : rlStepStack(step, AxisMap::ofTime({0, step.length()}, kLookedAt), kLookedAt);
+    const std::vector<StepLayer> layers = stepLayers(step);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        RlStepPart part{layers[i].layer, 0};
+        if (at) {
+            part.bytes = bytesOf(step, layers[i], *at, bytes[layers[i].category]);
+        }
+        for (std::size_t column = 0; all != nullptr && column < all->columns.size(); ++column) {
+            part.bytes = std::max(part.bytes, all->value(column, i));
+        }
+        out.push_back(std::move(part));
+    }
+    return out;
+}
+
+QString rlLargestText(const RlStepMemory& step, base::TimeNs at, std::size_t most) {
+    std::vector<RlStepPart> parts = rlStepParts(step, at);
+    std::ranges::stable_sort(parts, std::ranges::greater{}, &RlStepPart::bytes);
+    QStringList words;
+    for (std::size_t i = 0; i < std::min(most, parts.size()) && parts[i].bytes > 0; ++i) {
+        words << QStringLiteral("%1 %2").arg(parts[i].layer.name, bytesText(parts[i].bytes));
+    }
+    return words.join(QStringLiteral(", "));
 }
 
 } // namespace vitrine::ui

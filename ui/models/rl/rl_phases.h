@@ -38,21 +38,35 @@ struct RlPoolUse {
     double share = 0;
 };
 
+/// A layer of a step's memory with its bytes.
+struct RlStepPart {
+    StackLayer layer;
+    std::uint64_t bytes = 0;
+};
+
 struct RlStepMemory {
     TimelinePtr timeline;
     std::int64_t step = 0;
     TimeRange range;
     std::vector<RlPhase> phases; ///< by begin; none where scopes were not recorded
     std::vector<RlPoolSpan> pool;
+    /// Copies of the weights that only rollouts compute with, and when they were there. 0: there are none.
+    std::uint64_t rolloutWeights = 0;
+    TimeRange rolloutWeightsAt;
     std::vector<RlPoolUse> use;  ///< of rollouts, by time; none where the sampler's steps were not recorded
     profiler::MemoryColumn peak; ///< maxTotal 0: no memory was recorded
     std::size_t peakPhase = 0;   ///< of `phases`
     std::optional<std::size_t> otherPeakPhase; ///< of the other role: the phase with its highest peak
     base::CategoryBytes largest{};             ///< of each category in the step
+    std::vector<RlStepPart> most;              ///< the most that each layer takes, from bottom to top
     std::optional<std::uint64_t> budget;
+
+    std::optional<std::int64_t> nearestWithMemory; ///< the step, where this one has none
 
     base::TimeNs length() const { return range.length(); }
     bool hasMemory() const { return peak.maxTotal > 0; }
+    /// An instant at which the sampler sleeps and training has not begun; nothing where the phases are not known.
+    std::optional<base::TimeNs> afterSleep() const;
     const RlPhase* phaseAt(base::TimeNs time) const;
     std::optional<double> poolUseAt(base::TimeNs time) const;
 };
@@ -64,7 +78,13 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
 /// "rollout", "log-probs", "update 1 of 2".
 QString rlPhaseName(const RlPhase& phase, std::int64_t updates);
 
-/// Memory by category over the step. The pool is two layers where it is known how much of it is in use.
+/// Memory by category over the step. The pool is two layers where it is known how much of it is in use, and so are
+/// weights where rollouts have their own.
 StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int columns);
+
+/// "optimizer 29.97 GiB, trainer weights 7.49 GiB": the largest layers at an instant of the run.
+QString rlLargestText(const RlStepMemory& step, base::TimeNs at, std::size_t most);
+/// All layers from bottom to top at an instant of the run; without one, the most that each takes in the step.
+std::vector<RlStepPart> rlStepParts(const RlStepMemory& step, std::optional<base::TimeNs> at);
 
 } // namespace vitrine::ui

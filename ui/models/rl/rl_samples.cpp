@@ -16,6 +16,7 @@
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
+#include "ui/models/rl/rl_step_text.h"
 
 namespace vitrine::ui {
 
@@ -53,18 +54,40 @@ std::map<std::int64_t, KeptRow> keptRows(const profiler::RunTimeline& timeline, 
     return out;
 }
 
-std::string bytesOfToken(const profiler::RunTimeline& timeline, const base::RolloutTokenEvent& token) {
-    const std::string_view text = timeline.text(token.text.value);
-    return text.empty() ? "‹" + std::to_string(token.token) + "›" : std::string(text);
+/// A token of which nobody knows what it stands for.
+std::string idText(const base::RolloutTokenEvent& token) {
+    return "‹" + std::to_string(token.token) + "›";
 }
 
-/// Text of tokens, in which characters may lie over several of them.
-QString textOfTokens(const profiler::RunTimeline& timeline, std::span<const base::RolloutTokenEvent> tokens) {
+/// Whether the run had a tokenizer: tokens without a text are special ones then, or the chat template's.
+bool hasWords(const profiler::RunTimeline& timeline, std::span<const base::RolloutTokenEvent> tokens) {
+    return std::ranges::any_of(
+        tokens, [&](const base::RolloutTokenEvent& token) { return !timeline.text(token.text.value).empty(); });
+}
+
+/// Text of tokens, in which characters may lie over several of them. `words`: see hasWords().
+QString textOfTokens(const profiler::RunTimeline& timeline, std::span<const base::RolloutTokenEvent> tokens,
+                     bool words) {
     std::string bytes;
     for (const base::RolloutTokenEvent& token : tokens) {
-        bytes += bytesOfToken(timeline, token);
+        bytes += words ? std::string(timeline.text(token.text.value)) : idText(token);
     }
     return QString::fromUtf8(bytes.data(), static_cast<qsizetype>(bytes.size()));
+}
+
+/// What trainer and sampler said of a token. One that is special is seen where the policy said it.
+void takeToken(const profiler::RunTimeline& timeline, const base::RolloutTokenEvent& token, bool words,
+               RlSample& sample) {
+    const std::string_view text = timeline.text(token.text.value);
+    RlSampleToken out{QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())), token.old, token.rollout};
+    out.special = words && text.empty();
+    if (out.special && !std::isfinite(out.difference())) {
+        return;
+    }
+    if (text.empty() && !words) {
+        out.text = QString::fromStdString(idText(token));
+    }
+    sample.said.push_back(std::move(out));
 }
 
 void takeRow(const profiler::RunTimeline& timeline, const KeptRow& row, RlSampleGroup& group, RlSample& sample) {
@@ -72,16 +95,15 @@ void takeRow(const profiler::RunTimeline& timeline, const KeptRow& row, RlSample
     const auto prompt = static_cast<std::size_t>(
         std::clamp<std::int64_t>(row.promptTokens, 0, static_cast<std::int64_t>(row.tokens.size())));
     const std::span<const base::RolloutTokenEvent> tokens(row.tokens);
+    const bool words = hasWords(timeline, tokens);
     if (group.prompt.isEmpty()) {
-        group.prompt = textOfTokens(timeline, tokens.first(prompt));
+        group.prompt = textOfTokens(timeline, tokens.first(prompt), words);
     }
-    sample.text = textOfTokens(timeline, tokens.subspan(prompt));
+    sample.text = textOfTokens(timeline, tokens.subspan(prompt), words);
     double sum = 0, counted = 0;
     for (const base::RolloutTokenEvent& token : tokens.subspan(prompt)) {
-        const std::string bytes = bytesOfToken(timeline, token);
-        sample.said.push_back(
-            {QString::fromUtf8(bytes.data(), static_cast<qsizetype>(bytes.size())), token.old, token.rollout});
-        if (const double difference = sample.said.back().difference(); std::isfinite(difference)) {
+        takeToken(timeline, token, words, sample);
+        if (const double difference = token.old - token.rollout; std::isfinite(difference)) {
             sum += std::abs(difference);
             counted += 1;
         }
@@ -138,11 +160,9 @@ void addSums(RlSampleGroup& group) {
     group.deviation = rewards > 1 ? std::sqrt(squares / (rewards - 1)) : kNoNumber;
 }
 
-QString signedNumber(double value, int decimals) {
-    if (!std::isfinite(value)) {
-        return unknownText();
-    }
-    return (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) + QString::number(std::abs(value), 'f', decimals);
+/// With its sign, in the words of another function of its size.
+QString signedText(double value, const QString& size) {
+    return !std::isfinite(value) ? unknownText() : (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) + size;
 }
 
 FlatCell numberCell(double value, const QString& text) {
@@ -153,7 +173,15 @@ FlatCell numberCell(double value, const QString& text) {
 /// The end of an answer is what judges look at.
 QString answerEnd(const RlSample& sample) {
     const QString words = sample.text.simplified();
-    return words.isEmpty() ? (sample.cut ? QObject::tr("cut off") : unknownText()) : words.right(60);
+    if (words.isEmpty()) {
+        return sample.cut ? QObject::tr("cut off") : unknownText();
+    }
+    constexpr qsizetype kShownEnd = 60;
+    if (words.size() <= kShownEnd) {
+        return words;
+    }
+    const qsizetype space = words.indexOf(QLatin1Char(' '), words.size() - kShownEnd);
+    return QStringLiteral("…") + (space < 0 ? words.right(kShownEnd) : words.mid(space + 1));
 }
 
 } // namespace
@@ -203,6 +231,22 @@ std::vector<std::size_t> RlSamples::ordered(RlGroupOrder order) const {
     return out;
 }
 
+std::optional<std::int64_t> RlSamples::nearestKept(const profiler::RunTimeline& timeline, std::int64_t step) {
+    const std::span<const base::RolloutEvent> all = profiler::events<base::RolloutEvent>(timeline);
+    const auto next = std::ranges::lower_bound(all, step, {}, &base::RolloutEvent::batch);
+    if (all.empty() || next == all.end()) {
+        return all.empty() ? std::nullopt : std::optional(all.back().batch);
+    }
+    const bool before = next != all.begin() && step - std::prev(next)->batch <= next->batch - step;
+    return before && next->batch != step ? std::prev(next)->batch : next->batch;
+}
+
+bool RlSamples::hasTokens() const {
+    return std::ranges::any_of(groups, [](const RlSampleGroup& group) {
+        return std::ranges::any_of(group.samples, [](const RlSample& sample) { return !sample.said.empty(); });
+    });
+}
+
 double RlSamples::tintScale(const RlSample& sample) {
     std::vector<double> sizes;
     for (const RlSampleToken& token : sample.said) {
@@ -234,6 +278,9 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
     if (judged) {
         out->columns.insert(out->columns.end() - 1, {QObject::tr("Judged in"), true});
     }
+    // Rewards from 0 to 1 say which answers are right; those of other judges do not.
+    const bool marked = std::ranges::all_of(
+        group.samples, [](const RlSample& s) { return !std::isfinite(s.reward) || (s.reward >= 0 && s.reward <= 1); });
     double widest = 1e-9;
     for (const RlSample& sample : group.samples) {
         widest = std::isfinite(sample.advantage) ? std::max(widest, std::abs(sample.advantage)) : widest;
@@ -241,18 +288,22 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
     for (const RlSample& sample : group.samples) {
         FlatNode node;
         node.key = static_cast<quint64>(sample.place) + 1;
-        FlatCell answer(QStringLiteral("%1  %2").arg(sample.place + 1).arg(answerEnd(sample)));
+        const QString mark = !marked || !std::isfinite(sample.reward) ? QString()
+                             : sample.reward > 1 - 1e-9               ? QStringLiteral("✓ ")
+                                                                      : QStringLiteral("✗ ");
+        FlatCell answer(QStringLiteral("%1  %2%3").arg(sample.place + 1).arg(mark, answerEnd(sample)));
         answer.tip = sample.text.left(2000);
         node.cells = {answer,
                       FlatCell(countText(sample.tokens), QVariant(static_cast<qlonglong>(sample.tokens)),
                                QString::number(sample.tokens)),
-                      numberCell(sample.difference, QString::number(sample.difference, 'f', 4)),
+                      numberCell(sample.difference, differenceText(sample.difference)),
                       numberCell(sample.reward, QString::number(sample.reward, 'g', 3))};
         if (judged) {
             node.cells.push_back(numberCell(sample.judgeSeconds,
                                             QString::number(sample.judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s")));
         }
-        FlatCell advantage = numberCell(sample.advantage, signedNumber(sample.advantage, 2));
+        FlatCell advantage = numberCell(
+            sample.advantage, signedText(sample.advantage, QString::number(std::abs(sample.advantage), 'f', 2)));
         if (std::isfinite(sample.advantage)) {
             advantage.share = sample.advantage / widest;
         }
@@ -278,7 +329,7 @@ FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order) {
         name.muted = !group.hasTexts();
         node.cells = {name, numberCell(group.mean, QString::number(group.mean, 'f', 2)),
                       numberCell(group.deviation, QString::number(group.deviation, 'f', 2)),
-                      numberCell(group.difference, QString::number(group.difference, 'f', 4))};
+                      numberCell(group.difference, differenceText(group.difference))};
         out->nodes.push_back(std::move(node));
     }
     return out;
@@ -304,14 +355,12 @@ QString rlTokenText(const RlSample& sample, std::size_t token) {
         return {};
     }
     const RlSampleToken& shown = sample.said[token];
-    const auto logProb = [](double value) {
-        return std::isfinite(value) ? QString::number(value, 'f', 4).replace(QLatin1Char('-'), QChar(0x2212))
-                                    : unknownText();
-    };
-    const QString words = QObject::tr("Token %1 “%2”").arg(token + 1).arg(shown.text);
+    const QString words = shown.special ? QObject::tr("Token %1, special").arg(token + 1)
+                                        : QObject::tr("Token %1 “%2”").arg(token + 1).arg(shown.text);
     return std::isfinite(shown.difference())
                ? QObject::tr("%1: trainer %2, rollout %3, %4")
-                     .arg(words, logProb(shown.trainer), logProb(shown.rollout), signedNumber(shown.difference(), 4))
+                     .arg(words, differenceText(shown.trainer), differenceText(shown.rollout),
+                          signedText(shown.difference(), differenceText(std::abs(shown.difference()))))
                : QObject::tr("%1: read, not said").arg(words);
 }
 

@@ -19,6 +19,7 @@ namespace vitrine::ui {
 struct RlSampleToken {
     QString text;
     double trainer = 0, rollout = 0; ///< log-probabilities; NaN: not known, as of what the policy only read
+    bool special = false;            ///< it stands for nothing that is read, and has no text: the end of an answer
 
     double difference() const { return trainer - rollout; }
 };
@@ -37,7 +38,7 @@ struct RlSample {
 
 struct RlSampleGroup {
     std::int64_t number = 0; ///< in the step, from 0
-    QString prompt;          ///< as the policy read it; empty: it was not kept
+    QString prompt;          ///< what was asked; empty: it was not kept
     std::vector<RlSample> samples;
     double mean = 0, deviation = 0; ///< of the rewards, with n - 1
     double difference = 0;          ///< mean of |trainer - rollout|
@@ -57,6 +58,9 @@ struct RlSamples {
     /// The largest |trainer - rollout| that tints need to tell apart, round.
     static double tintScale(const RlSample& sample);
 
+    /// The step nearest to another one whose tokens were kept; nothing where there is none.
+    static std::optional<std::int64_t> nearestKept(const profiler::RunTimeline& timeline, std::int64_t step);
+    bool hasTokens() const;
     static std::shared_ptr<const RlSamples> make(const profiler::RunTimeline& timeline, std::int64_t step);
 };
 using RlSamplesPtr = std::shared_ptr<const RlSamples>;

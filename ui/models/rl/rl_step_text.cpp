@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "ui/models/common/format.h"
 
@@ -26,7 +27,8 @@ struct RlFigure {
     std::function<double(const RlRun&, std::size_t)> value;
     int decimals = 0;
     Wanted wanted = Wanted::Neither;
-    double unit = 1; ///< the text counts these
+    double unit = 1;                    ///< the text counts these
+    QString (*words)(double) = nullptr; ///< null: so many decimals
 };
 
 template <auto Member> double numberOf(const RlRun& run, std::size_t index) {
@@ -50,7 +52,8 @@ const std::vector<RlFigure>& rlFigures() {
         {QT_TRANSLATE_NOOP("RlFigures", "response, tokens"), numberOf<&RlStep::answerTokens>, 1},
         {QT_TRANSLATE_NOOP("RlFigures", "truncated, %"), numberOf<&RlStep::cutShare>, 1, Wanted::Less, 0.01},
         {QT_TRANSLATE_NOOP("RlFigures", "entropy, nats"), numberOf<&RlStep::entropy>, 3},
-        {QT_TRANSLATE_NOOP("RlFigures", "log-prob difference"), numberOf<&RlStep::absDifference>, 4, Wanted::Less},
+        {QT_TRANSLATE_NOOP("RlFigures", "log-prob difference"), numberOf<&RlStep::absDifference>, 4, Wanted::Less, 1,
+         differenceText},
         {QT_TRANSLATE_NOOP("RlFigures", "k3, 10⁻⁵"), numberOf<&RlStep::mismatchK3>, 2, Wanted::Less, 1e-5},
         {QT_TRANSLATE_NOOP("RlFigures", "effective samples, %"), numberOf<&RlStep::effectiveShare>, 1, Wanted::More,
          0.01},
@@ -70,6 +73,9 @@ QString figureText(double value, int decimals) {
 QString shownFigure(const RlFigure& figure, double value) {
     if (!std::isfinite(value)) {
         return unknownText();
+    }
+    if (figure.words != nullptr) {
+        return figure.words(value);
     }
     const double counted = value / figure.unit;
     if (counted != 0 && std::abs(counted) < 0.5 * std::pow(10.0, -figure.decimals)) {
@@ -112,15 +118,27 @@ RlStepPair RlStepPair::at(const RlRunPtr& a, const RlRunPtr& b, std::int64_t num
     return {a, b, a != nullptr ? a->indexOf(number) : std::nullopt, b != nullptr ? b->indexOf(number) : std::nullopt};
 }
 
+namespace {
+
+QString minusSigned(QString number) {
+    return number.replace(QLatin1Char('-'), QChar(0x2212));
+}
+
+} // namespace
+
 QString rewardText(double value) {
     return std::isfinite(value) ? QString::number(value, 'f', 3) : unknownText();
 }
 
 QString differenceText(double value) {
-    return !std::isfinite(value) ? unknownText()
-           : value >= 5e-5       ? QString::number(value, 'f', 4)
-           : value == 0          ? QStringLiteral("0")
-                                 : QString::number(value, 'g', 2);
+    if (!std::isfinite(value)) {
+        return unknownText();
+    }
+    if (std::abs(value) >= 1e-3 || value == 0) {
+        return value == 0 ? QStringLiteral("0") : minusSigned(QString::number(value, 'f', 4));
+    }
+    const QStringList parts = QString::number(value, 'e', 1).split(QLatin1Char('e')); // four decimals would be none
+    return minusSigned(QStringLiteral("%1e%2").arg(parts[0]).arg(parts[1].toInt()));
 }
 
 QString meanTokensText(double value) {
@@ -139,29 +157,57 @@ QString stepTimeText(double value) {
                                      : durationText(static_cast<base::TimeNs>(std::max(value, 0.0) * 1e9));
 }
 
-FlatTreePtr rlFigureTable(const RlStepPair& pair) {
+namespace {
+
+/// A row for each figure with what A and B have of it.
+FlatTreePtr figureTable(bool both, const std::function<std::pair<double, double>(const RlFigure&)>& values) {
     auto out = std::make_shared<FlatTree>();
     out->columns = {{QObject::tr("Figure")}, {QString(), true}};
-    if (pair.b != nullptr) {
+    if (both) {
         out->columns.push_back({QString(), true});
         out->columns.push_back({QObject::tr("A to B"), true});
     }
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     for (const RlFigure& figure : rlFigures()) {
-        const double a = pair.i ? figure.value(*pair.a, *pair.i) : kNone;
-        const double b = pair.j ? figure.value(*pair.b, *pair.j) : kNone;
+        const auto [a, b] = values(figure);
         FlatNode node;
         node.key = out->nodes.size() + 1;
         FlatCell name(QCoreApplication::translate("RlFigures", figure.name));
         name.muted = true;
         node.cells = {name, figureCell(figure, a, false)};
-        if (pair.b != nullptr) {
+        if (both) {
             node.cells.push_back(figureCell(figure, b, true));
             node.cells.push_back(figureChange(figure, a, b));
         }
         out->nodes.push_back(std::move(node));
     }
     return out;
+}
+
+double meanOf(const RlFigure& figure, const RlRunPtr& run, std::int64_t first, std::int64_t last) {
+    double sum = 0, known = 0;
+    for (std::int64_t step = first; run != nullptr && step <= last; ++step) {
+        const auto index = run->indexOf(step);
+        const double value = index ? figure.value(*run, *index) : std::numeric_limits<double>::quiet_NaN();
+        sum += std::isfinite(value) ? value : 0;
+        known += std::isfinite(value) ? 1 : 0;
+    }
+    return known > 0 ? sum / known : std::numeric_limits<double>::quiet_NaN();
+}
+
+} // namespace
+
+FlatTreePtr rlFigureTable(const RlStepPair& pair) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    return figureTable(pair.b != nullptr, [&](const RlFigure& figure) {
+        return std::pair(pair.i ? figure.value(*pair.a, *pair.i) : kNone,
+                         pair.j ? figure.value(*pair.b, *pair.j) : kNone);
+    });
+}
+
+FlatTreePtr rlMeanTable(const RlRunPtr& a, const RlRunPtr& b, std::int64_t first, std::int64_t last) {
+    return figureTable(b != nullptr, [&](const RlFigure& figure) {
+        return std::pair(meanOf(figure, a, first, last), meanOf(figure, b, first, last));
+    });
 }
 
 QString rlReadout(const RlStepPair& pair) {

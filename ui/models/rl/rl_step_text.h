@@ -27,13 +27,15 @@ struct RlStepPair {
 
 /// A number as lanes and the inspector write it: "0.758", "0.0030", "95", "0.8 %", "16.50 s". A dash for none.
 QString rewardText(double value);
-QString differenceText(double value);
+QString differenceText(double value); ///< "3.1e−6" where four decimals say too little
 QString meanTokensText(double value);
 QString partText(double share);     ///< of answers or tokens
 QString stepTimeText(double value); ///< seconds
 
 /// The figures of a step: A, B and "A to B". Without a baseline, A alone.
 FlatTreePtr rlFigureTable(const RlStepPair& pair);
+/// The same with the means of the steps [first, last], of the numbers that are known.
+FlatTreePtr rlMeanTable(const RlRunPtr& a, const RlRunPtr& b, std::int64_t first, std::int64_t last);
 /// "Step 210: raw reward A 0.758, B 0.674; log-probability difference A 0.0030, B 0.0190, 6.3 times A"
 QString rlReadout(const RlStepPair& pair);
 /// At most `most` steps, evenly chosen, the last one among them: what "Show as table" gives.

@@ -15,7 +15,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kAnswerText = 116; ///< least height, with the legend
+constexpr int kAnswerText = 72; ///< least height, with the legend
 
 } // namespace
 

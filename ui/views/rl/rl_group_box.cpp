@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QSignalBlocker>
 #include <QTableView>
+#include <QTextDocumentFragment>
 #include <QVBoxLayout>
 #include <utility>
 
@@ -19,17 +20,18 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kAnswerRow = 21;
-constexpr qsizetype kShownPrompt = 180; ///< characters, from its end, where the question stands
+constexpr qsizetype kShownPrompt = 180; ///< characters
 
 } // namespace
 
 RlGroupBox::RlGroupBox(bool pairs, QWidget* parent) : QWidget(parent), pairs_(pairs) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    parts_ = new QBoxLayout(QBoxLayout::TopToBottom, this);
+    parts_->setContentsMargins(0, 0, 0, 0);
+    parts_->setSpacing(0);
+    auto* column = new QVBoxLayout;
     column->setSpacing(0);
     prompt_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, false, this);
     prompt_->setWordWrap(true);
-    prompt_->setTextFormat(Qt::PlainText);
     prompt_->setContentsMargins(12, 6, 12, 4);
     table_ = new FactTable(tr("Answers of the group"), this);
     table_->setRowHeight(kAnswerRow);
@@ -45,7 +47,8 @@ RlGroupBox::RlGroupBox(bool pairs, QWidget* parent) : QWidget(parent), pairs_(pa
     column->addWidget(prompt_);
     column->addWidget(table_);
     column->addWidget(facts_);
-    column->addLayout(answers, 1);
+    parts_->addLayout(column);
+    parts_->addLayout(answers, 1);
     connect(table_->view(), &QTableView::clicked, this, &RlGroupBox::clicked);
     connect(table_->view()->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
@@ -55,6 +58,11 @@ RlGroupBox::RlGroupBox(bool pairs, QWidget* parent) : QWidget(parent), pairs_(pa
                 }
             });
     connect(table_->view(), &QTableView::activated, this, &RlGroupBox::answerOpened);
+}
+
+void RlGroupBox::setWide(bool wide) {
+    parts_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+    parts_->setStretch(0, wide ? 1 : 0);
 }
 
 void RlGroupBox::clicked(const QModelIndex& index) {
@@ -83,9 +91,12 @@ void RlGroupBox::setGroup(const RlSamplesPtr& samples, std::size_t group) {
     chosen_ = same && chosen_ < of.samples.size() ? chosen_ : 0; // the same place of another step
     beside_.reset();
     const QString prompt = of.prompt.trimmed();
-    prompt_->setText(prompt.isEmpty()               ? tr("The prompt of this group was not kept.")
-                     : prompt.size() > kShownPrompt ? QStringLiteral("…") + prompt.right(kShownPrompt)
-                                                    : prompt);
+    const QString shownPrompt = prompt.size() > kShownPrompt ? prompt.left(kShownPrompt) + QStringLiteral("…") : prompt;
+    prompt_->setTextFormat(prompt.isEmpty() ? Qt::PlainText : Qt::RichText);
+    prompt_->setText(prompt.isEmpty() ? tr("The prompt of this group was not kept.")
+                                      : QStringLiteral("<span style=\"color:%1\">%2</span>&nbsp; %3")
+                                            .arg(themeTokens().text3.name(), tr("Prompt"),
+                                                 shownPrompt.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>"))));
     prompt_->setColor(prompt.isEmpty() ? TextColor::Text3 : TextColor::Text1);
     prompt_->setToolTip(prompt);
     const FlatTreePtr table = rlGroupTable(of);
@@ -125,7 +136,7 @@ void RlGroupBox::showAnswers() {
 }
 
 QString RlGroupBox::promptText() const {
-    return prompt_->text();
+    return QTextDocumentFragment::fromHtml(prompt_->text()).toPlainText();
 }
 
 } // namespace vitrine::ui

@@ -9,6 +9,7 @@
 
 #include "ui/models/rl/rl_samples.h"
 
+class QBoxLayout;
 class QModelIndex;
 
 namespace vitrine::ui {
@@ -27,6 +28,8 @@ public:
 
     /// An index of samples->groups.
     void setGroup(const RlSamplesPtr& samples, std::size_t group);
+    /// The answer beside the table, and not below it.
+    void setWide(bool wide);
     void chooseAnswer(std::size_t index);
     std::size_t answer() const { return chosen_; }
     FactTable* table() const { return table_; }
@@ -42,6 +45,7 @@ private:
     void clicked(const QModelIndex& index);
 
     bool pairs_;
+    QBoxLayout* parts_; ///< the table, and the answers
     TextLabel *prompt_, *facts_;
     FactTable* table_;
     DeltaBarDelegate* bars_ = nullptr; ///< of the last column

@@ -35,7 +35,7 @@ QColor colorOfB(const ThemeTokens& t) {
 QString rewardNote(const RlDemand& demand, bool band) {
     const QString mean = demand.answers() > 0 ? QObject::tr("mean of %1 answers").arg(countText(demand.answers()))
                                               : QObject::tr("mean of the answers");
-    return band ? QObject::tr("%1; band: their middle half").arg(mean) : mean;
+    return band ? QObject::tr("%1; band: middle half of the groups").arg(mean) : mean;
 }
 
 QString evaluationNote(const RlDemand& demand) {
@@ -118,6 +118,12 @@ void RlLanes::setBandShown(bool shown) {
     updateReward();
 }
 
+void RlLanes::setSmooth(bool smooth) {
+    smooth_ = smooth;
+    updateReward();
+    updateLengths();
+}
+
 void RlLanes::setReferenceShown(bool shown) {
     reference_ = shown;
     updateDifference();
@@ -153,6 +159,21 @@ LaneSeries RlLanes::lineOf(bool a, const QString& name, Member member) {
         return ((*curves).*member).value(*index);
     };
     return out;
+}
+
+/// The raw line, or a mean line over it, which is pale then.
+void RlLanes::addLine(std::vector<LaneSeries>& series, bool a, const QString& name, Member member, Member mean) {
+    constexpr double kPale = 0.35;
+    LaneSeries raw = lineOf(a, name, member);
+    if (!smooth_) {
+        series.push_back(std::move(raw));
+        return;
+    }
+    raw.color = [of = raw.color](const ThemeTokens& t) { return withAlpha(of(t), kPale); };
+    raw.letter = {};
+    raw.at = nullptr;
+    series.push_back(std::move(raw));
+    series.push_back(lineOf(a, name + tr(", mean of 9"), mean));
 }
 
 std::optional<std::pair<double, double>> RlLanes::spanOf(Member member) const {
@@ -206,7 +227,7 @@ void RlLanes::updateReward() {
         if (curves == nullptr) {
             continue;
         }
-        rewards.push_back(lineOf(a, tr("raw reward"), &RlCurves::reward));
+        addLine(rewards, a, tr("raw reward"), &RlCurves::reward, &RlCurves::rewardMean);
         LaneSeries dots = lineOf(a, tr("evaluation reward"), &RlCurves::evaluation);
         dots.mark = a ? LaneSeries::Mark::Dot : LaneSeries::Mark::Square;
         dots.at = [curves](base::TimeNs place) -> std::optional<double> {
@@ -268,8 +289,8 @@ void RlLanes::updateLengths() {
     SeriesPlot tokens, cut;
     for (const bool a : {false, true}) {
         if ((a ? shown_.a : shown_.b) != nullptr) {
-            tokens.series.push_back(lineOf(a, tr("mean tokens"), &RlCurves::tokens));
-            cut.series.push_back(lineOf(a, tr("cut off"), &RlCurves::cut));
+            addLine(tokens.series, a, tr("mean tokens"), &RlCurves::tokens, &RlCurves::tokensMean);
+            addLine(cut.series, a, tr("cut off"), &RlCurves::cut, &RlCurves::cutMean);
         }
     }
     const auto most = [this](Member member, double least) {

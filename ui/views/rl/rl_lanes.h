@@ -54,10 +54,14 @@ public:
     void setRuns(RlShown shown);
     void setBandShown(bool shown);
     void setReferenceShown(bool shown);
+    /// Rewards and lengths as means of nine steps over the raw lines.
+    void setSmooth(bool smooth);
     /// The number of the step at the pointer, at the cursor, else the last one of A; nothing without steps.
     std::optional<std::int64_t> shownStep() const;
     /// The same without the pointer.
     std::optional<std::int64_t> chosenStep() const;
+    /// The numbers of the steps in the range that is measured; nothing without one, or without a step in it.
+    std::optional<std::pair<std::int64_t, std::int64_t>> measuredSteps() const;
     /// Values of a step in the headers, and its tag on the ruler.
     void showStep(const RlStepPair& pair);
     /// Where a step of A, or else of B, stands on the axis.
@@ -81,6 +85,7 @@ private:
     std::function<std::vector<PlotSample>(const AxisMap&, int)> samplesOf(bool a, const QString& key,
                                                                           const PlotSeries& series);
     LaneSeries lineOf(bool a, const QString& name, Member member);
+    void addLine(std::vector<LaneSeries>& series, bool a, const QString& name, Member member, Member mean);
     std::optional<std::pair<double, double>> spanOf(Member member) const;
     std::optional<std::int64_t> stepAt(base::TimeNs place) const;
     const RlCurves* lead() const { return shown_.a != nullptr ? shown_.a.get() : shown_.b.get(); }
@@ -91,7 +96,7 @@ private:
     BarLane* phases_ = nullptr;
     std::map<const Lane*, PairFacts*> facts_;
     RlShown shown_;
-    bool band_ = true, reference_ = true, low_ = false;
+    bool band_ = true, reference_ = true, low_ = false, smooth_ = false;
     std::map<QString, std::shared_ptr<PlotColumns>> columns_;
 };
 

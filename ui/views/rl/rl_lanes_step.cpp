@@ -50,6 +50,27 @@ std::optional<std::int64_t> RlLanes::shownStep() const {
     return chosenStep();
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> RlLanes::measuredSteps() const {
+    const std::optional<TimeRange> range = time_->measured();
+    std::optional<std::pair<std::int64_t, std::int64_t>> out;
+    for (const RlCurvesPtr& curves : {shown_.a, shown_.b}) {
+        if (!range || curves == nullptr || curves->run->empty()) {
+            continue;
+        }
+        const RlRun& run = *curves->run;
+        std::size_t first = *run.stepAt(range->begin, curves->axis), last = *run.stepAt(range->end, curves->axis);
+        first += run.place(first, curves->axis) < range->begin ? 1 : 0;
+        if (last > 0 && run.place(last, curves->axis) > range->end) {
+            --last;
+        }
+        if (first <= last && first < run.size() && run.place(first, curves->axis) <= range->end) {
+            out = {std::min(out ? out->first : run.number(first), run.number(first)),
+                   std::max(out ? out->second : run.number(last), run.number(last))};
+        }
+    }
+    return out;
+}
+
 std::optional<base::TimeNs> RlLanes::placeOf(std::int64_t step) const {
     for (const RlCurvesPtr& curves : {shown_.a, shown_.b}) {
         if (const auto index = curves != nullptr ? curves->run->indexOf(step) : std::nullopt) {

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/rl/rl_panel.h"
 
+#include <QHBoxLayout>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
 
 #include "ui/models/common/format.h"
 #include "ui/views/rl/rl_answer_box.h"
 #include "ui/views/rl/rl_group_box.h"
+#include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 
 namespace vitrine::ui {
@@ -15,12 +18,32 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kFigureRow = 22;
+constexpr int kWidePanel = 620; ///< from which on it lies below the view
+
+FactTable* figureTable(const QString& name, QWidget* parent) {
+    auto* out = new FactTable(name, parent);
+    out->setNumberWidths({72, 72, 84});
+    out->setRowHeight(kFigureRow);
+    return out;
+}
+
+/// The rows [first, last) of a table.
+FlatTreePtr rowsOf(const FlatTree& table, std::size_t first, std::size_t last) {
+    auto out = std::make_shared<FlatTree>();
+    out->columns = table.columns;
+    out->nodes.assign(table.nodes.begin() + static_cast<std::ptrdiff_t>(first),
+                      table.nodes.begin() + static_cast<std::ptrdiff_t>(last));
+    return out;
+}
 
 } // namespace
 
 RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     which_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, header_);
     header_->addControl(which_);
+    tabs_ = new SegmentedControl({tr("Step"), tr("Samples")}, header_);
+    header_->addControl(tabs_);
+    tabs_->hide();
     setFrameShape(QFrame::NoFrame);
     setWidgetResizable(true);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -28,10 +51,14 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     auto* column = new QVBoxLayout(content);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    figures_ = new FactTable(tr("Figures of the step"), content);
-    figures_->setNumberWidths({72, 72, 84});
-    figures_->setRowHeight(kFigureRow);
-    samplesHeader_ = new DockHeader(tr("Samples"), content);
+    figures_ = figureTable(tr("Figures of the step"), content);
+    samplesPart_ = new QWidget(content);
+    auto* samples = new QVBoxLayout(samplesPart_);
+    samples->setContentsMargins(0, 0, 0, 0);
+    samples->setSpacing(0);
+    samplesHeader_ = new DockHeader(tr("Samples"), samplesPart_);
+    sides_ = new SegmentedControl({QStringLiteral("A"), QStringLiteral("B")}, samplesHeader_);
+    samplesHeader_->addControl(sides_);
     previous_ = iconButton(QStringLiteral("chevron-left"), tr("Previous group"), samplesHeader_);
     place_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, samplesHeader_);
     next_ = iconButton(QStringLiteral("chevron-right"), tr("Next group"), samplesHeader_);
@@ -39,30 +66,105 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
          {static_cast<QWidget*>(previous_), static_cast<QWidget*>(place_), static_cast<QWidget*>(next_)}) {
         samplesHeader_->addControl(control);
     }
-    nothing_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
+    nothing_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, samplesPart_);
     nothing_->setWordWrap(true);
     nothing_->setContentsMargins(12, 8, 12, 8);
-    group_ = new RlGroupBox(false, content);
-    column->addWidget(figures_);
-    column->addWidget(samplesHeader_);
-    column->addWidget(nothing_);
-    column->addWidget(group_, 1);
+    goTo_ = new QPushButton(samplesPart_);
+    setControlHeight(goTo_, 22);
+    auto* going = new QHBoxLayout;
+    going->setContentsMargins(12, 4, 12, 4);
+    going->addWidget(goTo_);
+    going->addStretch(1);
+    group_ = new RlGroupBox(false, samplesPart_);
+    samples->addWidget(samplesHeader_);
+    samples->addWidget(nothing_);
+    samples->addLayout(going);
+    samples->addWidget(group_, 1);
+    figuresPart_ = new QWidget(content);
+    auto* beside = new QHBoxLayout(figuresPart_);
+    beside->setContentsMargins(0, 0, 0, 0);
+    beside->setSpacing(24);
+    more_ = figureTable(tr("More figures of the step"), figuresPart_);
+    beside->addWidget(figures_, 1, Qt::AlignTop);
+    beside->addWidget(more_, 1, Qt::AlignTop);
+    column->addWidget(figuresPart_);
+    column->addWidget(samplesPart_, 1);
     column->addStretch(0);
     setWidget(content);
     connect(previous_, &QPushButton::clicked, this, [this] { emit groupWanted(-1); });
     connect(next_, &QPushButton::clicked, this, [this] { emit groupWanted(1); });
     connect(group_, &RlGroupBox::answerOpened, this, &RlPanel::samplesWanted);
+    connect(goTo_, &QPushButton::clicked, this, [this] {
+        if (otherStep_) {
+            emit stepWanted(*otherStep_);
+        }
+    });
+    connect(sides_, &SegmentedControl::currentChanged, this, [this](int side) { emit sideChanged(side == 1); });
+    connect(tabs_, &SegmentedControl::currentChanged, this, &RlPanel::showTab);
+    setOtherStep({});
+    setSides(false, false);
     setStep({}, false);
     setSamples(nullptr, 0, 0, {});
 }
 
 void RlPanel::setStep(const RlStepPair& pair, bool chosen) {
-    const bool any = pair.i || pair.j;
+    const bool any = any_ = pair.i || pair.j;
     header_->setTitle(any ? tr("Step %1").arg(countText(pair.number())) : tr("Step"));
     which_->setText(!any ? QString() : chosen ? tr("under the cursor") : tr("the last one"));
-    figures_->setVisible(any);
+    showTab();
     if (any) {
-        figures_->setTable(rlFigureTable(pair), pair.b != nullptr ? QStringLiteral(" AB ") : QStringLiteral(" A"));
+        table_ = rlFigureTable(pair);
+        showFigures(pair.b != nullptr);
+    }
+}
+
+void RlPanel::setMeans(const FlatTreePtr& means, std::int64_t first, std::int64_t last, bool both) {
+    header_->setTitle(tr("Steps %1 to %2").arg(countText(first), countText(last)));
+    which_->setText(tr("means"));
+    table_ = means;
+    showFigures(both);
+}
+
+/// Below the view in two halves side by side, which need no scrolling.
+void RlPanel::showFigures(bool both) {
+    both_ = both;
+    if (table_ == nullptr) {
+        return;
+    }
+    const QString badges = both ? QStringLiteral(" AB ") : QStringLiteral(" A");
+    const std::size_t rows = table_->nodes.size(), half = wide_ ? (rows + 1) / 2 : rows;
+    figures_->setTable(rowsOf(*table_, 0, half), badges);
+    more_->setTable(rowsOf(*table_, half, rows), badges);
+    more_->setVisible(half < rows);
+}
+
+void RlPanel::setOtherStep(std::optional<std::int64_t> step) {
+    otherStep_ = step;
+    goTo_->setVisible(step.has_value());
+    goTo_->setText(step ? tr("Go to step %1").arg(countText(*step)) : QString());
+    goTo_->setToolTip(tr("The nearest step whose answers were kept with their tokens"));
+}
+
+void RlPanel::setSides(bool both, bool ofB) {
+    const QSignalBlocker quiet(sides_);
+    sides_->setVisible(both);
+    sides_->setCurrent(ofB ? 1 : 0);
+}
+
+/// Below the view, figures and answers are two tabs; beside it they stand under each other.
+void RlPanel::showTab() {
+    tabs_->setVisible(wide_);
+    figuresPart_->setVisible(any_ && (!wide_ || tabs_->current() == 0));
+    samplesPart_->setVisible(!wide_ || tabs_->current() == 1);
+}
+
+void RlPanel::resizeEvent(QResizeEvent* event) {
+    QScrollArea::resizeEvent(event);
+    if (const bool wide = width() >= kWidePanel; wide != wide_) {
+        wide_ = wide;
+        group_->setWide(wide);
+        showFigures(both_);
+        showTab();
     }
 }
 
@@ -88,11 +190,11 @@ QString RlPanel::samplesText() const {
 }
 
 QString RlPanel::asText() const {
-    if (figures_->isHidden()) {
+    if (!any_ || table_ == nullptr) {
         return {};
     }
-    return group_->isHidden() ? figures_->asText()
-                              : figures_->asText() + QStringLiteral("\n\n") + group_->table()->asText();
+    return group_->isHidden() ? asMarkdown(*table_)
+                              : asMarkdown(*table_) + QStringLiteral("\n\n") + group_->table()->asText();
 }
 
 } // namespace vitrine::ui

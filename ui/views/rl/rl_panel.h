@@ -26,8 +26,16 @@ public:
     QSize sizeHint() const override { return {200, 120}; }
     /// `chosen`: the step is the one under the cursor, and not the last one.
     void setStep(const RlStepPair& pair, bool chosen);
+    /// The means of a range of steps in place of a step.
+    void setMeans(const FlatTreePtr& means, std::int64_t first, std::int64_t last, bool both);
     /// Null: there are none, and `nothing` says why. `place`: of the group among `of`, from 0.
     void setSamples(const RlSamplesPtr& samples, std::size_t group, std::size_t place, const QString& nothing);
+    /// A step whose tokens were kept, where those of the shown one were not.
+    void setOtherStep(std::optional<std::int64_t> step);
+    /// Whether the answers of B can be chosen, and whether they are.
+    void setSides(bool both, bool ofB);
+    SegmentedControl* sides() const { return sides_; }
+    SegmentedControl* tabs() const { return tabs_; }
     FactTable* figures() const { return figures_; }
     RlGroupBox* group() const { return group_; }
     QString samplesText() const; ///< "group 37 of 128", or why there are none
@@ -36,13 +44,29 @@ public:
 signals:
     void groupWanted(int direction); ///< the one before (-1) or after (+1) the shown one
     void samplesWanted();            ///< the page Samples
+    void stepWanted(qint64 step);
+    void sideChanged(bool ofB);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
+    void showTab();
+    void showFigures(bool both);
+
     DockHeader *header_, *samplesHeader_;
     TextLabel *which_, *place_, *nothing_;
     QPushButton *previous_, *next_;
-    FactTable* figures_;
+    FactTable *figures_, *more_; ///< more_: the second half, where they stand side by side
+    QWidget* figuresPart_;
+    FlatTreePtr table_; ///< all figures
+    bool both_ = false;
     RlGroupBox* group_;
+    SegmentedControl *tabs_, *sides_; ///< tabs_: where the panel lies below the view
+    QPushButton* goTo_;
+    QWidget* samplesPart_;
+    std::optional<std::int64_t> otherStep_;
+    bool any_ = false, wide_ = false; ///< any_: there is a step
 };
 
 } // namespace vitrine::ui

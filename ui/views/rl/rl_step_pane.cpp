@@ -25,7 +25,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kLegendWidth = 212, kStepPlot = 96, kLowStepPlot = 64;
+constexpr int kLegendWidth = 180, kLegendRow = 19, kStepPlot = 96, kLowStepPlot = 64;
+constexpr std::size_t kNamedParts = 2; ///< of what is held, in words
 
 StripPart phasePart(const RlPhase& phase, const RlStepMemory& step, std::int64_t updates) {
     StripPart out;
@@ -44,14 +45,25 @@ PartRow poolRow(const RlStepMemory& step) {
     base::TimeNs end = 0;
     std::uint64_t given = 0;
     const auto asleep = [&](base::TimeNs until) {
-        if (until > end && given > 0) {
-            row.parts.push_back({{end, until},
-                                 QObject::tr("asleep: %1 given back to the trainer").arg(bytesText(given)),
-                                 QObject::tr("asleep"),
-                                 false,
-                                 false,
-                                 {}});
+        if (until <= end || given == 0) {
+            return;
         }
+        StripPart part{{end, until},
+                       QObject::tr("asleep: %1 given back to the trainer").arg(bytesText(given)),
+                       QObject::tr("asleep"),
+                       false,
+                       false,
+                       {}};
+        if (const std::optional<base::TimeNs> at = step.afterSleep()) {
+            std::uint64_t stays = 0;
+            for (const RlStepPart& each : rlStepParts(step, at)) {
+                stays += each.bytes;
+            }
+            part.fullLabel = QObject::tr("%1; %2 stayed: %3")
+                                 .arg(part.label, bytesText(stays), rlLargestText(step, *at, kNamedParts));
+            part.tip = part.fullLabel;
+        }
+        row.parts.push_back(std::move(part));
     };
     for (const RlPoolSpan& span : step.pool) {
         asleep(span.range.begin - step.range.begin);
@@ -65,21 +77,23 @@ PartRow poolRow(const RlStepMemory& step) {
     return row;
 }
 
-/// Without the categories that the step does not use.
-FlatTreePtr categoryTable(const QString& head, const base::CategoryBytes& bytes, const base::CategoryBytes& used) {
-    const std::uint64_t most = *std::ranges::max_element(bytes);
-    const ByteGrid grid = byteGrid(most);
+/// From above, as they are stacked. Without what the step does not use.
+FlatTreePtr partTable(const QString& head, const std::vector<RlStepPart>& parts, const std::vector<RlStepPart>& most) {
+    std::uint64_t largest = 0;
+    for (const RlStepPart& part : most) {
+        largest = std::max(largest, part.bytes);
+    }
+    const ByteGrid grid = byteGrid(largest);
     auto out = std::make_shared<FlatTree>();
     out->columns = {{head}, {QString::fromLatin1(grid.unitName), true}};
-    for (int i = base::kCategoryCount - 1; i >= 0; --i) { // as they are stacked, from above
-        const std::uint64_t held = bytes[static_cast<std::size_t>(i)];
-        if (used[static_cast<std::size_t>(i)] == 0) {
+    for (std::size_t i = most.size(); i-- > 0;) {
+        if (most[i].bytes == 0) {
             continue;
         }
+        const std::uint64_t held = parts[i].bytes;
         FlatNode node;
         node.key = static_cast<quint64>(i) + 1;
-        node.category = i;
-        FlatCell name(textOf(base::categoryName(static_cast<base::MemoryCategory>(i))));
+        FlatCell name(parts[i].layer.name);
         name.muted = true;
         const double shown = static_cast<double>(held) / static_cast<double>(grid.unit);
         node.cells = {name,
@@ -89,6 +103,30 @@ FlatTreePtr categoryTable(const QString& head, const base::CategoryBytes& bytes,
     }
     return out;
 }
+
+/// Names of layers behind their swatches, which are not those of categories alone.
+class LayerDelegate final : public FactDelegate {
+public:
+    LayerDelegate(const std::vector<RlStepPart>* parts, QObject* parent) : FactDelegate(parent), parts_(parts) {}
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        constexpr int kSwatchPlace = 10, kSwatchSize = 12, kNamePlace = 18;
+        const ThemeTokens& t = themeTokens();
+        painter->fillRect(option.rect, t.panel);
+        QStyleOptionViewItem moved = option;
+        moved.rect.adjust(kNamePlace, 0, 0, 0);
+        FactDelegate::paint(painter, moved, index);
+        const std::size_t layer = static_cast<std::size_t>(index.data(KeyRole).toULongLong()) - 1;
+        if (layer < parts_->size()) {
+            drawSwatch(
+                *painter,
+                QRectF(option.rect.left() + kSwatchPlace, option.rect.center().y() - 5, kSwatchSize, kSwatchSize),
+                layerStyle((*parts_)[layer].layer, t));
+        }
+    }
+
+private:
+    const std::vector<RlStepPart>* parts_; ///< of the pane, which outlives it
+};
 
 } // namespace
 
@@ -120,7 +158,9 @@ void RlStepPane::build() {
     stack_->addRuler()->setLead(tr("Time"));
     legend_ = new FactTable(tr("Memory by category"), page);
     legend_->setFixedWidth(kLegendWidth);
-    legend_->setNumberWidth(72);
+    legend_->setNumberWidth(60);
+    legend_->setRowHeight(kLegendRow);
+    legend_->view()->setItemDelegateForColumn(0, new LayerDelegate(&parts_, legend_->view()));
     row->addWidget(stack_, 1);
     row->addWidget(legend_, 0, Qt::AlignTop);
     pages_->addWidget(page);
@@ -131,6 +171,10 @@ void RlStepPane::build() {
     connect(stack_, &LaneStack::hovered, this, &RlStepPane::showLegend);
     connect(time_, &TimeCursor::cursorChanged, this, &RlStepPane::showLegend);
     connect(lane_, &StepLane::peakClicked, this, [this] { openPhase(QStringLiteral("memory")); });
+    connect(lane_, &StepLane::placeOpened, this, [this](qint64 place) {
+        time_->setCursor(place);
+        openPhase(QStringLiteral("memory"));
+    });
     connect(bands_, &PartStrip::partClicked, this, [this](int band) {
         if (band == 0) {
             openPhase(QStringLiteral("memory"));
@@ -192,6 +236,7 @@ void RlStepPane::setStep(const TimelinePtr& timeline, const RlRunPtr& run, std::
 void RlStepPane::take(RlStepMemoryPtr memory) {
     const bool same = memory != nullptr && memory_ != nullptr && memory->step == memory_->step;
     memory_ = std::move(memory);
+    parts_ = memory_ != nullptr ? memory_->most : std::vector<RlStepPart>{};
     emit memoryChanged();
     const bool shown = memory_ != nullptr && memory_->hasMemory();
     pages_->setCurrentIndex(shown ? 0 : 1);
@@ -204,10 +249,11 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
         return;
     }
     head_->setTitle(tr("Memory of both roles in step %1").arg(countText(memory_->step)));
-    head_->setFacts(tr("A, trainer and rollout engine on one device"));
+    head_->setFacts(shown ? tr("A, at the peak %1").arg(rlLargestText(*memory_, memory_->peak.maxTime, kNamedParts))
+                          : QString());
     head_->setRight(shown ? headText() : QString());
     if (!shown) {
-        nothing_->set(tr("Memory was not recorded in step %1.").arg(countText(memory_->step)));
+        showMissing();
         return;
     }
     if (!same || time_->extent().end != memory_->length()) {
@@ -216,6 +262,18 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
     showBands();
     showLane();
     showLegend();
+}
+
+/// What to do about a step whose memory was not recorded.
+void RlStepPane::showMissing() {
+    const QString words = tr("Memory was not recorded in step %1.").arg(countText(memory_->step));
+    const std::optional<std::int64_t> other = memory_->nearestWithMemory;
+    nothing_->set(words, other ? tr("Go to step %1").arg(countText(*other)) : QString(), [this, other] {
+        if (other) {
+            emit stepWanted(*other);
+        }
+    });
+    nothing_->setOther(tr("Record every step"), [this] { emit recordingWanted(); });
 }
 
 void RlStepPane::showBands() {
@@ -264,8 +322,7 @@ void RlStepPane::showLegend() {
     }
     const std::optional<base::TimeNs> place = lane_->hovered() ? lane_->hovered() : time_->cursor();
     const QString head = place ? tr("at %1").arg(instantText(*place)) : tr("largest in the step");
-    const base::CategoryBytes bytes = place ? timeline_->memory().at(inRun(*place)) : memory_->largest;
-    legend_->setTable(categoryTable(head, bytes, memory_->largest));
+    legend_->setTable(partTable(head, place ? rlStepParts(*memory_, inRun(*place)) : memory_->most, memory_->most));
 }
 
 QString RlStepPane::headText() const {

@@ -45,13 +45,16 @@ public:
     QList<QWidget*> stops() const;
 
 signals:
-    void memoryChanged(); ///< of another step, or more of the same
+    void stepWanted(qint64 step); ///< one whose memory was recorded
+    void recordingWanted();       ///< of all steps, by another run
+    void memoryChanged();         ///< of another step, or more of the same
     /// Another view is wanted on a stretch of the run, with the cursor at an instant.
     void viewWanted(const QString& view, qint64 begin, qint64 end, qint64 at);
 
 private:
     void build();
     void take(RlStepMemoryPtr memory);
+    void showMissing();
     void showBands();
     void showLane();
     void showLegend();
@@ -72,6 +75,7 @@ private:
     TimelinePtr timeline_;
     std::optional<std::size_t> index_;
     RlStepMemoryPtr memory_;
+    std::vector<RlStepPart> parts_; ///< the layers that the legend has swatches of
     LatestJob<RlStepMemoryPtr> job_;
 };
 

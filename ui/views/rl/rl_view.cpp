@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/resource_path.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
@@ -40,22 +42,40 @@ sessions::RunId otherRlRun(const std::vector<sessions::RunInfo>& runs, sessions:
     return other;
 }
 
+/// The session that comes with the program; empty: it does not.
+QString recordedAblation() {
+    try {
+        return textOf(base::resourcePath("sessions/vitrine-rl-ablation.vitrine"));
+    } catch (const base::BadInput&) {
+        return {};
+    }
+}
+
 } // namespace
 
 RlView::RlView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("rl"), tr("RL"), context, parent), time_(new TimeCursor(this)), panel_(new RlPanel),
-      job_(this), pace_(kRlRefreshEvery, [this] { refresh(); }, this), sampling_(this), referring_(this) {
+      job_(this),
+      pace_(kRlRefreshEvery, [this] { refresh(); }, this), sampling_(this), averaging_(this), referring_(this) {
     buildHeader();
     buildBody();
     makeTwin(tr("Steps of the run"));
     connect(header(), &ViewHeader::tableToggled, this, &RlView::updateTwin);
     connect(time_, &TimeCursor::cursorChanged, this, &RlView::updateStep);
+    connect(time_, &TimeCursor::measuredChanged, this, &RlView::updatePanel);
     for (Lane* lane : lanes_->stack()->lanes()) {
         lane->installEventFilter(this);
     }
     connect(lanes_, &RlLanes::pointed, this, &RlView::updateStep);
     connect(step_, &RlStepPane::memoryChanged, this, &RlView::updateLimit);
     connect(panel_, &RlPanel::groupWanted, this, &RlView::groupBy);
+    connect(panel_, &RlPanel::stepWanted, this, &RlView::chooseStep);
+    connect(panel_, &RlPanel::sideChanged, this, [this](bool ofB) {
+        samplesOfB_ = ofB;
+        updateSamples();
+    });
+    connect(step_, &RlStepPane::stepWanted, this, &RlView::chooseStep);
+    connect(step_, &RlStepPane::recordingWanted, this, [this] { wantExperimentWith(runs_.a, "profile", "light"); });
     connect(panel_, &RlPanel::samplesWanted, this, [this] { showPage(Samples); });
     connect(samplesPage_, &RlSamplesPage::groupChosen, this, [this](quint64 group) {
         group_ = group;
@@ -77,11 +97,12 @@ void RlView::buildHeader() {
     connect(pages_, &SegmentedControl::currentChanged, this, [this](int page) { showPage(static_cast<Page>(page)); });
     axes_ = header()->addSegments({tr("Steps"), tr("Time"), tr("Tokens")}, tr("Axis"));
     groups_ = header()->addCheck(tr("Groups"), true);
-    groups_->setToolTip(tr("The middle half of the rewards of A, as a band"));
+    groups_->setToolTip(tr("The middle half of the groups of A by their mean rewards, as a band"));
     reference_ = header()->addCheck(tr("Reference"), true);
     reference_->setToolTip(tr("The difference of a run of this session that samples with the weights that it trains"));
     connect(axes_, &SegmentedControl::currentChanged, this, [this] {
-        time_->setCursor(std::nullopt); // places of another axis
+        time_->setMeasured({}); // places of another axis
+        time_->setCursor(std::nullopt);
         refresh();
     });
     connect(groups_, &QCheckBox::toggled, this, [this](bool on) { lanes_->setBandShown(on); });
@@ -137,8 +158,8 @@ std::vector<sessions::RunId> RlView::shownRuns() const {
 }
 
 bool RlView::settled() const {
-    return !job_.busy() && !pace_.waiting() && !sampling_.busy() && !referring_.busy() && step_->settled() &&
-           DocumentView::settled();
+    return !job_.busy() && !pace_.waiting() && !sampling_.busy() && !averaging_.busy() && !referring_.busy() &&
+           step_->settled() && DocumentView::settled();
 }
 
 void RlView::activated() {
@@ -209,16 +230,22 @@ void RlView::take(Built built) {
 
 /// From 0 to the last step that is known of or to come, with room for the letters.
 void RlView::updateExtent() {
-    base::TimeNs end = kStepLength;
+    base::TimeNs end = kStepLength, halfStep = 0;
     for (const RlCurvesPtr& curves : {a_, b_}) {
         if (curves == nullptr) {
             continue;
+        }
+        if (const std::size_t steps = curves->run->size(); steps > 1) {
+            halfStep = std::max(
+                halfStep,
+                (curves->run->place(steps - 1, curves->axis) - curves->run->place(steps - 2, curves->axis)) / 2);
         }
         end = std::max(end, curves->run->end(curves->axis));
         if (curves->axis == RlAxis::Steps) {
             end = std::max(end, curves->run->totalSteps().value_or(0) * kStepLength);
         }
     }
+    end += halfStep; // of the bar of the last step
     const TimeRange extent{0, end + static_cast<base::TimeNs>(std::ceil(static_cast<double>(end) * kFreeRlShare))};
     if (!(extent == time_->extent())) {
         time_->showsAll() ? time_->reset(extent) : time_->setExtent(extent);
@@ -255,6 +282,9 @@ void RlView::updateBody() {
         nothing_->set(nothing, tr("Open a reinforcement learning run"), [this, other] { document()->setRunA(other); });
     } else if (runs_.a == 0) {
         nothing_->set(nothing, tr("Start one"), [this] { emit openView(QStringLiteral("run")); });
+        if (const QString recorded = recordedAblation(); !recorded.isEmpty()) {
+            nothing_->setOther(tr("Open the recorded ablation"), [this, recorded] { emit fileWanted(recorded); });
+        }
     } else {
         nothing_->set(nothing);
     }
@@ -285,10 +315,27 @@ void RlView::updateStep() {
     setReadout(rlReadout(pair_));
     // What takes work or room follows the cursor and not the pointer.
     const RlStepPair chosen = RlStepPair::at(a, b, lanes_->chosenStep().value_or(-1));
-    panel_->setStep(chosen, time_->cursor().has_value());
+    updatePanel();
     updateSamples();
     step_->setStep(timeline_, a, chosen.i,
                    a != nullptr && chosen.j ? tr("A has no step %1.").arg(chosen.number()) : QString());
+}
+
+/// The figures of the chosen step, or the means of the steps that are measured.
+void RlView::updatePanel() {
+    const RlRunPtr a = a_ != nullptr ? a_->run : nullptr, b = b_ != nullptr ? b_->run : nullptr;
+    range_ = lanes_->measuredSteps();
+    if (!range_) {
+        averaging_.cancel();
+        panel_->setStep(RlStepPair::at(a, b, lanes_->chosenStep().value_or(-1)), time_->cursor().has_value());
+        return;
+    }
+    averaging_.start([a, b, range = *range_] { return rlMeanTable(a, b, range.first, range.second); },
+                     [this, range = *range_, both = b != nullptr](const FlatTreePtr& means) {
+                         if (range_ == range) {
+                             panel_->setMeans(means, range.first, range.second, both);
+                         }
+                     });
 }
 
 void RlView::updateTwin() {
@@ -299,6 +346,11 @@ void RlView::updateTwin() {
 }
 
 bool RlView::perform(const QString& action) {
+    if (action == QLatin1String("view.smooth")) {
+        smooth_ = !smooth_;
+        lanes_->setSmooth(smooth_);
+        return true;
+    }
     if (action == QLatin1String("zoom.follow")) {
         time_->setCursor(std::nullopt); // the last step is shown, and the next ones when they come
         return true;
@@ -312,6 +364,10 @@ bool RlView::perform(const QString& action) {
         return true;
     }
     return DocumentView::perform(action);
+}
+
+QString RlView::whyNot(const QString& action) const {
+    return action == QLatin1String("view.smooth") && page() == Curves ? QString() : DocumentView::whyNot(action);
 }
 
 void RlView::resizeEvent(QResizeEvent* event) {

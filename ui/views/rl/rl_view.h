@@ -41,6 +41,7 @@ public:
     bool wantsInspector() const override;
     bool settled() const override;
     bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
     void activated() override;
 
     Page page() const;
@@ -83,19 +84,26 @@ private:
         RlCurvesPtr a, b;
         TimelinePtr timeline, timelineB;
     };
+    struct Sampled {
+        RlSamplesPtr samples;
+        std::optional<std::int64_t> nearest; ///< see nearestKept_
+    };
     void buildHeader();
     void buildBody();
     void take(Built built);
     void updateBody();
     void updateExtent();
     void updateStep();
+    void updatePanel();
     void updateTwin();
     void updateLimit();
     void updateReference();
     void updateSamples();
-    void takeSamples(RlSamplesPtr samples);
+    void takeSamples(Sampled sampled);
     void showGroup();
     void groupBy(int direction);
+    /// What the answers are read from: the events of A, or of B where its answers are asked for.
+    const TimelinePtr& sampledRun() const { return samplesOfB_ ? timelineB_ : timeline_; }
     QString whyNoSamples(std::int64_t step) const;
     QWidget* buildSentence(QWidget* parent);
     bool takeKey(const QKeyEvent& event);
@@ -124,11 +132,16 @@ private:
     TimelinePtr timeline_, timelineB_; ///< timeline_: of A
     RlStepPair pair_;
     std::optional<RlChange> wanted_; ///< what "Try" tries
-    LatestJob<RlSamplesPtr> sampling_;
+    LatestJob<Sampled> sampling_;
     RlSamplesPtr samples_;
     TimelinePtr sampledOf_; ///< what the samples were read from, or are being read from
     std::int64_t sampledStep_ = -1;
+    bool sampledB_ = false;
     std::size_t group_ = 0; ///< of samples_->groups
+    bool samplesOfB_ = false, smooth_ = false;
+    std::optional<std::int64_t> nearestKept_;                    ///< the step, where the chosen one has no tokens
+    std::optional<std::pair<std::int64_t, std::int64_t>> range_; ///< of steps whose means are shown
+    LatestJob<FlatTreePtr> averaging_;
     LatestJob<std::optional<RlReference>> referring_;
     std::optional<RlReference> found_;
     std::pair<sessions::RunId, std::ptrdiff_t> referredTo_; ///< what it was looked for: A, and how many runs had ended

@@ -117,24 +117,36 @@ QString RlView::changeText() const {
 
 void RlView::updateSamples() {
     const std::int64_t step = lanes_->chosenStep().value_or(-1);
-    if (timeline_ == sampledOf_ && step == sampledStep_) {
+    samplesOfB_ = samplesOfB_ && timelineB_ != nullptr;
+    panel_->setSides(timelineB_ != nullptr, samplesOfB_);
+    const TimelinePtr timeline = sampledRun();
+    if (timeline == sampledOf_ && step == sampledStep_) {
         return;
     }
     // The answers of a step that has ended do not change while the run goes on.
-    const bool known = samples_ != nullptr && !samples_->groups.empty() && step == sampledStep_;
-    sampledOf_ = timeline_;
+    const bool known = samples_ != nullptr && samples_->hasTokens() && step == sampledStep_ && samplesOfB_ == sampledB_;
+    sampledOf_ = timeline;
     sampledStep_ = step;
-    if (timeline_ == nullptr || step < 0) {
+    sampledB_ = samplesOfB_;
+    if (timeline == nullptr || step < 0) {
         sampling_.cancel();
-        takeSamples(nullptr);
+        takeSamples({});
     } else if (!known) {
-        sampling_.start([timeline = timeline_, step] { return RlSamples::make(*timeline, step); },
-                        [this](RlSamplesPtr samples) { takeSamples(std::move(samples)); });
+        sampling_.start(
+            [timeline, step] {
+                Sampled out{RlSamples::make(*timeline, step), std::nullopt};
+                if (!out.samples->hasTokens()) {
+                    out.nearest = RlSamples::nearestKept(*timeline, step);
+                }
+                return out;
+            },
+            [this](Sampled sampled) { takeSamples(std::move(sampled)); });
     }
 }
 
-void RlView::takeSamples(RlSamplesPtr samples) {
-    samples_ = std::move(samples);
+void RlView::takeSamples(Sampled sampled) {
+    samples_ = std::move(sampled.samples);
+    nearestKept_ = sampled.nearest;
     const bool any = samples_ != nullptr && !samples_->groups.empty();
     if (any && group_ >= samples_->groups.size()) {
         group_ = 0;
@@ -147,10 +159,12 @@ QString RlView::whyNoSamples(std::int64_t step) const {
     if (a_ == nullptr || a_->run->empty()) {
         return {};
     }
-    if (!a_->run->indexOf(step)) {
-        return tr("A has no step %1.").arg(countText(step));
+    const RlCurvesPtr& curves = samplesOfB_ ? b_ : a_;
+    if (curves == nullptr || !curves->run->indexOf(step)) {
+        return tr("%1 has no step %2.").arg(QLatin1Char(samplesOfB_ ? 'B' : 'A')).arg(countText(step));
     }
-    return tr("The answers of step %1 were not kept.").arg(countText(step));
+    return samplesOfB_ ? tr("B kept no samples of step %1.").arg(countText(step))
+                       : tr("The answers of step %1 were not kept.").arg(countText(step));
 }
 
 void RlView::showGroup() {
@@ -162,6 +176,7 @@ void RlView::showGroup() {
         samplesPage_->setGroup(group_);
     }
     panel_->setSamples(any ? samples_ : nullptr, group_, place, whyNoSamples(sampledStep_));
+    panel_->setOtherStep(nearestKept_);
 }
 
 void RlView::groupBy(int direction) {

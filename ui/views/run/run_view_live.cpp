@@ -138,7 +138,7 @@ void RunView::onStarted(qint64 run) {
         numbers_ = {};
         follow_ = true;
         const sessions::RunInfo* again = runInfo(runA());
-        liveBatch_ = again != nullptr && isBatchRun(*again);
+        liveBatch_ = again != nullptr && repliesToTrace(*again);
         const auto experiment = again != nullptr ? engine::Experiment::read(again->specJson) : std::nullopt;
         if (experiment && experiment->has("prompt")) {
             text_->addSection(tr("user"), false);

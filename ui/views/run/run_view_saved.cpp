@@ -166,7 +166,7 @@ void RunView::updateNumbers() {
     saved.state = statusText(run->status);
     saved.ending = endingText(run->metricsJson, run->specJson);
     saved.tokensPerSecond = runTokensPerSecond(*run);
-    saved.firstTokenSeconds = runMetric(*run, isBatchRun(*run) ? "ttft.p50" : "prefill_seconds");
+    saved.firstTokenSeconds = runMetric(*run, repliesToTrace(*run) ? "ttft.p50" : "prefill_seconds");
     saved.peakBytes = runSummary(*run).peak;
     const auto whole = [&](const char* name) {
         const auto value = runMetric(*run, name);

@@ -44,9 +44,10 @@ void MainWindow::buildMenus() {
     }
     addMenu(tr("Edit"), {"edit.undo", "edit.redo", none, "edit.copy", "edit.copy-why", none, "edit.find",
                          "edit.find-next", "edit.find-previous", none, "edit.rename"});
-    QMenu* viewMenu = addMenu(tr("View"), {"view.table", "view.time-unit", none, "zoom.in", "zoom.out", "zoom.fit",
-                                           "zoom.all", "zoom.back", "zoom.follow", none, "lane.pin", "lane.collapse",
-                                           none, "panel.inspector", "panel.drawer", "panel.runs", "panel.reset", none});
+    QMenu* viewMenu =
+        addMenu(tr("View"), {"view.table", "view.time-unit", "view.smooth", none, "zoom.in", "zoom.out", "zoom.fit",
+                             "zoom.all", "zoom.back", "zoom.follow", none, "lane.pin", "lane.collapse", none,
+                             "panel.inspector", "panel.drawer", "panel.runs", "panel.reset", none});
     QMenu* theme = viewMenu->addMenu(tr("Theme"));
     auto* themes = new QActionGroup(this);
     for (const char* id : {"theme.system", "theme.light", "theme.dark"}) {
@@ -146,6 +147,7 @@ void MainWindow::connectEdits() {
 }
 
 void MainWindow::connectView(View* view) {
+    connect(view, &View::fileWanted, this, &MainWindow::openFile);
     connect(view, &View::searchWanted, this, [this] { tools_->search()->takeFocus(); });
     connect(view, &View::noteWanted, this, [this](qint64 note) { docks_->openDrawer()->editNote(note); });
     // What a hidden view says of itself is asked when it is shown.

@@ -76,6 +76,7 @@ constexpr ActionSpec kActions[] = {
     {"compare.swap", "Swap A and B", "Compare", "X", "swap"},
     {"view.table", "Show as table", "View", "T"},
     {"view.time-unit", "Next time unit", "View", "Ctrl+T"},
+    {"view.smooth", "Smooth rewards and lengths", "View", "", "", true},
     {"kernels.trace", "Kernels: trace", "Kernels", "", "kernels"},
     {"kernels.table", "Kernels: table", "Kernels", "", "kernels"},
     {"kernels.flame", "Kernels: flame", "Kernels", "", "kernels"},

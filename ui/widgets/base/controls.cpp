@@ -289,12 +289,24 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent) {
     text_->setWordWrap(true);
     column->addWidget(text_, 0, Qt::AlignHCenter);
     column->addSpacing(12);
+    auto* buttons = new QHBoxLayout;
+    buttons->setSpacing(8);
     button_ = new QPushButton(this);
-    column->addWidget(button_, 0, Qt::AlignHCenter);
+    other_ = new QPushButton(this);
+    buttons->addStretch(1);
+    buttons->addWidget(button_);
+    buttons->addWidget(other_);
+    buttons->addStretch(1);
+    column->addLayout(buttons);
     column->addStretch(1);
     connect(button_, &QPushButton::clicked, this, [this] {
         if (action_) {
             action_();
+        }
+    });
+    connect(other_, &QPushButton::clicked, this, [this] {
+        if (otherAction_) {
+            otherAction_();
         }
     });
     set({});
@@ -309,6 +321,13 @@ void EmptyState::set(const QString& text, const QString& button, std::function<v
     action_ = std::move(action);
     button_->setText(button);
     button_->setVisible(!button.isEmpty());
+    setOther({}, {});
+}
+
+void EmptyState::setOther(const QString& button, std::function<void()> action) {
+    otherAction_ = std::move(action);
+    other_->setText(button);
+    other_->setVisible(!button.isEmpty());
 }
 
 QString EmptyState::text() const {

@@ -130,13 +130,15 @@ private:
     int edges_;
 };
 
-/// Centred text of at most three lines with one action: what a view shows when it has nothing to show.
+/// Centred text of at most three lines with one action, or two: what a view shows when it has nothing to show.
 class EmptyState final : public QWidget {
     Q_OBJECT
 
 public:
     explicit EmptyState(QWidget* parent = nullptr);
     void set(const QString& text, const QString& button = {}, std::function<void()> action = {});
+    /// Another action beside the first one, until set() is called again.
+    void setOther(const QString& button, std::function<void()> action);
     QString text() const;
 
 protected:
@@ -144,8 +146,8 @@ protected:
 
 private:
     TextLabel* text_;
-    QPushButton* button_;
-    std::function<void()> action_;
+    QPushButton *button_, *other_;
+    std::function<void()> action_, otherAction_;
 };
 
 /// 32 px strip on badFill, or on warnFill for what is no error: icon, one sentence, Details and Copy.

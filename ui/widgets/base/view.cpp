@@ -208,8 +208,8 @@ bool View::perform(const QString& action) {
     return false;
 }
 
-QString View::whyNot(const QString&) const {
-    return {};
+QString View::whyNot(const QString& action) const {
+    return action == QLatin1String("view.smooth") ? tr("This view has nothing to smooth.") : QString();
 }
 
 QString View::find(const QString&, int) {

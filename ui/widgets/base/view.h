@@ -137,6 +137,7 @@ signals:
     void openView(const QString& id);                     ///< the window switches; "ID/PAGE" to a page of it
     void inspectorWanted();                               ///< wantsInspector() changed
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
+    void fileWanted(const QString& path);                 ///< the window opens the session
     void queueWanted(const QString& experimentJson);      ///< the window opens the queue and adds it
     void availabilityChanged();                           ///< what whyNot() says may have changed
     void searchWanted();                                  ///< the window gives the search field the focus

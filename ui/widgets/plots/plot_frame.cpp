@@ -71,6 +71,19 @@ CategoryStyle partStyle(const CategoryStyle& whole, int tone, const ThemeTokens&
     return style;
 }
 
+/// The light step of a category's colour.
+CategoryStyle secondRoleStyle(const CategoryStyle& whole, const ThemeTokens& theme) {
+    constexpr float kDarkLightness = 0.79F, kLightLightness = 0.68F;
+    CategoryStyle style = whole;
+    const auto hsl = whole.fill.toHsl();
+    style.fill =
+        QColor::fromHslF(hsl.hslHueF(), hsl.hslSaturationF(), theme.dark ? kDarkLightness : kLightLightness).toRgb();
+    style.hatch = Hatch::ForwardDiagonal;
+    style.tile = 6;
+    style.ink = QColor(0x10, 0x12, 0x15);
+    return style;
+}
+
 } // namespace
 
 CategoryStyle layerStyle(const StackLayer& layer, const ThemeTokens& theme) {
@@ -80,7 +93,9 @@ CategoryStyle layerStyle(const StackLayer& layer, const ThemeTokens& theme) {
     }
     if (layer.category >= 0 && layer.category < base::kCategoryCount) {
         const CategoryStyle& whole = theme.categories[static_cast<std::size_t>(layer.category)];
-        return layer.tone > 0 ? partStyle(whole, layer.tone, theme) : whole;
+        return layer.tone == kSecondRole ? secondRoleStyle(whole, theme)
+               : layer.tone > 0          ? partStyle(whole, layer.tone, theme)
+                                         : whole;
     }
     // Fills that differ most from their neighbours in this order.
     using C = base::MemoryCategory;

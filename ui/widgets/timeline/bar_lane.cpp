@@ -3,7 +3,6 @@
 #include "ui/widgets/timeline/bar_lane.h"
 
 #include <QPainter>
-#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -82,7 +81,9 @@ void BarLane::paintBars(QPainter& painter, const PlotFrame& frame) const {
             edges = barEdges(samples);
             sums.assign(samples.size(), 0);
         }
-        QPainterPath all, hatched;
+        // Rectangles one by one: a path of as many takes ten times as long.
+        const CategoryStyle& style = t.category(part.category);
+        const QBrush hatch = categoryHatch(style, frame.dpr);
         for (std::size_t i = 0; i < std::min(samples.size(), sums.size()); ++i) {
             if (!std::isfinite(samples[i].value) || samples[i].value <= 0) {
                 continue;
@@ -93,14 +94,11 @@ void BarLane::paintBars(QPainter& painter, const PlotFrame& frame) const {
             const double left = std::round(edges[i].first), right = std::round(edges[i].second);
             const double width = right - left >= kGapFrom ? right - left - 1 : std::max(1.0, right - left);
             const QRectF bar(plot.left() + left, std::round(top), width, std::round(bottom) - std::round(top));
-            all.addRect(bar);
+            painter.fillRect(bar, style.fill);
             if (bar.height() >= kHatchedFrom) {
-                hatched.addRect(bar);
+                painter.fillRect(bar, hatch);
             }
         }
-        const CategoryStyle& style = t.category(part.category);
-        painter.fillPath(all, style.fill);
-        painter.fillPath(hatched, categoryHatch(style, frame.dpr));
     }
 }
 

@@ -74,7 +74,10 @@ void PartStrip::paintRow(QPainter& painter, const PartRow& row, double top) {
         const auto fits = [&](const QString& label) {
             return !label.isEmpty() && textWidth(label, font) + kPartPadding <= box.width();
         };
-        if (const QString label = fits(part.label) ? part.label : part.shortLabel; fits(label)) {
+        if (const QString label = fits(part.fullLabel) ? part.fullLabel
+                                  : fits(part.label)   ? part.label
+                                                       : part.shortLabel;
+            fits(label)) {
             const double inset = std::min(kUsualInset, (box.width() - textWidth(label, font)) / 2);
             drawText(painter, box.adjusted(inset, 0, 2, 0), Qt::AlignVCenter, label, ink, font);
         } else if (part.ahead && !part.label.isEmpty()) {

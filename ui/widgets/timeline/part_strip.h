@@ -13,11 +13,12 @@ namespace vitrine::ui {
 
 struct StripPart {
     TimeRange range;
-    QString label;      ///< empty: none
-    QString shortLabel; ///< where the label has no room
-    bool dark = false;  ///< the second tone
-    bool ahead = false; ///< where its label has no room, it stands before the part with an arrow
-    QString tip;        ///< also what a screen reader says
+    QString label;       ///< empty: none
+    QString shortLabel;  ///< where the label has no room
+    bool dark = false;   ///< the second tone
+    bool ahead = false;  ///< where its label has no room, it stands before the part with an arrow
+    QString tip;         ///< also what a screen reader says
+    QString fullLabel{}; ///< in place of the label where it fits too
 };
 
 struct PartRow {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/timeline/step_lane.h"
 
+#include <QKeyEvent>
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -138,6 +139,18 @@ void StepLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) {
         }
     }
     Lane::clickedAt(position, modifiers);
+}
+
+void StepLane::doubleClickedAt(QPointF position) {
+    emit placeOpened(timeAt(position.x()));
+}
+
+void StepLane::keyPressEvent(QKeyEvent* event) {
+    if ((event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) && time()->cursor()) {
+        emit placeOpened(*time()->cursor());
+        return;
+    }
+    Lane::keyPressEvent(event);
 }
 
 } // namespace vitrine::ui

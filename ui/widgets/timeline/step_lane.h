@@ -49,10 +49,14 @@ public:
 
 signals:
     void peakClicked();
+    /// A double click, or Enter at the cursor.
+    void placeOpened(qint64 place);
 
 protected:
     QImage paint(const PlotFrame& frame) override;
     void clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) override;
+    void doubleClickedAt(QPointF position) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
 private:
     void paintDashed(QPainter& painter, const StackModel& model, const PlotFrame& frame, const ByteScale& scale) const;

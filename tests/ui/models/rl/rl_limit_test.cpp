@@ -4,6 +4,7 @@
 #include "ui/models/rl/rl_limit.h"
 
 #include <QTest>
+#include <algorithm>
 
 #include "tests/ui/models/rl/rl_script.h"
 
@@ -35,6 +36,32 @@ private slots:
         QCOMPARE(step->largest[static_cast<std::size_t>(base::MemoryCategory::Gradients)], std::uint64_t(1 << 20));
         QCOMPARE(step->budget.value(), std::uint64_t(1 << 23));
         QVERIFY(ui::rlStepMemory(timeline, *run, 7) == nullptr);
+    }
+
+    /// Weights of both roles are layers of their own, the trainer's below.
+    void copiesForRolloutsAreALayer() {
+        const RlScript script{.steps = 3, .memory = true, .copies = true};
+        const auto timeline = script.timeline();
+        const ui::RlRunPtr run = ui::RlRun::make(script.info(), *timeline);
+        const ui::RlStepMemoryPtr step = ui::rlStepMemory(timeline, *run, 1);
+        const auto bytesOf = [](const std::vector<ui::RlStepPart>& parts, const QString& name) {
+            const auto found =
+                std::ranges::find_if(parts, [&](const ui::RlStepPart& part) { return part.layer.name == name; });
+            return found == parts.end() ? std::uint64_t{0} : found->bytes;
+        };
+        QCOMPARE(bytesOf(step->most, QStringLiteral("trainer weights")), std::uint64_t(1 << 20));
+        QCOMPARE(bytesOf(step->most, QStringLiteral("rollout weights")), std::uint64_t(1 << 18));
+        const auto training = ui::rlStepParts(*step, step->range.end - 1);
+        QCOMPARE(bytesOf(training, QStringLiteral("rollout weights")), std::uint64_t(0));
+        QCOMPARE(bytesOf(training, QStringLiteral("trainer weights")), std::uint64_t(1 << 20));
+        // When the sampler sleeps, its pages and copies are gone.
+        QCOMPARE(ui::rlLargestText(*step, step->afterSleep().value(), 3),
+                 QStringLiteral("trainer weights 1.0\u00A0MiB"));
+        QCOMPARE(ui::rlLargestText(*step, step->peak.maxTime, 1), QStringLiteral("kv_cache 3.0\u00A0MiB"));
+        // Without copies there is one layer.
+        const RlScript plain{.steps = 3, .memory = true};
+        const ui::RlStepMemoryPtr one = ui::rlStepMemory(plain.timeline(), *run, 1);
+        QCOMPARE(bytesOf(one->most, QStringLiteral("weights")), std::uint64_t(1 << 20));
     }
 
     void theLastAnswersAreWaitedFor() {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/models/rl/rl_script.h"
+#include "ui/models/batching/batch_runs.h"
 
 using namespace vitrine;
 using test::RlScript;
@@ -127,6 +128,14 @@ private slots:
             const ui::RlRunPtr run = ui::RlRun::make(RlScript{}.info(1, metrics), *test::RecordedRun().timeline());
             QVERIFY(run->size() <= 1);
         }
+    }
+
+    /// The Batching view shows rollouts, but nobody asked for them: there is no trace of requests.
+    void rolloutsReplyToNoTrace() {
+        QVERIFY(ui::isBatchRun(RlScript{}.info()));
+        QVERIFY(!ui::repliesToTrace(RlScript{}.info()));
+        QVERIFY(ui::repliesToTrace(test::runInfo(1, "batch", "{}")));
+        QVERIFY(!ui::repliesToTrace(test::runInfo(1, "generate", "{}")));
     }
 
     /// Answers that were given have no step_seconds: each update is a step.

@@ -5,8 +5,10 @@
 
 #include <QTest>
 #include <cmath>
+#include <utility>
 
 #include "tests/ui/models/rl/rl_script.h"
+#include "ui/models/rl/rl_step_text.h"
 
 using namespace vitrine;
 using test::RlScript;
@@ -75,6 +77,55 @@ private slots:
         QCOMPARE(samples->groups[0].samples[0].difference, 1.0);
         QVERIFY(std::isnan(samples->groups[0].mean));
         QVERIFY(ui::rlSlowTable(*samples)->nodes.empty());
+    }
+
+    /// What a chat template wrote has no text: it is not shown. What the policy said is, though it is no word.
+    void specialTokensAreNoText() {
+        test::RecordedRun recorded;
+        const double none = std::nan("");
+        recorded.record(base::RolloutEvent{1, 1, 0, 3, 0.5});
+        const std::pair<const char*, bool> tokens[] = {{"", false}, {"2+2?", false}, {"", false},   {"4", true},
+                                                       {"", true},  {"", false},     {"why", false}};
+        std::int64_t position = 0;
+        for (const auto& [text, said] : tokens) {
+            recorded.record(base::RolloutTokenEvent{1, 1, 0, position, static_cast<std::int32_t>(position),
+                                                    said ? -1 : none, said ? -1.5 : none, none,
+                                                    *text == '\0' ? base::StringId{} : recorded.word(text)});
+            ++position;
+        }
+        const ui::RlSamplesPtr samples = ui::RlSamples::make(*recorded.timeline(), 1);
+        const ui::RlSampleGroup& group = samples->groups[0];
+        QCOMPARE(group.prompt, QStringLiteral("2+2?"));
+        QCOMPARE(group.samples[0].text, QStringLiteral("4why"));
+        QCOMPARE(group.samples[0].said.size(), std::size_t(3)); // the token that ends the answer was said too
+        QVERIFY(group.samples[0].said[1].special);
+        QCOMPARE(group.samples[0].difference, 0.5);
+    }
+
+    void theNearestStepWithTokens() {
+        const auto timeline = RlScript{.steps = 3, .answers = true}.timeline();
+        QCOMPARE(ui::RlSamples::nearestKept(*timeline, 2).value(), 2);
+        QCOMPARE(ui::RlSamples::nearestKept(*timeline, 90).value(), 3);
+        QVERIFY(!ui::RlSamples::nearestKept(*RlScript{.steps = 3}.timeline(), 2));
+    }
+
+    /// The end of a long answer begins with a word.
+    void longAnswersBeginWithAWord() {
+        ui::RlSampleGroup group;
+        group.samples.resize(1);
+        group.samples[0].text = QStringLiteral("wording ").repeated(20);
+        QCOMPARE(ui::rlGroupTable(group)->nodes[0].cells[0].text.left(11), QStringLiteral("1  …wording"));
+    }
+
+    void smallDifferencesHaveDigits() {
+        QCOMPARE(ui::differenceText(0.003), QStringLiteral("0.0030"));
+        QCOMPARE(ui::differenceText(3.14e-6), QStringLiteral("3.1e−6"));
+        QCOMPARE(ui::differenceText(-2.5), QStringLiteral("−2.5000"));
+        QCOMPARE(ui::differenceText(0), QStringLiteral("0"));
+        ui::RlSampleGroup group;
+        group.samples.resize(1);
+        group.samples[0].difference = 4.2e-5;
+        QCOMPARE(ui::rlGroupTable(group)->nodes[0].cells[2].text, QStringLiteral("4.2e−5"));
     }
 
     void scalesAreRound() {

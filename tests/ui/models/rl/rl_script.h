@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/workload/rl/rl_numbers.h"
 #include "tests/ui/models/session/recorded_run.h"
@@ -21,6 +23,7 @@ struct RlScript {
     int first = 1;
     int evalEvery = 0;
     bool memory = false;  ///< weights for the whole run, pages in rollouts, gradients in updates
+    bool copies = false;  ///< and weights that only rollouts have
     bool scopes = true;   ///< phases and steps of the sampler
     bool answers = false; ///< four groups of eight in each step, of which two are trained on and kept
     double difference = 0.003;
@@ -66,6 +69,9 @@ struct RlScript {
     /// A step of a run that goes on.
     void recordStep(RecordedRun& run, int step) const {
         const double begin = beginOf(step), end = begin + kStep - 0.5, train = begin + kRollout;
+        if (memory && copies) {
+            run.alloc(base::MemoryCategory::Weights, "lm_head (rollout)", 1 << 18, begin + 0.1, train - 0.1);
+        }
         if (memory) {
             run.alloc(base::MemoryCategory::KvCache, "pages", 3 << 20, begin + 0.1, train - 0.1);
             run.alloc(base::MemoryCategory::Gradients, "grad", 1 << 20, train + kScoring + 0.1, end - 0.1);
@@ -144,6 +150,17 @@ struct RlScript {
         RecordedRun run;
         record(run);
         return run.timeline();
+    }
+
+    /// Of a run that recorded none of its steps: the numbers are in its results alone, and so are made cheaply.
+    std::string results() const {
+        std::vector<engine::RlStep> all;
+        for (int step = first; step < first + steps; ++step) {
+            all.push_back(numbers(step));
+        }
+        nlohmann::json out = nlohmann::json::object();
+        engine::addRlResults(out, all);
+        return out.dump();
     }
 
     sessions::RunInfo info(sessions::RunId id = 1, const std::string& metrics = "{}") const {

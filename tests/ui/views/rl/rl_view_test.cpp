@@ -148,6 +148,75 @@ private slots:
         QCOMPARE(shown.time.range().end, test::ns(RlScript{}.beginOf(3) + RlScript::kRollout));
     }
 
+    /// A double click in the memory of the step, or Enter at its cursor, opens Memory at that instant.
+    void anInstantOfTheStepOpensMemory() {
+        Shown shown;
+        shown.show({.steps = 3, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
+        QSignalSpy opened(&shown.view, &ui::View::openView);
+        ui::StepLane* lane = shown.view.stepPane()->lane();
+        const QPoint middle(lane->width() / 2, lane->height() / 2);
+        QTest::mouseDClick(lane, Qt::LeftButton, {}, middle);
+        QCOMPARE(opened.size(), 1);
+        const base::TimeNs begin = test::ns(RlScript{}.beginOf(3));
+        QCOMPARE(shown.time.cursor().value(), begin + lane->timeAt(middle.x()));
+        QTest::keyClick(lane, Qt::Key_Return);
+        QCOMPARE(opened.size(), 2);
+    }
+
+    /// The bar of the last step ends within the axis, however few there are.
+    void theLastBarHasRoom() {
+        Shown shown;
+        shown.show({.steps = 2});
+        QTRY_VERIFY(shown.view.settled() && shown.view.shown().number() == 2);
+        QVERIFY(shown.view.axis()->extent().end > 5 * ui::kStepLength / 2);
+    }
+
+    /// A dragged range shows means, and a step again when it goes.
+    void meansOfARange() {
+        Shown shown;
+        shown.show({.steps = 10}, RlScript{.steps = 6, .difference = 0.012});
+        QTRY_VERIFY(shown.view.settled() && shown.view.shown().b != nullptr);
+        shown.view.axis()->setMeasured(ui::TimeRange{2 * ui::kStepLength - 1, 4 * ui::kStepLength + 1});
+        QTRY_VERIFY(shown.view.settled());
+        QCOMPARE(figure(shown.view, 2).cells[1].text, QStringLiteral("53.0")); // 52, 53 and 54 tokens
+        QCOMPARE(figure(shown.view, 5).cells[2].text, QStringLiteral("0.0120"));
+        shown.view.axis()->setMeasured({});
+        QCOMPARE(figure(shown.view, 2).cells[1].text, QStringLiteral("60.0"));
+    }
+
+    void aStepWithoutMemoryLeadsToOneThatHasIt() {
+        Shown shown;
+        RlScript script{.steps = 4};
+        test::RecordedRun run;
+        script.steps = 0;
+        script.record(run);
+        for (int step = 1; step <= 4; ++step) {
+            script.memory = step == 2;
+            script.recordStep(run, step);
+        }
+        const ui::TimelinePtr timeline = run.timeline();
+        shown.time.reset({0, timeline->end()});
+        shown.document.show(QStringLiteral("x.vitrine"), {script.info(1)}, {{1, timeline}});
+        shown.document.setRunA(1);
+        QTRY_COMPARE(shown.view.stepPane()->emptyText(), QStringLiteral("Memory was not recorded in step 4."));
+        QCOMPARE(shown.view.stepPane()->memory()->nearestWithMemory.value(), 2);
+        emit shown.view.stepPane()->stepWanted(2);
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->emptyText().isEmpty());
+    }
+
+    void rewardsAreSmoothed() {
+        Shown shown;
+        shown.show({.steps = 30});
+        QTRY_VERIFY(shown.view.settled());
+        const std::size_t raw = shown.view.lanes()->reward()->plots()[0].series.size();
+        QVERIFY(shown.view.perform(QStringLiteral("view.smooth")));
+        const ui::SeriesPlot& plot = shown.view.lanes()->reward()->plots()[0];
+        QCOMPARE(plot.series.size(), raw + 1);
+        QVERIFY(plot.series[raw - 1].letter.isNull() && plot.series[raw].letter == QLatin1Char('A'));
+        QVERIFY(shown.view.whyNot(QStringLiteral("view.smooth")).isEmpty());
+    }
+
     void axes() {
         Shown shown;
         shown.show({.steps = 10});
@@ -181,6 +250,7 @@ private slots:
         shown.show({.steps = 3, .answers = true});
         QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
         QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 1 of 4"));
+        QVERIFY(shown.view.panel()->group()->promptText().endsWith(QStringLiteral("2+0")));
         const ui::RlAnswerBox* box = shown.view.panel()->group()->box();
         QCOMPARE(box->headText(), QStringLiteral("Answer 1"));
         QCOMPARE(box->text()->tokenCount(), 2);
@@ -196,6 +266,35 @@ private slots:
         QVERIFY(shown.view.picture({1440, 820}, 1).width() > 0);
     }
 
+    void answersOfB() {
+        Shown shown;
+        shown.show({.steps = 3, .answers = true}, RlScript{.steps = 3});
+        QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
+        shown.view.panel()->sides()->setCurrent(1);
+        QTRY_COMPARE(shown.view.panel()->samplesText(), QStringLiteral("B kept no samples of step 3."));
+        shown.view.panel()->sides()->setCurrent(0);
+        QTRY_COMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 1 of 4"));
+    }
+
+    /// Below the view, figures and answers are two tabs.
+    void aWidePanelHasTabs() {
+        Shown shown;
+        shown.show({.steps = 3, .answers = true});
+        QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
+        ui::RlPanel* panel = shown.view.panel();
+        panel->resize(980, 190);
+        panel->show();
+        QTRY_VERIFY(!panel->tabs()->isHidden());
+        QVERIFY(!panel->figures()->parentWidget()->isHidden() && panel->group()->parentWidget()->isHidden());
+        QCOMPARE(panel->figures()->model()->rowCount(), 6); // and as many beside them
+        panel->tabs()->setCurrent(1);
+        QVERIFY(panel->figures()->parentWidget()->isHidden() && !panel->group()->parentWidget()->isHidden());
+        panel->resize(376, 700);
+        QTRY_VERIFY(panel->tabs()->isHidden());
+        QCOMPARE(panel->figures()->model()->rowCount(), 12);
+        QVERIFY(!panel->figures()->parentWidget()->isHidden() && !panel->group()->parentWidget()->isHidden());
+    }
+
     void answersThatWereNotKept() {
         Shown shown;
         shown.show({.steps = 3});
@@ -209,8 +308,16 @@ private slots:
                               ? qEnvironmentVariableIntValue("VITRINE_FRAME_STEPS")
                               : 5000;
         Shown shown;
-        shown.show({.steps = steps, .evalEvery = 100, .scopes = false}, RlScript{.steps = steps, .scopes = false});
-        QTRY_VERIFY(shown.view.settled() && shown.view.shown().b != nullptr);
+        const RlScript script{.steps = steps};
+        const ui::TimelinePtr nothing = RlScript{}.timeline();
+        shown.time.reset({0, 1000});
+        shown.document.show(QStringLiteral("x.vitrine"),
+                            {script.info(1, script.results()), script.info(2, script.results())},
+                            {{1, nothing}, {2, nothing}});
+        shown.document.setRunA(1);
+        shown.document.setRunB(2);
+        QTRY_VERIFY_WITH_TIMEOUT(shown.view.settled() && shown.view.shown().b != nullptr, 30000);
+        QCOMPARE(shown.view.shown().number(), steps);
         shown.view.grab();
         for (ui::Lane* lane : shown.view.lanes()->stack()->lanes()) {
             lane->invalidate();
