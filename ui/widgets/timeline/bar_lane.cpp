@@ -104,20 +104,25 @@ void BarLane::paintBars(QPainter& painter, const PlotFrame& frame) const {
 
 void BarLane::paintOver(QPainter& painter, const PlotFrame& frame) {
     const QRectF plot = plotRect();
-    if (!parts_.empty()) {
-        double end = -1;
-        for (const PlotSample& sample : parts_.front().samples(axis(), frame.columns())) {
-            end = std::isfinite(sample.value) && sample.x <= plot.width() ? sample.x : end;
+    LastBar last;
+    for (const BarPart& part : parts_) {
+        double value = 0;
+        for (const PlotSample& sample : part.samples(axis(), frame.columns())) {
+            if (std::isfinite(sample.value) && sample.x <= plot.width()) {
+                last.x = sample.x;
+                value = sample.value;
+            }
         }
-        if (end >= 0) {
-            paintNames(painter, plot, end);
-        }
+        last.values.push_back(value);
+    }
+    if (last.x >= 0) {
+        paintNames(painter, plot, last);
     }
     Lane::paintOver(painter, frame);
 }
 
 /// The names change with the cursor, so they are no part of the picture.
-void BarLane::paintNames(QPainter& painter, const QRectF& plot, double end) const {
+void BarLane::paintNames(QPainter& painter, const QRectF& plot, const LastBar& last) const {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     double widest = 0, row = 0;
@@ -126,8 +131,8 @@ void BarLane::paintNames(QPainter& painter, const QRectF& plot, double end) cons
         row += kSwatch + textWidth(part.name + QLatin1Char(' ') + part.value, font) + 18;
     }
     const double rows = static_cast<double>(parts_.size() + (rest_.isEmpty() ? 0 : 1)) * kNameRow;
-    if (plot.width() - end > widest + 40 && plot.height() >= rows) {
-        paintBeside(painter, plot, plot.left() + end + kNamesGap);
+    if (plot.width() - last.x > widest + 40 && plot.height() >= rows) {
+        paintBeside(painter, plot, last);
         return;
     }
     if (row + 8 > plot.width()) {
@@ -146,7 +151,8 @@ void BarLane::paintNames(QPainter& painter, const QRectF& plot, double end) cons
     }
 }
 
-void BarLane::paintBeside(QPainter& painter, const QRectF& plot, double left) const {
+void BarLane::paintBeside(QPainter& painter, const QRectF& plot, const LastBar& last) const {
+    const double left = plot.left() + last.x + kNamesGap;
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     double names = 0, values = 0;
@@ -154,9 +160,14 @@ void BarLane::paintBeside(QPainter& painter, const QRectF& plot, double left) co
         names = std::max(names, textWidth(part.name, font));
         values = std::max(values, textWidth(part.value, font));
     }
-    double y = plot.bottom() - 6 - kNameRow;
+    double y = plot.bottom() - 6 - kNameRow, below = 0;
     for (std::size_t i = 0; i < parts_.size(); ++i, y -= kNameRow) {
         const BarPart& part = parts_[i];
+        // From the middle of its part of the last bar to the name.
+        const double middle = seriesY(plot_.scale, below + last.values[i] / 2, plot);
+        below += last.values[i];
+        painter.setPen(QPen(t.line2, 1));
+        painter.drawLine(QPointF(left - kNamesGap + 2, middle), QPointF(left - 3, y + kNameRow / 2));
         drawSwatch(painter, QRectF(left, y + 2.5, kSwatch, kSwatch), t.category(part.category));
         drawText(painter, QRectF(left + 15, y, names + 2, kNameRow), Qt::AlignVCenter, part.name, t.text2, font);
         const double valueLeft = left + 15 + names + 14;

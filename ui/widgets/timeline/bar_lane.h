@@ -42,8 +42,13 @@ protected:
 
 private:
     void paintBars(QPainter& painter, const PlotFrame& frame) const;
-    void paintNames(QPainter& painter, const QRectF& plot, double end) const;
-    void paintBeside(QPainter& painter, const QRectF& plot, double left) const;
+    /// The last bar in sight: its place and what its parts are.
+    struct LastBar {
+        double x = -1; ///< negative: there is none
+        std::vector<double> values;
+    };
+    void paintNames(QPainter& painter, const QRectF& plot, const LastBar& last) const;
+    void paintBeside(QPainter& painter, const QRectF& plot, const LastBar& last) const;
 
     std::vector<BarPart> parts_;
     SeriesPlot plot_; ///< the scale and the line
