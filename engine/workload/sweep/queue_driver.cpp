@@ -119,7 +119,8 @@ bool QueueDriver::metric(std::string_view name, double value) {
     const auto verdict = queue_.verdict(own_);
     if (verdict && verdict->ends && !endedByRule_) {
         endedByRule_ = true;
-        run.reason = fmt::format("{:.3f} above #{} at step {}", verdict->above, verdict->bestNumber, verdict->step);
+        run.reason = fmt::format("{:.3f} {} #{} at step {}", verdict->behind, run.earnsRewards ? "below" : "above",
+                                 verdict->bestNumber, verdict->step);
         host_.stop();
     }
     return true;
