@@ -96,9 +96,9 @@ std::vector<std::string> questionTexts(const Tokenizer& tokenizer, std::span<con
     std::size_t at = 0;
     for (std::string& text : out) {
         const std::size_t from = std::clamp(at, begin, end), to = std::clamp(at + text.size(), begin, end);
-        const std::string part = text.substr(from - std::min(from, at), to - from);
+        const std::string part = to > from ? text.substr(from - at, to - from) : std::string();
         at += text.size();
-        text = to > from ? part : std::string();
+        text = part;
     }
     return out;
 }

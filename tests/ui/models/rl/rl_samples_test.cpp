@@ -113,6 +113,7 @@ private slots:
     void longAnswersBeginWithAWord() {
         ui::RlSampleGroup group;
         group.samples.resize(1);
+        group.samples[0].reward = std::nan("");
         group.samples[0].text = QStringLiteral("wording ").repeated(20);
         QCOMPARE(ui::rlGroupTable(group)->nodes[0].cells[0].text.left(11), QStringLiteral("1  …wording"));
     }
