@@ -24,7 +24,8 @@ namespace {
 using profiler::MemoryColumn;
 
 constexpr std::size_t kKvCache = static_cast<std::size_t>(base::MemoryCategory::KvCache);
-constexpr int kLookedAt = 2000; ///< pieces of a step whose categories are looked at
+constexpr base::TimeNs kLateBegin = 50; ///< a part of the step, by which its begin is late at most
+constexpr int kLookedAt = 2000;         ///< pieces of a step whose categories are looked at
 
 void addUpdates(const profiler::RunTimeline& timeline, TimeRange train, std::vector<RlPhase>& phases) {
     const std::span<const base::TrainingStepEvent> all = profiler::events<base::TrainingStepEvent>(timeline);
@@ -47,9 +48,11 @@ std::vector<RlPhase> phasesIn(const profiler::RunTimeline& timeline, TimeRange s
     std::vector<RlPhase> out;
     const profiler::LazyRows<profiler::ScopeRow> rows = timeline.scopes().phases();
     std::size_t low = 0, high = rows.size();
+    // The numbers of a step come a little after its end, and so its begin is a little late.
+    const base::TimeNs first = step.begin - step.length() / kLateBegin;
     while (low < high) { // the first one that begins in the step
         const std::size_t middle = low + (high - low) / 2;
-        rows[middle].begin < step.begin ? low = middle + 1 : high = middle;
+        rows[middle].begin < first ? low = middle + 1 : high = middle;
     }
     for (; low < rows.size() && rows[low].begin < step.end; ++low) {
         const profiler::ScopeRow row = rows[low];
@@ -170,6 +173,9 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
     out->range = run.times(index);
     out->range.end = std::max(out->range.end, out->range.begin + 1);
     out->phases = phasesIn(*timeline, out->range);
+    if (!out->phases.empty()) {
+        out->range.begin = std::min(out->range.begin, out->phases.front().range.begin);
+    }
     out->peak = timeline->memory().peak(out->range.begin, out->range.end);
     out->budget = profiler::budgetAt(*timeline, out->range.begin);
     for (std::size_t i = 0; i < out->phases.size(); ++i) {

@@ -79,7 +79,7 @@ QString shownFigure(const RlFigure& figure, double value) {
     }
     const double counted = value / figure.unit;
     if (counted != 0 && std::abs(counted) < 0.5 * std::pow(10.0, -figure.decimals)) {
-        return QString::number(counted, 'g', 2);
+        return differenceText(counted);
     }
     return figureText(counted, figure.decimals);
 }

@@ -33,7 +33,7 @@ RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent) {
     column->addLayout(row);
     text_ = new ScoredText(tr("Tokens of the answer"), this);
     text_->setMinimumHeight(kAnswerText);
-    column->addWidget(text_, 1);
+    column->addWidget(text_, 100);
     token_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
     token_->setElide(true);
     token_->setContentsMargins(12, 0, 12, 0);
@@ -44,6 +44,7 @@ RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent) {
         new TextLabel(tr("The tokens of this answer were not kept."), TypeRole::Table, TextColor::Text3, false, this);
     nothing_->setContentsMargins(12, 2, 12, 2);
     column->addWidget(nothing_);
+    column->addStretch(1); // where there is no text
     connect(text_, &ScoredText::tokenShown, this, [this](int token) {
         bars_->setCurrentBar(token);
         showToken(token);

@@ -98,6 +98,7 @@ void RlLanes::build(QWidget* parent) {
 void RlLanes::setLow(bool low) {
     if (low_ != low) {
         low_ = low;
+        evaluation_->setCollapsed(low); // else none of the plots has the height to be read
         lengths_->setCollapsed(low);
         phases_->setCollapsed(low);
     }

@@ -87,7 +87,7 @@ FlatTreePtr partTable(const QString& head, const std::vector<RlStepPart>& parts,
     auto out = std::make_shared<FlatTree>();
     out->columns = {{head}, {QString::fromLatin1(grid.unitName), true}};
     for (std::size_t i = most.size(); i-- > 0;) {
-        if (most[i].bytes == 0) {
+        if (most[i].bytes < grid.unit / 200) { // it would read 0.00
             continue;
         }
         const std::uint64_t held = parts[i].bytes;
@@ -344,6 +344,7 @@ QString RlStepPane::headText() const {
 }
 
 void RlStepPane::setLow(bool low) {
+    legend_->setVisible(!low);
     lane_->setPlotHeight(low ? kLowStepPlot : kStepPlot, 1);
 }
 

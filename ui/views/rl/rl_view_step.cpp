@@ -148,8 +148,10 @@ void RlView::takeSamples(Sampled sampled) {
     samples_ = std::move(sampled.samples);
     nearestKept_ = sampled.nearest;
     const bool any = samples_ != nullptr && !samples_->groups.empty();
-    if (any && group_ >= samples_->groups.size()) {
-        group_ = 0;
+    if (any && (group_ >= samples_->groups.size() || !samples_->groups[group_].hasTexts())) {
+        // One that has something to read, where there is one.
+        const auto read = std::ranges::find_if(samples_->groups, &RlSampleGroup::hasTexts);
+        group_ = read == samples_->groups.end() ? 0 : static_cast<std::size_t>(read - samples_->groups.begin());
     }
     samplesPage_->setSamples(any ? samples_ : nullptr, whyNoSamples(sampledStep_));
     showGroup();

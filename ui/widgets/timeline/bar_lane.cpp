@@ -106,13 +106,15 @@ void BarLane::paintOver(QPainter& painter, const PlotFrame& frame) {
     const QRectF plot = plotRect();
     LastBar last;
     for (const BarPart& part : parts_) {
-        double value = 0;
+        double value = 0, before = -1, at = -1;
         for (const PlotSample& sample : part.samples(axis(), frame.columns())) {
             if (std::isfinite(sample.value) && sample.x <= plot.width()) {
-                last.x = sample.x;
+                before = at;
+                at = sample.x;
                 value = sample.value;
             }
         }
+        last.x = before >= 0 ? at + (at - before) / 2 : at; // the right edge
         last.values.push_back(value);
     }
     if (last.x >= 0) {

@@ -28,6 +28,8 @@ struct RlScript {
     bool answers = false; ///< four groups of eight in each step, of which two are trained on and kept
     double difference = 0.003;
 
+    double late = 0; ///< seconds by which the numbers of a step come after it
+
     static constexpr double kStep = 10, kRollout = 6, kScoring = 1, kTail = 4;
     static constexpr int kAnswers = 32;
 
@@ -77,7 +79,7 @@ struct RlScript {
             run.alloc(base::MemoryCategory::Gradients, "grad", 1 << 20, train + kScoring + 0.1, end - 0.1);
         }
         if (scopes) {
-            run.scope(base::ScopeKind::Phase, "rollout", begin, train, 0, step);
+            run.scope(base::ScopeKind::Phase, "rollout", begin - late, train, 0, step);
             run.scope(base::ScopeKind::Phase, "train", train, end, 0, step);
             recordSampling(run, step, begin);
         }
