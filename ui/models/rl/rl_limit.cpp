@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "engine/workload/experiment/experiment.h"
@@ -42,6 +43,16 @@ RlLimitKind kindOf(RlTimePart part) {
 QString savingText(double seconds, double of) {
     return QObject::tr("%1 of %2 a step (−%3)")
         .arg(stepTimeText(of - seconds), stepTimeText(of), shareText(of > 0 ? seconds / of : 0));
+}
+
+/// Whether the run that said this keeps less than all activations.
+bool computesLayersTwice(const std::string& metricsJson) {
+    const auto metrics = nlohmann::json::parse(metricsJson, nullptr, false);
+    if (!metrics.is_object()) {
+        return false;
+    }
+    const auto found = metrics.find("checkpoint");
+    return found != metrics.end() && found->is_string() && found->get<std::string>() != "none";
 }
 
 } // namespace
@@ -122,7 +133,7 @@ QString limitSentence(const RlLimit& limit) {
     return QObject::tr("<b>Sampling</b> takes the most: %1.").arg(share);
 }
 
-std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& specJson) {
+std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& specJson, const std::string& metricsJson) {
     const auto spec = engine::Experiment::read(specJson);
     if (!spec) {
         return std::nullopt;
@@ -158,7 +169,7 @@ std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& spe
         }
         return changed("kl", 0.0, QObject::tr("kl 0 needs no reference: %1").arg(saves(limit.seconds)));
     case RlLimitKind::Train:
-        if (spec->text("checkpoint") == "none") {
+        if (!computesLayersTwice(metricsJson)) {
             return std::nullopt;
         }
         return changed("checkpoint", std::string("none"),
@@ -173,12 +184,7 @@ std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& spe
                 QObject::tr("slots %1 instead of %2 samples more answers in a step of the sampler: at best %3")
                     .arg(countText(more), countText(running), saves(limit.seconds * (1 - kept))));
         }
-        if (spec->has("rollout") || spec->text("qat") != "none") {
-            return std::nullopt;
-        }
-        return changed("rollout", std::string("fp8"),
-                       QObject::tr("rollout fp8 reads half of the bytes for each token: at best %1")
-                           .arg(saves(limit.seconds / 2)));
+        return std::nullopt;
     case RlLimitKind::Weights:
         break;
     }

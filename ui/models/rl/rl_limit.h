@@ -44,6 +44,7 @@ struct RlChange {
     QString words;
     std::string experimentJson;
 };
-std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& specJson);
+/// `metricsJson`: what the run has said so far, which names what it chose by itself.
+std::optional<RlChange> limitChange(const RlLimit& limit, const std::string& specJson, const std::string& metricsJson);
 
 } // namespace vitrine::ui

@@ -81,7 +81,7 @@ void RlView::updateLimit() {
         step_->memory() != nullptr && number && step_->memory()->step == *number ? step_->memory().get() : nullptr;
     const auto limit = index ? rlLimit(*a_->run, *index, memory) : std::nullopt;
     const sessions::RunInfo* info = runInfo(runs_.a);
-    wanted_ = limit && info != nullptr ? limitChange(*limit, info->specJson) : std::nullopt;
+    wanted_ = limit && info != nullptr ? limitChange(*limit, info->specJson, info->metricsJson) : std::nullopt;
     sentence_->setText(limit ? limitSentence(*limit) : QString());
     change_->setText(wanted_ ? wanted_->words : QString());
     change_->setToolTip(change_->text());

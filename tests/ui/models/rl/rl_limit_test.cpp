@@ -87,7 +87,7 @@ private slots:
         QCOMPARE(limit->tokens, 2);
         const QString sentence = ui::limitSentence(*limit);
         QVERIFY2(sentence.contains(QStringLiteral("1 of 32 answers")), qPrintable(sentence));
-        const auto change = ui::limitChange(*limit, script.info().specJson);
+        const auto change = ui::limitChange(*limit, script.info().specJson, "{}");
         QCOMPARE(change->key, std::string("partial_tokens"));
         QVERIFY(change->experimentJson.find("\"partial_tokens\": 16") != std::string::npos ||
                 change->experimentJson.find("\"partial_tokens\":16") != std::string::npos);
@@ -102,8 +102,19 @@ private slots:
         const auto limit = ui::rlLimit(*run, 1, ui::rlStepMemory(timeline, *run, 1).get());
         QCOMPARE(limit->kind, ui::RlLimitKind::Rollout);
         QCOMPARE(limit->seconds, RlScript::kRollout);
-        const auto change = ui::limitChange(*limit, script.info().specJson);
-        QCOMPARE(change->key, std::string("rollout")); // all answers have a slot
+        QVERIFY(!ui::limitChange(*limit, script.info().specJson, "{}")); // all answers have a slot
+    }
+
+    /// A run chooses by itself whether it computes layers twice.
+    void trainingIsFasterOnlyWhereLayersAreComputedTwice() {
+        ui::RlLimit limit;
+        limit.kind = ui::RlLimitKind::Train;
+        limit.seconds = 6;
+        limit.stepSeconds = 10;
+        const std::string spec = RlScript{}.info().specJson;
+        QVERIFY(!ui::limitChange(limit, spec, R"({"checkpoint": "none"})"));
+        QVERIFY(!ui::limitChange(limit, spec, ""));
+        QCOMPARE(ui::limitChange(limit, spec, R"({"checkpoint": "layer"})")->key, std::string("checkpoint"));
     }
 
     void nothingIsKnown() {
@@ -111,7 +122,7 @@ private slots:
         recorded.counter("step_seconds", 1.0, 0.5);
         const ui::RlRunPtr run = ui::RlRun::make(RlScript{}.info(), *recorded.timeline());
         QVERIFY(!ui::rlLimit(*run, 0, nullptr));
-        QVERIFY(!ui::limitChange({}, "no experiment"));
+        QVERIFY(!ui::limitChange({}, "no experiment", "{}"));
     }
 };
 
