@@ -146,7 +146,8 @@ void paintLetters(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis
                                     rect.bottom() - kLetterHeight);
         for (const double shift : {0.0, kLetterHeight, -kLetterHeight}) {
             const QRectF box(x, y + shift, wide, kLetterHeight);
-            if (places.take(box)) {
+            const bool inside = box.top() >= rect.top() && box.bottom() <= rect.bottom() + 1;
+            if ((inside || shift == 0) && places.take(box)) {
                 drawText(painter, box, Qt::AlignVCenter, words, colorOf(series, t, t.text1), font);
                 break;
             }
