@@ -17,8 +17,7 @@ std::int64_t StepSchedule::tokens() const {
 }
 
 Scheduler::Scheduler(const SchedulerOptions& options, PageBook& book)
-    : options_(options), book_(&book), first_(options.firstRequest),
-      slots_(static_cast<std::size_t>(std::max(options.slots, 0)), -1) {
+    : options_(options), book_(&book), slots_(static_cast<std::size_t>(std::max(options.slots, 0)), -1) {
     if (options_.slots < 1 || options_.tokenBudget < 1) {
         throw base::Internal("a scheduler needs a slot and a token of budget");
     }

@@ -275,7 +275,7 @@ private:
     SchedulerOptions options_;
     PageBook* book_;
     std::deque<Entry> entries_; ///< by request, from number first_ on
-    std::int32_t first_ = 0;
+    std::int32_t first_ = options_.firstRequest;
     std::deque<std::int32_t> queue_;  ///< by arrival
     std::vector<std::int32_t> slots_; ///< request in each slot; -1: free
     bool closed_ = false;

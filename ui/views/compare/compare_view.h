@@ -72,6 +72,7 @@ protected:
 
 private:
     void buildHeader();
+    QWidget* buildOffers(QWidget* parent);
     void buildBody();
     void buildInspector();
     void fillPickers();

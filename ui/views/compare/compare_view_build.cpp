@@ -86,6 +86,24 @@ void CompareView::buildHeader() {
     connect(copy_, &QPushButton::clicked, this, [this] { perform(QStringLiteral("edit.copy-why")); });
 }
 
+/// What can be done where two runs cannot be compared.
+QWidget* CompareView::buildOffers(QWidget* parent) {
+    anyway_ = new QWidget(parent);
+    auto* offers = new QHBoxLayout(anyway_);
+    offers->setContentsMargins(12, 8, 12, 8);
+    partner_ = new QPushButton(anyway_);
+    setControlHeight(partner_, 24);
+    showNumbers_ = new QPushButton(tr("Show numbers anyway"), anyway_);
+    showNumbers_->setCheckable(true);
+    setControlHeight(showNumbers_, 24);
+    offers->addWidget(partner_);
+    offers->addWidget(showNumbers_);
+    offers->addStretch(1);
+    connect(partner_, &QPushButton::clicked, this, [this] { chooseRun(false, partnerRun_); });
+    connect(showNumbers_, &QPushButton::toggled, this, &CompareView::reload);
+    return anyway_;
+}
+
 void CompareView::buildBody() {
     auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
     auto* column = new QVBoxLayout(body);
@@ -107,20 +125,7 @@ void CompareView::buildBody() {
     column->addSpacing(10);
     notice_ = new ErrorStrip(body, ErrorStrip::Tone::Warn);
     column->addWidget(notice_);
-    anyway_ = new QWidget(body);
-    auto* offers = new QHBoxLayout(anyway_);
-    offers->setContentsMargins(12, 8, 12, 8);
-    partner_ = new QPushButton(anyway_);
-    setControlHeight(partner_, 24);
-    showNumbers_ = new QPushButton(tr("Show numbers anyway"), anyway_);
-    showNumbers_->setCheckable(true);
-    setControlHeight(showNumbers_, 24);
-    offers->addWidget(partner_);
-    offers->addWidget(showNumbers_);
-    offers->addStretch(1);
-    column->addWidget(anyway_);
-    connect(partner_, &QPushButton::clicked, this, [this] { chooseRun(false, partnerRun_); });
-    connect(showNumbers_, &QPushButton::toggled, this, &CompareView::reload);
+    column->addWidget(buildOffers(body));
     auto* splitter = new QSplitter(Qt::Horizontal, body);
     specView_ = new QTableView(splitter);
     metricView_ = new QTableView(splitter);

@@ -73,7 +73,7 @@ TEST_F(RateSeries, TheShippedOneCoversDecodePrefillPackedWeightsCachesBatchesAnd
         packed += one.experiment.toJson().dump().find("quantization_config") != std::string::npos ? 1 : 0;
     }
     EXPECT_EQ(names.size(), series.size()) << "each name says which one it is";
-    EXPECT_EQ(workloads, (std::set<std::string>{"batch", "finetune", "generate"}));
+    EXPECT_EQ(workloads, (std::set<std::string>{"batch", "finetune", "generate", "rl"}));
     EXPECT_EQ(methods, (std::set<std::string>{"full", "lora", "qlora"}));
     EXPECT_TRUE(caches.contains("fp8") && caches.contains("int8"));
     EXPECT_GE(packed, 4U);

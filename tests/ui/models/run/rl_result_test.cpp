@@ -25,7 +25,7 @@ private slots:
         QCOMPARE(parts.size(), std::size_t(7));
         QCOMPARE(parts[0].text, QStringLiteral("2 steps, judged by task sums, sampled with bf16 weights.\n"
                                                "Evaluation: 0.125 after step 0, 0.375 after step 2.\n"
-                                               "Time: rollout 3.00 s.\nPeak memory: rollout 2.00 MiB."));
+                                               "Time: rollout 3.00 s.\nPeak memory: rollout 2.0 MiB."));
         QCOMPARE(parts[1].text, QStringLiteral("Step 1: reward 0.250, answer tokens 10.0\n"
                                                "Step 2: reward 0.500, answer tokens 12.0"));
         QCOMPARE(parts[2].text, QStringLiteral("1+1="));
