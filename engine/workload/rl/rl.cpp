@@ -233,7 +233,7 @@ std::string rlName(const Experiment& experiment) {
 
 constinit const Workload kRlWorkload = {
     .name = "rl",
-    .title = "Reinforcement learning",
+    .title = "RL",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kSamplingSets,
     .optionKeys = kRlSharedKeys,
     .ownOptions = kRlOptions,
