@@ -190,6 +190,7 @@ void QueueView::resizeEvent(QResizeEvent* event) {
     DocumentView::resizeEvent(event);
     if (const bool narrow = width() <= kNarrow; std::exchange(narrow_, narrow) != narrow) {
         delegate_->setNarrow(narrow);
+        nameControls();
         updateSections();
         updateRowHeights();
         sizeQueueColumns();

@@ -53,6 +53,7 @@ protected:
 
 private:
     void buildHeader();
+    void nameControls();
     void buildBody();
     QWidget* buildSweep();
     void connectParts();

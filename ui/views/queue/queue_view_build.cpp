@@ -68,17 +68,25 @@ void QueueView::buildHeader() {
     titles << tr("Queue");
     segments_ = header()->addSegments(titles, tr("Page"));
     segments_->setCurrent(static_cast<int>(titles.size()) - 1);
-    goOn_ = header()->addCheck(tr("Keep going"), true);
+    goOn_ = header()->addCheck({}, true);
     goOn_->setToolTip(tr("Go on with the next run after one that failed"));
-    add_ = new QPushButton(tr("Add a run"), this);
+    add_ = new QPushButton(this);
     add_->setToolTip(tr("The experiment of run A once more, or of the form of Run"));
-    sweep_ = new QPushButton(tr("New sweep"), this);
+    sweep_ = new QPushButton(this);
     pause_ = new QPushButton(tr("Pause"), this);
     for (QPushButton* button : {add_, sweep_, pause_}) {
         setControlHeight(button, 24);
         header()->addRightControl(button);
     }
     header()->setTableButton(true);
+    nameControls();
+}
+
+/// In a narrow window the segments have the room.
+void QueueView::nameControls() {
+    goOn_->setText(narrow_ ? tr("Go on") : tr("Keep going"));
+    add_->setText(narrow_ ? tr("Add") : tr("Add a run"));
+    sweep_->setText(narrow_ ? tr("Sweep") : tr("New sweep"));
 }
 
 void QueueView::buildBody() {
