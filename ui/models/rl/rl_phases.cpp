@@ -44,6 +44,24 @@ void addUpdates(const profiler::RunTimeline& timeline, TimeRange train, std::vec
     }
 }
 
+/// Where the step lies by its own rollout: the numbers of a step say so after its evaluation, which is no part of it.
+TimeRange placeOf(const profiler::RunTimeline& timeline, TimeRange step, std::int64_t number) {
+    constexpr std::size_t kLookedBack = 64; // phases: those of a step are few
+    const profiler::LazyRows<profiler::ScopeRow> rows = timeline.scopes().phases();
+    std::size_t low = 0, high = rows.size();
+    while (low < high) { // the first one that begins after the step
+        const std::size_t middle = low + (high - low) / 2;
+        rows[middle].begin < step.end ? low = middle + 1 : high = middle;
+    }
+    for (std::size_t back = 1; back <= std::min(low, kLookedBack); ++back) {
+        const profiler::ScopeRow row = rows[low - back];
+        if (row.index == number && timeline.text(row.name) == "rollout") {
+            return {row.begin, row.begin + step.length()};
+        }
+    }
+    return step;
+}
+
 std::vector<RlPhase> phasesIn(const profiler::RunTimeline& timeline, TimeRange step) {
     std::vector<RlPhase> out;
     const profiler::LazyRows<profiler::ScopeRow> rows = timeline.scopes().phases();
@@ -170,7 +188,7 @@ RlStepMemoryPtr rlStepMemory(const TimelinePtr& timeline, const RlRun& run, std:
     auto out = std::make_shared<RlStepMemory>();
     out->timeline = timeline;
     out->step = run.number(index);
-    out->range = run.times(index);
+    out->range = placeOf(*timeline, run.times(index), out->step);
     out->range.end = std::max(out->range.end, out->range.begin + 1);
     out->phases = phasesIn(*timeline, out->range);
     if (!out->phases.empty()) {

@@ -144,7 +144,8 @@ void SeriesLane::paintLimit(QPainter& painter, const PlotFrame& frame) const {
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const double width = textWidth(limitText_, font) + 8;
-    const double left = limitIsReference_ ? plot.right() - width - 24 : std::floor(plot.left() + plot.width() * 0.4);
+    // At the right end lines have their letters.
+    const double left = std::floor(plot.left() + plot.width() * (limitIsReference_ ? 0.55 : 0.4));
     const bool below = limitIsReference_ ? y + 16 < plot.bottom() : y <= plot.top() + 15;
     const QRectF box(left, below ? y + 1 : y - 15, width, 14);
     painter.fillRect(box, withAlpha(t.canvas, 0.86));
