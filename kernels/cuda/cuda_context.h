@@ -129,8 +129,8 @@ public:
         const void* bias = nullptr;    ///< (n) of outType, or null
         float alpha = 1;               ///< out = alpha * product + bias + beta * out
         float beta = 0;
-        /// Each result is added up in one order: a row of out depends on its row of x alone, whatever m is. Tensors begin
-        /// at multiples of 16 bytes.
+        /// Each result is added up in one order: a row of out depends on its row of x alone, whatever m is. Tensors
+        /// begin at multiples of 16 bytes.
         bool exactRows = false;
     };
     void multiply(const DenseProduct& product);

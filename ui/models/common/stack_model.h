@@ -24,7 +24,7 @@ inline constexpr int kSecondRole = -1;
 struct StackLayer {
     QString name;
     int category = -1; ///< colours: a category's own, or number `tone` of the row of distinct fills
-    int tone = 0; ///< with a category: 0 its own colour, 1 .. 4 steps of it for its parts, or kSecondRole
+    int tone = 0;      ///< with a category: 0 its own colour, 1 .. 4 steps of it for its parts, or kSecondRole
     bool idle = false; ///< memory that is held and not in use: hatched, without a fill
 };
 

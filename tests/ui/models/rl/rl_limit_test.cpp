@@ -38,15 +38,17 @@ private slots:
         QVERIFY(ui::rlStepMemory(timeline, *run, 7) == nullptr);
     }
 
-    /// The numbers of a step come a little late, and so does what they say of its begin.
-    void aRolloutThatBeganALittleBeforeIsOfTheStep() {
-        const RlScript script{.steps = 3, .memory = true, .late = 0.02};
-        const auto timeline = script.timeline();
-        const ui::RlRunPtr run = ui::RlRun::make(script.info(), *timeline);
-        const ui::RlStepMemoryPtr step = ui::rlStepMemory(timeline, *run, 1);
-        QCOMPARE(step->phases.size(), std::size_t(3));
-        QCOMPARE(step->phases[step->peakPhase].kind, ui::RlPhaseKind::Rollout);
-        QCOMPARE(step->range.begin, test::ns(script.beginOf(2) - script.late));
+    /// The numbers of a step come a little late, or after an evaluation, and so does what they say of its begin.
+    void aRolloutThatBeganBeforeIsOfTheStep() {
+        for (const double late : {0.02, 0.4}) {
+            const RlScript script{.steps = 3, .memory = true, .late = late};
+            const auto timeline = script.timeline();
+            const ui::RlRunPtr run = ui::RlRun::make(script.info(), *timeline);
+            const ui::RlStepMemoryPtr step = ui::rlStepMemory(timeline, *run, 1);
+            QCOMPARE(step->phases.size(), std::size_t(3));
+            QCOMPARE(step->phases[step->peakPhase].kind, ui::RlPhaseKind::Rollout);
+            QCOMPARE(step->range.begin, test::ns(script.beginOf(2) - script.late));
+        }
     }
 
     /// Weights of both roles are layers of their own, the trainer's below.
