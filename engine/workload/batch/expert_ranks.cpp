@@ -19,8 +19,14 @@ constexpr std::array<const char*, 3> kExpertCounts = {"n_routed_experts", "num_e
 } // namespace
 
 void checkExpertRanks(const Experiment& experiment, const std::string& name) {
-    if (experiment.integer("expert_ranks") > 1 && !experiment.isPlan()) {
+    if (experiment.integer("expert_ranks") <= 1) {
+        return;
+    }
+    if (!experiment.isPlan()) {
         failOption(name, "expert_ranks", "is for plans: a run has one device; leave it out, or plan it");
+    }
+    if (experiment.has("adapter")) {
+        failOption(name, "adapter", "cannot be divided among expert_ranks; leave one of them out");
     }
 }
 
@@ -32,6 +38,9 @@ ModelSource openRankSource(const Run& run) {
     }
     const std::string model = run.spec.text("model");
     const std::int64_t experts = whole.config.experts;
+    if (experts == 0) {
+        throw base::BadInput(fmt::format("expert_ranks: {} has no experts; leave it out", model));
+    }
     if (experts % ranks != 0 || experts / ranks < whole.config.expertsPerToken) {
         throw base::BadInput(fmt::format("expert_ranks: {}: {} cannot divide its {} experts so that each device has at "
                                          "least the {} of a token; give a divisor",

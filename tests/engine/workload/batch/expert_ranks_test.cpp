@@ -63,6 +63,8 @@ TEST(ExpertRanks, WhatCannotBePlannedIsRefused) {
         return test::failure([&] { runExperiment(Experiment::parse(experiment, "experiment"), {}, {}); });
     };
     EXPECT_THAT(why(rankExperiment(2, {{"plan", false}})), HasSubstr("expert_ranks: is for plans"));
+    EXPECT_THAT(why(rankExperiment(2, {{"adapter", "tuned"}})), HasSubstr("adapter: cannot be divided"));
+    EXPECT_THAT(why(rankExperiment(2, {{"model", "synthetic:llama-3.1-8b"}})), HasSubstr("has no experts"));
     EXPECT_THAT(why(rankExperiment(7)), HasSubstr("cannot divide its 128 experts"));
     EXPECT_THAT(why(rankExperiment(32)), HasSubstr("at least the 8 of a token"));
     EXPECT_THAT(why(rankExperiment(2, {{"device_profile", "l4"}})), HasSubstr("says nothing of links"));
