@@ -130,7 +130,7 @@ public:
         float alpha = 1;               ///< out = alpha * product + bias + beta * out
         float beta = 0;
         /// Each result is added up in one order: a row of out depends on its row of x alone, whatever m is. Tensors
-        /// begin at multiples of 16 bytes.
+        /// begin at multiples of 16 bytes, as far as their rows do.
         bool exactRows = false;
     };
     void multiply(const DenseProduct& product);

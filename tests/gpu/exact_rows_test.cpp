@@ -88,6 +88,7 @@ TEST_F(ExactRowsGpu, ProductsOfDenseWeights) {
                              Case{2816, 1024, DType::BF16, DType::BF16}, Case{1024, 256, DType::BF16, DType::BF16},
                              Case{2560, 9728, DType::BF16, DType::BF16}, Case{9728, 2560, DType::BF16, DType::BF16},
                              Case{2880, 32, DType::BF16, DType::F32}, Case{2880, 5120, DType::BF16, DType::BF16},
+                             Case{68, 36, DType::BF16, DType::BF16}, Case{65, 31, DType::BF16, DType::F32},
                              Case{512, 1024, DType::F32, DType::F32}}) {
         const std::int64_t rows = item.out > 100000 ? 800 : 2500;
         TestTensor x(item.x, Shape{rows, item.in});

@@ -156,8 +156,13 @@ Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes
 /// larger tiles read less. Algorithms for fewer than 256 rows were seen to add up in another order
 /// (tests/gpu/exact_rows_test.cpp).
 constexpr std::array<std::int64_t, 3> kExactRows = {256, 1024, 8192};
-/// Every tensor of an exact product begins at a multiple of it, and so do its rows.
+/// Tensors of an exact product begin at multiples of it, as far as their rows do.
 constexpr std::uint32_t kExactAlignment = 16;
+
+std::uint32_t exactAlignment(DType dtype, std::int64_t stride) {
+    const std::uint64_t row = bytesOf(dtype, stride);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(row & (~row + 1), kExactAlignment));
+}
 
 /// What stands for exact products of about so many rows: nothing of it depends on where its tensors are.
 CudaContext::DenseProduct exactReference(const CudaContext::DenseProduct& product) {
@@ -219,14 +224,16 @@ struct Plan {
             check(lib.cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
                   "preference");
         };
-        const auto alignment = [&](const void* tensor) {
-            return product.exactRows ? kExactAlignment : alignmentOf(tensor);
+        const auto alignment = [&](const void* tensor, DType dtype, std::int64_t stride) {
+            return product.exactRows ? exactAlignment(dtype, stride) : alignmentOf(tensor);
         };
+        const std::uint32_t ofOut = alignment(product.out, product.outType, product.outStride);
         prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspaceBytes);
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(product.weight));
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(product.x));
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(product.out));
-        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(product.out));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+               alignment(product.weight, product.weightType, product.weightStride));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(product.x, product.xType, product.xStride));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ofOut);
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, ofOut);
         if (product.exactRows) {
             prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
         }
