@@ -13,6 +13,7 @@
 #include "ui/models/finetune/data_text.h"
 #include "ui/models/finetune/training_text.h"
 #include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/inspector_column.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_rows.h"
@@ -59,13 +60,8 @@ protected:
 } // namespace
 
 DataInspector::DataInspector() {
-    setFrameShape(QFrame::NoFrame);
-    setWidgetResizable(true);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, this);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = inspectorColumn(this);
+    QWidget* content = column->parentWidget();
     totals_ = new FactRows(tr("Rows and tokens"), content);
     totals_->setRowHeight(kInspectorRow);
     column->addWidget(totals_);
@@ -117,7 +113,6 @@ DataInspector::DataInspector() {
     packed_->setRowHeight(kInspectorRow);
     packing_->layout()->addWidget(packed_);
     column->addStretch(1);
-    setWidget(content);
     connect(plot_, &PlotWidget::readoutChanged, this, &DataInspector::readoutChanged);
     connect(lost_, &PlotWidget::readoutChanged, this, &DataInspector::readoutChanged);
     connect(&Theme::instance(), &Theme::changed, this, [this] {
@@ -229,7 +224,8 @@ void DataInspector::showTotals() {
     rows.push_back(factRow(tr("kept after the cut"), countText(s.kept), share(s.kept, s.tokens)));
     rows.push_back(
         factRow(tr("trained tokens"), countText(s.trained), tr("%1 of kept").arg(shareText(s.trainedShare())), true));
-    rows.push_back(factRow(tr("longest row"), countText(s.longestTokens), tr("%1 %2").arg(placeWord(s, true), countText(s.longestLine))));
+    rows.push_back(factRow(tr("longest row"), countText(s.longestTokens),
+                           tr("%1 %2").arg(placeWord(s, true), countText(s.longestLine))));
     totals_->setRows(std::move(rows), {80, 104});
 }
 
@@ -256,11 +252,10 @@ void DataInspector::showCut() {
     cutTrained_->setText(tr("%1 trained").arg(countText(s.lostTrained)));
     lost_->setLines(std::move(lines), placeWord(s));
     noAnswer_->setVisible(noAnswerLine_ > 0);
-    noAnswerText_->setText(
-        s.keepNoAnswer == 1
-            ? tr("%1 %2 keeps no answer.").arg(placeWord(s), countText(noAnswerLine_))
-            : tr("%1 keep no answer; %2 %3:")
-                  .arg(countText(s.keepNoAnswer), placeWord(s, true), countText(noAnswerLine_)));
+    noAnswerText_->setText(s.keepNoAnswer == 1
+                               ? tr("%1 %2 keeps no answer.").arg(placeWord(s), countText(noAnswerLine_))
+                               : tr("%1 keep no answer; %2 %3:")
+                                     .arg(countText(s.keepNoAnswer), placeWord(s, true), countText(noAnswerLine_)));
 }
 
 void DataInspector::showLeftOut() {

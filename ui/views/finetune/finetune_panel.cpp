@@ -11,19 +11,15 @@
 #include "ui/models/common/format.h"
 #include "ui/models/finetune/training_text.h"
 #include "ui/views/finetune/switch_section.h"
+#include "ui/widgets/base/inspector_column.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 
 namespace vitrine::ui {
 
 FinetunePanel::FinetunePanel() : header_(new DockHeader(tr("Time"))), job_(this) {
-    setFrameShape(QFrame::NoFrame);
-    setWidgetResizable(true);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, this);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = inspectorColumn(this);
+    QWidget* content = column->parentWidget();
     doneAt_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, header_);
     header_->addControl(doneAt_);
     number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, content);
@@ -48,7 +44,6 @@ FinetunePanel::FinetunePanel() : header_(new DockHeader(tr("Time"))), job_(this)
     connect(switches_, &SwitchSection::outlineWanted, this, &FinetunePanel::outlineWanted);
     connect(switches_, &SwitchSection::branchWanted, this,
             [this](const QString& key, const QString& value) { emit branchWanted(newest_, key, value); });
-    setWidget(content);
 }
 
 void FinetunePanel::buildCheckpoints(QWidget* content) {

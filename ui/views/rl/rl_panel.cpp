@@ -10,6 +10,7 @@
 #include "ui/models/common/format.h"
 #include "ui/views/rl/rl_answer_box.h"
 #include "ui/views/rl/rl_group_box.h"
+#include "ui/widgets/base/inspector_column.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 
@@ -44,13 +45,8 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     tabs_ = new SegmentedControl({tr("Step"), tr("Samples")}, header_);
     header_->addControl(tabs_);
     tabs_->hide();
-    setFrameShape(QFrame::NoFrame);
-    setWidgetResizable(true);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, this);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = inspectorColumn(this);
+    QWidget* content = column->parentWidget();
     figures_ = figureTable(tr("Figures of the step"), content);
     samplesPart_ = new QWidget(content);
     auto* samples = new QVBoxLayout(samplesPart_);
@@ -90,7 +86,6 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     column->addWidget(figuresPart_);
     column->addWidget(samplesPart_, 1);
     column->addStretch(0);
-    setWidget(content);
     connect(previous_, &QPushButton::clicked, this, [this] { emit groupWanted(-1); });
     connect(next_, &QPushButton::clicked, this, [this] { emit groupWanted(1); });
     connect(group_, &RlGroupBox::answerOpened, this, &RlPanel::samplesWanted);
