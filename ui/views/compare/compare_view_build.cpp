@@ -14,6 +14,7 @@
 
 #include "ui/views/compare/compare_view.h"
 #include "ui/views/compare/rl_compare_page.h"
+#include "ui/views/compare/titled_box.h"
 #include "ui/views/compare/training_compare.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/compare_delegates.h"
@@ -29,22 +30,6 @@ namespace {
 
 constexpr int kRoomForTables = 420, kRoomForTrainingTables = 560;
 constexpr int kTrainingShare = 9; ///< of the height, beside 3 of the tables
-
-QWidget* titled(TextLabel* title, QWidget* content, QWidget* parent) {
-    auto* box = new Surface(Surface::Fill::Canvas, Surface::Top, parent);
-    auto* column = new QVBoxLayout(box);
-    column->setContentsMargins(0, 1, 0, 0);
-    column->setSpacing(0);
-    auto* head = new Surface(Surface::Fill::Panel, Surface::Bottom, box);
-    head->setFixedHeight(24);
-    auto* row = new QHBoxLayout(head);
-    row->setContentsMargins(12, 0, 12, 0);
-    row->addWidget(title);
-    column->addWidget(head);
-    content->setParent(box);
-    column->addWidget(content, 1);
-    return box;
-}
 
 } // namespace
 
@@ -138,11 +123,11 @@ void CompareView::buildBody() {
         view->horizontalHeader()->setStretchLastSection(false);
     }
     specTitle_ = new TextLabel(tr("Set differently"), TypeRole::Table, TextColor::Text1, true, splitter);
-    splitter->addWidget(titled(specTitle_, specView_, splitter));
+    splitter->addWidget(titledBox(specTitle_, specView_, splitter));
     metricView_->setItemDelegate(new NoiseDelegate(metricView_));
-    metricBox_ = titled(new TextLabel(tr("Results, B − A; hatched: the noise around A, inside it the change is ="),
-                                      TypeRole::Table, TextColor::Text1, true, splitter),
-                        metricView_, splitter);
+    metricBox_ = titledBox(new TextLabel(tr("Results, B − A; hatched: the noise around A, inside it the change is ="),
+                                         TypeRole::Table, TextColor::Text1, true, splitter),
+                           metricView_, splitter);
     splitter->addWidget(metricBox_);
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);

@@ -12,6 +12,7 @@
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/models/rl/rl_step_text.h"
+#include "ui/views/compare/titled_box.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lane_stack.h"
@@ -76,24 +77,13 @@ RlComparePage::RlComparePage(QWidget* parent)
 }
 
 QWidget* RlComparePage::buildTable() {
-    auto* box = new Surface(Surface::Fill::Canvas, Surface::Top | Surface::Right, this);
-    auto* column = new QVBoxLayout(box);
-    column->setContentsMargins(0, 1, 1, 0);
-    column->setSpacing(0);
-    auto* head = new Surface(Surface::Fill::Panel, Surface::Bottom, box);
-    head->setFixedHeight(24);
-    auto* row = new QHBoxLayout(head);
-    row->setContentsMargins(12, 0, 12, 0);
-    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, true, head);
+    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, true, this);
     note_->setElide(true);
-    row->addWidget(note_, 1);
-    column->addWidget(head);
-    view_ = new QTableView(box);
+    view_ = new QTableView(this);
     setUpTwin(view_, model_, tr("Figures of both runs by step"));
     view_->setSortingEnabled(false); // phases stand below their step
     view_->horizontalHeader()->setStretchLastSection(false);
-    column->addWidget(view_, 1);
-    return box;
+    return titledBox(note_, view_, this, Surface::Top | Surface::Right);
 }
 
 void RlComparePage::buildLanes() {
