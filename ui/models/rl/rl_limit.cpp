@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
+#include "engine/workload/experiment/results.h"
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
@@ -47,12 +48,8 @@ QString savingText(double seconds, double of) {
 
 /// Whether the run that said this keeps less than all activations.
 bool computesLayersTwice(const std::string& metricsJson) {
-    const auto metrics = nlohmann::json::parse(metricsJson, nullptr, false);
-    if (!metrics.is_object()) {
-        return false;
-    }
-    const auto found = metrics.find("checkpoint");
-    return found != metrics.end() && found->is_string() && found->get<std::string>() != "none";
+    const std::string kept = base::textIn(metricsJson, engine::result::kCheckpoint.key.data());
+    return !kept.empty() && kept != "none";
 }
 
 } // namespace

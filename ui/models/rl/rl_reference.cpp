@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/results.h"
+#include "ui/models/rl/rl_run.h"
 
 namespace vitrine::ui {
 
@@ -15,7 +17,7 @@ namespace {
 
 /// The model of a run that samples with the weights that it trains; empty: it is none.
 std::string modelOfPlainRun(const sessions::RunInfo& run) {
-    if (run.workload != "rl") {
+    if (!isRlRun(run)) {
         return {};
     }
     const auto spec = engine::Experiment::read(run.specJson);
@@ -25,10 +27,9 @@ std::string modelOfPlainRun(const sessions::RunInfo& run) {
 }
 
 double medianDifference(const std::string& metricsJson) {
-    const nlohmann::json results = nlohmann::json::parse(metricsJson, nullptr, false);
-    const auto list =
-        results.is_object() ? results.find(engine::result::kLogprobAbsDiff.key) : nlohmann::json::const_iterator();
-    if (!results.is_object() || list == results.end() || !list->is_array()) {
+    const nlohmann::json results = base::parsedObject(metricsJson);
+    const auto list = results.find(engine::result::kLogprobAbsDiff.key);
+    if (list == results.end() || !list->is_array()) {
         return 0;
     }
     std::vector<double> values;

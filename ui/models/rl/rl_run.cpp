@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
 #include "engine/workload/experiment/result_fields.h"
 #include "engine/workload/experiment/results.h"
@@ -151,8 +152,8 @@ void RlRun::takeUpdates(const profiler::RunTimeline& timeline) {
 }
 
 void RlRun::takeResults(const std::string& metricsJson) {
-    const nlohmann::json results = nlohmann::json::parse(metricsJson, nullptr, false);
-    if (!results.is_object()) {
+    const nlohmann::json results = base::parsedObject(metricsJson);
+    if (results.empty()) {
         return;
     }
     for (const engine::RlNumber& number : engine::rlNumbers()) {
