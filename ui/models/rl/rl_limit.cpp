@@ -10,7 +10,6 @@
 
 #include "base/json_values.h"
 #include "engine/workload/experiment/experiment.h"
-#include "engine/workload/experiment/results.h"
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
@@ -48,7 +47,7 @@ QString savingText(double seconds, double of) {
 
 /// Whether the run that said this keeps less than all activations.
 bool computesLayersTwice(const std::string& metricsJson) {
-    const std::string kept = base::textIn(metricsJson, engine::result::kCheckpoint.key.data());
+    const std::string kept = base::textIn(metricsJson, "checkpoint");
     return !kept.empty() && kept != "none";
 }
 
