@@ -188,6 +188,7 @@ void DataInspector::setData(const DataSetPtr& set) {
     showLeftOut();
     const engine::DataSummary& s = set->summary;
     std::vector<LengthBar> bars;
+    bars.reserve(s.lengths.size());
     for (const engine::LengthBin& bin : s.lengths) {
         bars.push_back({bin.from, bin.to, bin.rows, bin.tokens});
     }
