@@ -26,6 +26,7 @@ using profiler::MemoryColumn;
 constexpr std::size_t kKvCache = static_cast<std::size_t>(base::MemoryCategory::KvCache);
 constexpr base::TimeNs kLateBegin = 50; ///< a part of the step, by which its begin is late at most
 constexpr int kLookedAt = 2000;         ///< pieces of a step whose categories are looked at
+constexpr std::size_t kNamedParts = 3;  ///< of what is held, in words
 
 void addUpdates(const profiler::RunTimeline& timeline, TimeRange train, std::vector<RlPhase>& phases) {
     const std::span<const base::TrainingStepEvent> all = profiler::events<base::TrainingStepEvent>(timeline);
@@ -332,6 +333,31 @@ QString rlLargestText(const RlStepMemory& step, base::TimeNs at, std::size_t mos
         words << QStringLiteral("%1 %2").arg(parts[i].layer.name, bytesText(parts[i].bytes));
     }
     return words.join(QStringLiteral(", "));
+}
+
+QString rlAsleepText(const RlStepMemory& step) {
+    const std::optional<base::TimeNs> at = step.afterSleep();
+    // A pool that is there when training begins has given nothing back.
+    if (!at || step.pool.empty() || step.timeline->memory().at(*at)[kKvCache] > 0) {
+        return {};
+    }
+    std::uint64_t stays = 0;
+    for (const RlStepPart& part : rlStepParts(step, at)) {
+        stays += part.bytes;
+    }
+    return QObject::tr("%1 given back, %2 stayed: %3")
+        .arg(bytesText(step.pool.front().bytes), bytesText(stays), rlLargestText(step, *at, kNamedParts));
+}
+
+QString rlHeldText(const RlStepMemory& step) {
+    QStringList out;
+    if (const QString peak = rlLargestText(step, step.peak.maxTime, kNamedParts); !peak.isEmpty()) {
+        out << QObject::tr("At the peak: %1.").arg(peak);
+    }
+    if (const QString asleep = rlAsleepText(step); !asleep.isEmpty()) {
+        out << QObject::tr("Asleep: %1.").arg(asleep);
+    }
+    return out.join(QLatin1Char(' '));
 }
 
 } // namespace vitrine::ui

@@ -84,6 +84,12 @@ StackModelPtr rlStepStack(const RlStepMemory& step, const AxisMap& axis, int col
 
 /// "optimizer 29.97 GiB, trainer weights 7.49 GiB": the largest layers at an instant of the run.
 QString rlLargestText(const RlStepMemory& step, base::TimeNs at, std::size_t most);
+/// "At the peak: optimizer 29.97 GiB, trainer weights 7.49 GiB. Asleep: 24.00 GiB given back, 45.29 GiB stayed: ...";
+/// what is not known is not said.
+QString rlHeldText(const RlStepMemory& step);
+/// "30.0 MiB given back, 764 MiB stayed: optimizer 102 MiB" where the pool has given its memory to the trainer; empty:
+/// it never did.
+QString rlAsleepText(const RlStepMemory& step);
 /// All layers from bottom to top at an instant of the run; without one, the most that each takes in the step.
 std::vector<RlStepPart> rlStepParts(const RlStepMemory& step, std::optional<base::TimeNs> at);
 

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/rl/rl_samples.h"
 
-#include <QObject>
-#include <QStringList>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,8 +13,6 @@
 
 #include "profiler/timeline/run_events.h"
 #include "profiler/timeline/run_timeline.h"
-#include "ui/models/common/format.h"
-#include "ui/models/rl/rl_step_text.h"
 
 namespace vitrine::ui {
 
@@ -160,30 +156,6 @@ void addSums(RlSampleGroup& group) {
     group.deviation = rewards > 1 ? std::sqrt(squares / (rewards - 1)) : kNoNumber;
 }
 
-/// With its sign, in the words of another function of its size.
-QString signedText(double value, const QString& size) {
-    return !std::isfinite(value) ? unknownText() : (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) + size;
-}
-
-FlatCell numberCell(double value, const QString& text) {
-    return {std::isfinite(value) ? text : unknownText(), QVariant(std::isfinite(value) ? value : -1e300),
-            std::isfinite(value) ? QString::number(value, 'g', 9) : QString()};
-}
-
-/// The end of an answer is what judges look at.
-QString answerEnd(const RlSample& sample) {
-    const QString words = sample.text.simplified();
-    if (words.isEmpty()) {
-        return sample.cut ? QObject::tr("cut off") : unknownText();
-    }
-    constexpr qsizetype kShownEnd = 60;
-    if (words.size() <= kShownEnd) {
-        return words;
-    }
-    const qsizetype space = words.indexOf(QLatin1Char(' '), words.size() - kShownEnd);
-    return QStringLiteral("…") + (space < 0 ? words.right(kShownEnd) : words.mid(space + 1));
-}
-
 } // namespace
 
 RlSamplesPtr RlSamples::make(const profiler::RunTimeline& timeline, std::int64_t step) {
@@ -241,6 +213,17 @@ std::optional<std::int64_t> RlSamples::nearestKept(const profiler::RunTimeline& 
     return before && next->batch != step ? std::prev(next)->batch : next->batch;
 }
 
+std::optional<std::size_t> RlSamples::sameQuestion(const RlSampleGroup& group) const {
+    const auto asks = [&](const RlSampleGroup& other) {
+        return !group.hasTexts() || !other.hasTexts() ? other.number == group.number : other.prompt == group.prompt;
+    };
+    // Of several the one of the same number: a step may ask one problem twice.
+    const auto same = std::ranges::find_if(
+        groups, [&](const RlSampleGroup& other) { return other.number == group.number && asks(other); });
+    const auto found = same != groups.end() ? same : std::ranges::find_if(groups, asks);
+    return found == groups.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - groups.begin()));
+}
+
 bool RlSamples::hasTokens() const {
     return std::ranges::any_of(groups, [](const RlSampleGroup& group) {
         return std::ranges::any_of(group.samples, [](const RlSample& sample) { return !sample.said.empty(); });
@@ -264,133 +247,6 @@ double RlSamples::tintScale(const RlSample& sample) {
            : most <= 2 * decade    ? 2 * decade
            : most <= 5 * decade    ? 5 * decade
                                    : 10 * decade;
-}
-
-FlatTreePtr rlGroupTable(const RlSampleGroup& group) {
-    auto out = std::make_shared<FlatTree>();
-    const bool judged =
-        std::ranges::any_of(group.samples, [](const RlSample& s) { return std::isfinite(s.judgeSeconds); });
-    out->columns = {{QObject::tr("Answer")},
-                    {QObject::tr("Tokens"), true},
-                    {QObject::tr("Difference"), true},
-                    {QObject::tr("Reward"), true},
-                    {QObject::tr("Advantage"), true}};
-    if (judged) {
-        out->columns.insert(out->columns.end() - 1, {QObject::tr("Judged in"), true});
-    }
-    // Rewards from 0 to 1 say which answers are right; those of other judges do not.
-    const bool marked = std::ranges::all_of(
-        group.samples, [](const RlSample& s) { return !std::isfinite(s.reward) || (s.reward >= 0 && s.reward <= 1); });
-    double widest = 1e-9;
-    for (const RlSample& sample : group.samples) {
-        widest = std::isfinite(sample.advantage) ? std::max(widest, std::abs(sample.advantage)) : widest;
-    }
-    for (const RlSample& sample : group.samples) {
-        FlatNode node;
-        node.key = static_cast<quint64>(sample.place) + 1;
-        const QString mark = !marked || !std::isfinite(sample.reward) ? QString()
-                             : sample.reward > 1 - 1e-9               ? QStringLiteral("✓ ")
-                                                                      : QStringLiteral("✗ ");
-        FlatCell answer(QStringLiteral("%1  %2%3").arg(sample.place + 1).arg(mark, answerEnd(sample)));
-        answer.tip = sample.text.left(2000);
-        node.cells = {answer,
-                      FlatCell(countText(sample.tokens), QVariant(static_cast<qlonglong>(sample.tokens)),
-                               QString::number(sample.tokens)),
-                      numberCell(sample.difference, differenceText(sample.difference)),
-                      numberCell(sample.reward, QString::number(sample.reward, 'g', 3))};
-        if (judged) {
-            node.cells.push_back(numberCell(sample.judgeSeconds,
-                                            QString::number(sample.judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s")));
-        }
-        FlatCell advantage = numberCell(
-            sample.advantage, signedText(sample.advantage, QString::number(std::abs(sample.advantage), 'f', 2)));
-        if (std::isfinite(sample.advantage)) {
-            advantage.share = sample.advantage / widest;
-        }
-        node.cells.push_back(std::move(advantage));
-        out->nodes.push_back(std::move(node));
-    }
-    return out;
-}
-
-FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order) {
-    auto out = std::make_shared<FlatTree>();
-    out->columns = {{QObject::tr("Group")},
-                    {QObject::tr("Mean"), true},
-                    {QObject::tr("Deviation"), true},
-                    {QObject::tr("Difference"), true}};
-    for (const std::size_t index : samples.ordered(order)) {
-        const RlSampleGroup& group = samples.groups[index];
-        FlatNode node;
-        node.key = static_cast<quint64>(index) + 1;
-        FlatCell name(group.hasTexts() ? QStringLiteral("%1  %2").arg(group.number + 1).arg(group.prompt.simplified())
-                                       : QString::number(group.number + 1));
-        name.tip = group.prompt.left(2000);
-        name.muted = !group.hasTexts();
-        node.cells = {name, numberCell(group.mean, QString::number(group.mean, 'f', 2)),
-                      numberCell(group.deviation, QString::number(group.deviation, 'f', 2)),
-                      numberCell(group.difference, differenceText(group.difference))};
-        out->nodes.push_back(std::move(node));
-    }
-    return out;
-}
-
-QString rlGroupFacts(const RlSampleGroup& group) {
-    QStringList out;
-    if (std::isfinite(group.mean)) {
-        out << QObject::tr("mean %1").arg(QString::number(group.mean, 'f', 2));
-    }
-    if (std::isfinite(group.deviation)) {
-        out << (group.deviation > 0 ? QObject::tr("deviation %1").arg(QString::number(group.deviation, 'f', 2))
-                                    : QObject::tr("all the same: not trained on"));
-    }
-    if (const auto cut = std::ranges::count_if(group.samples, &RlSample::cut); cut > 0) {
-        out << QObject::tr("%1 cut off").arg(cut);
-    }
-    return out.join(QStringLiteral(", "));
-}
-
-QString rlTokenText(const RlSample& sample, std::size_t token) {
-    if (token >= sample.said.size()) {
-        return {};
-    }
-    const RlSampleToken& shown = sample.said[token];
-    const QString words = shown.special ? QObject::tr("Token %1, special").arg(token + 1)
-                                        : QObject::tr("Token %1 “%2”").arg(token + 1).arg(shown.text);
-    return std::isfinite(shown.difference())
-               ? QObject::tr("%1: trainer %2, rollout %3, %4")
-                     .arg(words, differenceText(shown.trainer), differenceText(shown.rollout),
-                          signedText(shown.difference(), differenceText(std::abs(shown.difference()))))
-               : QObject::tr("%1: read, not said").arg(words);
-}
-
-FlatTreePtr rlSlowTable(const RlSamples& samples, std::size_t most) {
-    std::vector<std::pair<std::size_t, const RlSample*>> timed;
-    for (std::size_t i = 0; i < samples.groups.size(); ++i) {
-        for (const RlSample& sample : samples.groups[i].samples) {
-            if (std::isfinite(sample.judgeSeconds)) {
-                timed.emplace_back(i, &sample);
-            }
-        }
-    }
-    std::ranges::stable_sort(timed, std::ranges::greater{}, [](const auto& each) { return each.second->judgeSeconds; });
-    timed.resize(std::min(timed.size(), most));
-    auto out = std::make_shared<FlatTree>();
-    out->columns = {{QObject::tr("Slow to judge")},
-                    {QObject::tr("Tokens"), true},
-                    {QObject::tr("Reward"), true},
-                    {QObject::tr("Judged in"), true}};
-    for (const auto& [group, sample] : timed) {
-        FlatNode node;
-        node.key = (static_cast<quint64>(group) + 1) * kSlowPlaces + static_cast<quint64>(sample->place);
-        node.cells = {
-            FlatCell(QObject::tr("group %1, answer %2").arg(samples.groups[group].number + 1).arg(sample->place + 1)),
-            FlatCell(countText(sample->tokens)), numberCell(sample->reward, QString::number(sample->reward, 'g', 3)),
-            numberCell(sample->judgeSeconds,
-                       QString::number(sample->judgeSeconds, 'f', 2) + QStringLiteral("\u00A0s"))};
-        out->nodes.push_back(std::move(node));
-    }
-    return out;
 }
 
 } // namespace vitrine::ui

@@ -58,6 +58,8 @@ struct RlSamples {
     /// The largest |trainer - rollout| that tints need to tell apart, round.
     static double tintScale(const RlSample& sample);
 
+    /// The group that answers the prompt of another run's group; nothing: there is none.
+    std::optional<std::size_t> sameQuestion(const RlSampleGroup& group) const;
     /// The step nearest to another one whose tokens were kept; nothing where there is none.
     static std::optional<std::int64_t> nearestKept(const profiler::RunTimeline& timeline, std::int64_t step);
     bool hasTokens() const;
@@ -65,13 +67,39 @@ struct RlSamples {
 };
 using RlSamplesPtr = std::shared_ptr<const RlSamples>;
 
+/// The answers of A and of B to one prompt.
+struct RlGroupPair {
+    RlSamplesPtr a, b; ///< null: there are none, or there is no B
+    std::size_t groupA = 0, groupB = 0;
+    QString whyNoA, whyNoB; ///< of what is null or was not asked; empty: nothing is missing
+
+    const RlSampleGroup* ofA() const { return groupOf(a, groupA); }
+    const RlSampleGroup* ofB() const { return groupOf(b, groupB); }
+    const RlSampleGroup* any() const { return ofA() != nullptr ? ofA() : ofB(); }
+    /// Something is said of B: its answers, or why there are none.
+    bool both() const { return ofB() != nullptr || !whyNoB.isEmpty(); }
+    friend bool operator==(const RlGroupPair&, const RlGroupPair&) = default;
+
+private:
+    static const RlSampleGroup* groupOf(const RlSamplesPtr& samples, std::size_t group) {
+        return samples != nullptr && group < samples->groups.size() ? &samples->groups[group] : nullptr;
+    }
+};
+
 /// A row for each answer: number, answer, tokens, difference, reward, advantage; with the judge's time where it was
-/// measured.
-FlatTreePtr rlGroupTable(const RlSampleGroup& group);
+/// measured. `brief`: the last words of an answer alone.
+FlatTreePtr rlGroupTable(const RlSampleGroup& group, bool brief = false);
+/// A row for each place: the answers of A and B there, in columns with titles "A" and "B", and their rewards; where it
+/// is not brief, with tokens, difference and advantage.
+FlatTreePtr rlPairTable(const RlSampleGroup& a, const RlSampleGroup& b, bool brief);
 /// A row for each group, in an order; the key is its index in samples.groups, and one.
 FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order);
 /// "mean 0.65, deviation 0.48, 1 cut off"
 QString rlGroupFacts(const RlSampleGroup& group);
+/// "reward A 0.75, B 0.88; deviation A 0.35, B 0.21"
+QString rlPairFacts(const RlSampleGroup& a, const RlSampleGroup& b);
+/// "15 tokens, reward 1"; `beside`: with the difference, which no table beside it has.
+QString rlAnswerFacts(const RlSample& sample, bool beside);
 /// "Token 46 “9”: trainer −0.0240, rollout −0.0412, +0.0172"
 QString rlTokenText(const RlSample& sample, std::size_t token);
 inline constexpr quint64 kSlowPlaces = quint64{1} << 20;

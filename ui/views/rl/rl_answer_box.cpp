@@ -3,6 +3,7 @@
 #include "ui/views/rl/rl_answer_box.h"
 
 #include <QHBoxLayout>
+#include <QPainter>
 #include <QVBoxLayout>
 #include <cmath>
 
@@ -16,22 +17,25 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kAnswerText = 72; ///< least height, with the legend
+constexpr int kLowText = 46, kAnswerLegend = 22;
+constexpr int kUsualLines = 3, kLowLines = 2;
+constexpr int kBadgeSide = 14, kBadgeRoom = 20;
 
 } // namespace
 
-RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent) {
+RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent), row_(new QHBoxLayout) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 4, 0, 4);
     column->setSpacing(2);
-    auto* row = new QHBoxLayout;
-    row->setContentsMargins(12, 0, 12, 0);
     head_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, true, this);
     facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
-    row->addWidget(head_);
-    row->addStretch(1);
-    row->addWidget(facts_);
-    column->addLayout(row);
+    facts_->setElide(true);
+    facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    row_->addWidget(head_);
+    row_->addWidget(facts_, 1);
+    column->addLayout(row_);
     text_ = new ScoredText(tr("Tokens of the answer"), this);
+    text_->setUsualLines(kUsualLines);
     text_->setMinimumHeight(kAnswerText);
     column->addWidget(text_, 100);
     token_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
@@ -40,8 +44,8 @@ RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent) {
     column->addWidget(token_);
     bars_ = new TokenBars(tr("Difference of each token"), this);
     column->addWidget(bars_);
-    nothing_ =
-        new TextLabel(tr("The tokens of this answer were not kept."), TypeRole::Table, TextColor::Text3, false, this);
+    nothing_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
+    nothing_->setWordWrap(true);
     nothing_->setContentsMargins(12, 2, 12, 2);
     column->addWidget(nothing_);
     column->addStretch(1); // where there is no text
@@ -51,7 +55,21 @@ RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent) {
     });
     connect(bars_, &TokenBars::barShown, this, [this](int bar) { showToken(bar); });
     connect(bars_, &TokenBars::itemClicked, text_, &ScoredText::setCurrentToken);
+    setLetter({});
     setAnswer(nullptr, 0, std::nullopt);
+}
+
+void RlAnswerBox::setLetter(QChar letter) {
+    letter_ = letter;
+    row_->setContentsMargins(letter.isNull() ? 12 : 12 + kBadgeRoom, 0, 12, 0);
+    update();
+}
+
+void RlAnswerBox::paintEvent(QPaintEvent*) {
+    if (!letter_.isNull()) {
+        QPainter painter(this);
+        drawRunBadge(painter, QRectF(12, head_->geometry().center().y() - 6.5, kBadgeSide, kBadgeSide), letter_, true);
+    }
 }
 
 const RlSample* RlAnswerBox::sample() const {
@@ -61,45 +79,67 @@ const RlSample* RlAnswerBox::sample() const {
                : nullptr;
 }
 
-void RlAnswerBox::setAnswer(const RlSamplesPtr& samples, std::size_t group, std::optional<std::size_t> index) {
-    if (samples != nullptr && samples == samples_ && group == group_ && index == index_) {
-        return; // a token may be chosen in it
+/// Its tokens, or why there are none.
+void RlAnswerBox::showParts(bool answer, bool tokens) {
+    setVisible(answer);
+    for (QWidget* part : {static_cast<QWidget*>(text_), static_cast<QWidget*>(token_), static_cast<QWidget*>(bars_)}) {
+        part->setVisible(tokens);
     }
+    nothing_->setVisible(!tokens);
+}
+
+void RlAnswerBox::setMissing(QChar letter, const QString& why) {
+    samples_.reset();
+    index_.reset();
+    setLetter(letter);
+    head_->setText(tr("No answer"));
+    facts_->setText({});
+    nothing_->setText(why);
+    showParts(true, false);
+}
+
+void RlAnswerBox::setAnswer(const RlSamplesPtr& samples, std::size_t group, std::optional<std::size_t> index,
+                            QChar letter) {
+    setLetter(letter);
+    const bool same = samples != nullptr && samples == samples_ && group == group_ && index == index_;
     samples_ = samples;
     group_ = group;
     index_ = index;
     const RlSample* shown = sample();
-    setVisible(shown != nullptr);
+    showParts(shown != nullptr, shown != nullptr && !shown->said.empty());
     if (shown == nullptr) {
         return;
     }
-    const bool kept = !shown->said.empty();
     head_->setText(tr("Answer %1").arg(shown->place + 1));
-    QStringList facts{tr("%1 tokens").arg(countText(shown->tokens))};
-    if (std::isfinite(shown->reward)) {
-        facts << tr("reward %1").arg(QString::number(shown->reward, 'g', 3));
+    facts_->setText(rlAnswerFacts(*shown, !letter.isNull()));
+    facts_->setToolTip(facts_->text());
+    nothing_->setText(tr("The tokens of this answer were not kept."));
+    if (same) {
+        return; // a token may be chosen in it
     }
-    if (std::isfinite(shown->judgeSeconds)) {
-        facts << tr("judged in %1 s").arg(QString::number(shown->judgeSeconds, 'f', 2));
-    }
-    facts_->setText(facts.join(QStringLiteral(", ")));
-    for (QWidget* part : {static_cast<QWidget*>(text_), static_cast<QWidget*>(token_), static_cast<QWidget*>(bars_)}) {
-        part->setVisible(kept);
-    }
-    nothing_->setVisible(!kept);
     std::vector<ScoredText::Token> tokens;
     std::vector<double> differences;
     for (const RlSampleToken& token : shown->said) {
         tokens.push_back({token.text, static_cast<float>(token.difference())});
         differences.push_back(token.difference());
     }
-    text_->setScale(RlSamples::tintScale(*shown), true, tr("trainer − rollout"));
     text_->setTokens(std::move(tokens), [this](int token) {
         const RlSample* spoken = sample();
         return spoken != nullptr && token >= 0 ? rlTokenText(*spoken, static_cast<std::size_t>(token)) : QString();
     });
     bars_->setBars(std::move(differences), tr("trainer higher"), tr("rollout higher"));
     showToken(-1);
+}
+
+void RlAnswerBox::setScale(double largest) {
+    text_->setScale(largest, true, tr("trainer − rollout"));
+}
+
+void RlAnswerBox::setLow(bool low, bool legend) {
+    text_->setLegendShown(legend);
+    text_->setUsualLines(low ? kLowLines : kUsualLines);
+    text_->setMinimumHeight(!low ? kAnswerText : legend ? kLowText + kAnswerLegend : kLowText);
+    bars_->setLow(low);
 }
 
 /// Without one, the token that differs most.
@@ -122,6 +162,7 @@ void RlAnswerBox::showToken(int token) {
         }
     }
     token_->setText(token >= 0 ? rlTokenText(*shown, static_cast<std::size_t>(token)) : QString());
+    token_->setToolTip(token_->text());
 }
 
 QString RlAnswerBox::tokenText() const {
@@ -129,7 +170,11 @@ QString RlAnswerBox::tokenText() const {
 }
 
 QString RlAnswerBox::headText() const {
-    return head_->text();
+    return letter_.isNull() ? head_->text() : QStringLiteral("%1: %2").arg(letter_).arg(head_->text());
+}
+
+QString RlAnswerBox::missingText() const {
+    return nothing_->isHidden() ? QString() : nothing_->text();
 }
 
 } // namespace vitrine::ui

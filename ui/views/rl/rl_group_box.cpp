@@ -8,6 +8,7 @@
 #include <QTableView>
 #include <QTextDocumentFragment>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "ui/views/rl/rl_answer_box.h"
@@ -19,8 +20,24 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kAnswerRow = 21;
+constexpr int kAnswerRow = 21, kPairRow = 18;
 constexpr qsizetype kShownPrompt = 180; ///< characters
+constexpr int kLeastAnswer = 280;       ///< width of one of two answers that stand beside each other
+constexpr int kFullTable = 560;         ///< width from which on a table says all of answers
+constexpr int kPlaceColumn = 56;        ///< the least of the first column, where it has numbers alone
+constexpr int kBarColumn = 120;         ///< of advantages with their bars
+constexpr int kAnswersShare = 3, kTableShare = 2;
+
+/// Width of a column by its title; 0: of answers, which take what is left.
+int columnWidth(const FlatColumn& column) {
+    static const std::pair<QString, int> kWidths[] = {{QObject::tr("Tokens"), 46},
+                                                      {QObject::tr("Difference"), 64},
+                                                      {QObject::tr("Reward"), 50},
+                                                      {QObject::tr("Judged in"), 62},
+                                                      {QObject::tr("Advantage"), 66}};
+    const auto* found = std::ranges::find(kWidths, column.title, &std::pair<QString, int>::first);
+    return found == std::end(kWidths) ? 0 : found->second;
+}
 
 } // namespace
 
@@ -34,87 +51,127 @@ RlGroupBox::RlGroupBox(bool pairs, QWidget* parent) : QWidget(parent), pairs_(pa
     prompt_->setWordWrap(true);
     prompt_->setContentsMargins(12, 6, 12, 4);
     table_ = new FactTable(tr("Answers of the group"), this);
-    table_->setRowHeight(kAnswerRow);
     facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
+    facts_->setElide(true);
     facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    facts_->setContentsMargins(12, 4, 12, 4);
-    auto* answers = new QHBoxLayout;
-    answers->setSpacing(0);
+    facts_->setContentsMargins(12, 3, 12, 3);
+    answers_ = new QBoxLayout(QBoxLayout::LeftToRight);
+    answers_->setSpacing(0);
     first_ = new RlAnswerBox(this);
     second_ = new RlAnswerBox(this);
-    answers->addWidget(first_, 1);
-    answers->addWidget(second_, 1);
+    answers_->addWidget(first_, 1);
+    answers_->addWidget(second_, 1);
     column->addWidget(prompt_);
     column->addWidget(table_);
     column->addWidget(facts_);
+    column->addStretch(0);
     parts_->addLayout(column);
-    parts_->addLayout(answers, 1);
+    parts_->addLayout(answers_, 1);
     connect(table_->view(), &QTableView::clicked, this, &RlGroupBox::clicked);
     connect(table_->view()->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 if (current.isValid() && QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier) == false) {
-                    chosen_ = static_cast<std::size_t>(current.row());
-                    showAnswers();
+                    chooseAnswer(static_cast<std::size_t>(current.row()));
                 }
             });
     connect(table_->view(), &QTableView::activated, this, &RlGroupBox::answerOpened);
 }
 
 void RlGroupBox::setWide(bool wide) {
+    wide_ = wide;
     parts_->setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
-    parts_->setStretch(0, wide ? 1 : 0);
+    parts_->setStretch(0, wide ? kTableShare : 0);
+    parts_->setStretch(1, wide ? kAnswersShare : 1);
+    arrange();
 }
 
 void RlGroupBox::clicked(const QModelIndex& index) {
     const auto row = static_cast<std::size_t>(index.row());
-    if (pairs_ && QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
-        beside_ = row == chosen_ || beside_ == row ? std::nullopt : std::optional(row);
-    } else {
-        chosen_ = row;
+    if (!pairs_ || !QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
+        chooseAnswer(row);
+        return;
     }
+    beside_ = row == chosen_ || beside_ == row ? std::nullopt : std::optional(row);
     showAnswers();
 }
 
-void RlGroupBox::setGroup(const RlSamplesPtr& samples, std::size_t group) {
-    if (samples == samples_ && group == group_) {
+void RlGroupBox::setGroups(const RlGroupPair& pair) {
+    if (pair == pair_) {
         return;
     }
-    const bool same = samples != nullptr && samples_ != nullptr && group == group_;
-    samples_ = samples;
-    group_ = group;
-    const bool shown = samples != nullptr && group < samples->groups.size();
-    setVisible(shown);
-    if (!shown) {
+    const bool same = pair.any() != nullptr && pair_.any() != nullptr && pair.any()->number == pair_.any()->number;
+    pair_ = pair;
+    const RlSampleGroup* shown = pair_.any();
+    setVisible(shown != nullptr);
+    if (shown == nullptr) {
         return;
     }
-    const RlSampleGroup& of = samples->groups[group];
-    chosen_ = same && chosen_ < of.samples.size() ? chosen_ : 0; // the same place of another step
+    chosen_ = same && chosen_ < shown->samples.size() ? chosen_ : 0; // the same place of another step
     beside_.reset();
-    const QString prompt = of.prompt.trimmed();
-    const QString shownPrompt = prompt.size() > kShownPrompt ? prompt.left(kShownPrompt) + QStringLiteral("…") : prompt;
+    showPrompt(*shown);
+    tableWidth_ = 0;
+    arrange();
+    showAnswers();
+}
+
+void RlGroupBox::showPrompt(const RlSampleGroup& group) {
+    const QString prompt = group.prompt.trimmed();
+    const QString shown = prompt.size() > kShownPrompt ? prompt.left(kShownPrompt) + QStringLiteral("…") : prompt;
     prompt_->setTextFormat(prompt.isEmpty() ? Qt::PlainText : Qt::RichText);
     prompt_->setText(prompt.isEmpty() ? tr("The prompt of this group was not kept.")
                                       : QStringLiteral("<span style=\"color:%1\">%2</span>&nbsp; %3")
                                             .arg(themeTokens().text3.name(), tr("Prompt"),
-                                                 shownPrompt.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>"))));
+                                                 shown.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>"))));
     prompt_->setColor(prompt.isEmpty() ? TextColor::Text3 : TextColor::Text1);
     prompt_->setToolTip(prompt);
-    const FlatTreePtr table = rlGroupTable(of);
-    std::vector<int> widths{46, 64, 50, 120};
-    if (table->columns.size() > 5) {
-        widths.insert(widths.begin() + 3, 62);
+}
+
+/// With the columns that its width has room for.
+void RlGroupBox::showTable() {
+    const bool two = pair_.ofA() != nullptr && pair_.ofB() != nullptr;
+    const bool brief = tableWidth_ < (two ? 2 * kFullTable : kFullTable);
+    const FlatTreePtr table = two ? rlPairTable(*pair_.ofA(), *pair_.ofB(), brief) : rlGroupTable(*pair_.any(), brief);
+    QString badges;
+    std::vector<int> widths;
+    int left = tableWidth_ - kPlaceColumn, shared = 0;
+    for (const FlatColumn& column : table->columns) {
+        const bool letter = two && column.title.size() == 1;
+        badges += letter ? column.title : QStringLiteral(" ");
+        widths.push_back(columnWidth(column));
+        left -= widths.back();
+        shared += letter ? 1 : 0;
     }
+    for (int& width : widths) {
+        width = width > 0 ? width : std::max(16, left / std::max(1, shared));
+    }
+    widths.erase(widths.begin()); // the first column takes the rest
+    widths.back() = two ? widths.back() : kBarColumn;
     const QSignalBlocker quiet(table_->view()->selectionModel());
+    table_->setRowHeight(two ? kPairRow : kAnswerRow);
     table_->setNumberWidths(std::move(widths));
-    table_->setTable(table);
+    table_->setTable(table, two ? badges : QString());
     const auto last = static_cast<int>(table->columns.size()) - 1;
     for (int i = 0; i <= last; ++i) {
         table_->view()->setItemDelegateForColumn(i, nullptr);
     }
-    delete std::exchange(bars_, new DeltaBarDelegate(table_->view(), true));
-    table_->view()->setItemDelegateForColumn(last, bars_);
-    facts_->setText(rlGroupFacts(of));
-    showAnswers();
+    delete std::exchange(bars_, nullptr);
+    if (!two) {
+        bars_ = new DeltaBarDelegate(table_->view(), true);
+        table_->view()->setItemDelegateForColumn(last, bars_);
+    }
+    facts_->setText(two ? rlPairFacts(*pair_.ofA(), *pair_.ofB()) : rlGroupFacts(*pair_.any()));
+    facts_->setToolTip(facts_->text());
+    selectRows();
+}
+
+void RlGroupBox::selectRows() {
+    const QSignalBlocker quiet(table_->view()->selectionModel());
+    table_->view()->selectRow(static_cast<int>(chosen_));
+    if (beside_) {
+        table_->view()->selectionModel()->select(table_->model()->index(static_cast<int>(*beside_), 0),
+                                                 QItemSelectionModel::Select | QItemSelectionModel::Rows);
+    }
+    table_->view()->viewport()->update();
 }
 
 void RlGroupBox::chooseAnswer(std::size_t index) {
@@ -124,15 +181,56 @@ void RlGroupBox::chooseAnswer(std::size_t index) {
 }
 
 void RlGroupBox::showAnswers() {
-    first_->setAnswer(samples_, group_, chosen_);
-    second_->setAnswer(samples_, group_, beside_);
-    const QSignalBlocker quiet(table_->view()->selectionModel());
-    table_->view()->selectRow(static_cast<int>(chosen_));
-    if (beside_) {
-        table_->view()->selectionModel()->select(table_->model()->index(static_cast<int>(*beside_), 0),
-                                                 QItemSelectionModel::Select | QItemSelectionModel::Rows);
+    if (pair_.any() == nullptr) {
+        return;
     }
-    table_->view()->viewport()->update();
+    if (pair_.both()) {
+        const auto show = [](RlAnswerBox* box, const RlSampleGroup* of, const RlSamplesPtr& samples, std::size_t group,
+                             std::size_t answer, QChar letter, const QString& why) {
+            if (of != nullptr && answer < of->samples.size()) {
+                box->setAnswer(samples, group, answer, letter);
+            } else {
+                box->setMissing(letter, of != nullptr ? tr("This group has no answer %1.").arg(answer + 1) : why);
+            }
+        };
+        show(first_, pair_.ofA(), pair_.a, pair_.groupA, chosen_, QLatin1Char('A'), pair_.whyNoA);
+        show(second_, pair_.ofB(), pair_.b, pair_.groupB, beside_.value_or(chosen_), QLatin1Char('B'), pair_.whyNoB);
+    } else {
+        first_->setAnswer(pair_.a, pair_.groupA, chosen_);
+        second_->setAnswer(pair_.a, pair_.groupA, beside_);
+    }
+    double scale = 0;
+    for (const RlAnswerBox* box : {first_, second_}) {
+        scale = box->sample() != nullptr ? std::max(scale, RlSamples::tintScale(*box->sample())) : scale;
+    }
+    first_->setScale(scale);
+    second_->setScale(scale);
+    arrange();
+    selectRows();
+}
+
+bool RlGroupBox::sideBySide() const {
+    return answers_->direction() == QBoxLayout::LeftToRight;
+}
+
+/// What stands beside what, and the columns of the table, by the width.
+void RlGroupBox::arrange() {
+    const int shares = kTableShare + kAnswersShare;
+    const int table = wide_ ? width() * kTableShare / shares : width();
+    const bool beside = (wide_ ? width() - table : width()) >= 2 * kLeastAnswer;
+    answers_->setDirection(beside ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+    const bool stacked = !second_->isHidden() && !beside;
+    first_->setLow(stacked, true);
+    second_->setLow(stacked, beside || first_->sample() == nullptr);
+    if (table != tableWidth_ && pair_.any() != nullptr) {
+        tableWidth_ = table;
+        showTable();
+    }
+}
+
+void RlGroupBox::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    arrange();
 }
 
 QString RlGroupBox::promptText() const {

@@ -19,7 +19,7 @@ namespace vitrine::ui {
 namespace {
 
 // Least heights of the plots, and the shares in which they get what is left.
-constexpr int kLeastRlPlot = 48;
+constexpr int kLeastRlPlot = 64, kLeastLowPlot = 80; ///< in low windows they scroll
 constexpr int kRewardShare = 89, kEvaluationShare = 69, kDifferenceShare = 95, kLengthShare = 85, kPhaseShare = 75;
 constexpr double kDrawnPart = 0.01; ///< of the largest step, from which on a part of its time is drawn
 
@@ -80,25 +80,27 @@ void RlLanes::build(QWidget* parent) {
                                  tr("mean |trainer − rollout| of sampled tokens, log scale"), time_, stack_);
     lengths_ = new SeriesLane(tr("Response length, truncated"), {}, time_, stack_);
     phases_ = new BarLane(tr("Time of each phase"), tr("seconds a step"), time_, stack_);
-    const std::array<std::pair<Lane*, int>, 5> lanes{{{reward_, kRewardShare},
-                                                      {evaluation_, kEvaluationShare},
-                                                      {difference_, kDifferenceShare},
-                                                      {lengths_, kLengthShare},
-                                                      {phases_, kPhaseShare}}};
-    for (const auto& [lane, share] : lanes) {
+    for (Lane* lane : std::initializer_list<Lane*>{reward_, evaluation_, difference_, lengths_, phases_}) {
         auto* facts = new PairFacts(lane);
         lane->addHeaderEnd(facts);
         facts_[lane] = facts;
-        lane->setPlotHeight(kLeastRlPlot, share);
         stack_->addLane(lane);
     }
-    stack_->setKeptOpen(lanes.size()); // which ones are folded depends on the room: see setLow()
+    stack_->setKeptOpen(stack_->lanes().size()); // which ones are folded depends on the room: see setLow()
+    setPlotHeights();
+}
+
+void RlLanes::setPlotHeights() {
+    constexpr std::array kShares{kRewardShare, kEvaluationShare, kDifferenceShare, kLengthShare, kPhaseShare};
+    for (std::size_t i = 0; i < kShares.size(); ++i) {
+        stack_->lanes()[i]->setPlotHeight(low_ ? kLeastLowPlot : kLeastRlPlot, kShares[i]);
+    }
 }
 
 void RlLanes::setLow(bool low) {
     if (low_ != low) {
         low_ = low;
-        evaluation_->setCollapsed(low); // else none of the plots has the height to be read
+        setPlotHeights();
         lengths_->setCollapsed(low);
         phases_->setCollapsed(low);
     }

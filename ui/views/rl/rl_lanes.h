@@ -66,7 +66,7 @@ public:
     void showStep(const RlStepPair& pair);
     /// Where a step of A, or else of B, stands on the axis.
     std::optional<base::TimeNs> placeOf(std::int64_t step) const;
-    /// The fewest lanes that low windows leave open are those above Response length.
+    /// Low windows leave the lanes above Response length open.
     void setLow(bool low);
 
 signals:
@@ -75,6 +75,7 @@ signals:
 private:
     using Member = PlotSeries RlCurves::*;
     void build(QWidget* parent);
+    void setPlotHeights();
     void updateSeries();
     void updateReward();
     void updateDifference();

@@ -18,13 +18,12 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kFigureRow = 22;
-constexpr int kWidePanel = 620; ///< from which on it lies below the view
+constexpr int kFigureRow = 22, kPairFigureRow = 18; ///< the lower where answers of two runs are below
+constexpr int kWidePanel = 620;                     ///< from which on it lies below the view
 
 FactTable* figureTable(const QString& name, QWidget* parent) {
     auto* out = new FactTable(name, parent);
     out->setNumberWidths({72, 72, 84});
-    out->setRowHeight(kFigureRow);
     return out;
 }
 
@@ -53,8 +52,6 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     samples->setContentsMargins(0, 0, 0, 0);
     samples->setSpacing(0);
     samplesHeader_ = new DockHeader(tr("Samples"), samplesPart_);
-    sides_ = new SegmentedControl({QStringLiteral("A"), QStringLiteral("B")}, samplesHeader_);
-    samplesHeader_->addControl(sides_);
     previous_ = iconButton(QStringLiteral("chevron-left"), tr("Previous group"), samplesHeader_);
     place_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, samplesHeader_);
     next_ = iconButton(QStringLiteral("chevron-right"), tr("Next group"), samplesHeader_);
@@ -67,14 +64,15 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
     nothing_->setContentsMargins(12, 8, 12, 8);
     goTo_ = new QPushButton(samplesPart_);
     setControlHeight(goTo_, 22);
-    auto* going = new QHBoxLayout;
+    goingPart_ = new QWidget(samplesPart_); // takes no room where there is nowhere to go
+    auto* going = new QHBoxLayout(goingPart_);
     going->setContentsMargins(12, 4, 12, 4);
     going->addWidget(goTo_);
     going->addStretch(1);
     group_ = new RlGroupBox(false, samplesPart_);
     samples->addWidget(samplesHeader_);
     samples->addWidget(nothing_);
-    samples->addLayout(going);
+    samples->addWidget(goingPart_);
     samples->addWidget(group_, 1);
     figuresPart_ = new QWidget(content);
     auto* beside = new QHBoxLayout(figuresPart_);
@@ -94,12 +92,10 @@ RlPanel::RlPanel() : header_(new DockHeader(tr("Step"))) {
             emit stepWanted(*otherStep_);
         }
     });
-    connect(sides_, &SegmentedControl::currentChanged, this, [this](int side) { emit sideChanged(side == 1); });
     connect(tabs_, &SegmentedControl::currentChanged, this, &RlPanel::showTab);
     setOtherStep({});
-    setSides(false, false);
     setStep({}, false);
-    setSamples(nullptr, 0, 0, {});
+    setSamples({}, 0, 0, {});
 }
 
 void RlPanel::setStep(const RlStepPair& pair, bool chosen) {
@@ -126,6 +122,9 @@ void RlPanel::showFigures(bool both) {
     if (table_ == nullptr) {
         return;
     }
+    const int row = both && !wide_ ? kPairFigureRow : kFigureRow;
+    figures_->setRowHeight(row);
+    more_->setRowHeight(row);
     const QString badges = both ? QStringLiteral(" AB ") : QStringLiteral(" A");
     const std::size_t rows = table_->nodes.size(), half = wide_ ? (rows + 1) / 2 : rows;
     figures_->setTable(rowsOf(*table_, 0, half), badges);
@@ -135,15 +134,9 @@ void RlPanel::showFigures(bool both) {
 
 void RlPanel::setOtherStep(std::optional<std::int64_t> step) {
     otherStep_ = step;
-    goTo_->setVisible(step.has_value());
+    goingPart_->setVisible(step.has_value());
     goTo_->setText(step ? tr("Go to step %1").arg(countText(*step)) : QString());
     goTo_->setToolTip(tr("The nearest step whose answers were kept with their tokens"));
-}
-
-void RlPanel::setSides(bool both, bool ofB) {
-    const QSignalBlocker quiet(sides_);
-    sides_->setVisible(both);
-    sides_->setCurrent(ofB ? 1 : 0);
 }
 
 /// Below the view, figures and answers are two tabs; beside it they stand under each other.
@@ -163,21 +156,20 @@ void RlPanel::resizeEvent(QResizeEvent* event) {
     }
 }
 
-void RlPanel::setSamples(const RlSamplesPtr& samples, std::size_t group, std::size_t place, const QString& nothing) {
-    const bool any = samples != nullptr && group < samples->groups.size();
+void RlPanel::setSamples(const RlGroupPair& pair, std::size_t place, std::size_t of, const QString& nothing) {
+    const RlSampleGroup* group = pair.any();
+    const bool any = group != nullptr;
     nothing_->setText(nothing);
     nothing_->setVisible(!any && !nothing.isEmpty());
     previous_->setVisible(any);
     next_->setVisible(any);
     place_->setVisible(any);
     if (any) {
-        place_->setText(tr("group %1 of %2")
-                            .arg(countText(samples->groups[group].number + 1),
-                                 countText(static_cast<qint64>(samples->groups.size()))));
+        place_->setText(tr("group %1 of %2").arg(countText(group->number + 1), countText(static_cast<qint64>(of))));
         previous_->setEnabled(place > 0);
-        next_->setEnabled(place + 1 < samples->groups.size());
+        next_->setEnabled(place + 1 < of);
     }
-    group_->setGroup(samples, group);
+    group_->setGroups(pair);
 }
 
 QString RlPanel::samplesText() const {

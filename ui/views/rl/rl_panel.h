@@ -28,13 +28,11 @@ public:
     void setStep(const RlStepPair& pair, bool chosen);
     /// The means of a range of steps in place of a step.
     void setMeans(const FlatTreePtr& means, std::int64_t first, std::int64_t last, bool both);
-    /// Null: there are none, and `nothing` says why. `place`: of the group among `of`, from 0.
-    void setSamples(const RlSamplesPtr& samples, std::size_t group, std::size_t place, const QString& nothing);
+    /// `place`: of the group in the order in which one goes through the `of` groups, from 0. Without any, `nothing`
+    /// says why.
+    void setSamples(const RlGroupPair& pair, std::size_t place, std::size_t of, const QString& nothing);
     /// A step whose tokens were kept, where those of the shown one were not.
     void setOtherStep(std::optional<std::int64_t> step);
-    /// Whether the answers of B can be chosen, and whether they are.
-    void setSides(bool both, bool ofB);
-    SegmentedControl* sides() const { return sides_; }
     SegmentedControl* tabs() const { return tabs_; }
     FactTable* figures() const { return figures_; }
     RlGroupBox* group() const { return group_; }
@@ -45,7 +43,6 @@ signals:
     void groupWanted(int direction); ///< the one before (-1) or after (+1) the shown one
     void samplesWanted();            ///< the page Samples
     void stepWanted(qint64 step);
-    void sideChanged(bool ofB);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -62,9 +59,9 @@ private:
     FlatTreePtr table_; ///< all figures
     bool both_ = false;
     RlGroupBox* group_;
-    SegmentedControl *tabs_, *sides_; ///< tabs_: where the panel lies below the view
+    SegmentedControl* tabs_; ///< tabs_: where the panel lies below the view
     QPushButton* goTo_;
-    QWidget* samplesPart_;
+    QWidget *samplesPart_, *goingPart_;
     std::optional<std::int64_t> otherStep_;
     bool any_ = false, wide_ = false; ///< any_: there is a step
 };

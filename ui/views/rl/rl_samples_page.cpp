@@ -16,7 +16,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kGroupsWidth = 360;
+constexpr int kGroupsWidth = 360, kNarrowGroups = 320, kNarrowSamples = 980;
 constexpr std::size_t kShownSlow = 6;
 
 } // namespace
@@ -30,19 +30,19 @@ RlSamplesPage::RlSamplesPage(QWidget* parent)
     auto* row = new QHBoxLayout(content_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(0);
-    auto* left = new Surface(Surface::Fill::Panel, Surface::Right, content_);
-    left->setFixedWidth(kGroupsWidth);
-    auto* list = new QVBoxLayout(left);
+    left_ = new Surface(Surface::Fill::Panel, Surface::Right, content_);
+    left_->setFixedWidth(kGroupsWidth);
+    auto* list = new QVBoxLayout(left_);
     list->setContentsMargins(0, 0, 1, 0);
     list->setSpacing(0);
-    auto* head = new DockHeader(tr("Groups"), left);
+    auto* head = new DockHeader(tr("Groups"), left_);
     orders_ = new SegmentedControl({tr("Number"), tr("Variance"), tr("Difference")}, head);
     head->addControl(orders_);
-    groups_ = new QTableView(left);
+    groups_ = new QTableView(left_);
     model_ = new FlatTreeModel(this);
     setUpTwin(groups_, model_, tr("Groups of the step"));
     groups_->setSortingEnabled(false);
-    slow_ = new FactTable(tr("Answers that were slow to judge"), left);
+    slow_ = new FactTable(tr("Answers that were slow to judge"), left_);
     slow_->setNumberWidths({56, 56, 76});
     list->addWidget(head);
     list->addWidget(groups_, 1);
@@ -52,7 +52,7 @@ RlSamplesPage::RlSamplesPage(QWidget* parent)
     scroll->setWidgetResizable(true);
     box_ = new RlGroupBox(true, scroll);
     scroll->setWidget(box_);
-    row->addWidget(left);
+    row->addWidget(left_);
     row->addWidget(scroll, 1);
     connect(orders_, &SegmentedControl::currentChanged, this, [this] {
         showGroups();
@@ -90,7 +90,6 @@ void RlSamplesPage::setSamples(const RlSamplesPtr& samples, const QString& nothi
     slow_->setVisible(!slow->nodes.empty());
     slow_->setTable(slow);
     showGroups();
-    box_->setGroup(any ? samples_ : nullptr, group_);
 }
 
 void RlSamplesPage::showGroups() {
@@ -105,17 +104,26 @@ void RlSamplesPage::showGroups() {
         groups_->setColumnWidth(column, 72);
     }
     filling_ = false;
-    setGroup(group_);
+    markGroup();
 }
 
-void RlSamplesPage::setGroup(std::size_t group) {
+void RlSamplesPage::setGroup(std::size_t group, const RlGroupPair& pair) {
     group_ = group;
+    markGroup();
+    box_->setGroups(pair);
+}
+
+void RlSamplesPage::markGroup() {
     filling_ = true;
     const QModelIndex row = model_->indexOfKey(static_cast<quint64>(group) + 1);
     groups_->setCurrentIndex(row);
     groups_->scrollTo(row);
     filling_ = false;
-    box_->setGroup(samples_, group_);
+}
+
+void RlSamplesPage::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    left_->setFixedWidth(width() < kNarrowSamples ? kNarrowGroups : kGroupsWidth);
 }
 
 QString RlSamplesPage::emptyText() const {

@@ -3,7 +3,7 @@
 #pragma once
 
 // The page Samples: all groups of a step, the answers that their judges needed longest for, and the chosen group with
-// one or two of its answers.
+// one or two of its answers, or those of A and B beside each other.
 
 #include <QWidget>
 
@@ -27,7 +27,7 @@ public:
 
     /// Null: there are none, and `nothing` says why.
     void setSamples(const RlSamplesPtr& samples, const QString& nothing);
-    void setGroup(std::size_t group); ///< index of samples->groups
+    void setGroup(std::size_t group, const RlGroupPair& pair); ///< index of samples->groups, and what answers it
     RlGroupOrder order() const;
     SegmentedControl* orders() const { return orders_; }
     QTableView* groups() const { return groups_; }
@@ -40,8 +40,12 @@ signals:
     void groupChosen(quint64 group);
     void orderChanged();
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void showGroups();
+    void markGroup();
 
     SegmentedControl* orders_;
     QTableView* groups_;
@@ -49,7 +53,7 @@ private:
     FactTable* slow_;
     RlGroupBox* box_;
     EmptyState* nothing_;
-    QWidget* content_;
+    QWidget *content_, *left_;
     RlSamplesPtr samples_;
     std::size_t group_ = 0;
     bool filling_ = false;

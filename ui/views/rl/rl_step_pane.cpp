@@ -15,8 +15,8 @@
 #include "ui/models/common/format.h"
 #include "ui/models/rl/rl_step_text.h"
 #include "ui/views/finetune/section_head.h"
+#include "ui/views/rl/rl_step_legend.h"
 #include "ui/widgets/base/style.h"
-#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/part_strip.h"
 #include "ui/widgets/timeline/step_lane.h"
@@ -25,8 +25,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kLegendWidth = 180, kLegendRow = 19, kStepPlot = 96, kLowStepPlot = 64;
-constexpr std::size_t kNamedParts = 2; ///< of what is held, in words
+constexpr int kStepPlot = 96, kLowStepPlot = 80, kHeldHeight = 20;
 
 StripPart phasePart(const RlPhase& phase, const RlStepMemory& step, std::int64_t updates) {
     StripPart out;
@@ -54,14 +53,8 @@ PartRow poolRow(const RlStepMemory& step) {
                        false,
                        false,
                        {}};
-        if (const std::optional<base::TimeNs> at = step.afterSleep()) {
-            std::uint64_t stays = 0;
-            for (const RlStepPart& each : rlStepParts(step, at)) {
-                stays += each.bytes;
-            }
-            part.fullLabel = QObject::tr("%1; %2 stayed: %3")
-                                 .arg(part.label, bytesText(stays), rlLargestText(step, *at, kNamedParts));
-            part.tip = part.fullLabel;
+        if (const QString held = rlAsleepText(step); !held.isEmpty()) {
+            part.tip = QObject::tr("asleep: %1").arg(held);
         }
         row.parts.push_back(std::move(part));
     };
@@ -77,75 +70,33 @@ PartRow poolRow(const RlStepMemory& step) {
     return row;
 }
 
-/// From above, as they are stacked. Without what the step does not use.
-FlatTreePtr partTable(const QString& head, const std::vector<RlStepPart>& parts, const std::vector<RlStepPart>& most) {
-    std::uint64_t largest = 0;
-    for (const RlStepPart& part : most) {
-        largest = std::max(largest, part.bytes);
-    }
-    const ByteGrid grid = byteGrid(largest);
-    auto out = std::make_shared<FlatTree>();
-    out->columns = {{head}, {QString::fromLatin1(grid.unitName), true}};
-    for (std::size_t i = most.size(); i-- > 0;) {
-        if (most[i].bytes < grid.unit / 200) { // it would read 0.00
-            continue;
-        }
-        const std::uint64_t held = parts[i].bytes;
-        FlatNode node;
-        node.key = static_cast<quint64>(i) + 1;
-        FlatCell name(parts[i].layer.name);
-        name.muted = true;
-        const double shown = static_cast<double>(held) / static_cast<double>(grid.unit);
-        node.cells = {name,
-                      FlatCell(held == 0 ? QStringLiteral("0") : QString::number(shown, 'f', grid.unit > 1 ? 2 : 0),
-                               QVariant(static_cast<qulonglong>(held)), QString::number(held))};
-        out->nodes.push_back(std::move(node));
-    }
-    return out;
-}
-
-/// Names of layers behind their swatches, which are not those of categories alone.
-class LayerDelegate final : public FactDelegate {
-public:
-    LayerDelegate(const std::vector<RlStepPart>* parts, QObject* parent) : FactDelegate(parent), parts_(parts) {}
-    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        constexpr int kSwatchPlace = 10, kSwatchSize = 12, kNamePlace = 18;
-        const ThemeTokens& t = themeTokens();
-        painter->fillRect(option.rect, t.panel);
-        QStyleOptionViewItem moved = option;
-        moved.rect.adjust(kNamePlace, 0, 0, 0);
-        FactDelegate::paint(painter, moved, index);
-        const std::size_t layer = static_cast<std::size_t>(index.data(KeyRole).toULongLong()) - 1;
-        if (layer < parts_->size()) {
-            drawSwatch(
-                *painter,
-                QRectF(option.rect.left() + kSwatchPlace, option.rect.center().y() - 5, kSwatchSize, kSwatchSize),
-                layerStyle((*parts_)[layer].layer, t));
-        }
-    }
-
-private:
-    const std::vector<RlStepPart>* parts_; ///< of the pane, which outlives it
-};
-
 } // namespace
 
 RlStepPane::RlStepPane(QWidget* parent)
     : QWidget(parent), time_(new TimeCursor(this)), head_(new SectionHead(tr("Memory of both roles"), this)),
       open_(new QPushButton(tr("Open in"), head_)), pages_(new QStackedWidget(this)), nothing_(new EmptyState(pages_)),
-      stack_(nullptr), bands_(nullptr), lane_(nullptr), legend_(nullptr), job_(this) {
+      held_(nullptr), stack_(nullptr), bands_(nullptr), lane_(nullptr), legend_(nullptr), job_(this) {
     build();
 }
 
 void RlStepPane::build() {
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    nothing_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // the plot says how high it is
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     open_->setToolTip(tr("The phase under the cursor in another view"));
     setControlHeight(open_, 20);
     head_->addControl(open_);
+    held_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, false, this);
+    held_->setElide(true);
+    held_->setFixedHeight(kHeldHeight);
+    held_->setContentsMargins(11, 0, 12, 0);
     auto* page = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
-    auto* row = new QHBoxLayout(page);
+    auto* rows = new QVBoxLayout(page);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    auto* row = new QHBoxLayout;
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(8);
     stack_ = new LaneStack(time_, LaneStack::NoStrips, page);
@@ -156,16 +107,15 @@ void RlStepPane::build() {
     lane_->setPlotHeight(kStepPlot, 1);
     stack_->addLane(lane_);
     stack_->addRuler()->setLead(tr("Time"));
-    legend_ = new FactTable(tr("Memory by category"), page);
-    legend_->setFixedWidth(kLegendWidth);
-    legend_->setNumberWidth(60);
-    legend_->setRowHeight(kLegendRow);
-    legend_->view()->setItemDelegateForColumn(0, new LayerDelegate(&parts_, legend_->view()));
+    legend_ = new RlStepLegend(page);
     row->addWidget(stack_, 1);
-    row->addWidget(legend_, 0, Qt::AlignTop);
+    row->addWidget(legend_->column(), 0, Qt::AlignTop);
+    rows->addWidget(legend_->strip());
+    rows->addLayout(row, 1);
     pages_->addWidget(page);
     pages_->addWidget(nothing_);
     column->addWidget(head_);
+    column->addWidget(held_);
     column->addWidget(pages_, 1);
     lane_->setSpoken([this] { return headText(); });
     connect(stack_, &LaneStack::hovered, this, &RlStepPane::showLegend);
@@ -236,21 +186,21 @@ void RlStepPane::setStep(const TimelinePtr& timeline, const RlRunPtr& run, std::
 void RlStepPane::take(RlStepMemoryPtr memory) {
     const bool same = memory != nullptr && memory_ != nullptr && memory->step == memory_->step;
     memory_ = std::move(memory);
-    parts_ = memory_ != nullptr ? memory_->most : std::vector<RlStepPart>{};
     emit memoryChanged();
     const bool shown = memory_ != nullptr && memory_->hasMemory();
     pages_->setCurrentIndex(shown ? 0 : 1);
     open_->setEnabled(memory_ != nullptr);
     if (memory_ == nullptr) {
         head_->setTitle(tr("Memory of both roles"));
-        head_->setFacts({});
         head_->setRight({});
+        held_->hide();
         nothing_->set(timeline_ != nullptr ? tr("This run recorded no steps.") : QString());
         return;
     }
     head_->setTitle(tr("Memory of both roles in step %1").arg(countText(memory_->step)));
-    head_->setFacts(shown ? tr("A, at the peak %1").arg(rlLargestText(*memory_, memory_->peak.maxTime, kNamedParts))
-                          : QString());
+    held_->setText(shown ? rlHeldText(*memory_) : QString());
+    held_->setToolTip(held_->text());
+    held_->setVisible(!held_->text().isEmpty());
     head_->setRight(shown ? headText() : QString());
     if (!shown) {
         showMissing();
@@ -322,7 +272,7 @@ void RlStepPane::showLegend() {
     }
     const std::optional<base::TimeNs> place = lane_->hovered() ? lane_->hovered() : time_->cursor();
     const QString head = place ? tr("at %1").arg(instantText(*place)) : tr("largest in the step");
-    legend_->setTable(partTable(head, place ? rlStepParts(*memory_, inRun(*place)) : memory_->most, memory_->most));
+    legend_->setParts(head, place ? rlStepParts(*memory_, inRun(*place)) : memory_->most, memory_->most);
 }
 
 QString RlStepPane::headText() const {
@@ -344,8 +294,12 @@ QString RlStepPane::headText() const {
 }
 
 void RlStepPane::setLow(bool low) {
-    legend_->setVisible(!low);
+    legend_->setLow(low);
     lane_->setPlotHeight(low ? kLowStepPlot : kStepPlot, 1);
+}
+
+QString RlStepPane::heldText() const {
+    return held_->isHidden() ? QString() : held_->text();
 }
 
 QString RlStepPane::emptyText() const {

@@ -16,11 +16,12 @@ class QStackedWidget;
 namespace vitrine::ui {
 
 class EmptyState;
-class FactTable;
 class LaneStack;
 class PartStrip;
+class RlStepLegend;
 class SectionHead;
 class StepLane;
+class TextLabel;
 
 class RlStepPane final : public QWidget {
     Q_OBJECT
@@ -33,14 +34,15 @@ public:
                  const QString& nothing);
     bool settled() const { return !job_.busy(); }
     const RlStepMemoryPtr& memory() const { return memory_; }
-    /// Low windows: a lower plot, and the categories only under the pointer.
+    /// Low windows: a lower plot, and the categories in rows above it.
     void setLow(bool low);
 
     LaneStack* stack() const { return stack_; }
     PartStrip* bands() const { return bands_; }
     StepLane* lane() const { return lane_; }
-    FactTable* legend() const { return legend_; }
+    RlStepLegend* legend() const { return legend_; }
     QString headText() const;
+    QString heldText() const; ///< what holds the memory at the peak and while the sampler sleeps
     QString emptyText() const;
     QList<QWidget*> stops() const;
 
@@ -67,15 +69,15 @@ private:
     QPushButton* open_;
     QStackedWidget* pages_;
     EmptyState* nothing_;
+    TextLabel* held_;
     LaneStack* stack_;
     PartStrip* bands_;
     StepLane* lane_;
-    FactTable* legend_;
+    RlStepLegend* legend_;
     RlRunPtr run_;
     TimelinePtr timeline_;
     std::optional<std::size_t> index_;
     RlStepMemoryPtr memory_;
-    std::vector<RlStepPart> parts_; ///< the layers that the legend has swatches of
     LatestJob<RlStepMemoryPtr> job_;
 };
 

@@ -3,6 +3,7 @@
 #include "ui/views/rl/rl_view.h"
 
 #include <QCheckBox>
+#include <QScrollArea>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -30,8 +31,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kRlRefreshEvery{100};
 constexpr double kFreeRlShare = 0.027; ///< of the axis, right of the last value: room for the letters
-constexpr int kRoomForRlLanes = 600;   ///< height of the body from which on all lanes are open
-constexpr int kStepPaneHeight = 230, kLowStepPaneHeight = 150;
 
 /// An RL run other than the shown one, the newest; 0: there is none.
 sessions::RunId otherRlRun(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown) {
@@ -70,10 +69,6 @@ RlView::RlView(const ViewServices& context, QWidget* parent)
     connect(step_, &RlStepPane::memoryChanged, this, &RlView::updateLimit);
     connect(panel_, &RlPanel::groupWanted, this, &RlView::groupBy);
     connect(panel_, &RlPanel::stepWanted, this, &RlView::chooseStep);
-    connect(panel_, &RlPanel::sideChanged, this, [this](bool ofB) {
-        samplesOfB_ = ofB;
-        updateSamples();
-    });
     connect(step_, &RlStepPane::stepWanted, this, &RlView::chooseStep);
     connect(step_, &RlStepPane::recordingWanted, this, [this] { wantExperimentWith(runs_.a, "profile", "light"); });
     connect(panel_, &RlPanel::samplesWanted, this, [this] { showPage(Samples); });
@@ -124,8 +119,13 @@ void RlView::buildBody() {
     column->setSpacing(0);
     lanes_ = new RlLanes(time_, page);
     step_ = new RlStepPane(page);
-    step_->setFixedHeight(kStepPaneHeight);
-    column->addWidget(lanes_->stack(), 1);
+    scroll_ = new QScrollArea(page);
+    scroll_->setFrameShape(QFrame::NoFrame);
+    scroll_->setWidgetResizable(true);
+    scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll_->setFocusPolicy(Qt::NoFocus);
+    scroll_->setWidget(lanes_->stack());
+    column->addWidget(scroll_, 1);
     column->addWidget(step_);
     samplesPage_ = new RlSamplesPage(content_);
     content_->addWidget(page);
@@ -179,6 +179,7 @@ void RlView::refresh() {
         const bool otherA = runs.a != runs_.a;
         runs_ = runs;
         b_.reset();
+        timelineB_.reset();
         if (otherA) {
             a_.reset();
             timeline_.reset();
@@ -368,14 +369,6 @@ bool RlView::perform(const QString& action) {
 
 QString RlView::whyNot(const QString& action) const {
     return action == QLatin1String("view.smooth") && page() == Curves ? QString() : DocumentView::whyNot(action);
-}
-
-void RlView::resizeEvent(QResizeEvent* event) {
-    DocumentView::resizeEvent(event);
-    const bool low = body_->height() < kRoomForRlLanes;
-    lanes_->setLow(low);
-    step_->setFixedHeight(low ? kLowStepPaneHeight : kStepPaneHeight);
-    step_->setLow(low);
 }
 
 QList<LaneStack*> RlView::laneStacks() const {

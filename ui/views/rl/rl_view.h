@@ -18,6 +18,7 @@
 #include "ui/views/common/document_view.h"
 
 class QPushButton;
+class QScrollArea;
 class QStackedWidget;
 
 namespace vitrine::ui {
@@ -48,7 +49,8 @@ public:
     void showPage(Page page);
     void showPage(const QString& page) override; ///< "samples"
     RlSamplesPage* samplesPage() const { return samplesPage_; }
-    const RlSamplesPtr& samples() const { return samples_; }
+    /// Whose groups are listed: of A, or of B where A kept none.
+    const RlSamplesPtr& samples() const;
     QString sentenceText() const; ///< what limits the step, without marks
     QString changeText() const;   ///< and what would change it
     QPushButton* tryButton() const { return try_; }
@@ -72,7 +74,7 @@ protected:
     QString whyText() const override;
     void resizeEvent(QResizeEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
-    bool eventFilter(QObject* watched, QEvent* event) override; ///< of the lanes, whose arrow keys go from step to step
+    bool eventFilter(QObject* watched, QEvent* event) override; ///< of lanes: keys, and what scrolls them
 
 private:
     /// The runs whose steps are shown; 0: none.
@@ -85,8 +87,15 @@ private:
         TimelinePtr timeline, timelineB;
     };
     struct Sampled {
-        RlSamplesPtr samples;
+        RlSamplesPtr a, b;
         std::optional<std::int64_t> nearest; ///< see nearestKept_
+    };
+    /// What answers are read from.
+    struct SampledFrom {
+        TimelinePtr a, b;
+        Runs runs;
+        std::int64_t step = -1;
+        friend bool operator==(const SampledFrom&, const SampledFrom&) = default;
     };
     void buildHeader();
     void buildBody();
@@ -102,9 +111,8 @@ private:
     void takeSamples(Sampled sampled);
     void showGroup();
     void groupBy(int direction);
-    /// What the answers are read from: the events of A, or of B where its answers are asked for.
-    const TimelinePtr& sampledRun() const { return samplesOfB_ ? timelineB_ : timeline_; }
-    QString whyNoSamples(std::int64_t step) const;
+    RlGroupPair shownGroups() const;
+    QString whyNoSamples(bool ofB) const;
     QWidget* buildSentence(QWidget* parent);
     bool takeKey(const QKeyEvent& event);
     /// Moves the cursor by steps, or to the next evaluation.
@@ -115,6 +123,7 @@ private:
 
     SegmentedControl *pages_ = nullptr, *axes_ = nullptr;
     QCheckBox *groups_ = nullptr, *reference_ = nullptr;
+    QScrollArea* scroll_ = nullptr;                       ///< of the lanes, where the window is low
     QStackedWidget *body_ = nullptr, *content_ = nullptr; ///< content_: the pages
     QWidget* sentenceRow_ = nullptr;
     TextLabel *sentence_ = nullptr, *change_ = nullptr;
@@ -133,12 +142,10 @@ private:
     RlStepPair pair_;
     std::optional<RlChange> wanted_; ///< what "Try" tries
     LatestJob<Sampled> sampling_;
-    RlSamplesPtr samples_;
-    TimelinePtr sampledOf_; ///< what the samples were read from, or are being read from
-    std::int64_t sampledStep_ = -1;
-    bool sampledB_ = false;
-    std::size_t group_ = 0; ///< of samples_->groups
-    bool samplesOfB_ = false, smooth_ = false;
+    RlSamplesPtr samplesA_, samplesB_;
+    SampledFrom sampledFrom_; ///< what the samples were read from, or are being read from
+    std::size_t group_ = 0;   ///< of samples()->groups
+    bool smooth_ = false;
     std::optional<std::int64_t> nearestKept_;                    ///< the step, where the chosen one has no tokens
     std::optional<std::pair<std::int64_t, std::int64_t>> range_; ///< of steps whose means are shown
     LatestJob<FlatTreePtr> averaging_;

@@ -1,28 +1,31 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// One step in the view: how it is chosen, what limits it, and its answers.
+// One step in the view: how it is chosen, and what limits it.
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QStackedWidget>
 #include <QTextDocumentFragment>
+#include <QWheelEvent>
 #include <algorithm>
 
-#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
 #include "ui/views/rl/rl_lanes.h"
-#include "ui/views/rl/rl_panel.h"
-#include "ui/views/rl/rl_samples_page.h"
 #include "ui/views/rl/rl_step_pane.h"
 #include "ui/views/rl/rl_view.h"
 #include "ui/widgets/base/style.h"
+#include "ui/widgets/timeline/lane.h"
 
 namespace vitrine::ui {
 
 namespace {
 
 constexpr int kSentenceHeight = 30;
+constexpr int kRoomForRlLanes = 600; ///< height of the body from which on all lanes are open
+constexpr int kStepPaneHeight = 238;
 constexpr std::int64_t kLongStride = 10;
 
 } // namespace
@@ -115,84 +118,6 @@ QString RlView::changeText() const {
     return change_->text();
 }
 
-void RlView::updateSamples() {
-    const std::int64_t step = lanes_->chosenStep().value_or(-1);
-    samplesOfB_ = samplesOfB_ && timelineB_ != nullptr;
-    panel_->setSides(timelineB_ != nullptr, samplesOfB_);
-    const TimelinePtr timeline = sampledRun();
-    if (timeline == sampledOf_ && step == sampledStep_) {
-        return;
-    }
-    // The answers of a step that has ended do not change while the run goes on.
-    const bool known = samples_ != nullptr && samples_->hasTokens() && step == sampledStep_ && samplesOfB_ == sampledB_;
-    sampledOf_ = timeline;
-    sampledStep_ = step;
-    sampledB_ = samplesOfB_;
-    if (timeline == nullptr || step < 0) {
-        sampling_.cancel();
-        takeSamples({});
-    } else if (!known) {
-        sampling_.start(
-            [timeline, step] {
-                Sampled out{RlSamples::make(*timeline, step), std::nullopt};
-                if (!out.samples->hasTokens()) {
-                    out.nearest = RlSamples::nearestKept(*timeline, step);
-                }
-                return out;
-            },
-            [this](Sampled sampled) { takeSamples(std::move(sampled)); });
-    }
-}
-
-void RlView::takeSamples(Sampled sampled) {
-    samples_ = std::move(sampled.samples);
-    nearestKept_ = sampled.nearest;
-    const bool any = samples_ != nullptr && !samples_->groups.empty();
-    if (any && (group_ >= samples_->groups.size() || !samples_->groups[group_].hasTexts())) {
-        // One that has something to read, where there is one.
-        const auto read = std::ranges::find_if(samples_->groups, &RlSampleGroup::hasTexts);
-        group_ = read == samples_->groups.end() ? 0 : static_cast<std::size_t>(read - samples_->groups.begin());
-    }
-    samplesPage_->setSamples(any ? samples_ : nullptr, whyNoSamples(sampledStep_));
-    showGroup();
-}
-
-QString RlView::whyNoSamples(std::int64_t step) const {
-    if (a_ == nullptr || a_->run->empty()) {
-        return {};
-    }
-    const RlCurvesPtr& curves = samplesOfB_ ? b_ : a_;
-    if (curves == nullptr || !curves->run->indexOf(step)) {
-        return tr("%1 has no step %2.").arg(QLatin1Char(samplesOfB_ ? 'B' : 'A')).arg(countText(step));
-    }
-    return samplesOfB_ ? tr("B kept no samples of step %1.").arg(countText(step))
-                       : tr("The answers of step %1 were not kept.").arg(countText(step));
-}
-
-void RlView::showGroup() {
-    const bool any = samples_ != nullptr && !samples_->groups.empty();
-    std::size_t place = 0;
-    if (any) {
-        const std::vector<std::size_t> order = samples_->ordered(samplesPage_->order());
-        place = static_cast<std::size_t>(std::ranges::find(order, group_) - order.begin());
-        samplesPage_->setGroup(group_);
-    }
-    panel_->setSamples(any ? samples_ : nullptr, group_, place, whyNoSamples(sampledStep_));
-    panel_->setOtherStep(nearestKept_);
-}
-
-void RlView::groupBy(int direction) {
-    if (samples_ == nullptr || samples_->groups.empty()) {
-        return;
-    }
-    const std::vector<std::size_t> order = samples_->ordered(samplesPage_->order());
-    const auto at = std::ranges::find(order, group_) - order.begin() + direction;
-    if (at >= 0 && at < static_cast<std::ptrdiff_t>(order.size())) {
-        group_ = order[static_cast<std::size_t>(at)];
-        showGroup();
-    }
-}
-
 void RlView::chooseStep(std::int64_t step) {
     if (const auto place = lanes_->placeOf(step)) {
         time_->setCursor(place);
@@ -246,9 +171,39 @@ void RlView::keyPressEvent(QKeyEvent* event) {
     }
 }
 
+/// The wheel zooms over a plot; over the header of a lane it scrolls, where lanes have no room.
 bool RlView::eventFilter(QObject* watched, QEvent* event) {
-    return event->type() == QEvent::KeyPress ? takeKey(*static_cast<QKeyEvent*>(event))
-                                             : DocumentView::eventFilter(watched, event);
+    auto* lane = static_cast<Lane*>(watched);
+    switch (event->type()) {
+    case QEvent::KeyPress:
+        return takeKey(*static_cast<QKeyEvent*>(event));
+    case QEvent::FocusIn:
+        scroll_->ensureWidgetVisible(lane, 0, 0);
+        break;
+    case QEvent::Wheel:
+        if (static_cast<QWheelEvent*>(event)->position().y() < Lane::kHeaderHeight &&
+            scroll_->verticalScrollBar()->maximum() > 0) {
+            event->ignore(); // the scroll area takes it
+            return true;
+        }
+        break;
+    default:
+        break;
+    }
+    return DocumentView::eventFilter(watched, event);
+}
+
+void RlView::resizeEvent(QResizeEvent* event) {
+    DocumentView::resizeEvent(event);
+    const bool low = body_->height() < kRoomForRlLanes;
+    lanes_->setLow(low);
+    step_->setLow(low);
+    if (low) { // as high as its rows are, and the lanes scroll above it
+        step_->setMinimumHeight(0);
+        step_->setMaximumHeight(QWIDGETSIZE_MAX);
+    } else {
+        step_->setFixedHeight(kStepPaneHeight);
+    }
 }
 
 } // namespace vitrine::ui

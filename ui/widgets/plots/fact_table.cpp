@@ -82,7 +82,8 @@ protected:
                      QRectF(i > 0 && columns[i].number ? right - shown : left, 1, shown + 1, kFactTableRow - 1),
                      Qt::AlignVCenter, title, t.text2, font);
             if (badge != QChar(' ')) {
-                drawRunBadge(painter, QRectF(std::round(right - shown - 20), 4, 16, 16), badge, true);
+                const bool words = i > 0 && !columns[i].number; // which begin at the left
+                drawRunBadge(painter, QRectF(std::round(words ? left : right - shown - 20), 4, 16, 16), badge, true);
             }
             left = right;
         }

@@ -41,8 +41,12 @@ public:
     /// The next token before (-1) or behind (+1) the current one that changed by more than kLargeChange; -1: none.
     int nextLarge(int direction) const;
     QString spoken() const override;
-    QSize sizeHint() const override { return {487, 180}; }
-    QSize minimumSizeHint() const override { return {260, 90}; }
+    /// Without the legend, where another text beside it has the same one.
+    void setLegendShown(bool shown);
+    /// The height that it asks for: of so many lines. It takes more and scrolls in less.
+    void setUsualLines(int lines);
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return {usualLines_ > 0 ? 160 : 260, usualLines_ > 0 ? 24 : 90}; }
 
 signals:
     void tokenShown(int token);  ///< under the pointer, else the current one; -1: none
@@ -63,6 +67,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    static constexpr double kTextAir = 11; ///< left of text and legend, px
     /// Tokens up to a line break, or so many that laying them out stays cheap.
     struct Part {
         int first = 0, last = 0; ///< tokens, [first, last)
@@ -83,7 +88,8 @@ private:
     std::vector<Token> tokens_;
     std::function<QString(int)> spoken_;
     double unit_ = 1; ///< changes are tinted by how many of these they are
-    bool ends_ = false;
+    bool ends_ = false, legend_ = true;
+    int usualLines_ = 0; ///< 0: what a page of its own gives it
     QString what_;
     std::vector<int> begins_; ///< of each token in the text of its part
     std::vector<Part> parts_;

@@ -37,6 +37,14 @@ void TokenBars::setBars(std::vector<double> values, const QString& above, const 
     invalidate();
 }
 
+void TokenBars::setLow(bool low) {
+    if (low_ != low) {
+        low_ = low;
+        updateGeometry();
+        invalidate();
+    }
+}
+
 QRectF TokenBars::plot(const QSizeF& size) const {
     return {kBarGutter, kBarHead, std::max(1.0, size.width() - kBarGutter - kBarEdge),
             std::max(1.0, size.height() - kBarHead - kBarFoot)};

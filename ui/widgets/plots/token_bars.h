@@ -22,8 +22,10 @@ public:
     /// The bar with the frame; -1: none.
     void setCurrentBar(int bar) { setCurrentItem(bar); }
     QImage picture(const QSizeF& size, double dpr) const override;
-    QSize sizeHint() const override { return {320, 66}; }
-    QSize minimumSizeHint() const override { return {160, 66}; }
+    /// Where several stand under each other.
+    void setLow(bool low);
+    QSize sizeHint() const override { return {320, minimumSizeHint().height()}; }
+    QSize minimumSizeHint() const override { return {160, low_ ? 48 : 66}; }
 
 signals:
     void barShown(int bar); ///< under the pointer or chosen with the keyboard; -1: none
@@ -45,6 +47,7 @@ private:
     std::vector<double> values_; ///< not finite: no bar
     double most_ = 1;            ///< the end of the scale, round
     QString above_, below_;
+    bool low_ = false;
 };
 
 } // namespace vitrine::ui
