@@ -45,23 +45,11 @@ std::vector<PlanSetSpec> trainingSets(const Experiment& experiment) {
             {"+ tiled MLP", {offload, chunks, tiled}}};
 }
 
-/// What reinforcement learning has beside the techniques of training.
-void addRolloutSwitches(std::vector<PlanSwitchSpec>& out) {
-    out.push_back({"LoRA", choice("method", "lora"), choice("method", "full")});
-    out.push_back({"INT4 rollouts", choice("rollout", "int4"), choice("rollout", "bf16")});
-    out.push_back({"INT4 QAT", choice("qat", "int4"), choice("qat", "none")});
-}
-
 std::vector<PlanSwitchSpec> trainingSwitches(const Experiment& experiment) {
-    std::vector<PlanSwitchSpec> out = {
-        {"Chunked loss", choice("loss_chunks", chunksOf(experiment)), choice("loss_chunks", "1")},
-        {"Offload of layer inputs", choice("checkpoint", "offload"), choice("checkpoint", "layer")},
-        {"Tiled MLP", choice("tiled_mlp", "on"), choice("tiled_mlp", "off")},
-        {"8-bit AdamW", choice("optimizer", "adamw8bit"), choice("optimizer", "adamw")}};
-    if (takesOption(experiment, "rollout")) {
-        addRolloutSwitches(out);
-    }
-    return out;
+    return {{"Chunked loss", choice("loss_chunks", chunksOf(experiment)), choice("loss_chunks", "1")},
+            {"Offload of layer inputs", choice("checkpoint", "offload"), choice("checkpoint", "layer")},
+            {"Tiled MLP", choice("tiled_mlp", "on"), choice("tiled_mlp", "off")},
+            {"8-bit AdamW", choice("optimizer", "adamw8bit"), choice("optimizer", "adamw")}};
 }
 
 } // namespace
@@ -161,6 +149,12 @@ std::vector<PlanSwitchSpec> planSwitches(const Experiment& experiment) {
         out.push_back({"Packed weights", choice("weights", "quantized"), choice("weights", "dequantized")});
     }
     return out;
+}
+
+std::span<const std::string_view> planChoices(const Experiment& experiment) {
+    static constexpr std::array<std::string_view, 3> kOfRollouts = {"method", "rollout", "qat"};
+    return takesOption(experiment, "rollout") ? std::span<const std::string_view>(kOfRollouts)
+                                              : std::span<const std::string_view>();
 }
 
 bool isOn(const Experiment& experiment, const PlanSwitchSpec& one) {

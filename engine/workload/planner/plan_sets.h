@@ -52,6 +52,9 @@ struct PlanSwitchSpec {
 /// The techniques that the workload can turn on and off.
 std::vector<PlanSwitchSpec> planSwitches(const Experiment& experiment);
 bool isOn(const Experiment& experiment, const PlanSwitchSpec& one);
+/// Options of several values that the planner offers beside the switches: of reinforcement learning what is trained,
+/// and in what format answers are sampled.
+std::span<const std::string_view> planChoices(const Experiment& experiment);
 
 /// Whether the workload takes the option.
 bool takesOption(const Experiment& experiment, std::string_view key);

@@ -148,6 +148,24 @@ void PlanDraft::setNumber(const std::string& key, std::int64_t value) {
     experiment_.set(key, std::max<std::int64_t>(value, 1));
 }
 
+std::vector<PlanChoice> PlanDraft::choices() const {
+    std::vector<PlanChoice> out;
+    for (const std::string_view key : engine::planChoices(experiment_)) {
+        const QString name = textOf(key);
+        out.push_back({std::string(key), ExperimentForm::label(name), textOf(engine::findOption(key)->help),
+                       textOf(experiment_.text(key)), ExperimentForm::choices(name)});
+    }
+    return out;
+}
+
+void PlanDraft::setChoice(const std::string& key, const QString& value) {
+    if (value.isEmpty()) {
+        experiment_.unset(key);
+    } else {
+        experiment_.set(key, value.toStdString());
+    }
+}
+
 void PlanDraft::edit(const std::vector<engine::OptionEdit>& edits) {
     for (const engine::OptionEdit& edit : edits) {
         if (edit.key == "device_profile") {

@@ -32,6 +32,16 @@ struct PlanNumber {
     std::int64_t value = 0, low = 1, high = 1; ///< the ends of its slider
 };
 
+/// An option of several values, named as the Run form names it.
+struct PlanChoice {
+    std::string key;
+    QString label, tip;
+    QString value;                                   ///< that is chosen; empty: unset
+    std::vector<std::pair<QString, QString>> values; ///< and how forms write them
+
+    bool operator==(const PlanChoice& other) const = default;
+};
+
 class PlanDraft {
 public:
     /// An experiment without a model.
@@ -55,6 +65,8 @@ public:
 
     std::vector<PlanNumber> numbers() const;
     void setNumber(const std::string& key, std::int64_t value);
+    std::vector<PlanChoice> choices() const;
+    void setChoice(const std::string& key, const QString& value);
     void edit(const std::vector<engine::OptionEdit>& edits);
     const engine::Experiment& experiment() const { return experiment_; }
 

@@ -146,6 +146,21 @@ QString ExperimentForm::label(const QString& key) {
     return text.isEmpty() ? text : text.at(0).toUpper() + text.mid(1);
 }
 
+std::vector<std::pair<QString, QString>> ExperimentForm::choices(const QString& key) {
+    const OptionSpec* spec = option(key);
+    std::vector<std::pair<QString, QString>> out;
+    if (spec == nullptr || spec->type != engine::OptionType::Choice) {
+        return out;
+    }
+    if (spec->defaultText.empty()) {
+        out.emplace_back(QString(), tr("unset"));
+    }
+    for (const QString& choice : textOf(spec->choices).split(QLatin1Char('|'))) {
+        out.emplace_back(choice, choice);
+    }
+    return out;
+}
+
 ExperimentForm::ExperimentForm(QObject* parent)
     : QObject(parent), workload_(textOf(engine::workloadTable().front()->name)) {}
 

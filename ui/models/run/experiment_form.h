@@ -57,6 +57,8 @@ public:
 
     static QString defaultText(const QString& key);
     static QString label(const QString& key); ///< "Max new tokens"
+    /// The values of an option that is a choice, and how forms write them; one that may stay unset can be empty.
+    static std::vector<std::pair<QString, QString>> choices(const QString& key);
 
 signals:
     void changedText(const QString& key);

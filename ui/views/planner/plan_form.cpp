@@ -13,13 +13,14 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/planner/plan_words.h"
+#include "ui/widgets/forms/named_combo.h"
 #include "ui/widgets/forms/number_slider.h"
 
 namespace vitrine::ui {
 
 namespace {
 
-constexpr int kPlanFormHeight = 82, kCheckRowHeight = 24;
+constexpr int kPlanFormHeight = 82, kCheckRowHeight = 24, kChoiceRowHeight = 28;
 constexpr std::size_t kChecksOfRow = 4;
 constexpr int kContextPage = 8192;
 
@@ -47,6 +48,13 @@ PlanForm::PlanForm(QWidget* parent) : Surface(Fill::Panel, Bottom, parent) {
     context_->setInRow();
     numberRow_->addWidget(context_, 5);
     column->addLayout(numberRow_);
+    choiceRow_ = new QWidget(this);
+    auto* choices = new QHBoxLayout(choiceRow_);
+    choices->setContentsMargins(0, 0, 0, 0);
+    choices->setSpacing(12);
+    choices->addStretch(1);
+    choiceRow_->hide();
+    column->addWidget(choiceRow_);
     column->addLayout(checkRows_);
     connect(context_, &NumberSlider::moved, this,
             [this](double value) { emit contextChanged(static_cast<qint64>(value)); });
@@ -73,6 +81,38 @@ void PlanForm::fillNumbers(const std::vector<PlanNumber>& numbers) {
         numbers_[i].slider->setValue(static_cast<double>(numbers[i].value), static_cast<double>(numbers[i].low),
                                      static_cast<double>(numbers[i].high));
     }
+}
+
+void PlanForm::fillChoices(const std::vector<PlanChoice>& choices) {
+    if (!std::ranges::equal(choices, choices_, {}, &PlanChoice::key, &std::pair<std::string, NamedCombo*>::first)) {
+        for (const auto& [key, combo] : choices_) {
+            delete combo;
+        }
+        choices_.clear();
+        auto* row = static_cast<QHBoxLayout*>(choiceRow_->layout());
+        for (const PlanChoice& choice : choices) {
+            auto* combo = new NamedCombo(choice.label, false, choiceRow_);
+            combo->setToolTip(choice.tip);
+            for (const auto& [value, words] : choice.values) {
+                combo->addItem(words, value);
+            }
+            row->insertWidget(static_cast<int>(choices_.size()), combo);
+            connect(combo, &QComboBox::activated, this, [this, key = choice.key, combo] {
+                emit choiceChanged(textOf(key), combo->currentData().toString());
+            });
+            choices_.emplace_back(choice.key, combo);
+        }
+        choiceRow_->setVisible(!choices.empty());
+        fitHeight();
+    }
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+        choices_[i].second->setCurrentIndex(choices_[i].second->findData(choices[i].value));
+    }
+}
+
+void PlanForm::fitHeight() {
+    setFixedHeight(kPlanFormHeight + std::max(checkRows_->count() - 1, 0) * kCheckRowHeight +
+                   (choices_.empty() ? 0 : kChoiceRowHeight));
 }
 
 void PlanForm::fillChecks(const engine::Experiment& experiment) {
@@ -105,7 +145,7 @@ void PlanForm::fillChecks(const engine::Experiment& experiment) {
         for (int row = 0; row < checkRows_->count(); ++row) {
             static_cast<QHBoxLayout*>(checkRows_->itemAt(row)->widget()->layout())->addStretch(1);
         }
-        setFixedHeight(kPlanFormHeight + std::max(checkRows_->count() - 1, 0) * kCheckRowHeight);
+        fitHeight();
     }
     for (std::size_t i = 0; i < specs.size(); ++i) {
         const QSignalBlocker blocker(checks_[i].box);
@@ -119,6 +159,7 @@ void PlanForm::setDraft(const PlanDraft& draft) {
     context_->setName(draft.asks() ? tr("Prompt, tokens") : tr("Context, tokens"));
     context_->setValue(context, 0, top);
     fillNumbers(draft.numbers());
+    fillChoices(draft.choices());
     fillChecks(draft.experiment());
 }
 
@@ -138,6 +179,11 @@ void PlanForm::setAnswer(const engine::WhatIf& answer, std::int64_t axisTop) {
 NumberSlider* PlanForm::number(const std::string& key) const {
     const auto found = std::ranges::find(numbers_, key, &Number::key);
     return found == numbers_.end() ? nullptr : found->slider;
+}
+
+NamedCombo* PlanForm::choice(const std::string& key) const {
+    const auto found = std::ranges::find(choices_, key, &std::pair<std::string, NamedCombo*>::first);
+    return found == choices_.end() ? nullptr : found->second;
 }
 
 QCheckBox* PlanForm::check(int row) const {

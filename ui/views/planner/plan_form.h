@@ -19,6 +19,7 @@ class QVBoxLayout;
 
 namespace vitrine::ui {
 
+class NamedCombo;
 class NumberSlider;
 
 class PlanForm final : public Surface {
@@ -33,6 +34,7 @@ public:
 
     NumberSlider* context() const { return context_; }
     NumberSlider* number(const std::string& key) const; ///< null: the workload has no such number
+    NamedCombo* choice(const std::string& key) const;   ///< null: the workload has no such list
     QCheckBox* check(int row) const;                    ///< of a technique; null: there are fewer
     /// A knob is held: axes stay as they are.
     bool held() const;
@@ -40,6 +42,7 @@ public:
 signals:
     void contextChanged(qint64 tokens);
     void numberChanged(const QString& key, qint64 value);
+    void choiceChanged(const QString& key, const QString& value);
     void switchChanged(int row, bool on);
 
 private:
@@ -52,12 +55,16 @@ private:
         TextLabel* saves;
     };
     void fillNumbers(const std::vector<PlanNumber>& numbers);
+    void fillChoices(const std::vector<PlanChoice>& choices);
+    void fitHeight();
     void fillChecks(const engine::Experiment& experiment);
 
     NumberSlider* context_;
     QHBoxLayout* numberRow_;
+    QWidget* choiceRow_;     ///< hidden for workloads without lists
     QVBoxLayout* checkRows_; ///< four in each
     std::vector<Number> numbers_;
+    std::vector<std::pair<std::string, NamedCombo*>> choices_;
     std::vector<Check> checks_;
 };
 

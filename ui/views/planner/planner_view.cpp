@@ -150,12 +150,14 @@ void PlannerView::draftChanged() {
 
 void PlannerView::ask() {
     if (draft_.complete()) {
+        asked_ = draft_;
         job_->ask(draft_.toPlan(), draft_.context());
     }
 }
 
 void PlannerView::take(const WhatIfPtr& answer, double seconds) {
     answer_ = answer;
+    planned_ = asked_;
     if (!form_->held()) { // axes keep their range while a knob is held
         axisTop_ = contextAxisTop(*answer);
     }
@@ -174,7 +176,13 @@ void PlannerView::sayFailure(const QString& error) {
     answer_.reset();
     panel_->widget()->hide();
     panelFacts_->setText({});
-    showEmpty(tr("There is no plan of this: %1").arg(error));
+    const QString words = tr("There is no plan of this: %1").arg(error);
+    if (!planned_) {
+        showEmpty(words);
+        return;
+    }
+    // The form is hidden with the page, so what it asked for last is taken back from here.
+    showEmpty(words, tr("Back to the plan before"), [this, back = *planned_] { setDraft(back); });
 }
 
 void PlannerView::updateBusy() {

@@ -214,6 +214,9 @@ void PlannerView::buildBody() {
     connect(form_, &PlanForm::numberChanged, this, [change](const QString& key, qint64 value) {
         change([&](PlanDraft& draft) { draft.setNumber(key.toStdString(), value); });
     });
+    connect(form_, &PlanForm::choiceChanged, this, [change](const QString& key, const QString& value) {
+        change([&](PlanDraft& draft) { draft.setChoice(key.toStdString(), value); });
+    });
     connect(form_, &PlanForm::switchChanged, this, [this, change](int row, bool on) {
         const auto specs = engine::planSwitches(draft_.experiment());
         const engine::PlanSwitchSpec& spec = specs[static_cast<std::size_t>(row)];

@@ -115,7 +115,7 @@ void RlSamplesPage::setGroup(std::size_t group, const RlGroupPair& pair) {
 
 void RlSamplesPage::markGroup() {
     filling_ = true;
-    const QModelIndex row = model_->indexOfKey(static_cast<quint64>(group) + 1);
+    const QModelIndex row = model_->indexOfKey(static_cast<quint64>(group_) + 1);
     groups_->setCurrentIndex(row);
     groups_->scrollTo(row);
     filling_ = false;

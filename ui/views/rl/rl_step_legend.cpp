@@ -10,6 +10,7 @@
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

@@ -186,11 +186,8 @@ QWidget* OptionForm::makeEditor(const OptionSpec& spec, QWidget* parent) {
         box->setMinimumContentsLength(6);
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         if (spec.type == OptionType::Choice) {
-            if (spec.defaultText.empty()) {
-                box->addItem(tr("unset"), QString());
-            }
-            for (const QString& choice : textOf(spec.choices).split(QLatin1Char('|'))) {
-                box->addItem(choice, choice);
+            for (const auto& [value, words] : ExperimentForm::choices(key)) {
+                box->addItem(words, value);
             }
             connect(box, &QComboBox::currentIndexChanged, this,
                     [this, key, box] { edit(key, box->currentData().toString()); });

@@ -143,13 +143,37 @@ void SeriesLane::paintLimit(QPainter& painter, const PlotFrame& frame) const {
     painter.setPen(pen);
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
     const QFont font = Theme::instance().font(TypeRole::Axis);
-    const double width = textWidth(limitText_, font) + 8;
-    // At the right end lines have their letters.
-    const double left = std::floor(plot.left() + plot.width() * (limitIsReference_ ? 0.55 : 0.4));
-    const bool below = limitIsReference_ ? y + 16 < plot.bottom() : y <= plot.top() + 15;
-    const QRectF box(left, below ? y + 1 : y - 15, width, 14);
+    const QRectF box = limitBox(plot, y, textWidth(limitText_, font) + 8, frame.columns());
     painter.fillRect(box, withAlpha(t.canvas, 0.86));
     drawText(painter, box, Qt::AlignCenter, limitText_, ink, font);
+}
+
+/// Where the words of the limit cover no line, if there is such a place; at the right end lines have their letters.
+QRectF SeriesLane::limitBox(const QRectF& plot, double y, double width, int columns) const {
+    const bool below = limitIsReference_ ? y + 16 < plot.bottom() : y <= plot.top() + 15;
+    const QRectF usual(std::floor(plot.left() + plot.width() * (limitIsReference_ ? 0.55 : 0.4)),
+                       below ? y + 1 : y - 15, width, 14);
+    std::vector<QPointF> points;
+    for (const LaneSeries& series : plots_.front().series) {
+        for (const PlotSample& sample : series.samples(axis(), columns)) {
+            if (std::isfinite(sample.value)) {
+                points.emplace_back(plot.left() + sample.x, yOf(sample.value, plot));
+            }
+        }
+    }
+    const auto covers = [&](const QRectF& box) {
+        const QRectF around = box.adjusted(-8, -2, 8, 2); // a line goes on between its points
+        return std::ranges::any_of(points, [&](const QPointF& point) { return around.contains(point); });
+    };
+    for (const double share : {0.55, 0.4, 0.25, 0.1, 0.02, 0.7}) {
+        for (const double top : {usual.top(), below ? y - 15 : y + 1}) {
+            const QRectF box(std::floor(plot.left() + plot.width() * share), top, width, 14);
+            if (box.top() >= plot.top() && box.bottom() <= plot.bottom() && !covers(box)) {
+                return box;
+            }
+        }
+    }
+    return usual;
 }
 
 void SeriesLane::paintEnd(QPainter& painter, const PlotFrame& frame) const {

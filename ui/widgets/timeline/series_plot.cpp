@@ -148,6 +148,9 @@ void paintLetters(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis
             const QRectF box(x, y + shift, wide, kLetterHeight);
             const bool inside = box.top() >= rect.top() && box.bottom() <= rect.bottom() + 1;
             if ((inside || shift == 0) && places.take(box)) {
+                if (!series.letterNote.isEmpty()) { // words lie on lines
+                    painter.fillRect(box.adjusted(-2, 0, 0, 0), withAlpha(t.canvas, 0.8));
+                }
                 drawText(painter, box, Qt::AlignVCenter, words, colorOf(series, t, t.text1), font);
                 break;
             }

@@ -121,7 +121,7 @@ TEST(WhatIfTest, ReinforcementLearningHasPartsAndLimitsOfItsOwn) {
     ASSERT_EQ(price.roles.size(), 2U);
     EXPECT_EQ(price.peak, std::max(price.roles[0].second, price.roles[1].second));
     EXPECT_FALSE(price.phases.empty());
-    EXPECT_EQ(answer.switches.size(), 7U);
+    EXPECT_EQ(answer.switches.size(), 4U);
     EXPECT_GT(answer.longestAnswer, 128);
     EXPECT_GE(answer.mostAnswers, 128);
 }

@@ -50,6 +50,35 @@ private slots:
         QCOMPARE(samples->ordered(ui::RlGroupOrder::Difference), difference);
     }
 
+    /// A group of another run is the one with the same prompt, whatever its number is.
+    void theSameQuestion() {
+        const RlScript script{.steps = 1, .answers = true};
+        const ui::RlSamplesPtr samples = ui::RlSamples::make(*script.timeline(), 1);
+        QCOMPARE(samples->sameQuestion(samples->groups[2]).value(), std::size_t(2));
+        ui::RlSampleGroup other = samples->groups[2];
+        other.number = 0;
+        QCOMPARE(samples->sameQuestion(other).value(), std::size_t(2));
+        other.prompt = QStringLiteral("2+9");
+        QVERIFY(!samples->sameQuestion(other));
+        QCOMPARE(samples->sameQuestion(samples->groups[1]).value(), std::size_t(1)); // without texts, by its number
+    }
+
+    void pairsOfAnswers() {
+        const RlScript script{.steps = 1, .answers = true};
+        const ui::RlSamplesPtr samples = ui::RlSamples::make(*script.timeline(), 1);
+        ui::RlSampleGroup less = samples->groups[2];
+        less.samples.resize(5);
+        const ui::FlatTreePtr brief = ui::rlPairTable(samples->groups[0], less, true);
+        QCOMPARE(brief->columns.size(), std::size_t(5));
+        QCOMPARE(brief->nodes.size(), std::size_t(8));
+        QCOMPARE(brief->nodes[0].cells[1].text, QStringLiteral("✓ 7."));
+        QCOMPARE(brief->nodes[7].cells[3].text, QStringLiteral("–"));
+        const ui::FlatTreePtr full = ui::rlPairTable(samples->groups[0], less, false);
+        QCOMPARE(full->columns.size(), std::size_t(11));
+        QCOMPARE(full->nodes[7].cells.size(), std::size_t(11));
+        QVERIFY(ui::rlPairFacts(samples->groups[0], less).startsWith(QStringLiteral("reward A 0.33, B 0.33")));
+    }
+
     void slowJudges() {
         const RlScript script{.steps = 1, .answers = true};
         const ui::RlSamplesPtr samples = ui::RlSamples::make(*script.timeline(), 1);

@@ -19,10 +19,12 @@
 #include "tests/ui/models/common/played_runs.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/planner/plan_words.h"
+#include "ui/models/run/experiment_form.h"
 #include "ui/views/planner/change_list.h"
 #include "ui/views/planner/plan_budget.h"
 #include "ui/views/planner/plan_curves.h"
 #include "ui/views/planner/plan_form.h"
+#include "ui/widgets/forms/named_combo.h"
 #include "ui/widgets/forms/number_slider.h"
 #include "ui/widgets/plots/fact_table.h"
 
@@ -203,6 +205,40 @@ private slots:
         QCOMPARE(view.answer()->sets.size(), std::size_t(3));
         QVERIFY(view.answer()->sets[2].line.longest >= view.answer()->sets[0].line.longest);
         QCOMPARE(view.workloadChoice()->currentData().toString(), QStringLiteral("generate"));
+    }
+
+    /// Reinforcement learning has lists of methods and formats, with the values that the form Run has for them.
+    void listsOfReinforcementLearning() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::PlannerView view({&document, &time, nullptr, nullptr});
+        view.show();
+        view.takeExperiment(QStringLiteral(
+            R"({"vitrine": 1, "workload": "rl", "model": "synthetic:qwen3-4b", "prompt_length": 64, "prompts": 4,)"
+            R"("samples": 4, "max_new_tokens": 64, "method": "lora", "device_profile": "h100-80gb"})"));
+        QTRY_VERIFY(view.answer() && view.answer()->complete);
+        for (const char* key : {"method", "rollout", "qat"}) {
+            const ui::NamedCombo* list = view.form()->choice(key);
+            QVERIFY(list != nullptr && list->isVisible());
+            const auto values = ui::ExperimentForm::choices(QString::fromLatin1(key));
+            QCOMPARE(list->count(), static_cast<int>(values.size()));
+            QCOMPARE(list->itemData(list->count() - 1).toString(), values.back().first);
+        }
+        QVERIFY(view.form()->check(4) == nullptr); // no switch says the same again
+        ui::NamedCombo* method = view.form()->choice("method");
+        QCOMPARE(method->currentText(), QStringLiteral("lora"));
+        const std::uint64_t before = view.answer()->set().price.reserved;
+        method->setCurrentIndex(method->findData(QStringLiteral("qlora")));
+        emit method->activated(method->currentIndex());
+        QTRY_VERIFY(view.settled() && view.answer() && view.answer()->complete);
+        QVERIFY(view.answer()->set().price.reserved < before);
+        QVERIFY(view.draft().commandLine().contains(QStringLiteral("--method qlora")));
+        ui::NamedCombo* rollout = view.form()->choice("rollout");
+        rollout->setCurrentIndex(rollout->findData(QString()));
+        emit rollout->activated(rollout->currentIndex());
+        QVERIFY(!view.draft().commandLine().contains(QStringLiteral("--rollout")));
+        view.takeExperiment(training());
+        QTRY_VERIFY(view.form()->choice("method") == nullptr);
     }
 
     void exportedTablesAreQuoted() {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// The RL view: without a run, with a few and many steps, against a baseline, its step and its answers.
+// The RL view: without a run, with a few and many steps, against a baseline, and its step.
 #include "ui/views/rl/rl_view.h"
 
 #include <QPushButton>
@@ -8,15 +8,13 @@
 #include <QTest>
 
 #include "tests/ui/models/common/patience.h"
-#include "tests/ui/models/rl/rl_script.h"
-#include "ui/views/rl/rl_answer_box.h"
-#include "ui/views/rl/rl_group_box.h"
+#include "tests/ui/views/rl/shown_rl.h"
 #include "ui/views/rl/rl_lanes.h"
 #include "ui/views/rl/rl_panel.h"
-#include "ui/views/rl/rl_samples_page.h"
+#include "ui/views/rl/rl_step_legend.h"
 #include "ui/views/rl/rl_step_pane.h"
+#include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/fact_table.h"
-#include "ui/widgets/plots/scored_text.h"
 #include "ui/widgets/timeline/bar_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/part_strip.h"
@@ -25,34 +23,9 @@
 
 using namespace vitrine;
 using test::RlScript;
+using test::ShownRl;
 
 namespace {
-
-/// A view of its own with what it needs.
-struct Shown {
-    Shown() : view({&document, &time, nullptr, nullptr}) {
-        view.resize(1000, 800);
-        view.show();
-    }
-    void show(const RlScript& a, std::optional<RlScript> b = {},
-              sessions::RunStatus status = sessions::RunStatus::Done) {
-        std::vector<sessions::RunInfo> runs{a.info(1)};
-        runs[0].status = status;
-        std::map<sessions::RunId, ui::TimelinePtr> timelines{{1, a.timeline()}};
-        if (b) {
-            runs.push_back(b->info(2));
-            timelines[2] = b->timeline();
-        }
-        time.reset({0, timelines[1]->end()});
-        document.show(QStringLiteral("x.vitrine"), runs, timelines);
-        document.setRunA(1);
-        document.setRunB(b ? 2 : 0);
-    }
-
-    ui::SessionDocument document;
-    ui::TimeCursor time;
-    ui::RlView view;
-};
 
 const ui::FlatNode& figure(const ui::RlView& view, std::size_t row) {
     return view.panel()->figures()->model()->tree().nodes[row];
@@ -67,7 +40,7 @@ private slots:
     void initTestCase() { ui::Theme::instance().install(); }
 
     void withoutARun() {
-        Shown shown;
+        ShownRl shown;
         QCOMPARE(shown.view.nothingText(), QStringLiteral("No reinforcement learning run in this session."));
         QVERIFY(!shown.view.wantsInspector());
         QVERIFY(shown.view.picture({1024, 700}, 1).width() > 0);
@@ -77,7 +50,7 @@ private slots:
     }
 
     void beforeTheFirstStep() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 0, .total = 20}, {}, sessions::RunStatus::Running);
         QTRY_VERIFY(shown.view.nothingText().isEmpty()); // axes that wait
         QVERIFY(shown.view.lanes()->reward()->picture(1).width() > 0);
@@ -86,7 +59,7 @@ private slots:
     }
 
     void failedBeforeTheFirstStep() {
-        Shown shown;
+        ShownRl shown;
         sessions::RunInfo info = RlScript{}.info();
         info.status = sessions::RunStatus::Failed;
         info.error = "task: sumz: is none";
@@ -95,7 +68,7 @@ private slots:
     }
 
     void twoStepsAreEnough() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 2, .memory = true});
         QTRY_COMPARE(shown.view.shown().number(), 2);
         QTRY_VERIFY(shown.view.settled());
@@ -106,7 +79,7 @@ private slots:
 
     /// A step is chosen: header values, inspector and the memory of the step follow.
     void aStepIsChosen() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 30, .evalEvery = 10, .memory = true}, RlScript{.steps = 20, .difference = 0.012});
         QTRY_VERIFY(shown.view.settled() && shown.view.shown().b != nullptr);
         shown.view.chooseStep(12);
@@ -126,7 +99,7 @@ private slots:
     }
 
     void whatLimitsTheStep() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 5});
         QTRY_VERIFY(shown.view.sentenceText().contains(QStringLiteral("1 of 32 answers")));
         QVERIFY(shown.view.changeText().contains(QStringLiteral("partial_tokens")));
@@ -137,7 +110,7 @@ private slots:
     }
 
     void aPhaseOpensOtherViews() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 3, .memory = true});
         QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
         QSignalSpy opened(&shown.view, &ui::View::openView);
@@ -150,7 +123,7 @@ private slots:
 
     /// A double click in the memory of the step, or Enter at its cursor, opens Memory at that instant.
     void anInstantOfTheStepOpensMemory() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 3, .memory = true});
         QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
         QSignalSpy opened(&shown.view, &ui::View::openView);
@@ -166,7 +139,7 @@ private slots:
 
     /// The bar of the last step ends within the axis, however few there are.
     void theLastBarHasRoom() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 2});
         QTRY_VERIFY(shown.view.settled() && shown.view.shown().number() == 2);
         QVERIFY(shown.view.axis()->extent().end > 5 * ui::kStepLength / 2);
@@ -174,7 +147,7 @@ private slots:
 
     /// A dragged range shows means, and a step again when it goes.
     void meansOfARange() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 10}, RlScript{.steps = 6, .difference = 0.012});
         QTRY_VERIFY(shown.view.settled() && shown.view.shown().b != nullptr);
         shown.view.axis()->setMeasured(ui::TimeRange{2 * ui::kStepLength - 1, 4 * ui::kStepLength + 1});
@@ -186,7 +159,7 @@ private slots:
     }
 
     void aStepWithoutMemoryLeadsToOneThatHasIt() {
-        Shown shown;
+        ShownRl shown;
         RlScript script{.steps = 4};
         test::RecordedRun run;
         script.steps = 0;
@@ -206,7 +179,7 @@ private slots:
     }
 
     void rewardsAreSmoothed() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 30});
         QTRY_VERIFY(shown.view.settled());
         const std::size_t raw = shown.view.lanes()->reward()->plots()[0].series.size();
@@ -218,7 +191,7 @@ private slots:
     }
 
     void axes() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 10});
         QTRY_VERIFY(shown.view.settled());
         for (const int axis : {1, 2, 0}) {
@@ -230,7 +203,7 @@ private slots:
     }
 
     void keys() {
-        Shown shown;
+        ShownRl shown;
         shown.show({.steps = 30, .evalEvery = 10});
         QTRY_VERIFY(shown.view.settled());
         shown.view.chooseStep(5);
@@ -245,61 +218,36 @@ private slots:
         QVERIFY(!shown.view.axis()->cursor());
     }
 
-    void answers() {
-        Shown shown;
-        shown.show({.steps = 3, .answers = true});
-        QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
-        QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 1 of 4"));
-        QVERIFY(shown.view.panel()->group()->promptText().endsWith(QStringLiteral("2+0")));
-        const ui::RlAnswerBox* box = shown.view.panel()->group()->box();
-        QCOMPARE(box->headText(), QStringLiteral("Answer 1"));
-        QCOMPARE(box->text()->tokenCount(), 2);
-        QVERIFY(box->tokenText().contains(QStringLiteral("+0.0010"))); // the token that differs most
-        emit shown.view.panel()->groupWanted(1);
-        QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 2 of 4"));
-        shown.view.showPage(ui::RlView::Samples);
-        QVERIFY(!shown.view.wantsInspector());
-        QCOMPARE(shown.view.samplesPage()->groups()->currentIndex().row(), 1);
-        shown.view.samplesPage()->orders()->setCurrent(1);
-        QVERIFY(shown.view.perform(QStringLiteral("select.previous"))); // 0, 2, 1, 3 by variance
-        QCOMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 3 of 4"));
-        QVERIFY(shown.view.picture({1440, 820}, 1).width() > 0);
+    /// In a low window plots keep the height to be read, and what the memory is of stays in sight.
+    void aLowWindow() {
+        ShownRl shown;
+        shown.show({.steps = 5, .evalEvery = 2, .memory = true}, RlScript{.steps = 5});
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
+        shown.view.resize(976, 458);
+        const ui::RlLanes* lanes = shown.view.lanes();
+        for (const ui::Lane* lane :
+             {static_cast<const ui::Lane*>(lanes->reward()), static_cast<const ui::Lane*>(lanes->evaluation()),
+              static_cast<const ui::Lane*>(lanes->difference())}) {
+            QVERIFY(!lane->collapsed());
+            QTRY_VERIFY(lane->frame().size.height() >= 80);
+        }
+        QVERIFY(lanes->lengths()->collapsed() && lanes->phases()->collapsed());
+        const ui::RlStepPane* pane = shown.view.stepPane();
+        QTRY_VERIFY(pane->lane()->frame().size.height() >= 80);
+        QVERIFY(pane->legend()->strip()->isVisible() && !pane->legend()->column()->isVisible());
+        QVERIFY(pane->geometry().bottom() <= pane->parentWidget()->rect().bottom());
+        shown.view.resize(1000, 800);
+        QTRY_VERIFY(pane->legend()->column()->isVisible() && !pane->legend()->strip()->isVisible());
+        QVERIFY(!lanes->lengths()->collapsed());
     }
 
-    void answersOfB() {
-        Shown shown;
-        shown.show({.steps = 3, .answers = true}, RlScript{.steps = 3});
-        QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
-        shown.view.panel()->sides()->setCurrent(1);
-        QTRY_COMPARE(shown.view.panel()->samplesText(), QStringLiteral("B kept no samples of step 3."));
-        shown.view.panel()->sides()->setCurrent(0);
-        QTRY_COMPARE(shown.view.panel()->samplesText(), QStringLiteral("group 1 of 4"));
-    }
-
-    /// Below the view, figures and answers are two tabs.
-    void aWidePanelHasTabs() {
-        Shown shown;
-        shown.show({.steps = 3, .answers = true});
-        QTRY_VERIFY(shown.view.samples() != nullptr && !shown.view.samples()->groups.empty());
-        ui::RlPanel* panel = shown.view.panel();
-        panel->resize(980, 190);
-        panel->show();
-        QTRY_VERIFY(!panel->tabs()->isHidden());
-        QVERIFY(!panel->figures()->parentWidget()->isHidden() && panel->group()->parentWidget()->isHidden());
-        QCOMPARE(panel->figures()->model()->rowCount(), 6); // and as many beside them
-        panel->tabs()->setCurrent(1);
-        QVERIFY(panel->figures()->parentWidget()->isHidden() && !panel->group()->parentWidget()->isHidden());
-        panel->resize(376, 700);
-        QTRY_VERIFY(panel->tabs()->isHidden());
-        QCOMPARE(panel->figures()->model()->rowCount(), 12);
-        QVERIFY(!panel->figures()->parentWidget()->isHidden() && !panel->group()->parentWidget()->isHidden());
-    }
-
-    void answersThatWereNotKept() {
-        Shown shown;
-        shown.show({.steps = 3});
-        QTRY_VERIFY(shown.view.settled());
-        QTRY_VERIFY(shown.view.panel()->samplesText().contains(QStringLiteral("not kept")));
+    void whatHeldTheMemory() {
+        ShownRl shown;
+        shown.show({.steps = 3, .memory = true});
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
+        QCOMPARE(shown.view.stepPane()->heldText(),
+                 QStringLiteral("At the peak: kv_cache 3.0\u00A0MiB, weights 1.0\u00A0MiB. Asleep: 3.0\u00A0MiB given "
+                                "back, 1.0\u00A0MiB stayed: weights 1.0\u00A0MiB."));
     }
 
     /// However many steps there are, a frame is made of columns. Times are printed, because machines differ.
@@ -307,7 +255,7 @@ private slots:
         const int steps = qEnvironmentVariableIntValue("VITRINE_FRAME_STEPS") > 0
                               ? qEnvironmentVariableIntValue("VITRINE_FRAME_STEPS")
                               : 5000;
-        Shown shown;
+        ShownRl shown;
         const RlScript script{.steps = steps};
         const ui::TimelinePtr nothing = RlScript{}.timeline();
         shown.time.reset({0, 1000});
