@@ -196,6 +196,17 @@ double meanOf(const RlFigure& figure, const RlRunPtr& run, std::int64_t first, s
 
 } // namespace
 
+std::optional<std::size_t> rlHighestPeak(const RlRun& run) {
+    std::optional<std::size_t> out;
+    for (std::size_t i = 0; i < run.size(); ++i) {
+        const double peak = stepPeak(run, i);
+        if (peak > 0 && (!out || peak > stepPeak(run, *out))) {
+            out = i;
+        }
+    }
+    return out;
+}
+
 FlatTreePtr rlFigureTable(const RlStepPair& pair) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     return figureTable(pair.b != nullptr, [&](const RlFigure& figure) {

@@ -32,6 +32,8 @@ QString meanTokensText(double value);
 QString partText(double share);     ///< of answers or tokens
 QString stepTimeText(double value); ///< seconds
 
+/// The step in which the run held the most memory; nothing where no step says it.
+std::optional<std::size_t> rlHighestPeak(const RlRun& run);
 /// The figures of a step: A, B and "A to B". Without a baseline, A alone.
 FlatTreePtr rlFigureTable(const RlStepPair& pair);
 /// The same with the means of the steps [first, last], of the numbers that are known.

@@ -35,8 +35,8 @@ RlAnswerBox::RlAnswerBox(QWidget* parent) : QWidget(parent), row_(new QHBoxLayou
     row_->addWidget(facts_, 1);
     column->addLayout(row_);
     text_ = new ScoredText(tr("Tokens of the answer"), this);
-    text_->setUsualLines(kUsualLines);
     text_->setMinimumHeight(kAnswerText);
+    text_->setUsualLines(kUsualLines);
     column->addWidget(text_, 100);
     token_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
     token_->setElide(true);
@@ -136,9 +136,9 @@ void RlAnswerBox::setScale(double largest) {
 }
 
 void RlAnswerBox::setLow(bool low, bool legend) {
+    text_->setMinimumHeight(!low ? kAnswerText : legend ? kLowText + kAnswerLegend : kLowText);
     text_->setLegendShown(legend);
     text_->setUsualLines(low ? kLowLines : kUsualLines);
-    text_->setMinimumHeight(!low ? kAnswerText : legend ? kLowText + kAnswerLegend : kLowText);
     bars_->setLow(low);
 }
 

@@ -76,8 +76,9 @@ PartRow poolRow(const RlStepMemory& step) {
 
 RlStepPane::RlStepPane(QWidget* parent)
     : QWidget(parent), time_(new TimeCursor(this)), head_(new SectionHead(tr("Memory of both roles"), this)),
-      open_(new QPushButton(tr("Open in"), head_)), pages_(new QStackedWidget(this)), nothing_(new EmptyState(pages_)),
-      held_(nullptr), stack_(nullptr), bands_(nullptr), lane_(nullptr), legend_(nullptr), job_(this) {
+      open_(new QPushButton(tr("Open in"), head_)), highest_(new QPushButton(head_)), pages_(new QStackedWidget(this)),
+      nothing_(new EmptyState(pages_)), held_(nullptr), stack_(nullptr), bands_(nullptr), lane_(nullptr),
+      legend_(nullptr), job_(this) {
     build();
 }
 
@@ -89,7 +90,15 @@ void RlStepPane::build() {
     column->setSpacing(0);
     open_->setToolTip(tr("The phase under the cursor in another view"));
     setControlHeight(open_, 20);
+    setControlHeight(highest_, 20);
+    highest_->hide();
+    head_->addControl(highest_);
     head_->addControl(open_);
+    connect(highest_, &QPushButton::clicked, this, [this] {
+        if (const auto highest = run_ != nullptr ? rlHighestPeak(*run_) : std::nullopt) {
+            emit stepWanted(run_->number(*highest));
+        }
+    });
     held_ = new TextLabel({}, TypeRole::Table, TextColor::Text1, false, this);
     held_->setElide(true);
     held_->setFixedHeight(kHeldHeight);
@@ -189,6 +198,7 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
     const bool same = memory != nullptr && memory_ != nullptr && memory->step == memory_->step;
     memory_ = std::move(memory);
     emit memoryChanged();
+    showHighest();
     const bool shown = memory_ != nullptr && memory_->hasMemory();
     pages_->setCurrentIndex(shown ? 0 : 1);
     open_->setEnabled(memory_ != nullptr);
@@ -214,6 +224,14 @@ void RlStepPane::take(RlStepMemoryPtr memory) {
     showBands();
     showLane();
     showLegend();
+}
+
+/// The peak of a step is not that of the run, which a way leads to.
+void RlStepPane::showHighest() {
+    const auto highest = memory_ != nullptr && run_ != nullptr ? rlHighestPeak(*run_) : std::nullopt;
+    highest_->setVisible(highest && run_->number(*highest) != memory_->step);
+    highest_->setText(highest ? tr("Peak of the run: step %1").arg(countText(run_->number(*highest))) : QString());
+    highest_->setToolTip(tr("Go to the step in which this run held the most memory"));
 }
 
 /// What to do about a step whose memory was not recorded.

@@ -40,6 +40,7 @@ public:
     LaneStack* stack() const { return stack_; }
     PartStrip* bands() const { return bands_; }
     StepLane* lane() const { return lane_; }
+    QPushButton* highestButton() const { return highest_; }
     RlStepLegend* legend() const { return legend_; }
     QString headText() const;
     QString heldText() const; ///< what holds the memory at the peak and while the sampler sleeps
@@ -57,6 +58,7 @@ private:
     void build();
     void take(RlStepMemoryPtr memory);
     void showMissing();
+    void showHighest();
     void showBands();
     void showLane();
     void showLegend();
@@ -66,7 +68,7 @@ private:
 
     TimeCursor* time_;
     SectionHead* head_;
-    QPushButton* open_;
+    QPushButton *open_, *highest_; ///< highest_: goes to the step with the peak of the run
     QStackedWidget* pages_;
     EmptyState* nothing_;
     TextLabel* held_;

@@ -112,6 +112,7 @@ private:
     void showGroup();
     void groupBy(int direction);
     RlGroupPair shownGroups() const;
+    std::size_t groupToRead() const;
     QString whyNoSamples(bool ofB) const;
     QWidget* buildSentence(QWidget* parent);
     bool takeKey(const QKeyEvent& event);

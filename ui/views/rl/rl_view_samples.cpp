@@ -72,12 +72,22 @@ void RlView::takeSamples(Sampled sampled) {
     nearestKept_ = sampled.nearest;
     const bool any = hasGroups(samples());
     if (any && (group_ >= samples()->groups.size() || !samples()->groups[group_].hasTexts())) {
-        // One that has something to read, where there is one.
-        const auto read = std::ranges::find_if(samples()->groups, &RlSampleGroup::hasTexts);
-        group_ = read == samples()->groups.end() ? 0 : static_cast<std::size_t>(read - samples()->groups.begin());
+        group_ = groupToRead();
     }
     samplesPage_->setSamples(any ? samples() : nullptr, whyNoSamples(false));
     showGroup();
+}
+
+/// A group that has something to read, of both runs if there is one.
+std::size_t RlView::groupToRead() const {
+    const std::vector<RlSampleGroup>& groups = samples()->groups;
+    const auto inBoth = [&](const RlSampleGroup& group) {
+        const auto other = group.hasTexts() && hasGroups(samplesB_) ? samplesB_->sameQuestion(group) : std::nullopt;
+        return other && samplesB_->groups[*other].hasTexts();
+    };
+    auto found = std::ranges::find_if(groups, inBoth);
+    found = found != groups.end() ? found : std::ranges::find_if(groups, &RlSampleGroup::hasTexts);
+    return found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin());
 }
 
 QString RlView::whyNoSamples(bool ofB) const {

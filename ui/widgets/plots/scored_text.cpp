@@ -69,6 +69,7 @@ void ScoredText::setLegendShown(bool shown) {
 void ScoredText::setUsualLines(int lines) {
     if (usualLines_ != lines) {
         usualLines_ = lines;
+        layOut();
         updateGeometry();
     }
 }
@@ -129,6 +130,10 @@ void ScoredText::layOut() {
         }
         part.layout->endLayout();
         height_ += std::max(kTextLine, y);
+    }
+    if (usualLines_ > 0) {
+        const double most = height_ + kTextFoot + (legend_ ? kLegendHeight : kTextFoot);
+        setMaximumHeight(std::max(minimumHeight(), static_cast<int>(std::ceil(most))));
     }
     contentChanged();
 }

@@ -43,7 +43,7 @@ public:
     QString spoken() const override;
     /// Without the legend, where another text beside it has the same one.
     void setLegendShown(bool shown);
-    /// The height that it asks for: of so many lines. It takes more and scrolls in less.
+    /// The height that it asks for: of so many lines. It takes what the text needs, and scrolls in less.
     void setUsualLines(int lines);
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {usualLines_ > 0 ? 160 : 260, usualLines_ > 0 ? 24 : 90}; }

@@ -26,6 +26,7 @@ struct RlScript {
     bool copies = false;  ///< and weights that only rollouts have
     bool scopes = true;   ///< phases and steps of the sampler
     bool answers = false; ///< four groups of eight in each step, of which two are trained on and kept
+    int highest = 0; ///< the step that says a higher peak than the others; 0: none
     double difference = 0.003;
 
     double late = 0; ///< seconds by which the numbers of a step come after it
@@ -49,7 +50,7 @@ struct RlScript {
         out.logProbSeconds = kScoring;
         out.updateSeconds = out.seconds - kRollout - kScoring;
         out.rolloutRate = 100;
-        out.rolloutPeak = 1 << 22;
+        out.rolloutPeak = step == highest ? 1 << 23 : 1 << 22;
         out.trainingPeak = 1 << 21;
         return out;
     }

@@ -241,6 +241,17 @@ private slots:
         QVERIFY(!lanes->lengths()->collapsed());
     }
 
+    /// From the step that is shown first, one click leads to the one in which the run held the most.
+    void thePeakOfTheRun() {
+        ShownRl shown;
+        shown.show({.steps = 3, .memory = true, .highest = 2});
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory() != nullptr);
+        QCOMPARE(shown.view.stepPane()->highestButton()->text(), QStringLiteral("Peak of the run: step 2"));
+        shown.view.stepPane()->highestButton()->click();
+        QTRY_VERIFY(shown.view.settled() && shown.view.stepPane()->memory()->step == 2);
+        QVERIFY(shown.view.stepPane()->highestButton()->isHidden());
+    }
+
     void whatHeldTheMemory() {
         ShownRl shown;
         shown.show({.steps = 3, .memory = true});
