@@ -220,8 +220,8 @@ void RlGroupBox::arrange() {
     const bool beside = (wide_ ? width() - table : width()) >= 2 * kLeastAnswer;
     answers_->setDirection(beside ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
     const bool stacked = !second_->isHidden() && !beside;
-    first_->setLow(stacked, true);
-    second_->setLow(stacked, beside || first_->sample() == nullptr);
+    first_->setLow(stacked || wide_, true); // below the view there is little height
+    second_->setLow(stacked || wide_, beside || first_->sample() == nullptr);
     if (table != tableWidth_ && pair_.any() != nullptr) {
         tableWidth_ = table;
         showTable();
