@@ -173,12 +173,13 @@ void RlView::keyPressEvent(QKeyEvent* event) {
 
 /// The wheel zooms over a plot; over the header of a lane it scrolls, where lanes have no room.
 bool RlView::eventFilter(QObject* watched, QEvent* event) {
-    auto* lane = static_cast<Lane*>(watched);
     switch (event->type()) {
     case QEvent::KeyPress:
         return takeKey(*static_cast<QKeyEvent*>(event));
     case QEvent::FocusIn:
-        scroll_->ensureWidgetVisible(lane, 0, 0);
+        if (auto* lane = qobject_cast<Lane*>(watched)) {
+            scroll_->ensureWidgetVisible(lane, 0, 0);
+        }
         break;
     case QEvent::Wheel:
         if (static_cast<QWheelEvent*>(event)->position().y() < Lane::kHeaderHeight &&
