@@ -26,7 +26,7 @@ using profiler::MemoryColumn;
 constexpr std::size_t kKvCache = static_cast<std::size_t>(base::MemoryCategory::KvCache);
 constexpr base::TimeNs kLateBegin = 50; ///< a part of the step, by which its begin is late at most
 constexpr int kLookedAt = 2000;         ///< pieces of a step whose categories are looked at
-constexpr std::size_t kNamedParts = 3;  ///< of what is held, in words
+constexpr std::size_t kNamedParts = 2;  ///< of what is held, in words
 
 void addUpdates(const profiler::RunTimeline& timeline, TimeRange train, std::vector<RlPhase>& phases) {
     const std::span<const base::TrainingStepEvent> all = profiler::events<base::TrainingStepEvent>(timeline);
@@ -351,7 +351,7 @@ QString rlAsleepText(const RlStepMemory& step) {
 
 QString rlHeldText(const RlStepMemory& step) {
     QStringList out;
-    if (const QString peak = rlLargestText(step, step.peak.maxTime, kNamedParts); !peak.isEmpty()) {
+    if (const QString peak = rlLargestText(step, step.peak.maxTime, kNamedParts + 1); !peak.isEmpty()) {
         out << QObject::tr("At the peak: %1.").arg(peak);
     }
     if (const QString asleep = rlAsleepText(step); !asleep.isEmpty()) {

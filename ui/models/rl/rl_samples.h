@@ -87,11 +87,11 @@ private:
 };
 
 /// A row for each answer: number, answer, tokens, difference, reward, advantage; with the judge's time where it was
-/// measured. `brief`: the last words of an answer alone.
-FlatTreePtr rlGroupTable(const RlSampleGroup& group, bool brief = false);
+/// measured. `letters`: of the end of an answer that are shown at most.
+FlatTreePtr rlGroupTable(const RlSampleGroup& group, qsizetype letters = 60);
 /// A row for each place: the answers of A and B there, in columns with titles "A" and "B", and their rewards; where it
 /// is not brief, with tokens, difference and advantage.
-FlatTreePtr rlPairTable(const RlSampleGroup& a, const RlSampleGroup& b, bool brief);
+FlatTreePtr rlPairTable(const RlSampleGroup& a, const RlSampleGroup& b, bool brief, qsizetype letters = 60);
 /// A row for each group, in an order; the key is its index in samples.groups, and one.
 FlatTreePtr rlGroupList(const RlSamples& samples, RlGroupOrder order);
 /// "mean 0.65, deviation 0.48, 1 cut off"

@@ -26,12 +26,11 @@ FlatCell numberCell(double value, const QString& text) {
 }
 
 /// The end of an answer is what judges look at.
-QString answerEnd(const RlSample& sample, bool brief) {
+QString answerEnd(const RlSample& sample, qsizetype most) {
     const QString words = sample.text.simplified();
     if (words.isEmpty()) {
         return sample.cut ? QObject::tr("cut off") : unknownText();
     }
-    const qsizetype most = brief ? 16 : 60;
     if (words.size() <= most) {
         return words;
     }
@@ -46,11 +45,11 @@ bool rewardsMark(const RlSampleGroup& group) {
 }
 
 /// "✓ 1174", after its number where `numbered`.
-FlatCell answerCell(const RlSample& sample, bool marked, bool numbered, bool brief) {
+FlatCell answerCell(const RlSample& sample, bool marked, bool numbered, qsizetype letters) {
     const QString mark = !marked || !std::isfinite(sample.reward) ? QString()
                          : sample.reward > 1 - 1e-9               ? QStringLiteral("✓ ")
                                                                   : QStringLiteral("✗ ");
-    const QString words = mark + answerEnd(sample, brief);
+    const QString words = mark + answerEnd(sample, letters);
     FlatCell out(numbered ? QStringLiteral("%1  %2").arg(sample.place + 1).arg(words) : words);
     out.tip = sample.text.left(2000);
     return out;
@@ -75,7 +74,7 @@ FlatCell advantageCell(const RlSample& sample) {
 
 } // namespace
 
-FlatTreePtr rlGroupTable(const RlSampleGroup& group, bool brief) {
+FlatTreePtr rlGroupTable(const RlSampleGroup& group, qsizetype letters) {
     auto out = std::make_shared<FlatTree>();
     const bool judged =
         std::ranges::any_of(group.samples, [](const RlSample& s) { return std::isfinite(s.judgeSeconds); });
@@ -95,7 +94,7 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group, bool brief) {
     for (const RlSample& sample : group.samples) {
         FlatNode node;
         node.key = static_cast<quint64>(sample.place) + 1;
-        node.cells = {answerCell(sample, marked, true, brief), tokensCell(sample), differenceCell(sample),
+        node.cells = {answerCell(sample, marked, true, letters), tokensCell(sample), differenceCell(sample),
                       rewardCell(sample)};
         if (judged) {
             node.cells.push_back(numberCell(sample.judgeSeconds,
@@ -111,9 +110,9 @@ FlatTreePtr rlGroupTable(const RlSampleGroup& group, bool brief) {
     return out;
 }
 
-FlatTreePtr rlPairTable(const RlSampleGroup& a, const RlSampleGroup& b, bool brief) {
+FlatTreePtr rlPairTable(const RlSampleGroup& a, const RlSampleGroup& b, bool brief, qsizetype letters) {
     auto out = std::make_shared<FlatTree>();
-    out->columns = {{QObject::tr("Answer")}};
+    out->columns = {{QObject::tr("#")}};
     for (const char* letter : {"A", "B"}) {
         out->columns.push_back({QString::fromLatin1(letter)});
         if (!brief) {
@@ -134,7 +133,7 @@ FlatTreePtr rlPairTable(const RlSampleGroup& a, const RlSampleGroup& b, bool bri
             const std::size_t full = node.cells.size() + cells;
             if (place < group->samples.size()) {
                 const RlSample& sample = group->samples[place];
-                node.cells.push_back(answerCell(sample, rewardsMark(*group), false, brief));
+                node.cells.push_back(answerCell(sample, rewardsMark(*group), false, letters));
                 if (!brief) {
                     node.cells.push_back(tokensCell(sample));
                     node.cells.push_back(differenceCell(sample));

@@ -16,9 +16,9 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kAnswerText = 72; ///< least height, with the legend
-constexpr int kLowText = 46, kAnswerLegend = 22;
-constexpr int kUsualLines = 3, kLowLines = 2;
+constexpr int kAnswerText = 47; ///< least height, with the legend: a line
+constexpr int kLowText = 25;
+constexpr int kUsualLines = 3, kLowLines = 1;
 constexpr int kBadgeSide = 14, kBadgeRoom = 20;
 
 } // namespace
@@ -136,7 +136,7 @@ void RlAnswerBox::setScale(double largest) {
 }
 
 void RlAnswerBox::setLow(bool low, bool legend) {
-    text_->setMinimumHeight(!low ? kAnswerText : legend ? kLowText + kAnswerLegend : kLowText);
+    text_->setMinimumHeight(legend ? kAnswerText : kLowText);
     text_->setLegendShown(legend);
     text_->setUsualLines(low ? kLowLines : kUsualLines);
     bars_->setLow(low);

@@ -9,6 +9,7 @@
 #include <QTextDocumentFragment>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "ui/views/rl/rl_answer_box.h"
@@ -21,11 +22,13 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kAnswerRow = 21, kPairRow = 18;
-constexpr qsizetype kShownPrompt = 180; ///< characters
-constexpr int kLeastAnswer = 280;       ///< width of one of two answers that stand beside each other
-constexpr int kFullTable = 560;         ///< width from which on a table says all of answers
-constexpr int kPlaceColumn = 56;        ///< the least of the first column, where it has numbers alone
-constexpr int kBarColumn = 120;         ///< of advantages with their bars
+constexpr qsizetype kShownPrompt = 180;    ///< characters
+constexpr int kLeastAnswer = 280;          ///< width of one of two answers that stand beside each other
+constexpr int kFullPair = 800;             ///< width from which on a table says all of two answers
+constexpr int kPlaceColumn = 34;           ///< the first column, where it has numbers alone
+constexpr int kMarkRoom = 36, kLetter = 7; ///< px before an answer, and of a letter of it
+constexpr qsizetype kMostLetters = 60;
+constexpr int kBarColumn = 120; ///< of advantages with their bars
 constexpr int kAnswersShare = 3, kTableShare = 2;
 
 /// Width of a column by its title; 0: of answers, which take what is left.
@@ -54,7 +57,7 @@ RlGroupBox::RlGroupBox(bool pairs, QWidget* parent) : QWidget(parent), pairs_(pa
     facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
     facts_->setElide(true);
     facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    facts_->setContentsMargins(12, 3, 12, 3);
+    facts_->setContentsMargins(12, 2, 12, 2);
     answers_ = new QBoxLayout(QBoxLayout::LeftToRight);
     answers_->setSpacing(0);
     first_ = new RlAnswerBox(this);
@@ -126,26 +129,28 @@ void RlGroupBox::showPrompt(const RlSampleGroup& group) {
     prompt_->setToolTip(prompt);
 }
 
-/// With the columns that its width has room for.
+/// With the columns that its width has room for, and the ends of the answers that theirs have.
 void RlGroupBox::showTable() {
     const bool two = pair_.ofA() != nullptr && pair_.ofB() != nullptr;
-    const bool brief = tableWidth_ < (two ? 2 * kFullTable : kFullTable);
-    const FlatTreePtr table = two ? rlPairTable(*pair_.ofA(), *pair_.ofB(), brief) : rlGroupTable(*pair_.any(), brief);
+    const bool brief = tableWidth_ < kFullPair;
+    const auto make = [&](qsizetype letters) {
+        return two ? rlPairTable(*pair_.ofA(), *pair_.ofB(), brief, letters) : rlGroupTable(*pair_.any(), letters);
+    };
+    const FlatTreePtr whole = make(kMostLetters);
     QString badges;
     std::vector<int> widths;
-    int left = tableWidth_ - kPlaceColumn, shared = 0;
-    for (const FlatColumn& column : table->columns) {
-        const bool letter = two && column.title.size() == 1;
-        badges += letter ? column.title : QStringLiteral(" ");
+    int left = tableWidth_ - (two ? kPlaceColumn : 0);
+    for (const FlatColumn& column : whole->columns) {
+        badges +=
+            two && column.title.size() == 1 && column.title != QLatin1String("#") ? column.title : QStringLiteral(" ");
         widths.push_back(columnWidth(column));
-        left -= widths.back();
-        shared += letter ? 1 : 0;
     }
-    for (int& width : widths) {
-        width = width > 0 ? width : std::max(16, left / std::max(1, shared));
-    }
-    widths.erase(widths.begin()); // the first column takes the rest
     widths.back() = two ? widths.back() : kBarColumn;
+    left -= std::accumulate(widths.begin(), widths.end(), 0);
+    const int answer = std::max(16, two ? left / 2 : left);
+    std::ranges::replace(widths, 0, answer);
+    widths.erase(widths.begin()); // the first column takes the rest
+    const FlatTreePtr table = make(std::clamp<qsizetype>((answer - kMarkRoom) / kLetter, 8, kMostLetters));
     const QSignalBlocker quiet(table_->view()->selectionModel());
     table_->setRowHeight(two ? kPairRow : kAnswerRow);
     table_->setNumberWidths(std::move(widths));

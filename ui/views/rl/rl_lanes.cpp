@@ -76,8 +76,7 @@ void RlLanes::build(QWidget* parent) {
     stack_->ruler()->setLead(tr("Step"));
     reward_ = new SeriesLane(tr("Raw reward"), {}, time_, stack_);
     evaluation_ = new SeriesLane(tr("Evaluation reward"), {}, time_, stack_);
-    difference_ = new SeriesLane(tr("Log-probability difference"),
-                                 tr("mean |trainer − rollout| of sampled tokens, log scale"), time_, stack_);
+    difference_ = new SeriesLane(tr("Log-probability difference"), differenceNote(0), time_, stack_);
     lengths_ = new SeriesLane(tr("Response length, truncated"), {}, time_, stack_);
     phases_ = new BarLane(tr("Time of each phase"), tr("seconds a step"), time_, stack_);
     for (Lane* lane : std::initializer_list<Lane*>{reward_, evaluation_, difference_, lengths_, phases_}) {
@@ -247,11 +246,22 @@ void RlLanes::updateReward() {
         }
     }
     evaluations.scale = scaleOf(spanOf(&RlCurves::evaluation));
-    evaluations.caption = best.join(QStringLiteral(", "));
     reward_->setNote(rewardNote(lead()->run->demand(), band));
     reward_->setSeries(std::move(rewards), scaleOf(spanOf(&RlCurves::reward)));
-    evaluation_->setNote(evaluationNote(lead()->run->demand()));
+    evaluation_->setNote((QStringList{evaluationNote(lead()->run->demand())} + best).join(QStringLiteral("; ")));
     evaluation_->setPlots({std::move(evaluations)});
+}
+
+/// What the dotted line is, which has no place in the plot where words would not cover lines.
+QString RlLanes::differenceNote(double reference) const {
+    QString out = tr("mean |trainer − rollout| of sampled tokens, log scale");
+    if (reference <= 0) {
+        return out;
+    }
+    out += tr("; dotted: %1 %2").arg(shown_.referenceName, differenceText(reference));
+    const RlRun* run = shown_.a != nullptr && !shown_.a->run->empty() ? shown_.a->run.get() : nullptr;
+    const double last = run != nullptr ? run->step(run->size() - 1).absDifference : 0;
+    return last > 0 ? out + tr(", A %1 times that").arg(last / reference, 0, 'f', 2) : out;
 }
 
 void RlLanes::updateDifference() {
@@ -265,12 +275,8 @@ void RlLanes::updateDifference() {
             continue;
         }
         lines.push_back(lineOf(a, tr("difference"), &RlCurves::difference));
-        const RlRun& run = *(a ? shown_.a : shown_.b)->run;
-        if (a && reference > 0 && !run.empty() && run.step(run.size() - 1).absDifference > 0) {
-            lines.back().letterNote =
-                tr("%1 times the reference").arg(run.step(run.size() - 1).absDifference / reference, 0, 'f', 2);
-        }
     }
+    difference_->setNote(differenceNote(reference));
     auto span = spanOf(&RlCurves::difference);
     const double level = reference > 0 ? std::log10(reference) : 0;
     if (reference > 0) {
@@ -278,8 +284,7 @@ void RlLanes::updateDifference() {
     }
     difference_->setSeries(std::move(lines), span ? decadeScale(span->first, span->second, 3) : decadeScale(-3, -1, 3));
     if (reference > 0) {
-        difference_->setLimit(level, QStringLiteral("%1 %2").arg(shown_.referenceName, differenceText(reference)),
-                              true);
+        difference_->setLimit(level, {}, true);
     } else {
         difference_->setLimit(std::nullopt);
     }
@@ -301,9 +306,9 @@ void RlLanes::updateLengths() {
         return span ? std::max(span->second, least) : least;
     };
     const std::int64_t longest = lead()->run->demand().longest;
-    tokens.caption = tr("mean tokens");
     tokens.scale = plotScale(0, most(&RlCurves::tokens, 1), 2);
-    cut.caption = longest > 0 ? tr("cut off at %1 tokens, %").arg(countText(longest)) : tr("cut off, %");
+    lengths_->setNote(longest > 0 ? tr("mean tokens; below: cut off at %1 tokens, %").arg(countText(longest))
+                                  : tr("mean tokens; below: cut off, %"));
     cut.scale = plotScale(0, most(&RlCurves::cut, 0.01), 1);
     cut.scale.unit = 0.01;
     lengths_->setPlots({std::move(tokens), std::move(cut)});

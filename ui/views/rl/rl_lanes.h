@@ -79,6 +79,7 @@ private:
     void updateSeries();
     void updateReward();
     void updateDifference();
+    QString differenceNote(double reference) const; ///< 0: there is none
     void updateLengths();
     void updatePhases();
     void updateRuler(const RlStepPair& pair);

@@ -17,7 +17,7 @@
 #include "ui/views/rl/rl_step_pane.h"
 #include "ui/views/rl/rl_view.h"
 #include "ui/widgets/base/style.h"
-#include "ui/widgets/timeline/lane.h"
+#include "ui/widgets/timeline/series_lane.h"
 
 namespace vitrine::ui {
 
@@ -177,7 +177,9 @@ bool RlView::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::KeyPress:
         return takeKey(*static_cast<QKeyEvent*>(event));
     case QEvent::FocusIn:
-        if (auto* lane = qobject_cast<Lane*>(watched)) {
+        if (watched == lanes_->reward()) {
+            scroll_->verticalScrollBar()->setValue(0); // with the ruler above it
+        } else if (auto* lane = qobject_cast<Lane*>(watched)) {
             scroll_->ensureWidgetVisible(lane, 0, 0);
         }
         break;

@@ -78,12 +78,13 @@ protected:
             left += i > 0 && !columns[i].number ? kWordsLeft : 0;
             const double free = right - left - (badge != QChar(' ') ? 20 : 0);
             const double shown = std::min(width, free);
-            drawText(painter,
-                     QRectF(i > 0 && columns[i].number ? right - shown : left, 1, shown + 1, kFactTableRow - 1),
+            drawText(painter, QRectF(i > 0 && columns[i].number ? right - shown : left, 1, shown + 1, height() - 1),
                      Qt::AlignVCenter, title, t.text2, font);
             if (badge != QChar(' ')) {
                 const bool words = i > 0 && !columns[i].number; // which begin at the left
-                drawRunBadge(painter, QRectF(std::round(words ? left : right - shown - 20), 4, 16, 16), badge, true);
+                drawRunBadge(painter,
+                             QRectF(std::round(words ? left : right - shown - 20), (height() - 16) / 2, 16, 16), badge,
+                             true);
             }
             left = right;
         }
@@ -155,7 +156,9 @@ void FactTable::fit() {
     const bool headed =
         badges_.size() > 0 || std::ranges::any_of(model_->tree().columns, titled) || model_->rowCount() == 0;
     head_->setVisible(headed);
-    setFixedHeight(model_->rowCount() * rowHeight_ + (headed ? kFactTableRow : 0));
+    const int head = std::min(kFactTableRow, rowHeight_ + 4);
+    head_->setFixedHeight(head);
+    setFixedHeight(model_->rowCount() * rowHeight_ + (headed ? head : 0));
     const int columns = model_->columnCount();
     for (int i = 0; i < columns; ++i) {
         view_->setColumnWidth(i, i == 0 ? std::max(16, width() - widthFrom(1)) : widthOf(i));

@@ -47,7 +47,7 @@ void TokenBars::setLow(bool low) {
 
 QRectF TokenBars::plot(const QSizeF& size) const {
     return {kBarGutter, kBarHead, std::max(1.0, size.width() - kBarGutter - kBarEdge),
-            std::max(1.0, size.height() - kBarHead - kBarFoot)};
+            std::max(1.0, size.height() - kBarHead - (low_ ? kBarHead : kBarFoot))};
 }
 
 QRectF TokenBars::barOf(int bar, const QRectF& plot) const {
@@ -73,6 +73,9 @@ QImage TokenBars::picture(const QSizeF& size, double dpr) const {
          {std::pair(area.top(), QStringLiteral("+") + end), std::pair(zero, QStringLiteral("0")),
           std::pair(area.bottom() - 1, QStringLiteral("−") + end)}) {
         hairline(painter, area.left(), area.right(), y, y == zero ? t.line1 : t.line0);
+        if (low_ && y == zero) {
+            continue; // its number would touch the others
+        }
         drawText(painter, QRectF(0, std::clamp(y - 7, 0.0, area.bottom() - 13), kBarGutter - 6, 14),
                  Qt::AlignRight | Qt::AlignVCenter, words, t.text3, font);
     }
@@ -94,7 +97,7 @@ QImage TokenBars::picture(const QSizeF& size, double dpr) const {
              font);
     drawText(painter, QRectF(area.left() + 4, area.bottom() - 15, area.width() - 8, 14),
              Qt::AlignVCenter | Qt::AlignRight, below_, t.text3, font);
-    if (barCount() > 0) {
+    if (barCount() > 0 && !low_) {
         const QRectF foot(area.left(), area.bottom() + 1, area.width(), 14);
         drawText(painter, foot, Qt::AlignVCenter, tr("token 1"), t.text3, font);
         drawText(painter, foot, Qt::AlignVCenter | Qt::AlignRight, countText(barCount()), t.text3, font);

@@ -22,10 +22,10 @@ public:
     /// The bar with the frame; -1: none.
     void setCurrentBar(int bar) { setCurrentItem(bar); }
     QImage picture(const QSizeF& size, double dpr) const override;
-    /// Where several stand under each other.
+    /// Where several stand under each other: without the numbers of the tokens.
     void setLow(bool low);
     QSize sizeHint() const override { return {320, minimumSizeHint().height()}; }
-    QSize minimumSizeHint() const override { return {160, low_ ? 48 : 66}; }
+    QSize minimumSizeHint() const override { return {160, low_ ? 36 : 66}; }
 
 signals:
     void barShown(int bar); ///< under the pointer or chosen with the keyboard; -1: none

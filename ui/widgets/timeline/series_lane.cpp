@@ -27,11 +27,14 @@ void paintRule(QPainter& painter, double x, const QRectF& plot, const ThemeToken
 
 SeriesLane::SeriesLane(const QString& title, const QString& note, TimeCursor* time, QWidget* parent)
     : Lane(title, time, parent), note_(new TextLabel(note, TypeRole::Table, TextColor::Text3, false, this)) {
+    note_->setElide(true);
+    note_->setToolTip(note);
     addHeaderControl(note_);
 }
 
 void SeriesLane::setNote(const QString& note) {
     note_->setText(note);
+    note_->setToolTip(note);
 }
 
 void SeriesLane::setSeries(std::vector<LaneSeries> series, const PlotScale& scale, std::optional<base::TimeNs> same) {
@@ -142,38 +145,17 @@ void SeriesLane::paintLimit(QPainter& painter, const PlotFrame& frame) const {
     pen.setDashPattern(limitIsReference_ ? QList<qreal>{2, 3} : QList<qreal>{6, 3});
     painter.setPen(pen);
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
+    if (limitText_.isEmpty()) {
+        return;
+    }
     const QFont font = Theme::instance().font(TypeRole::Axis);
-    const QRectF box = limitBox(plot, y, textWidth(limitText_, font) + 8, frame.columns());
+    const double width = textWidth(limitText_, font) + 8;
+    // At the right end lines have their letters.
+    const double left = std::floor(plot.left() + plot.width() * (limitIsReference_ ? 0.55 : 0.4));
+    const bool below = limitIsReference_ ? y + 16 < plot.bottom() : y <= plot.top() + 15;
+    const QRectF box(left, below ? y + 1 : y - 15, width, 14);
     painter.fillRect(box, withAlpha(t.canvas, 0.86));
     drawText(painter, box, Qt::AlignCenter, limitText_, ink, font);
-}
-
-/// Where the words of the limit cover no line, if there is such a place; at the right end lines have their letters.
-QRectF SeriesLane::limitBox(const QRectF& plot, double y, double width, int columns) const {
-    const bool below = limitIsReference_ ? y + 16 < plot.bottom() : y <= plot.top() + 15;
-    const QRectF usual(std::floor(plot.left() + plot.width() * (limitIsReference_ ? 0.55 : 0.4)),
-                       below ? y + 1 : y - 15, width, 14);
-    std::vector<QPointF> points;
-    for (const LaneSeries& series : plots_.front().series) {
-        for (const PlotSample& sample : series.samples(axis(), columns)) {
-            if (std::isfinite(sample.value)) {
-                points.emplace_back(plot.left() + sample.x, yOf(sample.value, plot));
-            }
-        }
-    }
-    const auto covers = [&](const QRectF& box) {
-        const QRectF around = box.adjusted(-8, -2, 8, 2); // a line goes on between its points
-        return std::ranges::any_of(points, [&](const QPointF& point) { return around.contains(point); });
-    };
-    for (const double share : {0.55, 0.4, 0.25, 0.1, 0.02, 0.7}) {
-        for (const double top : {usual.top(), below ? y - 15 : y + 1}) {
-            const QRectF box(std::floor(plot.left() + plot.width() * share), top, width, 14);
-            if (box.top() >= plot.top() && box.bottom() <= plot.bottom() && !covers(box)) {
-                return box;
-            }
-        }
-    }
-    return usual;
 }
 
 void SeriesLane::paintEnd(QPainter& painter, const PlotFrame& frame) const {

@@ -49,7 +49,6 @@ private:
     QRectF rectOf(std::size_t index, const QRectF& all) const;
     void paintAll(QPainter& painter, const PlotFrame& frame, double left) const;
     void paintLimit(QPainter& painter, const PlotFrame& frame) const;
-    QRectF limitBox(const QRectF& plot, double y, double width, int columns) const;
     void paintEnd(QPainter& painter, const PlotFrame& frame) const;
 
     TextLabel* note_;

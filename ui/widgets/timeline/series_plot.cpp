@@ -138,8 +138,7 @@ void paintLetters(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis
         if (last == samples.rend() || last->x < 0) {
             continue;
         }
-        const QString words =
-            series.letterNote.isEmpty() ? QString(series.letter) : series.letter + QLatin1Char(' ') + series.letterNote;
+        const QString words(series.letter);
         const double wide = textWidth(words, font) + 1;
         const double x = std::min(rect.left() + last->x + kLetterGap, rect.right() - wide);
         const double y = std::clamp(seriesY(plot.scale, last->value, rect) - kLetterHeight / 2, rect.top(),
@@ -148,9 +147,6 @@ void paintLetters(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis
             const QRectF box(x, y + shift, wide, kLetterHeight);
             const bool inside = box.top() >= rect.top() && box.bottom() <= rect.bottom() + 1;
             if ((inside || shift == 0) && places.take(box)) {
-                if (!series.letterNote.isEmpty()) { // words lie on lines
-                    painter.fillRect(box.adjusted(-2, 0, 0, 0), withAlpha(t.canvas, 0.8));
-                }
                 drawText(painter, box, Qt::AlignVCenter, words, colorOf(series, t, t.text1), font);
                 break;
             }
@@ -233,12 +229,6 @@ void paintSeries(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis,
         }
     }
     paintLetters(painter, plot, axis, rect, dpr, theme);
-    if (!plot.caption.isEmpty()) {
-        const QFont font = Theme::instance().font(TypeRole::Axis);
-        const QRectF box(rect.left() + 4, rect.top() + 1, textWidth(plot.caption, font) + 4, 14);
-        painter.fillRect(box, withAlpha(theme.canvas, 0.7));
-        drawText(painter, box, Qt::AlignVCenter, plot.caption, theme.text3, font);
-    }
 }
 
 void paintSeriesMarks(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis, const QRectF& rect,

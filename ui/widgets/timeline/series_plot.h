@@ -24,14 +24,12 @@ struct LaneSeries {
     std::function<std::vector<PlotSample>(const AxisMap&, int columns)> samples;
     std::function<QColor(const ThemeTokens&)> color;
     Mark mark = Mark::Thin;
-    QChar letter{};       ///< of its run, at its end; null: none
-    QString letterNote{}; ///< beside the letter
+    QChar letter{}; ///< of its run, at its end; null: none
     /// Its value at a place, where a lettered series has a mark under the cursor: a dot for A, a square for others.
     std::function<std::optional<double>(base::TimeNs)> at{};
 };
 
 struct SeriesPlot {
-    QString caption; ///< at the upper left; empty: none
     std::vector<LaneSeries> series;
     PlotScale scale;
 };

@@ -68,7 +68,7 @@ private slots:
         const ui::RlSamplesPtr samples = ui::RlSamples::make(*script.timeline(), 1);
         ui::RlSampleGroup less = samples->groups[2];
         less.samples.resize(5);
-        const ui::FlatTreePtr brief = ui::rlPairTable(samples->groups[0], less, true);
+        const ui::FlatTreePtr brief = ui::rlPairTable(samples->groups[0], less, true, 16);
         QCOMPARE(brief->columns.size(), std::size_t(5));
         QCOMPARE(brief->nodes.size(), std::size_t(8));
         QCOMPARE(brief->nodes[0].cells[1].text, QStringLiteral("✓ 7."));

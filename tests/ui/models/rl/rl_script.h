@@ -26,7 +26,7 @@ struct RlScript {
     bool copies = false;  ///< and weights that only rollouts have
     bool scopes = true;   ///< phases and steps of the sampler
     bool answers = false; ///< four groups of eight in each step, of which two are trained on and kept
-    int highest = 0; ///< the step that says a higher peak than the others; 0: none
+    int highest = 0;      ///< the step that says a higher peak than the others; 0: none
     double difference = 0.003;
 
     double late = 0; ///< seconds by which the numbers of a step come after it
