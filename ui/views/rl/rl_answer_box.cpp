@@ -135,10 +135,10 @@ void RlAnswerBox::setScale(double largest) {
     text_->setScale(largest, true, tr("trainer − rollout"));
 }
 
-void RlAnswerBox::setLow(bool low, bool legend) {
+void RlAnswerBox::setLow(bool low, bool legend, bool tall) {
     text_->setMinimumHeight(legend ? kAnswerText : kLowText);
     text_->setLegendShown(legend);
-    text_->setUsualLines(low ? kLowLines : kUsualLines);
+    text_->setUsualLines(low && !tall ? kLowLines : kUsualLines);
     bars_->setLow(low);
 }
 

@@ -30,8 +30,8 @@ public:
     const RlSample* sample() const;
     /// The difference of the last tint: of two answers beside each other the same.
     void setScale(double largest);
-    /// Under another answer: lower, and without a legend where that one has it.
-    void setLow(bool low, bool legend);
+    /// Under another answer: lower, and without a legend where that one has it. `tall`: with several lines even so.
+    void setLow(bool low, bool legend, bool tall);
     ScoredText* text() const { return text_; }
     TokenBars* bars() const { return bars_; }
     QString tokenText() const;

@@ -28,6 +28,7 @@ constexpr int kFullPair = 800;             ///< width from which on a table says
 constexpr int kPlaceColumn = 34;           ///< the first column, where it has numbers alone
 constexpr int kMarkRoom = 36, kLetter = 7; ///< px before an answer, and of a letter of it
 constexpr qsizetype kMostLetters = 60;
+constexpr int kEdge = 12;       ///< right of the last column
 constexpr int kBarColumn = 120; ///< of advantages with their bars
 constexpr int kAnswersShare = 3, kTableShare = 2;
 
@@ -88,6 +89,13 @@ void RlGroupBox::setWide(bool wide) {
     arrange();
 }
 
+void RlGroupBox::setTall(bool tall) {
+    if (tall_ != tall) {
+        tall_ = tall;
+        arrange();
+    }
+}
+
 void RlGroupBox::clicked(const QModelIndex& index) {
     const auto row = static_cast<std::size_t>(index.row());
     if (!pairs_ || !QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
@@ -145,7 +153,7 @@ void RlGroupBox::showTable() {
             two && column.title.size() == 1 && column.title != QLatin1String("#") ? column.title : QStringLiteral(" ");
         widths.push_back(columnWidth(column));
     }
-    widths.back() = two ? widths.back() : kBarColumn;
+    widths.back() = two ? widths.back() + kEdge : kBarColumn;
     left -= std::accumulate(widths.begin(), widths.end(), 0);
     const int answer = std::max(16, two ? left / 2 : left);
     std::ranges::replace(widths, 0, answer);
@@ -225,8 +233,10 @@ void RlGroupBox::arrange() {
     const bool beside = (wide_ ? width() - table : width()) >= 2 * kLeastAnswer;
     answers_->setDirection(beside ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
     const bool stacked = !second_->isHidden() && !beside;
-    first_->setLow(stacked || wide_, true); // below the view there is little height
-    second_->setLow(stacked || wide_, beside || first_->sample() == nullptr);
+    const bool low = stacked || wide_; // below the view there is little height
+    first_->setLow(low, true, tall_);
+    second_->setLow(low, beside || first_->sample() == nullptr, tall_);
+    answers_->setStretch(0, stacked && tall_ ? 0 : 1); // what is left is left below both
     if (table != tableWidth_ && pair_.any() != nullptr) {
         tableWidth_ = table;
         showTable();

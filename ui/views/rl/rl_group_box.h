@@ -30,6 +30,8 @@ public:
     void setGroups(const RlGroupPair& pair);
     /// The answers beside the table, and not below it.
     void setWide(bool wide);
+    /// There is height for some lines of each of two answers under each other.
+    void setTall(bool tall);
     void chooseAnswer(std::size_t index);
     std::size_t answer() const { return chosen_; }
     FactTable* table() const { return table_; }
@@ -53,7 +55,7 @@ private:
     void arrange();
     void clicked(const QModelIndex& index);
 
-    bool pairs_, wide_ = false;
+    bool pairs_, wide_ = false, tall_ = false;
     QBoxLayout *parts_, *answers_; ///< parts_: the table, and the answers
     TextLabel *prompt_, *facts_;
     FactTable* table_;

@@ -254,11 +254,11 @@ void RlLanes::updateReward() {
 
 /// What the dotted line is, which has no place in the plot where words would not cover lines.
 QString RlLanes::differenceNote(double reference) const {
-    QString out = tr("mean |trainer − rollout| of sampled tokens, log scale");
     if (reference <= 0) {
-        return out;
+        return tr("mean |trainer − rollout| of sampled tokens, log scale");
     }
-    out += tr("; dotted: %1 %2").arg(shown_.referenceName, differenceText(reference));
+    const QString out =
+        tr("mean |trainer − rollout|, log scale; dotted: %1 %2").arg(shown_.referenceName, differenceText(reference));
     const RlRun* run = shown_.a != nullptr && !shown_.a->run->empty() ? shown_.a->run.get() : nullptr;
     const double last = run != nullptr ? run->step(run->size() - 1).absDifference : 0;
     return last > 0 ? out + tr(", A %1 times that").arg(last / reference, 0, 'f', 2) : out;

@@ -19,7 +19,8 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kFigureRow = 22, kPairFigureRow = 18; ///< the lower where answers of two runs are below
-constexpr int kWidePanel = 620;                     ///< from which on it lies below the view
+constexpr int kTallPanel = 860;
+constexpr int kWidePanel = 620; ///< from which on it lies below the view
 
 FactTable* figureTable(const QString& name, QWidget* parent) {
     auto* out = new FactTable(name, parent);
@@ -148,6 +149,7 @@ void RlPanel::showTab() {
 
 void RlPanel::resizeEvent(QResizeEvent* event) {
     QScrollArea::resizeEvent(event);
+    group_->setTall(height() >= kTallPanel);
     if (const bool wide = width() >= kWidePanel; wide != wide_) {
         wide_ = wide;
         group_->setWide(wide);

@@ -143,10 +143,13 @@ void paintLetters(QPainter& painter, const SeriesPlot& plot, const AxisMap& axis
         const double x = std::min(rect.left() + last->x + kLetterGap, rect.right() - wide);
         const double y = std::clamp(seriesY(plot.scale, last->value, rect) - kLetterHeight / 2, rect.top(),
                                     rect.bottom() - kLetterHeight);
-        for (const double shift : {0.0, kLetterHeight, -kLetterHeight}) {
-            const QRectF box(x, y + shift, wide, kLetterHeight);
+        // Below, above, and beside it where the plot is too low for that.
+        constexpr double kApart = kLetterHeight + 1;
+        const QPointF shifts[] = {{0, 0}, {0, kApart}, {0, -kApart}, {wide + 2, 0}};
+        for (const QPointF& shift : shifts) {
+            const QRectF box(x + shift.x(), y + shift.y(), wide, kLetterHeight);
             const bool inside = box.top() >= rect.top() && box.bottom() <= rect.bottom() + 1;
-            if ((inside || shift == 0) && places.take(box)) {
+            if ((inside || shift.y() == 0) && places.take(box)) {
                 drawText(painter, box, Qt::AlignVCenter, words, colorOf(series, t, t.text1), font);
                 break;
             }
