@@ -21,7 +21,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kPlanFormHeight = 82, kCheckRowHeight = 24, kChoiceRowHeight = 28;
-constexpr std::size_t kChecksOfRow = 4;
+constexpr std::size_t kChecksOfRow = 4, kNumbersBesideContext = 2;
 constexpr int kContextPage = 8192;
 
 /// "saves 420.27 GiB", "costs 1.20 GiB"
@@ -60,8 +60,9 @@ PlanForm::PlanForm(QWidget* parent) : Surface(Fill::Panel, Bottom, parent) {
             [this](double value) { emit contextChanged(static_cast<qint64>(value)); });
 }
 
-void PlanForm::fillNumbers(const std::vector<PlanNumber>& numbers) {
-    const bool same = std::ranges::equal(numbers, numbers_, {}, &PlanNumber::key, &Number::key);
+void PlanForm::fillNumbers(const std::vector<PlanNumber>& numbers, bool lists) {
+    const bool same =
+        lists != choices_.empty() && std::ranges::equal(numbers, numbers_, {}, &PlanNumber::key, &Number::key);
     if (!same) {
         for (const Number& number : numbers_) {
             delete number.slider;
@@ -70,7 +71,9 @@ void PlanForm::fillNumbers(const std::vector<PlanNumber>& numbers) {
         for (const PlanNumber& number : numbers) {
             auto* slider = new NumberSlider(number.label, true, this);
             slider->setInRow();
-            numberRow_->addWidget(slider, 2);
+            // Beside the lists there is room for those that would leave the first row none.
+            const bool second = lists && numbers_.size() >= kNumbersBesideContext;
+            (second ? static_cast<QHBoxLayout*>(choiceRow_->layout()) : numberRow_)->addWidget(slider, 2);
             numbers_.push_back({number.key, slider});
             connect(slider, &NumberSlider::moved, this, [this, key = number.key](double value) {
                 emit numberChanged(textOf(key), static_cast<qint64>(value));
@@ -158,8 +161,9 @@ void PlanForm::setDraft(const PlanDraft& draft) {
     const double top = std::max(static_cast<double>(context_->slider()->maximum()) * engine::kContextUnit, context);
     context_->setName(draft.asks() ? tr("Prompt, tokens") : tr("Context, tokens"));
     context_->setValue(context, 0, top);
-    fillNumbers(draft.numbers());
-    fillChoices(draft.choices());
+    const std::vector<PlanChoice> choices = draft.choices();
+    fillNumbers(draft.numbers(), !choices.empty());
+    fillChoices(choices);
     fillChecks(draft.experiment());
 }
 

@@ -54,7 +54,8 @@ private:
         QCheckBox* box;
         TextLabel* saves;
     };
-    void fillNumbers(const std::vector<PlanNumber>& numbers);
+    /// `lists`: the workload has lists of choices, with room beside them.
+    void fillNumbers(const std::vector<PlanNumber>& numbers, bool lists);
     void fillChoices(const std::vector<PlanChoice>& choices);
     void fitHeight();
     void fillChecks(const engine::Experiment& experiment);

@@ -172,17 +172,18 @@ void PlannerView::take(const WhatIfPtr& answer, double seconds) {
     }
 }
 
+/// The form stays where the model can be planned: one choice may need another one, which is made next.
 void PlannerView::sayFailure(const QString& error) {
-    answer_.reset();
-    panel_->widget()->hide();
+    panel_->widget()->hide(); // nothing is offered for a plan that does not exist
     panelFacts_->setText({});
     const QString words = tr("There is no plan of this: %1").arg(error);
-    if (!planned_) {
-        showEmpty(words);
+    if (answer_ && planned_.model() == draft_.model() && planned_.workload() == draft_.workload()) {
+        topStart_->setEnabled(false);
+        showError(tr("%1. The plan before it is shown").arg(words));
         return;
     }
-    // The form is hidden with the page, so what it asked for last is taken back from here.
-    showEmpty(words, tr("Back to the plan before"), [this, back = *planned_] { setDraft(back); });
+    answer_.reset();
+    showEmpty(words);
 }
 
 void PlannerView::updateBusy() {

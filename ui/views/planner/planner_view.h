@@ -108,10 +108,9 @@ private:
     bool sayWhatIsMissing();
 
     PlanDraft draft_;
-    std::optional<PlanDraft> before_;  ///< the plan that a tried change replaced: X brings it back
-    PlanDraft asked_;                  ///< what is being priced
-    std::optional<PlanDraft> planned_; ///< the last one that could be
-    bool touched_ = false;             ///< the form was used: run A no longer fills it
+    std::optional<PlanDraft> before_; ///< the plan that a tried change replaced: X brings it back
+    PlanDraft asked_, planned_;       ///< what is being priced, and what answer_ is of
+    bool touched_ = false;            ///< the form was used: run A no longer fills it
     sessions::RunId filledBy_ = 0;
     WhatIfPtr answer_;
     std::int64_t axisTop_ = 1;

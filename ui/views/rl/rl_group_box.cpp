@@ -26,7 +26,7 @@ constexpr qsizetype kShownPrompt = 180;    ///< characters
 constexpr int kLeastAnswer = 280;          ///< width of one of two answers that stand beside each other
 constexpr int kFullPair = 800;             ///< width from which on a table says all of two answers
 constexpr int kPlaceColumn = 34;           ///< the first column, where it has numbers alone
-constexpr int kMarkRoom = 36, kLetter = 7; ///< px before an answer, and of a letter of it
+constexpr int kMarkRoom = 28, kLetter = 6; ///< px before an answer, and of a letter of it
 constexpr qsizetype kMostLetters = 60;
 constexpr int kEdge = 12;       ///< right of the last column
 constexpr int kBarColumn = 120; ///< of advantages with their bars

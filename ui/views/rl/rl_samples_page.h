@@ -46,6 +46,7 @@ protected:
 private:
     void showGroups();
     void markGroup();
+    void fitGroups();
 
     SegmentedControl* orders_;
     QTableView* groups_;

@@ -227,15 +227,22 @@ private slots:
         QVERIFY(view.form()->check(4) == nullptr); // no switch says the same again
         ui::NamedCombo* method = view.form()->choice("method");
         QCOMPARE(method->currentText(), QStringLiteral("lora"));
+        const auto choose = [&](const char* key, const char* value) {
+            ui::NamedCombo* list = view.form()->choice(key);
+            list->setCurrentIndex(list->findData(QString::fromLatin1(value)));
+            emit list->activated(list->currentIndex());
+        };
         const std::uint64_t before = view.answer()->set().price.reserved;
-        method->setCurrentIndex(method->findData(QStringLiteral("qlora")));
-        emit method->activated(method->currentIndex());
-        QTRY_VERIFY(view.settled() && view.answer() && view.answer()->complete);
-        QVERIFY(view.answer()->set().price.reserved < before);
-        QVERIFY(view.draft().commandLine().contains(QStringLiteral("--method qlora")));
-        ui::NamedCombo* rollout = view.form()->choice("rollout");
-        rollout->setCurrentIndex(rollout->findData(QString()));
-        emit rollout->activated(rollout->currentIndex());
+        choose("method", "qlora"); // of packed weights, which this model has only with QAT
+        QTRY_VERIFY(view.findChild<ui::ErrorStrip*>()->sentence().contains(QStringLiteral("pack them with qat")));
+        QVERIFY(!view.emptyShown() && method->isVisible());
+        choose("qat", "int4");
+        QTRY_VERIFY(view.settled() && view.findChild<ui::ErrorStrip*>()->sentence().isEmpty() &&
+                    view.answer()->set().price.reserved != before);
+        QVERIFY(view.draft().commandLine().contains(QStringLiteral("--method qlora --qat int4")));
+        choose("rollout", "fp8");
+        QVERIFY(view.draft().commandLine().contains(QStringLiteral("--rollout fp8")));
+        choose("rollout", "");
         QVERIFY(!view.draft().commandLine().contains(QStringLiteral("--rollout")));
         view.takeExperiment(training());
         QTRY_VERIFY(view.form()->choice("method") == nullptr);
