@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "engine/workload/experiment/experiment.h"
@@ -34,6 +35,33 @@ constexpr double kGibibyte = 0x1p30;
 BudgetShare freeShare(std::uint64_t bytes) {
     const ThemeTokens& t = themeTokens();
     return {QString(), bytes, {t.canvas, t.text2, Hatch::BackDiagonal, 10}};
+}
+
+/// What is held at the peak, and what lies free between it.
+std::vector<BudgetShare> sharesOf(const engine::PlanPrice& price) {
+    std::vector<BudgetShare> parts;
+    std::uint64_t sum = 0;
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        const auto category = static_cast<base::MemoryCategory>(i);
+        if (const std::uint64_t bytes = price.byCategory[static_cast<std::size_t>(i)]; bytes > 0) {
+            parts.push_back({textOf(base::categoryName(category)), bytes, themeTokens().category(category)});
+            sum += bytes;
+        }
+    }
+    if (price.reserved > sum) {
+        parts.push_back(freeShare(price.reserved - sum));
+    }
+    return parts;
+}
+
+/// "prompts 16, samples 8"
+QString numbersText(const PlanDraft& draft) {
+    QStringList facts;
+    for (const PlanNumber& number : draft.numbers()) {
+        facts << PlannerView::tr("%1 %2").arg(number.label.section(QLatin1Char(','), 0, 0).toLower(),
+                                              countText(number.value));
+    }
+    return facts.join(QStringLiteral(", "));
 }
 
 PlanCurve curveOf(const engine::WhatIfSet& set, bool chosen) {
@@ -222,19 +250,11 @@ void PlannerView::updateAll() {
 
 void PlannerView::updateBudget() {
     const engine::PlanPrice& price = answer_->set().price;
-    std::vector<BudgetShare> parts;
-    std::uint64_t sum = 0;
-    for (int i = 0; i < base::kCategoryCount; ++i) {
-        const auto category = static_cast<base::MemoryCategory>(i);
-        if (const std::uint64_t bytes = price.byCategory[static_cast<std::size_t>(i)]; bytes > 0) {
-            parts.push_back({textOf(base::categoryName(category)), bytes, themeTokens().category(category)});
-            sum += bytes;
-        }
-    }
-    if (price.reserved > sum) {
-        parts.push_back(freeShare(price.reserved - sum));
-    }
-    PlanBudgetPicture picture{std::move(parts), std::max(price.reserved, sum), price.budget, band().share, 0, 0};
+    std::vector<BudgetShare> parts = sharesOf(price);
+    const std::uint64_t held =
+        std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                        [](std::uint64_t sum, const BudgetShare& part) { return sum + part.bytes; });
+    PlanBudgetPicture picture{std::move(parts), held, price.budget, band().share, 0, 0};
     picture.slope = answer_->set().line.slope().reserved;
     const double grows = picture.slope * static_cast<double>(answer_->context);
     picture.fixed = static_cast<std::uint64_t>(std::max(static_cast<double>(picture.reserved) - grows, 0.0));
@@ -261,11 +281,7 @@ void PlannerView::updateCurves() {
     picture.beside = answer_->changed;
     bars_->setPicture(picture);
     curves_->setPicture(std::move(picture));
-    QStringList facts;
-    for (const PlanNumber& number : draft_.numbers()) {
-        facts << tr("%1 %2").arg(number.label.section(QLatin1Char(','), 0, 0).toLower(), countText(number.value));
-    }
-    curveFacts_->setText(tr("%1; circles: the longest context that fits").arg(facts.join(QStringLiteral(", "))));
+    curveFacts_->setText(tr("%1; circles: the longest context that fits").arg(numbersText(draft_)));
     barFacts_->setText(tr("same axis as above; ratio to set 1"));
 }
 
@@ -281,18 +297,6 @@ void PlannerView::updateTables() {
     slopesHead_->setVisible(!slopes->nodes.empty());
     factsSet_->setText(tr("set %1").arg(answer_->chosen + 1));
     slopesLine_->setText(tr("slope of line %1").arg(answer_->chosen + 1));
-}
-
-QComboBox* PlannerView::modelChoice() const {
-    return model_;
-}
-
-QComboBox* PlannerView::deviceChoice() const {
-    return device_;
-}
-
-QComboBox* PlannerView::workloadChoice() const {
-    return workload_;
 }
 
 QString PlannerView::verdict() const {

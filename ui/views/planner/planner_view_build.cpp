@@ -348,6 +348,18 @@ void PlannerView::buildInspector() {
     connect(changes_, &ChangeList::tried, this, &PlannerView::tryChange);
 }
 
+QComboBox* PlannerView::modelChoice() const {
+    return model_;
+}
+
+QComboBox* PlannerView::deviceChoice() const {
+    return device_;
+}
+
+QComboBox* PlannerView::workloadChoice() const {
+    return workload_;
+}
+
 QWidget* PlannerView::inspectorHeader() {
     return panelHeader_;
 }
