@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/planner/planner_view.h"
 
-#include <QComboBox>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSignalBlocker>
@@ -390,10 +389,6 @@ void PlannerView::tryChange(int row) {
     draft.edit(answer_->changes[static_cast<std::size_t>(row)].edits);
     setDraft(std::move(draft));
     setReadout(tr("X brings back the plan before this change"));
-}
-
-QList<QWidget*> PlannerView::bodyStops() const {
-    return {form_, curves_, bars_, sets_->view(), past_};
 }
 
 QString PlannerView::copyText() const {

@@ -360,6 +360,10 @@ QComboBox* PlannerView::workloadChoice() const {
     return workload_;
 }
 
+QList<QWidget*> PlannerView::bodyStops() const {
+    return {form_, curves_, bars_, sets_->view(), past_};
+}
+
 QWidget* PlannerView::inspectorHeader() {
     return panelHeader_;
 }
