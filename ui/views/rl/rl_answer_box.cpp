@@ -19,6 +19,7 @@ namespace {
 constexpr int kAnswerText = 47; ///< least height, with the legend: a line
 constexpr int kLowText = 25;
 constexpr int kUsualLines = 3, kLowLines = 1;
+constexpr int kTokenLine = 350, kTokenHeight = 16;
 constexpr int kBadgeSide = 14, kBadgeRoom = 20;
 
 } // namespace
@@ -70,6 +71,15 @@ void RlAnswerBox::paintEvent(QPaintEvent*) {
         QPainter painter(this);
         drawRunBadge(painter, QRectF(12, head_->geometry().center().y() - 6.5, kBadgeSide, kBadgeSide), letter_, true);
     }
+}
+
+/// The numbers of a token take two lines where one would cut the last of them.
+void RlAnswerBox::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    const bool narrow = width() < kTokenLine;
+    token_->setElide(!narrow);
+    token_->setWordWrap(narrow);
+    token_->setFixedHeight(narrow ? 2 * kTokenHeight : kTokenHeight);
 }
 
 const RlSample* RlAnswerBox::sample() const {

@@ -40,6 +40,7 @@ public:
 
 protected:
     void paintEvent(QPaintEvent* event) override; ///< the letter
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void setLetter(QChar letter);

@@ -16,8 +16,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kGroupsWidth = 360, kNarrowGroups = 288, kNarrowSamples = 980;
-constexpr int kNumberColumn = 72, kNarrowColumn = 62;
+constexpr int kGroupsWidth = 360, kNarrowGroups = 320, kNarrowSamples = 980;
 constexpr std::size_t kShownSlow = 6;
 
 } // namespace
@@ -101,7 +100,9 @@ void RlSamplesPage::showGroups() {
     model_->setTree(rlGroupList(*samples_, order()));
     groups_->horizontalHeader()->setStretchLastSection(false);
     groups_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    fitGroups();
+    for (int column = 1; column < model_->columnCount(); ++column) {
+        groups_->setColumnWidth(column, 72);
+    }
     filling_ = false;
     markGroup();
 }
@@ -122,15 +123,7 @@ void RlSamplesPage::markGroup() {
 
 void RlSamplesPage::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    fitGroups();
-}
-
-void RlSamplesPage::fitGroups() {
-    const bool narrow = width() < kNarrowSamples;
-    left_->setFixedWidth(narrow ? kNarrowGroups : kGroupsWidth);
-    for (int column = 1; column < model_->columnCount(); ++column) {
-        groups_->setColumnWidth(column, narrow ? kNarrowColumn : kNumberColumn);
-    }
+    left_->setFixedWidth(width() < kNarrowSamples ? kNarrowGroups : kGroupsWidth);
 }
 
 QString RlSamplesPage::emptyText() const {

@@ -46,7 +46,6 @@ protected:
 private:
     void showGroups();
     void markGroup();
-    void fitGroups();
 
     SegmentedControl* orders_;
     QTableView* groups_;
