@@ -106,7 +106,7 @@ void KvCache::report() {
         const base::TimeNs time = context_.tracer().now();
         for (base::KvPageEvent& change : book_.takeChanges()) {
             change.time = time;
-            context_.tracer().kvPage(change);
+            context_.tracer().record(change);
         }
     }
 }

@@ -34,6 +34,10 @@
 // pages in use. A paged cache also writes "kv_pool_limit_bytes" once, and "kv_pool_bytes" whenever its pools have
 // grown.
 //
+// Where a model is divided among ranks, each rank has pages of its own heads of keys and values; ModelConfig::kvHeads
+// then counts those of one rank, and so do all bytes here. Pages have the same numbers on all ranks, and the context of
+// the cache is that of the leading one.
+//
 // A cache belongs to the thread of its context and must not outlive the context.
 
 #include <cstddef>
@@ -43,9 +47,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/cache/kv_range.h"
 #include "engine/cache/page_book.h"
 #include "engine/checkpoint/model_config.h"
-#include "kernels/memory/growing.h"
 #include "kernels/memory/resource.h"
 #include "kernels/ops/attention/kv_view.h"
 
@@ -83,6 +87,8 @@ struct KvCacheOptions {
     /// A block table has room for at least so many tokens of a sequence, so that its width does not change while the
     /// sequence grows.
     std::int64_t tableTokens = 0;
+    /// The ranks of the context's group each have a part of every page. False: the context alone has whole pages.
+    bool everyRank = true;
 };
 
 /// `tokens` new tokens of one sequence in the coming step.
@@ -158,7 +164,7 @@ public:
     /// Block table columns that `tables` will have: part of a step's signature.
     std::int64_t tableColumns(int group, std::span<const KvAppend> appends) const;
     /// A view of the keys and values of one layer. The caller fills in the tensors of the block table.
-    kernels::KvView layerView(int layer) const;
+    kernels::KvView layerView(int layer, int rank = 0) const;
     /// Says that the step has written its tokens. The sequences get longer, and the counters are written.
     void commit(std::span<const KvAppend> appends);
 
@@ -186,8 +192,14 @@ public:
     void requireBacked(int group, std::int64_t pages);
     /// Kind Paged: pages of the group that have memory.
     std::int64_t backedPages(int group) const { return backed_[static_cast<std::size_t>(group)]; }
-    /// Address of a page's bytes.
-    std::byte* pageData(int group, std::int32_t page) const;
+    /// Ranks that have a part of the pages.
+    int ranks() const { return ranges_.front()->ranks(); }
+    /// Calls work(context, rank) on the thread of each of them.
+    void onEveryRank(const std::function<void(kernels::Context& context, int rank)>& work) const {
+        ranges_.front()->onEveryRank(work);
+    }
+    /// Address of a page's bytes on a rank.
+    std::byte* pageData(int group, std::int32_t page, int rank = 0) const;
     void copyPage(const PageCopy& copy);
     /// The model's weights have changed: no later prompt takes over what pages hold. See PageBook::forgetPrefixes.
     void forgetPrefixes() { book_.forgetPrefixes(); }
@@ -228,7 +240,7 @@ private:
     std::vector<std::string> names_;      ///< by group: what its memory is called
     std::vector<std::uint64_t> reported_; ///< by group: the last value of its counter
     PageBook book_{{}};
-    std::vector<std::unique_ptr<kernels::GrowingRange>> ranges_; ///< by group
+    std::vector<std::unique_ptr<KvRange>> ranges_;               ///< by group
     std::vector<std::int64_t> backed_;                           ///< by group, of a paged cache: pages with memory
     std::vector<std::vector<std::int64_t>> entered_; ///< by group, the same: first page of each piece that was counted
 };

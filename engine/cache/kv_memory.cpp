@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostBytes =
 
 /// Where a pool that needs `needed` bytes of a range grows to: a little of what is left ahead, for the steps need
 /// memory too.
-std::uint64_t aheadOf(std::uint64_t needed, const kernels::GrowingRange& range, kernels::Memory& memory,
+std::uint64_t aheadOf(std::uint64_t needed, const KvRange& range, kernels::Memory& memory,
                       const KvCacheOptions& options) {
     const std::uint64_t free = memory.budget() - std::min(memory.budget(), memory.statistics().reserved);
     return std::min(needed + std::min(options.aheadBytes, free / 16), range.capacity());
@@ -49,8 +49,9 @@ void KvCache::reserveRanges() {
             const std::uint64_t most = std::min(std::max(context_.memory().budget(), stride), kMostBytes);
             pages = static_cast<std::int64_t>(most / stride);
         }
-        ranges_.push_back(context_.memory().reserveRange(static_cast<std::uint64_t>(pages) * stride,
-                                                         tagOf(static_cast<int>(group), 1)));
+        ranges_.push_back(std::make_unique<KvRange>(context_, options_.everyRank,
+                                                    static_cast<std::uint64_t>(pages) * stride,
+                                                    tagOf(static_cast<int>(group), 1)));
         pageGroups.push_back({kind.pageTokens, kind.ringPages, pages});
     }
     backed_.resize(groups_.size());
@@ -77,13 +78,13 @@ kernels::Tag KvCache::tagOf(int group, std::int64_t pages) const {
             isPaged() ? several : page};
 }
 
-std::byte* KvCache::pageData(int group, std::int32_t page) const {
-    return ranges_[static_cast<std::size_t>(group)]->data() + static_cast<std::uint64_t>(page) * pageStride(group);
+std::byte* KvCache::pageData(int group, std::int32_t page, int rank) const {
+    return ranges_[static_cast<std::size_t>(group)]->data(rank) + static_cast<std::uint64_t>(page) * pageStride(group);
 }
 
 void KvCache::backPages() {
     for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
-        kernels::GrowingRange& range = *ranges_[static_cast<std::size_t>(group)];
+        KvRange& range = *ranges_[static_cast<std::size_t>(group)];
         const std::uint64_t needed = static_cast<std::uint64_t>(book_.opened(group)) * pageStride(group);
         if (needed <= range.backed()) {
             continue;
@@ -102,7 +103,7 @@ bool KvCache::backAhead(int group, std::int64_t pages) {
     if (wanted <= backed_[index]) {
         return true;
     }
-    kernels::GrowingRange& range = *ranges_[index];
+    KvRange& range = *ranges_[index];
     const std::uint64_t needed = static_cast<std::uint64_t>(wanted) * pageStride(group);
     const bool grew = range.tryGrow(aheadOf(needed, range, context_.memory(), options_)) || range.tryGrow(needed);
     if (!grew) {
@@ -243,8 +244,11 @@ void KvCache::copyShared() {
 }
 
 void KvCache::copyPage(const PageCopy& copy) {
-    context_.copy(pageData(copy.group, copy.from), pageData(copy.group, copy.to),
-                  groups_[static_cast<std::size_t>(copy.group)].pageBytes);
+    const auto index = static_cast<std::size_t>(copy.group);
+    ranges_[index]->onEveryRank([&](kernels::Context& context, int rank) {
+        context.copy(pageData(copy.group, copy.from, rank), pageData(copy.group, copy.to, rank),
+                     groups_[index].pageBytes);
+    });
 }
 
 std::uint64_t KvCache::poolBytes() const {

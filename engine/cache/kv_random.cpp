@@ -77,18 +77,22 @@ void KvCache::fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed) 
         const std::uint64_t bytes = groups_[group].pageBytes;
         const std::vector<std::byte> quantized = randomPage(number, key);
         for (const std::int32_t page : book_.pages(sequence, number)) {
-            std::byte* const address = pageData(number, page);
-            if (!quantized.empty()) {
-                context_.upload(quantized.data(), address, bytes);
-                continue;
-            }
-            kernels::FillRandom fill;
-            fill.out.data = address;
-            fill.out.dtype = options_.dtype;
-            fill.out.shape = kernels::Shape{static_cast<std::int64_t>(bytes / kernels::bytesOf(options_.dtype, 1))};
-            fill.seed = key;
-            fill.stream = stream++;
-            context_.run(fill);
+            const std::uint32_t own = stream++;
+            ranges_[group]->onEveryRank([&](kernels::Context& context, int rank) {
+                std::byte* const address = pageData(number, page, rank);
+                if (!quantized.empty()) {
+                    context.upload(quantized.data(), address, bytes);
+                    return;
+                }
+                kernels::FillRandom fill;
+                fill.out.data = address;
+                fill.out.dtype = options_.dtype;
+                fill.out.shape =
+                    kernels::Shape{static_cast<std::int64_t>(bytes / kernels::bytesOf(options_.dtype, 1))};
+                fill.seed = key;
+                fill.stream = own;
+                context.run(fill);
+            });
         }
     }
     commit({&append, 1});

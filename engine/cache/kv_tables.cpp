@@ -70,13 +70,13 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
     return out;
 }
 
-kernels::KvView KvCache::layerView(int layer) const {
+kernels::KvView KvCache::layerView(int layer, int rank) const {
     const int group = groupOf(layer);
     const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
     const auto elementBytes = static_cast<std::int64_t>(kernels::bytesOf(options_.dtype, 1));
     const std::int64_t block = kind.pageTokens * kvHeads_ * headDim_ * elementBytes;
     const std::int64_t slot = layerPlace_[static_cast<std::size_t>(layer)];
-    std::byte* base = ranges_[static_cast<std::size_t>(group)]->data();
+    std::byte* base = ranges_[static_cast<std::size_t>(group)]->data(rank);
 
     kernels::KvView view;
     view.ring = kind.ring();

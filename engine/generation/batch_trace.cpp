@@ -52,7 +52,7 @@ void BatchTrace::step(const StepSchedule& schedule, const BatchMoment& moment, b
         event.prefillRows += decodes ? 0 : 1;
         event.prefillTokens += decodes ? 0 : row.tokens;
     }
-    tracer_.batchStep(event);
+    tracer_.record(event);
     for (std::size_t slot = 0; slot < now.size(); ++slot) {
         base::SlotSpanEvent& open = open_[slot];
         if (open.steps > 0 && (open.state != now[slot].state || open.request != now[slot].request)) {
@@ -74,7 +74,8 @@ void BatchTrace::step(const StepSchedule& schedule, const BatchMoment& moment, b
 
 void BatchTrace::request(std::int32_t request, base::RequestChange phase, base::TimeNs time, std::int32_t slot,
                          std::int64_t step, std::int64_t tokens, std::string_view reason, std::int32_t sequence) {
-    tracer_.request({time, request, phase, slot, step, tokens, {}, sequence}, reason);
+    tracer_.record(
+        base::RequestEvent{time, request, phase, slot, step, tokens, tracer_.intern(reason), sequence});
 }
 
 void BatchTrace::preempted(std::int32_t slot, std::int32_t request) {
@@ -83,7 +84,7 @@ void BatchTrace::preempted(std::int32_t slot, std::int32_t request) {
 
 void BatchTrace::flush(std::size_t slot) {
     if (open_[slot].steps > 0) {
-        tracer_.slotSpan(open_[slot]);
+        tracer_.record(open_[slot]);
     }
     open_[slot] = {};
 }

@@ -13,15 +13,6 @@
 namespace vitrine::engine {
 namespace {
 
-using Axis = std::optional<int>;
-
-constexpr Axis kUndivided = std::nullopt;
-constexpr Axis kOutputs = 0; ///< of a matrix, and so of its bias
-constexpr Axis kInputs = 1;  ///< the bias is then added once, after the sum over devices
-constexpr Axis kExperts = 0;
-constexpr Axis kVocabulary = 0;
-constexpr Axis kHeads = 0;
-
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 
 /// Finds the weights of one layer, or of what is outside of them, and lists each as a parameter.
@@ -30,19 +21,19 @@ public:
     Binder(const ModelConfig& config, const WeightStore& weights, std::vector<Parameter>& parameters)
         : config_(config), weights_(weights), parameters_(parameters) {}
 
-    kernels::TensorView tensor(const std::string& name, ParameterRole role, Axis axis) {
-        return weight(name, kernels::denseWeight(weights_.get(name)), role, false, axis).data;
+    kernels::TensorView tensor(const std::string& name, ParameterRole role) {
+        return weight(name, kernels::denseWeight(weights_.get(name)), role, false).data;
     }
 
     kernels::NormWeights norm(const std::string& name) { return norm(name, config_.normEps); }
     kernels::NormWeights norm(const std::string& name, double eps) {
-        return {tensor(name + ".weight", ParameterRole::Norm, kUndivided), static_cast<float>(eps), config_.normForm};
+        return {tensor(name + ".weight", ParameterRole::Norm), static_cast<float>(eps), config_.normForm};
     }
 
-    kernels::LinearView linear(const std::string& name, ParameterRole role, Axis axis) {
+    kernels::LinearView linear(const std::string& name, ParameterRole role) {
         kernels::LinearView out;
-        out.weight = weight(name + ".weight", weights_.weight(name + ".weight"), role, false, axis);
-        out.bias = bias(name + ".bias", role, axis == kInputs ? kUndivided : axis);
+        out.weight = weight(name + ".weight", weights_.weight(name + ".weight"), role, false);
+        out.bias = bias(name + ".bias", role);
         return out;
     }
 
@@ -52,8 +43,8 @@ public:
         const bool transposed = config_.family == Family::GptOss && config_.packing(name) == nullptr;
         kernels::LinearView out;
         out.weight = weight(name, transposed ? kernels::denseWeight(weights_.get(name), true) : weights_.weight(name),
-                            role, false, kExperts);
-        out.bias = bias(name + "_bias", role, kExperts);
+                            role, false);
+        out.bias = bias(name + "_bias", role);
         return out;
     }
 
@@ -70,30 +61,31 @@ public:
 
 private:
     const kernels::WeightView& weight(const std::string& name, const kernels::WeightView& view, ParameterRole role,
-                                      bool isBias, Axis axis) {
+                                      bool isBias) {
         const bool trainable = !view.quantized() && kernels::isFloat(view.data.dtype);
-        return parameters_.emplace_back(Parameter{name, view, layer_, role, isBias, axis, trainable}).view;
+        ParameterShard shard = shardOf(config_, role, isBias, view.shape.rank());
+        return parameters_.emplace_back(Parameter{name, view, layer_, role, isBias, std::move(shard), trainable}).view;
     }
 
     /// Empty where there is none.
-    kernels::TensorView bias(const std::string& name, ParameterRole role, Axis axis) {
+    kernels::TensorView bias(const std::string& name, ParameterRole role) {
         if (!weights_.has(name)) {
             return {};
         }
-        return weight(name, kernels::denseWeight(weights_.get(name)), role, true, axis).data;
+        return weight(name, kernels::denseWeight(weights_.get(name)), role, true).data;
     }
 
     void latentAttention(DecoderLayer& out, const std::string& name) {
         const double eps = config_.latent.normEps;
         if (config_.latent.queryRank > 0) {
-            out.latent.queryDown = linear(name + "q_a_proj", ParameterRole::QueryDown, kUndivided);
+            out.latent.queryDown = linear(name + "q_a_proj", ParameterRole::QueryDown);
             out.latent.queryNorm = norm(name + "q_a_layernorm", eps);
         }
-        out.q = linear(name + (config_.latent.queryRank > 0 ? "q_b_proj" : "q_proj"), ParameterRole::Query, kOutputs);
-        out.latent.keyDown = linear(name + "kv_a_proj_with_mqa", ParameterRole::KeyDown, kUndivided);
+        out.q = linear(name + (config_.latent.queryRank > 0 ? "q_b_proj" : "q_proj"), ParameterRole::Query);
+        out.latent.keyDown = linear(name + "kv_a_proj_with_mqa", ParameterRole::KeyDown);
         out.latent.keyNorm = norm(name + "kv_a_layernorm", eps);
-        out.latent.up = tensor(name + "kv_b_proj.weight", ParameterRole::LatentUp, kOutputs);
-        out.o = linear(name + "o_proj", ParameterRole::AttentionOut, kInputs);
+        out.latent.up = tensor(name + "kv_b_proj.weight", ParameterRole::LatentUp);
+        out.o = linear(name + "o_proj", ParameterRole::AttentionOut);
     }
 
     void attention(DecoderLayer& out, const std::string& prefix) {
@@ -103,16 +95,16 @@ private:
             latentAttention(out, name);
             return;
         }
-        out.q = linear(name + "q_proj", ParameterRole::Query, kOutputs);
-        out.k = linear(name + "k_proj", ParameterRole::Key, kOutputs);
-        out.v = linear(name + "v_proj", ParameterRole::Value, kOutputs);
-        out.o = linear(name + "o_proj", ParameterRole::AttentionOut, kInputs);
+        out.q = linear(name + "q_proj", ParameterRole::Query);
+        out.k = linear(name + "k_proj", ParameterRole::Key);
+        out.v = linear(name + "v_proj", ParameterRole::Value);
+        out.o = linear(name + "o_proj", ParameterRole::AttentionOut);
         if (config_.qkNorm) {
             out.qNorm = norm(name + "q_norm");
             out.kNorm = norm(name + "k_norm");
         }
         if (config_.sinks) {
-            out.sinks = tensor(name + "sinks", ParameterRole::Sinks, kHeads);
+            out.sinks = tensor(name + "sinks", ParameterRole::Sinks);
         }
         if (config_.postNorms) {
             out.attentionPostNorm = norm(prefix + "post_attention_layernorm");
@@ -123,24 +115,23 @@ private:
         const std::string name = prefix + "mlp.";
         out.mlpNorm = norm(prefix + (config_.postNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm"));
         if (out.config.moe) {
-            out.router = linear(name + (config_.family == Family::GptOss ? "router" : "gate"), ParameterRole::Router,
-                                kUndivided);
+            out.router = linear(name + (config_.family == Family::GptOss ? "router" : "gate"), ParameterRole::Router);
             const std::string correction = name + "gate.e_score_correction_bias";
             if (weights_.has(correction)) {
-                out.routerCorrection = tensor(correction, ParameterRole::RouterCorrection, kUndivided);
+                out.routerCorrection = tensor(correction, ParameterRole::RouterCorrection);
             }
             out.gateUp = experts(name + "experts.gate_up_proj", ParameterRole::ExpertGateUp);
             out.down = experts(name + "experts.down_proj", ParameterRole::ExpertDown);
             if (config_.sharedIntermediate > 0) {
                 const std::string shared = name + "shared_experts.";
-                out.sharedGate = linear(shared + "gate_proj", ParameterRole::SharedGate, kOutputs);
-                out.sharedUp = linear(shared + "up_proj", ParameterRole::SharedUp, kOutputs);
-                out.sharedDown = linear(shared + "down_proj", ParameterRole::SharedDown, kInputs);
+                out.sharedGate = linear(shared + "gate_proj", ParameterRole::SharedGate);
+                out.sharedUp = linear(shared + "up_proj", ParameterRole::SharedUp);
+                out.sharedDown = linear(shared + "down_proj", ParameterRole::SharedDown);
             }
         } else {
-            out.gate = linear(name + "gate_proj", ParameterRole::Gate, kOutputs);
-            out.up = linear(name + "up_proj", ParameterRole::Up, kOutputs);
-            out.down = linear(name + "down_proj", ParameterRole::Down, kInputs);
+            out.gate = linear(name + "gate_proj", ParameterRole::Gate);
+            out.up = linear(name + "up_proj", ParameterRole::Up);
+            out.down = linear(name + "down_proj", ParameterRole::Down);
         }
         if (config_.postNorms) {
             out.mlpPostNorm = norm(prefix + "post_feedforward_layernorm");
@@ -155,18 +146,20 @@ private:
 
 } // namespace
 
-Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale)
-    : rope_(rope), embeddingScale_(embeddingScale) {
+Decoder::Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale,
+                 std::int64_t firstId, std::int64_t firstExpert)
+    : rope_(rope), embeddingScale_(embeddingScale), firstId_(firstId) {
     Binder binder(config, weights, parameters_);
-    embedding_ = binder.tensor(kEmbedding, ParameterRole::Embedding, kVocabulary);
+    embedding_ = binder.tensor(kEmbedding, ParameterRole::Embedding);
     for (std::size_t i = 0; i < config.layers.size(); ++i) {
         layers_.push_back(binder.layer(static_cast<std::int32_t>(i)));
+        layers_.back().firstExpert = firstExpert;
     }
     finalNorm_ = binder.norm("model.norm");
     if (config.tiedEmbeddings) {
         head_.weight = kernels::denseWeight(embedding_);
     } else {
-        head_.weight = kernels::denseWeight(binder.tensor("lm_head.weight", ParameterRole::Head, kVocabulary));
+        head_.weight = kernels::denseWeight(binder.tensor("lm_head.weight", ParameterRole::Head));
     }
     bindPrograms(config);
 }

@@ -22,8 +22,10 @@ struct RopeValues {
 
 class Decoder {
 public:
-    /// `rope` and the scale of the embedding depend on the type that the model computes in.
-    Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale);
+    /// `rope` and the scale of the embedding depend on the type that the model computes in. `firstId`: as firstId().
+    /// `firstExpert`: DecoderLayer::firstExpert of all layers.
+    Decoder(const ModelConfig& config, const WeightStore& weights, const RopeValues& rope, float embeddingScale,
+            std::int64_t firstId = -1, std::int64_t firstExpert = 0);
     Decoder(const Decoder&) = delete; // layers point at its programs
     Decoder& operator=(const Decoder&) = delete;
     ~Decoder() = default;
@@ -36,6 +38,8 @@ public:
     const kernels::AdapterView& embeddingAdapter() const { return embeddingAdapter_; }
     /// What the rows of the embedding are multiplied by.
     float embeddingScale() const { return embeddingScale_; }
+    /// The token of the first row of the embedding and the head, which are a part of the vocabulary; -1: all of it.
+    std::int64_t firstId() const { return firstId_; }
     const RopeValues& rope() const { return rope_; }
     const kernels::NormWeights& finalNorm() const { return finalNorm_; }
     /// (vocab, hidden). A model with tied weights has the embedding here too.
@@ -67,6 +71,7 @@ private:
     std::deque<kernels::KnownProgram> programs_;          ///< of attention; layers point at them
     RopeValues rope_;
     float embeddingScale_;
+    std::int64_t firstId_;
     kernels::TensorView embedding_;
     kernels::AdapterView embeddingAdapter_;
     kernels::NormWeights finalNorm_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/model/embed_tokens.h"
 
+#include "kernels/ops/comm/all_reduce.h"
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/rowwise/embedding.h"
 
@@ -19,7 +20,15 @@ Tensor embeddingLow(const OpRunner& runner, const Decoder& decoder, const Tensor
 }
 
 void embedTokens(const OpRunner& runner, const Decoder& decoder, const TensorView& ids, const TensorView& out) {
-    runner.execute(kernels::Embedding{ids, decoder.embedding(), out, decoder.embeddingScale()});
+    kernels::Embedding lookUp{ids, decoder.embedding(), out, decoder.embeddingScale()};
+    if (kernels::Communicator* const ranks = runner.ranks()) {
+        // Each rank has rows of the vocabulary; the sum over ranks has the row of every token.
+        lookUp.firstId = decoder.firstId();
+        runner.execute(lookUp);
+        runner.run(kernels::AllReduce{out, out, ranks, {}});
+        return;
+    }
+    runner.execute(lookUp);
     if (decoder.embeddingAdapter().empty()) {
         return;
     }

@@ -8,6 +8,8 @@
 #include "engine/model/flat_attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/kv_write.h"
+#include "kernels/ops/comm/finish_block.h"
+#include "kernels/ops/experts/own_experts.h"
 #include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/fused/latent_blocks.h"
 
@@ -173,6 +175,20 @@ void attend(const OpRunner& runner, const LayerPass& pass, const AttentionActiva
     }
 }
 
+/// Ends a block of which each rank has a part: `makePart(out)` runs it as far as its own sum.
+void finishParts(const OpRunner& runner, std::string_view name, const kernels::NormWeights& postNorm,
+                 const TensorView& x, const TensorView& out, const std::function<void(const TensorView&)>& makePart) {
+    const Tensor part = runner.activation(name, x.shape);
+    makePart(part.view());
+    kernels::FinishBlock op;
+    op.partial = part.view();
+    op.postNorm = postNorm;
+    op.residual = x;
+    op.out = out;
+    op.communicator = runner.ranks();
+    runner.run(op);
+}
+
 void denseMlp(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer, const TensorView& x,
               const TensorView& out, MlpActivations* keep) {
     kernels::DenseMlp op;
@@ -196,7 +212,16 @@ void denseMlp(const OpRunner& runner, const ModelConfig& config, const DecoderLa
             op.branch = keep->branch.view();
         }
     }
-    runner.run(op);
+    if (runner.ranks() == nullptr) {
+        runner.run(op);
+        return;
+    }
+    op.postNorm = {};
+    op.partial = true;
+    finishParts(runner, "mlp.part", layer.mlpPostNorm, x, out, [&](const TensorView& part) {
+        op.out = part;
+        runner.run(op);
+    });
 }
 
 void makeExpertRows(const OpRunner& runner, const DecoderLayer& layer, std::int64_t hidden, MlpActivations& keep) {
@@ -294,10 +319,27 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
         makeExpertRows(runner, layer, x.shape[1], to);
         op.kept = {to.starts.view(), to.pairs.view(), to.places.view(), to.rows.view(), to.gateUp.view()};
     }
-    runner.run(op);
-    if (!layer.sharedGate.weight.empty()) {
-        sharedExperts(runner, config, layer, to.normed.view(), out);
+    const auto run = [&](const TensorView& target) {
+        op.out = target;
+        runner.run(op);
+        if (!layer.sharedGate.weight.empty()) {
+            sharedExperts(runner, config, layer, to.normed.view(), target);
+        }
+    };
+    if (runner.ranks() == nullptr) {
+        run(out);
+        return;
     }
+    Tensor ownIds;
+    op.residual = {};
+    if (layer.gateUp.weight.experts() < config.experts) {
+        ownIds = runner.make(MemoryCategory::Activations, "expert_ids.own", DType::I32, choice);
+        runner.run(kernels::OwnExperts{to.ids.view(), ownIds.view(), layer.firstExpert,
+                                       layer.gateUp.weight.experts()});
+        op.ids = ownIds.view();
+        op.someElsewhere = true;
+    }
+    finishParts(runner, "experts.part", {}, x, out, run);
 }
 
 void latentForward(const OpRunner& runner, const LayerPass& pass, const TensorView& x, const TensorView& out) {
@@ -313,9 +355,16 @@ void latentForward(const OpRunner& runner, const LayerPass& pass, const TensorVi
     op.x = to.out.view();
     op.heads = heads;
     op.o = pass.layer.o;
-    op.residual = x;
-    op.out = out;
-    runner.run(op);
+    if (runner.ranks() == nullptr) {
+        op.residual = x;
+        op.out = out;
+        runner.run(op);
+        return;
+    }
+    finishParts(runner, "attention.part", {}, x, out, [&](const TensorView& part) {
+        op.out = part;
+        runner.run(op);
+    });
 }
 
 } // namespace
@@ -343,11 +392,18 @@ void attentionForward(const OpRunner& runner, const LayerPass& pass, const Tenso
     kernels::OutProject op;
     op.x = kernels::reshaped(to.out.view(), Shape{x.shape[0], pass.layer.q.weight.outFeatures()});
     op.o = pass.layer.o;
-    op.postNorm = pass.layer.attentionPostNorm;
-    op.residual = x;
-    op.out = out;
-    op.branch = to.branch.view();
-    runner.run(op);
+    if (runner.ranks() == nullptr) {
+        op.postNorm = pass.layer.attentionPostNorm;
+        op.residual = x;
+        op.out = out;
+        op.branch = to.branch.view();
+        runner.run(op);
+        return;
+    }
+    finishParts(runner, "attention.part", pass.layer.attentionPostNorm, x, out, [&](const TensorView& part) {
+        op.out = part;
+        runner.run(op);
+    });
 }
 
 void mlpForward(const OpRunner& runner, const ModelConfig& config, const DecoderLayer& layer, const TensorView& x,

@@ -3,24 +3,23 @@
 #include "engine/model/model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "engine/model/step.h"
 #include "engine/model/step_prices.h"
-#include "kernels/core/floats.h"
+#include "engine/parallel/shard_plan.h"
+#include "kernels/context/device_group.h"
 
 namespace vitrine::engine {
 namespace {
 
-/// Gemma2 multiplies embeddings by sqrt(hidden) rounded to the compute type.
-float embeddingScale(const ModelConfig& config, kernels::DType compute) {
-    if (!config.scaleEmbedding) {
-        return 1;
-    }
-    const auto scale = static_cast<float>(std::sqrt(static_cast<double>(config.hidden)));
-    return compute == kernels::DType::BF16 ? kernels::bf16ToFloat(kernels::floatToBf16(scale)) : scale;
+/// What a part of a model is like where it is not like the whole.
+ModelConfig configOfRank(const ModelConfig& config, const ShardPlan& plan) {
+    ModelConfig part = config;
+    part.heads = plan.heads(0).count();
+    part.kvHeads = plan.keyHeads(0).count();
+    return part;
 }
 
 } // namespace
@@ -28,28 +27,57 @@ float embeddingScale(const ModelConfig& config, kernels::DType compute) {
 Model::Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
              base::ProgressSink* progress)
     : context_(context), config_(source.config), options_(options), stepPrices_(std::make_unique<StepPrices>()) {
-    const LoadOptions load{options.dequantize, options.widen, options.seed, options.pack};
-    const bool kept = WeightStore::wouldKeep(context, source, load);
-    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase,
-                                    kept ? "weights kept from the run before" : "load");
-    weights_ = std::make_unique<WeightStore>(context, source, load, progress);
-    context.joinStreams(); // nothing computes before the weights are there
-    RopeValues rope;
-    if (!config_.rope.followsLength()) {
-        const RopeTable table = makeRopeTable(config_, config_.maxPositions);
-        const kernels::Shape shape{static_cast<std::int64_t>(table.inverseFrequency.size())};
-        // Of exactly this size, so that with more memory more is left.
-        ropeArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::F32, shape.count()), "rope");
-        ropeFrequencies_ = kernels::Tensor(*ropeArena_, base::MemoryCategory::Other, "rope.inverse_frequency",
-                                           kernels::DType::F32, shape);
-        context.upload(table.inverseFrequency.data(), ropeFrequencies_.view().data, ropeFrequencies_.view().bytes());
-        rope = {ropeFrequencies_.view(), static_cast<float>(table.attentionScale)};
+    if (options_.parallel.ranks() == 1) {
+        ranks_.push_back(std::make_unique<ModelRank>(context, source, config_, options_, nullptr, true, progress));
+        return;
     }
-    decoder_ = std::make_unique<Decoder>(config_, *weights_, rope, embeddingScale(config_, options_.computeDType));
+    if (options_.parallel.ranks() != context.ranks()) {
+        throw base::Internal("a model is divided among more or fewer ranks than there are");
+    }
+    const auto plan = std::make_shared<const ShardPlan>(source.config, options_.parallel);
+    config_ = configOfRank(source.config, *plan);
+    loadRanks(source, plan, progress);
 }
 
+/// Every rank at once. Only the leading one reports progress.
+void Model::loadRanks(const ModelSource& source, const std::shared_ptr<const ShardPlan>& plan,
+                      base::ProgressSink* progress) {
+    const auto load = [&](kernels::Context& context) {
+        auto shards = std::make_shared<RankShards>(plan, context.rank(), source.checkpoint, source.config);
+        const bool leads = &context == &context_;
+        return std::make_unique<ModelRank>(context, source, config_, options_, std::move(shards), leads,
+                                           leads ? progress : nullptr);
+    };
+    kernels::DeviceGroup* const group = context_.group();
+    if (group == nullptr) { // a plan: one rank stands for others
+        ranks_.push_back(load(context_));
+        return;
+    }
+    ranks_.resize(static_cast<std::size_t>(group->size()));
+    try {
+        group->run([&](kernels::Context& context) { ranks_[static_cast<std::size_t>(context.rank())] = load(context); });
+    } catch (...) {
+        group->run([&](kernels::Context& context) { ranks_[static_cast<std::size_t>(context.rank())].reset(); });
+        throw;
+    }
+}
+
+/// A rank's memory goes on its thread.
 Model::~Model() {
     dropLaunched();
+    if (ranks_.size() > 1) {
+        context_.group()->run(
+            [&](kernels::Context& context) { ranks_[static_cast<std::size_t>(context.rank())].reset(); });
+    }
+}
+
+void Model::onEveryRank(const std::function<void(ModelRank&)>& work) {
+    if (ranks_.size() == 1) {
+        work(lead());
+        return;
+    }
+    context_.group()->run(
+        [&](kernels::Context& context) { work(*ranks_[static_cast<std::size_t>(context.rank())]); });
 }
 
 void Model::dropGraphs() {
@@ -59,42 +87,50 @@ void Model::dropGraphs() {
 
 void Model::giveBackSteps() {
     dropGraphs();
-    context_.memory().step().giveBack();
+    onEveryRank([](ModelRank& rank) { rank.context().memory().step().giveBack(); });
 }
 
 /// Their ops are others now.
 void Model::forgetSteps() {
-    arenaSizes_.clear();
+    lead().forgetSteps();
     stepPrices_->clear();
-    layerKinds_.clear();
     graphs_.clear();
+}
+
+void Model::requireWhole(std::string_view what) const {
+    if (leader().shards() != nullptr) {
+        throw base::Unsupported(fmt::format("tp, ep: a model that is divided among ranks cannot have {} yet", what));
+    }
 }
 
 void Model::setAdapter(const std::string& weight, const kernels::AdapterView& adapter) {
     requireNoneLaunched();
-    decoder_->setAdapter(weight, adapter);
+    requireWhole("an adapter");
+    lead().decoder().setAdapter(weight, adapter);
     forgetSteps();
 }
 
 void Model::setMerged(const std::string& weight, const kernels::WeightView& merged,
                       const kernels::AdapterView& adapter) {
     requireNoneLaunched();
-    decoder_->setMerged(weight, merged, adapter);
+    requireWhole("an adapter");
+    lead().decoder().setMerged(weight, merged, adapter);
     forgetSteps();
 }
 
 void Model::replaceWeight(const std::string& weight, const kernels::WeightView& replacement) {
     requireNoneLaunched();
-    decoder_->replaceWeight(weight, replacement);
+    requireWhole("replaced weights");
+    lead().decoder().replaceWeight(weight, replacement);
     forgetSteps();
 }
 
 WeightBytes Model::weightBytes() const {
     WeightBytes out;
-    const kernels::TensorView& embedding = decoder_->embedding();
-    out.head = decoder_->head().weight.bytes();
+    const kernels::TensorView& embedding = decoder().embedding();
+    out.head = decoder().head().weight.bytes();
     out.embeddingRow = kernels::bytesOf(embedding.dtype, config_.hidden);
-    out.shared = weights_->report().residentBytes - out.head - (config_.tiedEmbeddings ? 0 : embedding.bytes());
+    out.shared = loadReport().residentBytes - out.head - (config_.tiedEmbeddings ? 0 : embedding.bytes());
     for (const DecoderLayer& layer : layers()) {
         if (layer.config.moe) {
             std::uint64_t all = 0;
@@ -102,7 +138,7 @@ WeightBytes Model::weightBytes() const {
                 all += linear->weight.bytes() + (linear->bias.empty() ? 0 : linear->bias.bytes());
             }
             out.shared -= all;
-            out.expert = all / static_cast<std::uint64_t>(config_.experts);
+            out.expert = all / static_cast<std::uint64_t>(layer.gateUp.weight.experts());
             ++out.moeLayers;
         }
     }

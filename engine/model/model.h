@@ -16,11 +16,15 @@
 // decode step becomes a CUDA graph when a step of the same signature and the same addresses has run before. Later steps
 // of that kind replay the graph, and the trace reports each of them as a replay of the captured step.
 //
+// A model that is divided among ranks (ModelOptions::shards) has a ModelRank on each of them, with its part of the
+// weights and of every step. The rank of the model's context leads: it makes the inputs of a step and reads its results.
+//
 // A model belongs to the thread of its context and must not outlive the context.
 
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -32,7 +36,8 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/decoder.h"
 #include "engine/model/expert_choices.h"
-#include "engine/model/weights.h"
+#include "engine/model/model_rank.h"
+#include "engine/parallel/shard_plan.h"
 #include "kernels/memory/memory.h"
 #include "kernels/ops/sampling/sample.h"
 
@@ -48,11 +53,14 @@ struct ModelOptions {
     std::uint64_t seed = 0;                                    ///< of synthetic weights
     bool widen = false;                                        ///< dense weights narrower than float32 become float32
     kernels::WeightFormat pack = kernels::WeightFormat::Dense; ///< see LoadOptions
+    /// How the ranks of the context divide the model. One rank: the context has all of it, and other ranks nothing.
+    ParallelShape parallel;
 };
 
 struct StepGraph;
 struct LaunchedStep;
 struct StepInputs;
+struct StepRunOptions;
 class StepPrices;
 
 /// Bytes of a model's weights, grouped by which tokens of a step read them.
@@ -168,20 +176,26 @@ public:
     Model(const Model&) = delete; // layers view its weights
     Model& operator=(const Model&) = delete;
 
+    /// With the heads of keys and values that one rank has; all else is that of the whole model.
     const ModelConfig& config() const { return config_; }
     const ModelOptions& options() const { return options_; }
-    const LoadReport& loadReport() const { return weights_->report(); }
+    /// Of the leading rank.
+    const LoadReport& loadReport() const { return leader().weights().report(); }
     kernels::Context& context() { return context_; }
     const kernels::Context& context() const { return context_; }
+    int ranks() const { return static_cast<int>(ranks_.size()); }
+    const ModelRank& rank(int number) const { return *ranks_[static_cast<std::size_t>(number)]; }
+    const ModelRank& leader() const { return *ranks_.front(); }
+    // Of the leading rank:
     /// The layers in the order in which a token passes them.
-    std::span<const DecoderLayer> layers() const { return decoder_->layers(); }
+    std::span<const DecoderLayer> layers() const { return leader().layers(); }
     /// All weights, each one once.
-    std::span<const Parameter> parameters() const { return decoder_->parameters(); }
+    std::span<const Parameter> parameters() const { return decoder().parameters(); }
     /// The layers and parameters with the embedding, the final norm and the head.
-    const Decoder& decoder() const { return *decoder_; }
+    const Decoder& decoder() const { return leader().decoder(); }
     /// Someone is about to write to the weights; see WeightStore::markChanged. Whoever has a KvCache that shares
     /// prefixes calls its forgetPrefixes() after each change.
-    void markWeightsChanged() { weights_->markChanged(); }
+    void markWeightsChanged() { ranks_.front()->weights().markChanged(); }
     /// See Decoder::setAdapter. Forgets the captured graphs and the sizes of steps. REQUIRES that no step is pending.
     void setAdapter(const std::string& weight, const kernels::AdapterView& adapter);
     /// See Decoder::setMerged; as setAdapter.
@@ -235,13 +249,17 @@ public:
     WeightBytes weightBytes() const;
 
 private:
-    std::uint64_t arenaBytes(const StepInputs& stepInputs, const KvCache* cache);
-    kernels::Context& dryContext();
-    std::uint64_t dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile);
+    ModelRank& lead() { return *ranks_.front(); }
+    void loadRanks(const ModelSource& source, const std::shared_ptr<const ShardPlan>& plan,
+                   base::ProgressSink* progress);
+    void onEveryRank(const std::function<void(ModelRank&)>& work);
     std::unique_ptr<LaunchedStep> prepareStep(const StepBatch& batch, KvCache& cache) const;
     void requireNoneLaunched() const;
+    void requireWhole(std::string_view what) const;
     void forgetSteps();
-    const std::vector<int>& kindsOfLayers();
+    static StepOutput runRank(ModelRank& rank, const LaunchedStep& step, const KvCache* cache,
+                              const StepRunOptions& runOptions);
+    StepOutput runOnRanks(LaunchedStep& step, KvCache* cache);
     StepOutput priceStep(LaunchedStep& step, KvCache& cache);
     StepOutput runOps(LaunchedStep& step, KvCache* cache, bool ahead);
     bool canBeGraph(const StepInputs& stepInputs) const;
@@ -256,16 +274,8 @@ private:
     kernels::Context& context_;
     ModelConfig config_;
     ModelOptions options_;
-    std::unique_ptr<WeightStore> weights_;
-    std::unique_ptr<Decoder> decoder_;
-    std::unique_ptr<kernels::Arena> ropeArena_;
-    /// (ropeDim / 2) F32; empty for dynamic frequencies, which change with the length.
-    kernels::Tensor ropeFrequencies_;
-    std::unique_ptr<kernels::Context> dryContext_;
-    kernels::Buffer dryGap_;
-    std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by the signature of the step
-    std::unique_ptr<StepPrices> stepPrices_;                        ///< of a plan
-    std::vector<int> layerKinds_;                                   ///< empty until a plan asks
+    std::vector<std::unique_ptr<ModelRank>> ranks_; ///< the leading one first
+    std::unique_ptr<StepPrices> stepPrices_;        ///< of a plan
     kernels::StepMemory lastStepMemory_;
     /// Graphs of decode steps, by the signature and by every address that the kernels use.
     std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "engine/model/layer_kinds.h"
 #include "engine/model/model.h"
 #include "engine/model/step.h"
 #include "engine/model/step_prices.h"
@@ -19,8 +18,6 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory; the longest unused goes
-constexpr std::size_t kMaxSizes = 16384;                    ///< sizes of steps that are remembered: 3 MB
-constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any step; Meta gives out addresses only
 
 /// Ends the tracer's step however it is left.
 class TracedStep {
@@ -56,6 +53,12 @@ std::vector<KvAppend> appendsOf(const StepBatch& batch) {
         appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size()), sequence.keep});
     }
     return appends;
+}
+
+void beginVirtualStep(kernels::Context& context, const StepInputs& stepInputs) {
+    context.beginVirtualStep(context.traits().features.fewStepSizes && stepInputs.repeatsAlike()
+                                 ? kernels::LaunchKind::Replayed
+                                 : kernels::LaunchKind::Launched);
 }
 
 } // namespace
@@ -100,10 +103,10 @@ StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
     context_.joinStreams();
     if (auto price = stepPrices_->of(stepInputs, cache)) {
         const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
-        context_.memory().step().ensureCapacity(arenaBytes(stepInputs, &cache));
+        context_.memory().step().ensureCapacity(lead().arenaBytes(stepInputs, &cache));
         context_.memory().repeatStep(price->memory);
         lastStepMemory_ = price->memory;
-        context_.passTime(price->seconds);
+        context_.passTime(price->seconds, price->exchangeSeconds);
         context_.joinStreams();
         cache.commit(stepInputs.appends);
         sampleOnMeta(stepInputs, config_.vocab, price->out.ids);
@@ -111,13 +114,14 @@ StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
         return price->out;
     }
     const base::TimeNs begin = context_.clock().now(), once = context_.onceTime();
+    const double exchanged = context_.exchangeSeconds();
     StepOutput out = runOps(step, &cache, false);
     const double seconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
     lastStepMemory_ = context_.memory().stepMemory();
     if (context_.onceTime() == once) {
         StepOutput kept = out;
         kept.experts.bytes = {}; // zeros of many tokens
-        stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, std::move(kept)});
+        stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, std::move(kept), context_.exchangeSeconds() - exchanged});
     }
     return out;
 }
@@ -133,7 +137,7 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
     const StepInputs& stepInputs = step->stepInputs;
     if (how == Launch::Ops) {
         if (stepInputs.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
-            arenaBytes(stepInputs, &cache) > context_.memory().step().capacity()) {
+            lead().arenaBytes(stepInputs, &cache) > context_.memory().step().capacity()) {
             return false; // a larger arena takes the place of the one that steps under way use
         }
         runOps(*step, &cache, true);
@@ -195,8 +199,8 @@ StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache)
     if (!canBeGraph(stepInputs)) {
         return nullptr;
     }
-    const auto size = arenaSizes_.find(stepInputs.signature());
-    if (size == arenaSizes_.end() || size->second > context_.memory().step().capacity()) {
+    const std::optional<std::uint64_t> size = leader().knownArenaBytes(stepInputs);
+    if (!size || *size > context_.memory().step().capacity()) {
         return nullptr;
     }
     const auto found = graphs_.find(graphKey(stepInputs, cache));
@@ -208,18 +212,49 @@ StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache)
     return found->second.get();
 }
 
+/// Runs the ops of a rank, inside a step of its trace.
+StepOutput Model::runRank(ModelRank& rank, const LaunchedStep& step, const KvCache* cache,
+                          const StepRunOptions& runOptions) {
+    StepOutput out = StepRunner(rank, step.stepInputs, cache, rank.context(), runOptions).run();
+    rank.context().joinStreams();
+    return out;
+}
+
+/// Every rank runs its part. All have memory for it before one begins.
+StepOutput Model::runOnRanks(LaunchedStep& step, KvCache* cache) {
+    const StepInputs& stepInputs = step.stepInputs;
+    onEveryRank([&](ModelRank& rank) {
+        rank.context().memory().step().ensureCapacity(rank.arenaBytes(stepInputs, cache));
+    });
+    StepOutput out;
+    onEveryRank([&](ModelRank& rank) {
+        const TracedStep traced(rank.context().tracer(), stepInputs.batch, stepInputs.tokens);
+        beginVirtualStep(rank.context(), stepInputs);
+        StepRunOptions runOptions;
+        runOptions.layerKinds = rank.kindsOfLayers();
+        StepOutput mine = runRank(rank, step, cache, runOptions);
+        if (&rank == &lead()) {
+            out = std::move(mine);
+            if (cache != nullptr) {
+                cache->commit(stepInputs.appends);
+            }
+        }
+    });
+    return out;
+}
+
 /// Runs the step's ops, or launches them (`ahead`). The second time that a step is run they become a graph.
 StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
     const StepInputs& stepInputs = step.stepInputs;
     StepGraph* graph = nullptr;
     StepOutput out;
-    {
+    if (ranks_.size() > 1) {
+        out = runOnRanks(step, cache);
+    } else {
         const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
-        context_.beginVirtualStep(context_.traits().features.fewStepSizes && stepInputs.repeatsAlike()
-                                      ? kernels::LaunchKind::Replayed
-                                      : kernels::LaunchKind::Launched);
+        beginVirtualStep(context_, stepInputs);
         StepRunOptions runOptions;
-        runOptions.layerKinds = kindsOfLayers();
+        runOptions.layerKinds = lead().kindsOfLayers();
         if (ahead) {
             runOptions.fetchLater = [&](const SampledViews& results) {
                 reserveResults(step, results);
@@ -227,7 +262,7 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
             };
         } else {
             try {
-                context_.memory().step().ensureCapacity(arenaBytes(stepInputs, cache));
+                context_.memory().step().ensureCapacity(lead().arenaBytes(stepInputs, cache));
             } catch (const base::OutOfMemory&) {
                 graphs_.clear(); // the arena may be as large as before now, but elsewhere
                 throw;
@@ -236,11 +271,10 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
             // The first of its kind compiles and loads what it needs, which a capture should not.
             runOptions.capture = graph != nullptr && graph->known && graph->graph.empty() ? graph : nullptr;
         }
-        out = StepRunner(*this, stepInputs, cache, context_, runOptions).run();
+        out = runRank(lead(), step, cache, runOptions);
         if (runOptions.capture != nullptr) {
             graph->memory = context_.memory().stepMemory();
         }
-        context_.joinStreams();
         if (cache != nullptr) {
             cache->commit(stepInputs.appends);
         }
@@ -355,61 +389,8 @@ void Model::dropLaunched() noexcept {
     launched_.clear();
 }
 
-std::uint64_t Model::arenaBytes(const StepInputs& stepInputs, const KvCache* cache) {
-    std::vector<std::int64_t> signature = stepInputs.signature();
-    const auto known = arenaSizes_.find(signature);
-    if (known != arenaSizes_.end()) {
-        return known->second;
-    }
-    const bool compile = context_.can().compilesKernels;
-    const std::uint64_t bytes = dryRun(stepInputs, cache, compile);
-    if (compile) {
-        context_.waitForKernels(nullptr);
-    }
-    if (arenaSizes_.size() >= kMaxSizes) {
-        arenaSizes_.clear(); // a server meets ever new mixtures of prompts
-    }
-    arenaSizes_.emplace(std::move(signature), bytes);
-    return bytes;
-}
-
-/// Bytes of the step arena that the step takes. `compile`: what it would launch is compiled meanwhile.
-std::uint64_t Model::dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile) {
-    kernels::Context& dry = dryContext();
-    std::optional<kernels::Prefetch> prefetch;
-    StepRunOptions runOptions;
-    if (compile) {
-        runOptions.compile = &prefetch.emplace(context_); // of every layer
-    } else {
-        runOptions.layerKinds = kindsOfLayers();
-    }
-    StepRunner(*this, stepInputs, cache, dry, runOptions).run();
-    return dry.memory().step().highWater();
-}
-
-const std::vector<int>& Model::kindsOfLayers() {
-    if (layerKinds_.empty()) {
-        layerKinds_ = layerKinds(layers());
-    }
-    return layerKinds_;
-}
-
-kernels::Context& Model::dryContext() {
-    if (dryContext_ == nullptr) {
-        kernels::ContextOptions options;
-        options.backend = kernels::Backend::Meta;
-        options.traits = context_.traits();
-        options.memory.deviceBudget = 4 * kDryBytes;
-        dryContext_ = std::make_unique<kernels::Context>(options);
-        // The weights may have addresses of another Meta context: the dry run's stay clear of them.
-        dryGap_ = kernels::Buffer(dryContext_->memory().general(), kDryBytes, {base::MemoryCategory::Other, "gap"});
-        dryContext_->memory().step().ensureCapacity(kDryBytes);
-    }
-    return *dryContext_;
-}
-
 std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t before, const KvCacheOptions& options) {
-    kernels::Context& dry = dryContext();
+    kernels::Context& dry = lead().dryContext();
     KvCache cache(dry, config_, options);
     const KvAppend first{cache.addSequence(), before};
     for (std::size_t i = 1; i < batch.sequences.size(); ++i) {
@@ -420,18 +401,18 @@ std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t before, cons
         cache.commit({&first, 1});
     }
     cache.reserve(appendsOf(batch));
-    return dryRun(StepInputs(*this, batch, &cache, InputValues::OnlySizes), &cache, false);
+    return lead().dryRun(StepInputs(*this, batch, &cache, InputValues::OnlySizes), &cache, false);
 }
 
 std::uint64_t Model::stepBytes(const StepBatch& batch) {
-    return dryRun(StepInputs(*this, batch, nullptr, InputValues::OnlySizes), nullptr, false);
+    return lead().dryRun(StepInputs(*this, batch, nullptr, InputValues::OnlySizes), nullptr, false);
 }
 
 void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
     if (!context_.can().compilesKernels) {
         return;
     }
-    kernels::Context& dry = dryContext();
+    kernels::Context& dry = lead().dryContext();
     KvCache cache(dry, config_, options);
     std::vector<int> sequences;
     for (const StepBatch& batch : steps) {
@@ -442,7 +423,7 @@ void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& opti
         }
         cache.reserve(appendsOf(batch));
         const StepInputs stepInputs(*this, batch, &cache, InputValues::OnlySizes);
-        dryRun(stepInputs, &cache, true);
+        lead().dryRun(stepInputs, &cache, true);
         cache.commit(stepInputs.appends);
     }
     context_.waitForKernels(progress);

@@ -17,12 +17,14 @@ namespace vitrine::engine {
 class OpRunner {
 public:
     /// `compile`: not null: the kernels of the ops are compiled there instead of being run (a Meta context only).
+    /// `ranks`: those that have the other parts of what the ops work on; null: nobody has.
     OpRunner(kernels::Context& context, kernels::MemoryResource& memory, kernels::DType compute,
-             kernels::Prefetch* compile = nullptr)
-        : context_(context), memory_(memory), compute_(compute), compile_(compile) {}
+             kernels::Prefetch* compile = nullptr, kernels::Communicator* ranks = nullptr)
+        : context_(context), memory_(memory), compute_(compute), compile_(compile), ranks_(ranks) {}
 
     kernels::Context& context() const { return context_; }
     kernels::DType compute() const { return compute_; }
+    kernels::Communicator* ranks() const { return ranks_; }
 
     kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
                          const kernels::Shape& shape) const {
@@ -68,6 +70,7 @@ private:
     kernels::MemoryResource& memory_;
     kernels::DType compute_;
     kernels::Prefetch* compile_;
+    kernels::Communicator* ranks_;
 };
 
 } // namespace vitrine::engine

@@ -5,37 +5,12 @@
 // The parameters of a model: every weight with what an optimizer, a quantizer or a shard plan must know about it.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
+#include "engine/parallel/shard.h"
 #include "kernels/core/weight_view.h"
 
 namespace vitrine::engine {
-
-/// The place of a parameter in the model. A bias has the role of the product that it is added to.
-enum class ParameterRole : std::uint8_t {
-    Embedding,
-    Head,
-    Norm,
-    Query,
-    Key,
-    Value,
-    QueryDown, ///< of latent attention: to the rank of queries
-    KeyDown,   ///< the same: to latents
-    LatentUp,  ///< the same: from latents to keys and values
-    AttentionOut,
-    Sinks,
-    Router,
-    RouterCorrection,
-    Gate,
-    Up,
-    Down,
-    ExpertGateUp,
-    ExpertDown,
-    SharedGate,
-    SharedUp,
-    SharedDown,
-};
 
 /// A view of one weight. The model owns the memory.
 struct Parameter {
@@ -47,10 +22,8 @@ struct Parameter {
     std::int32_t layer = -1; ///< -1: not in a layer
     ParameterRole role = ParameterRole::Norm;
     bool bias = false;
-    /// The dimension of view.shape that is divided when several devices share the model: the outputs of q, k, v, gate
-    /// and up, the inputs of o and down, the experts of a stack, the vocabulary of the embedding and the head. None:
-    /// every device holds the whole parameter.
-    std::optional<int> shardAxis;
+    /// How it is divided when several ranks share the model. `view` is what this rank has of it.
+    ParameterShard shard;
     bool trainable = false; ///< its elements are floats, so an optimizer can change them in place
 };
 

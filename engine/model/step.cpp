@@ -11,6 +11,7 @@
 #include "engine/model/embed_tokens.h"
 #include "kernels/context/equal_work.h"
 #include "kernels/core/floats.h"
+#include "kernels/ops/comm/all_gather.h"
 #include "kernels/ops/experts/pack_experts.h"
 #include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/loss/log_probs.h"
@@ -33,7 +34,7 @@ TensorView StepRunner::input(const StepInputs::Slice& slice) const {
 
 kernels::KvView StepRunner::kvView(int layer) const {
     const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_->groupOf(layer))];
-    kernels::KvView view = cache_->layerView(layer);
+    kernels::KvView view = cache_->layerView(layer, rank_.cachePlace());
     view.blockTable = kernels::reshaped(input(group.pages),
                                         Shape{static_cast<std::int64_t>(stepInputs_.appends.size()), group.columns});
     view.first = input(group.first);
@@ -43,7 +44,7 @@ kernels::KvView StepRunner::kvView(int layer) const {
 }
 
 StepOutput StepRunner::run() {
-    const ModelConfig& config = model_.config();
+    const ModelConfig& config = rank_.config();
     context_.memory().step().beginStep();
     inputs_ = runner_.make(MemoryCategory::Activations, "step.inputs", DType::I32, Shape{stepInputs_.inputCount});
     upload(stepInputs_.inputs.data(), inputs_.view());
@@ -60,7 +61,7 @@ StepOutput StepRunner::run() {
         capture_ = &capture.emplace(context_);
     }
     const kernels::Tensor x = runner_.activation("hidden", Shape{stepInputs_.tokens, config.hidden});
-    embedTokens(runner_, model_.decoder(), input(stepInputs_.ids), x.view());
+    embedTokens(runner_, rank_.decoder(), input(stepInputs_.ids), x.view());
     lookAt(x.view(), BrokenPlace::kEmbedding);
     runLayers(x.view());
     return stepInputs_.rows == 0 ? results({}) : head(x.view());
@@ -69,24 +70,24 @@ StepOutput StepRunner::run() {
 /// Room for the experts of all layers, where they are wanted.
 void StepRunner::makeChoices() {
     const auto layers =
-        std::ranges::count_if(model_.layers(), [](const DecoderLayer& layer) { return layer.config.moe; });
-    if (stepInputs_.batch.experts && layers > 0) {
-        const DType id = model_.config().experts <= ExpertChoices::kExpertsOfAByte ? DType::U8 : DType::U16;
+        std::ranges::count_if(rank_.layers(), [](const DecoderLayer& layer) { return layer.config.moe; });
+    if (rank_.leads() && stepInputs_.batch.experts && layers > 0) {
+        const DType id = rank_.config().experts <= ExpertChoices::kExpertsOfAByte ? DType::U8 : DType::U16;
         choices_ = runner_.make(MemoryCategory::Activations, "expert_choices", id,
-                                Shape{stepInputs_.tokens, layers, model_.config().expertsPerToken});
+                                Shape{stepInputs_.tokens, layers, rank_.config().expertsPerToken});
     }
 }
 
 void StepRunner::runLayers(const TensorView& x) {
-    const LayerTokens tokens = layerTokens(model_, stepInputs_, inputs_.view(), frequencies_.view());
+    const LayerTokens tokens = layerTokens(rank_, stepInputs_, inputs_.view(), frequencies_.view());
     std::int64_t moeLayer = -1; // the last one that came
     const RouterObserver notes{[&](const kernels::RouterTopK& done) { noteExperts(done.ids, moeLayer); }};
-    const bool observes = stepInputs_.batch.expertUse != nullptr || !choices_.empty();
+    const bool observes = (rank_.leads() && stepInputs_.batch.expertUse != nullptr) || !choices_.empty();
     kernels::EqualWork equal(context_);
-    for (std::size_t i = 0; i < model_.layers().size(); ++i) {
+    for (std::size_t i = 0; i < rank_.layers().size(); ++i) {
         context_.throwIfStopped();
         const auto layer = static_cast<int>(i);
-        moeLayer += model_.layers()[i].config.moe ? 1 : 0;
+        moeLayer += rank_.layers()[i].config.moe ? 1 : 0;
         equal.run(options_.layerKinds.empty() ? layer : options_.layerKinds[i],
                   [&] { runLayer(layer, tokens, x, observes ? &notes : nullptr); });
     }
@@ -94,20 +95,20 @@ void StepRunner::runLayers(const TensorView& x) {
 
 void StepRunner::runLayer(int index, const LayerTokens& tokens, const TensorView& x, const RouterObserver* observer) {
     const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer", index);
-    const DecoderLayer& layer = model_.layers()[static_cast<std::size_t>(index)];
+    const DecoderLayer& layer = rank_.layers()[static_cast<std::size_t>(index)];
     std::optional<LayerCache> cache;
     if (cache_ != nullptr) {
         cache = layerCache(index);
     }
-    attentionForward(runner_, {model_.config(), layer, tokens, cache ? &*cache : nullptr}, x, x, nullptr);
-    mlpForward(runner_, model_.config(), layer, x, x, nullptr, observer);
+    attentionForward(runner_, {rank_.config(), layer, tokens, cache ? &*cache : nullptr}, x, x, nullptr);
+    mlpForward(runner_, rank_.config(), layer, x, x, nullptr, observer);
     lookAt(x, index);
 }
 
 /// Notes the layer when its output is not finite, and the first one.
 void StepRunner::lookAt(const TensorView& x, std::int32_t layer) const {
     BrokenPlace* const broken = stepInputs_.batch.broken;
-    if (broken == nullptr || broken->layer != BrokenPlace::kNowhere || !context_.can().computesValues) {
+    if (!rank_.leads() || broken == nullptr || broken->layer != BrokenPlace::kNowhere || !context_.can().computesValues) {
         return;
     }
     std::vector<std::byte> bytes(x.bytes());
@@ -135,7 +136,7 @@ LayerCache StepRunner::layerCache(int index) const {
 /// number to the last bit, so that no token depends on how a prompt is cut: a byte times its scale fits float32, not 16
 /// bits.
 DType StepRunner::newKeyType(const kernels::KvView& view) const {
-    const DType type = model_.options().computeDType;
+    const DType type = rank_.options().computeDType;
     const bool narrow = type == DType::BF16 || type == DType::F16;
     return view.quantized() && narrow && context_.traits().features.floatsForByteKeys ? DType::F32 : type;
 }
@@ -182,21 +183,44 @@ void StepRunner::endCapture() {
     }
 }
 
+/// Logits of the whole vocabulary, from the part that each rank makes.
+void StepRunner::gatherLogits(const TensorView& part, const TensorView& logits) const {
+    kernels::AllGather op;
+    op.x = part;
+    op.out = logits;
+    op.axis = 1;
+    op.communicator = runner_.ranks();
+    runner_.run(op);
+}
+
 StepOutput StepRunner::head(const TensorView& x) {
+    const kernels::LinearView& head = rank_.decoder().head();
     const kernels::Tensor logits =
-        runner_.make(MemoryCategory::Logits, "logits", DType::F32, Shape{stepInputs_.rows, model_.config().vocab});
+        runner_.make(MemoryCategory::Logits, "logits", DType::F32, Shape{stepInputs_.rows, rank_.config().vocab});
+    kernels::Tensor part;
+    if (runner_.ranks() != nullptr) {
+        part = runner_.make(MemoryCategory::Logits, "logits.part", DType::F32,
+                            Shape{stepInputs_.rows, head.weight.outFeatures()});
+    }
     kernels::LmHead op;
     op.x = x;
     if (stepInputs_.rowIds.count > 0) {
         op.rows = input(stepInputs_.rowIds);
     }
-    op.norm = model_.decoder().finalNorm();
-    op.head = model_.decoder().head();
-    op.softCap = static_cast<float>(model_.config().finalSoftCap);
-    op.logits = logits.view();
+    op.norm = rank_.decoder().finalNorm();
+    op.head = head;
+    op.softCap = static_cast<float>(rank_.config().finalSoftCap);
+    op.logits = runner_.ranks() != nullptr ? part.view() : logits.view();
     runner_.run(op);
+    if (runner_.ranks() != nullptr) {
+        gatherLogits(part.view(), logits.view());
+        part.reset();
+    }
     if (stepInputs_.batch.sampling.empty()) {
         endCapture();
+    }
+    if (!rank_.leads()) {
+        return {};
     }
     if (stepInputs_.batch.logitsOut != nullptr && context_.can().computesValues) {
         context_.download(logits.view().data, stepInputs_.batch.logitsOut, logits.view().bytes());
@@ -292,7 +316,7 @@ StepOutput StepRunner::results(SampledViews views) {
     out.experts = choicesIn(views[5]);
     fetch(views[5], out.experts.bytes);
     if (!context_.can().computesValues) {
-        sampleOnMeta(stepInputs_, model_.config().vocab, out.ids);
+        sampleOnMeta(stepInputs_, rank_.config().vocab, out.ids);
     }
     return out;
 }

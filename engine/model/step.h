@@ -83,7 +83,7 @@ private:
 kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs::Slice& slice);
 
 /// The step's tokens as the layers take them. `frequencies` are StepInputs::frequencies on the device, or empty.
-LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
+LayerTokens layerTokens(const ModelRank& rank, const StepInputs& stepInputs, const kernels::TensorView& inputs,
                         const kernels::TensorView& frequencies);
 
 /// What the host gets of the step's packed experts (StepRunner), still without its bytes.
@@ -145,15 +145,17 @@ struct StepRunOptions {
     OnSampled fetchLater; ///< called instead of reading the sampled values; run() then returns an empty output
 };
 
-/// Runs the ops of a step on a context: the model's own, or a Meta context, which only finds the sizes. With a cache,
+/// Runs the ops of a step on a context: the rank's own, or a Meta context, which only finds the sizes. With a cache,
 /// attention reads the keys and values of the cache. Without one (null), it reads the keys and values that this step
 /// computes, as the forward pass of training does.
 class StepRunner {
 public:
-    StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,
+    StepRunner(const ModelRank& rank, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,
                const StepRunOptions& options)
-        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context),
-          runner_(context, context.memory().step(), model.options().computeDType, options.compile), options_(options) {}
+        : rank_(rank), stepInputs_(stepInputs), cache_(cache), context_(context),
+          runner_(context, context.memory().step(), rank.options().computeDType, options.compile,
+                  rank.shards() == nullptr ? nullptr : context.communicator()),
+          options_(options) {}
 
     StepOutput run();
 
@@ -174,12 +176,13 @@ private:
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);
+    void gatherLogits(const kernels::TensorView& part, const kernels::TensorView& logits) const;
     StepOutput sample(const kernels::TensorView& logits);
     void scoreAsTraining(const kernels::TensorView& logits, const kernels::TensorView& ids,
                          const kernels::TensorView& drawLogprobs) const;
     StepOutput results(SampledViews views);
 
-    const Model& model_;
+    const ModelRank& rank_;
     const StepInputs& stepInputs_;
     const KvCache* cache_; ///< null: the step has no cache
     kernels::Context& context_;

@@ -188,7 +188,7 @@ kernels::TensorView inputOf(const kernels::TensorView& inputs, const StepInputs:
     return {inputs.as<std::int32_t>() + slice.offset, inputs.dtype, kernels::Shape{slice.count}, {}};
 }
 
-LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const kernels::TensorView& inputs,
+LayerTokens layerTokens(const ModelRank& rank, const StepInputs& stepInputs, const kernels::TensorView& inputs,
                         const kernels::TensorView& frequencies) {
     LayerTokens out;
     out.positions = inputOf(inputs, stepInputs.positions);
@@ -197,8 +197,8 @@ LayerTokens layerTokens(const Model& model, const StepInputs& stepInputs, const 
     if (stepInputs.zeros.count > 0) {
         out.zeros = inputOf(inputs, stepInputs.zeros);
     }
-    const kernels::TensorView& ownTable = model.decoder().rope().inverseFrequency;
-    const std::int64_t half = model.config().ropeDim() / 2;
+    const kernels::TensorView& ownTable = rank.decoder().rope().inverseFrequency;
+    const std::int64_t half = rank.config().ropeDim() / 2;
     for (const RopeSpan& span : stepInputs.ropeSpans) {
         const kernels::TensorView table =
             frequencies.empty() ? ownTable : kernels::sliceRows(frequencies, span.offset, span.offset + half);

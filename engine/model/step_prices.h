@@ -23,6 +23,7 @@ public:
         double seconds = 0;
         kernels::StepMemory memory;
         StepOutput out;
+        double exchangeSeconds = 0; ///< of the seconds: those in which ranks exchange
     };
 
     /// What the step would take; nothing where it must run to know.

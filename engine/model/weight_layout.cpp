@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weights.h"
+#include "engine/parallel/shard_plan.h"
 #include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 #include "kernels/memory/resource.h"
@@ -35,9 +36,16 @@ public:
         if (options_.pack != kernels::WeightFormat::Dense) {
             requireDense();
         }
-        const std::vector<TensorSpec> specs = expectedTensors(source_.config);
-        for (std::size_t i = 0; i < specs.size(); ++i) {
-            take(specs[i], static_cast<std::uint32_t>(i));
+        if (options_.shards != nullptr) {
+            for (std::size_t i = 0; i < options_.shards->tensors.size(); ++i) {
+                part_ = &options_.shards->tensors[i];
+                take(part_->spec, options_.shards->indices[i]);
+            }
+        } else {
+            const std::vector<TensorSpec> specs = expectedTensors(source_.config);
+            for (std::size_t i = 0; i < specs.size(); ++i) {
+                take(specs[i], static_cast<std::uint32_t>(i));
+            }
         }
         if (options_.widen) {
             widenPieces();
@@ -113,8 +121,10 @@ private:
 
     WeightSource sourceOf(const TensorSpec& spec, std::uint32_t index) const {
         WeightSource out{index, spec};
+        out.part = part_ != nullptr && !part_->memory.whole() ? part_ : nullptr;
         if (source_.checkpoint != nullptr) {
-            out.location = findModelTensor(*source_.checkpoint, spec.name);
+            out.location = findModelTensor(options_.shards != nullptr ? *options_.shards->files : *source_.checkpoint,
+                                           spec.name);
             if (out.location == nullptr) {
                 throw base::BadInput(fmt::format("{}: {}: is missing", source_.folder, spec.name));
             }
@@ -237,8 +247,11 @@ private:
         const bool down = rest.ends_with("down_proj.weight");
         const bool up = rest.ends_with("up_proj.weight");
         const std::int64_t halves = down ? 1 : 2;
-        const std::int64_t expert = std::stoll(rest);
-        const std::int64_t experts = source_.config.experts;
+        const kernels::RankShare share = options_.shards != nullptr
+                                             ? options_.shards->plan->experts(options_.shards->rank)
+                                             : kernels::RankShare{0, source_.config.experts};
+        const std::int64_t expert = std::stoll(rest) - share.begin;
+        const std::int64_t experts = share.count();
         const std::string stack = prefix + (down ? "down_proj" : "gate_up_proj");
         const std::int64_t rows = spec.packed() ? spec.weightShape[0] : spec.shape[0];
         const std::int64_t in = spec.packed() ? spec.weightShape[1] : spec.shape[1];
@@ -280,6 +293,7 @@ private:
 
     const ModelSource& source_;
     const LoadOptions& options_;
+    const RankTensor* part_ = nullptr; ///< that is laid out now; null: of no rank
     WeightLayout layout_;
 };
 
@@ -313,6 +327,20 @@ WeightLayout layOutWeights(const ModelSource& source, const LoadOptions& options
     return LayoutBuilder(source, options).build();
 }
 
+namespace {
+
+/// Which part of a tensor that is made a rank has.
+std::string partText(const WeightSource& source) {
+    std::string text;
+    for (std::size_t dim = 0; source.part != nullptr && dim < source.part->memory.slice.size(); ++dim) {
+        const DimSlice& slice = source.part->memory.slice[dim];
+        text += fmt::format(" [{} {} {}]", slice.begin, slice.count, slice.blocks);
+    }
+    return text;
+}
+
+} // namespace
+
 std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed) {
     std::string text = fmt::format("{} bytes\n", layout.arenaBytes);
     if (source.synthetic()) {
@@ -326,8 +354,9 @@ std::string contentDigest(const WeightLayout& layout, const ModelSource& source,
         for (const WeightSource& from : piece.sources) {
             text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
             if (from.location == nullptr) {
-                const RandomRule rule = randomRule(source.config, from.spec);
-                text += fmt::format(" {} {}\n", rule.center, rule.deviation);
+                const RandomRule rule =
+                    randomRule(source.config, from.part != nullptr ? from.part->whole : from.spec);
+                text += fmt::format(" {} {}{}\n", rule.center, rule.deviation, partText(from));
                 continue;
             }
             text += fmt::format(" {} {}\n", from.location->file->path(), from.location->entry->offset);

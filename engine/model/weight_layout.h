@@ -16,6 +16,7 @@
 namespace vitrine::engine {
 
 struct LoadOptions;
+struct RankTensor;
 
 /// A checkpoint tensor that fills `bytes` bytes of a piece at `offset`.
 struct WeightSource {
@@ -25,6 +26,8 @@ struct WeightSource {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0; ///< in the piece
     std::int64_t row = 0;    ///< of an expanded piece: the first of its rows that the weight of this source makes
+    /// Of a rank: the tensor that `spec` is a part of; null: it is whole.
+    const RankTensor* part = nullptr;
 
     /// The bytes of the file become others in memory.
     bool converts() const { return location != nullptr && spec.stored.converts; }

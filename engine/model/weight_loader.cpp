@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
+
+#include "base/error.h"
 
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_packing.h"
+#include "engine/parallel/shard_plan.h"
 #include "engine/quant/storage_scheme.h"
 #include "kernels/formats/weight_formats.h"
 
@@ -41,11 +45,16 @@ TensorView filledView(const TensorSpec& spec, void* data) {
                          : viewAt(data, spec.dtype, kernels::Shape(spec.shape));
 }
 
+/// Every expert of a stack has its own.
+std::uint64_t seedOf(std::uint64_t seed, std::int64_t expert) {
+    return seed + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(expert);
+}
+
 void fillOne(kernels::Context& context, const RandomRule& rule, std::uint32_t index, std::uint64_t seed,
              std::int64_t expert, const TensorView& out) {
     kernels::FillRandom op;
     op.out = out;
-    op.seed = seed + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(expert);
+    op.seed = seedOf(seed, expert);
     op.stream = index;
     op.center = rule.center;
     op.deviation = rule.deviation;
@@ -56,6 +65,52 @@ void fillStack(kernels::Context& context, const TensorSpec& spec, const ModelCon
                std::uint64_t seed, std::int64_t firstExpert, const TensorView& out) {
     for (std::int64_t i = 0; i < out.shape[0]; ++i) {
         fillOne(context, randomRule(config, spec), index, seed, firstExpert + i, kernels::sliceRows(out, i, i + 1));
+    }
+}
+
+/// The part of one matrix, or of a tensor of fewer dimensions: `dims` and `slice` without experts.
+void fillMatrixPart(kernels::Context& context, kernels::FillRandom fill, std::span<const std::int64_t> dims,
+                    std::span<const DimSlice> slice, const TensorView& out) {
+    std::size_t cut = 0; // the dimension that is not whole; the first one where all are
+    std::int64_t inner = 1;
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+        cut = slice[dim].size() != dims[dim] ? dim : cut;
+    }
+    for (std::size_t dim = cut + 1; dim < dims.size(); ++dim) {
+        inner *= dims[dim];
+    }
+    const DimSlice& part = slice[cut];
+    const std::int64_t blockElements = dims[cut] / part.blocks * inner;
+    fill.part.run = part.count * inner;
+    fill.part.stride = dims[cut] * inner;
+    const std::int64_t each = out.shape.count() / part.blocks;
+    if (part.blocks > 1 && each != fill.part.run) {
+        throw base::Internal("a part of a random tensor has blocks in its rows");
+    }
+    for (std::int64_t block = 0; block < part.blocks; ++block) {
+        fill.part.first = block * blockElements + part.begin * inner;
+        fill.out = out;
+        fill.out.data = static_cast<std::byte*>(out.data) + kernels::bytesOf(out.dtype, block * each);
+        fill.out.shape = kernels::Shape{each};
+        context.run(fill);
+    }
+}
+
+/// Experts [begin, end) of the part that a rank has of a tensor; of others the whole part.
+void fillPart(kernels::Context& context, const RankTensor& tensor, const ModelConfig& config, std::uint32_t index,
+              std::uint64_t seed, std::int64_t begin, const TensorView& out) {
+    const RandomRule rule = randomRule(config, tensor.whole);
+    const std::span<const std::int64_t> dims = tensor.memory.shape;
+    const std::span<const DimSlice> slice = tensor.memory.slice;
+    const bool stack = dims.size() >= 3; // as fillSynthetic has it
+    kernels::FillRandom fill;
+    fill.stream = index;
+    fill.center = rule.center;
+    fill.deviation = rule.deviation;
+    for (std::int64_t i = 0; i < (stack ? out.shape[0] : 1); ++i) {
+        fill.seed = seedOf(seed, stack ? slice.front().begin + begin + i : 0);
+        fillMatrixPart(context, fill, stack ? dims.subspan(1) : dims, stack ? slice.subspan(1) : slice,
+                       stack ? kernels::sliceRows(out, i, i + 1) : out);
     }
 }
 
@@ -318,7 +373,11 @@ void WeightLoader::reportSpans() {
 void WeightLoader::fill(const WeightSource& source, const TensorView& out) {
     context_.throwIfStopped();
     const base::TimeNs start = context_.clock().now();
-    fillSynthetic(context_, source.spec, source_.config, source.index, options_.seed, out);
+    if (source.part != nullptr) {
+        fillPart(context_, *source.part, source_.config, source.index, options_.seed, 0, out);
+    } else {
+        fillSynthetic(context_, source.spec, source_.config, source.index, options_.seed, out);
+    }
     context_.tracer().span("Fill", source.spec.name, start, context_.clock().now(), source.bytes);
     report(source.spec.name, source.bytes);
 }
@@ -334,7 +393,11 @@ void WeightLoader::fillExperts(const WeightSource& source, std::int64_t begin, s
                                const TensorView& out) {
     context_.throwIfStopped();
     const base::TimeNs start = context_.clock().now();
-    fillStack(context_, source.spec, source_.config, source.index, options_.seed, begin, out);
+    if (source.part != nullptr) {
+        fillPart(context_, *source.part, source_.config, source.index, options_.seed, begin, out);
+    } else {
+        fillStack(context_, source.spec, source_.config, source.index, options_.seed, begin, out);
+    }
     context_.tracer().span("Fill", source.spec.name, start, context_.clock().now(), out.bytes());
     report(source.spec.name, source.bytes / static_cast<std::uint64_t>(matricesOf({&source, 1})) *
                                  static_cast<std::uint64_t>(end - begin));

@@ -45,12 +45,16 @@ class Context;
 
 namespace vitrine::engine {
 
+struct RankShards;
+
 struct LoadOptions {
     bool dequantize = false;
     bool widen = false;     ///< dense weights narrower than float32 become float32
     std::uint64_t seed = 0; ///< of synthetic weights
     /// The format that the linears of attention and dense MLPs of a dense model are packed to; Dense: none.
     kernels::WeightFormat pack = kernels::WeightFormat::Dense;
+    /// What one of several ranks loads; outlives the load. Null: everything.
+    const RankShards* shards = nullptr;
 };
 
 struct WeightLayout;

@@ -69,7 +69,8 @@ DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
 Context::Context(const ContextOptions& options)
     : cpu_(options.backend == Backend::Cpu ? std::make_unique<CpuContext>(options.threads) : nullptr),
       meta_(makeMeta(options)), cuda_(makeCuda(options)), capabilities_(capabilitiesOf(backend())),
-      traits_(traitsOf(options, cuda())), stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
+      traits_(traitsOf(options, cuda())), trace_(options.trace),
+      communicator_(options.communicator), stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
     if (cpu() != nullptr && options.simd) {
         cpu()->setSimd(*options.simd);
     }
@@ -86,8 +87,12 @@ Context::Context(const ContextOptions& options)
         ownSink_ = std::make_unique<base::NullTraceSink>();
         sink = ownSink_.get();
     }
-    tracer_ = std::make_unique<Tracer>(*sink, *clock_, options.sink == nullptr ? ProfileLevel::Off : options.profile,
-                                       options.foldSteps);
+    if (options.trace == nullptr) {
+        ownTrace_ = std::make_unique<RunTrace>(*sink);
+    }
+    tracer_ = std::make_unique<Tracer>(runTrace(), *clock_,
+                                       options.sink == nullptr ? ProfileLevel::Off : options.profile,
+                                       static_cast<base::DeviceRank>(rank()), options.foldSteps);
     MemoryOptions memory = options.memory;
     if (memory.deviceBudget == 0) {
         memory.deviceBudget = traits_.memoryBytes;
@@ -220,8 +225,9 @@ void Context::joinStreams() {
     }
 }
 
-void Context::passTime(double seconds) {
+void Context::passTime(double seconds, double exchange) {
     meta()->addCompute(seconds);
+    meta()->addExchange(exchange);
 }
 
 void Context::passCopyTime(double seconds) {
@@ -268,7 +274,13 @@ void Context::chargeMeta(std::string_view op, const Cost& cost) {
     }
     Cost classed = cost;
     classed.rateClass = copies_ ? rateClassOfCopies(cost.rateClass) : cost.rateClass;
-    virtualDevice->charge(op, virtualDevice->secondsOf(op, classed));
+    const OpSeconds time = virtualDevice->secondsOf(op, classed);
+    virtualDevice->charge(op, time);
+    if (cost.exchanges > 0) {
+        // What the op does beside it is small, or was measured together with it.
+        const double links = traits_.linkSeconds(static_cast<double>(cost.linkBytes), cost.exchanges, cost.ranks);
+        virtualDevice->addExchange(std::min(links, time.seconds));
+    }
 }
 
 base::TimeNs Context::onceTime() const {
@@ -279,6 +291,10 @@ void Context::passFirstUse(LaunchKind kind, std::int64_t layers, std::int64_t ro
     if (MetaContext* virtualDevice = meta()) {
         virtualDevice->passFirstUse(kind, layers, rows);
     }
+}
+
+double Context::exchangeSeconds() const {
+    return meta_ == nullptr ? 0 : static_cast<double>(meta_->exchangeTime()) * 1e-9;
 }
 
 PricedTime Context::pricedTime() const {

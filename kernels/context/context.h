@@ -17,6 +17,7 @@
 #include "base/stop.h"
 #include "base/thread_pool.h"
 #include "kernels/core/backend.h"
+#include "kernels/core/communicator.h"
 #include "kernels/core/device_traits.h"
 #include "kernels/core/op.h"
 #include "kernels/core/op_rates.h"
@@ -26,6 +27,7 @@ namespace vitrine::kernels {
 
 class CudaEvent;
 class CudaGraph;
+class DeviceGroup;
 class KernelLibrary;
 class KeptState;
 class Memory;
@@ -69,6 +71,13 @@ public:
     const DeviceTraits& traits() const { return traits_; }
     Memory& memory() { return *memory_; }
     Tracer& tracer() { return *tracer_; }
+    RunTrace& runTrace() { return trace_ != nullptr ? *trace_ : *ownTrace_; }
+    /// The ranks of the run as this one sees them; null: it is alone.
+    Communicator* communicator() const { return communicator_; }
+    /// The devices of the run, on the context that leads them; null elsewhere.
+    DeviceGroup* group() const { return group_; }
+    int rank() const { return communicator_ == nullptr ? 0 : communicator_->rank(); }
+    int ranks() const { return communicator_ == nullptr ? 1 : communicator_->size(); }
     const base::Clock& clock() const { return *clock_; }
     const base::StopToken& stop() const { return stop_; }
     KeptState* kept() const { return kept_; } ///< null where nothing is kept
@@ -88,6 +97,7 @@ public:
                 execute(*cpu_, op);
             }
         } catch (...) {
+            tracer_->noteFailure();
             endOp(scope, opCost);
             throw;
         }
@@ -123,8 +133,11 @@ public:
     base::TimeNs onceTime() const;
     /// How well the time of the ops so far is known. All zero in real time.
     PricedTime pricedTime() const;
-    /// Advances the clock of ops (or of copies, below) by the time of work that is not run. REQUIRES can().virtualTime.
-    void passTime(double seconds);
+    /// Of the virtual time of ops so far: that in which ranks exchange. 0 in real time.
+    double exchangeSeconds() const;
+    /// Advances the clock of ops (or of copies, below) by the time of work that is not run, and of which ranks exchange
+    /// for `exchange` seconds. REQUIRES can().virtualTime.
+    void passTime(double seconds, double exchange = 0);
     void passCopyTime(double seconds);
     /// Waits until clock() shows `time`. Virtual time is moved on instead, by at least a nanosecond. Throws Cancelled.
     void waitUntil(base::TimeNs time);
@@ -157,6 +170,11 @@ private:
     std::unique_ptr<base::Clock> ownClock_;
     const base::Clock* clock_ = nullptr;
     std::unique_ptr<base::TraceSink> ownSink_;
+    RunTrace* trace_ = nullptr;
+    std::unique_ptr<RunTrace> ownTrace_;
+    Communicator* communicator_ = nullptr;
+    friend class DeviceGroup;
+    DeviceGroup* group_ = nullptr;
     std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Memory> memory_;
     friend class StopPause;

@@ -49,7 +49,7 @@ void MetaContext::addOnce(double seconds) {
 }
 
 OpSeconds MetaContext::secondsOf(std::string_view op, const Cost& cost) {
-    const Call call{op.data(), cost.rateClass, cost.bytes(), cost.flops};
+    const Call call{op.data(), cost.rateClass, cost.bytes(), cost.flops, cost.ranks};
     if (const auto known = measured_.find(call); known != measured_.end()) {
         return known->second;
     }
@@ -94,6 +94,10 @@ void MetaContext::charge(std::string_view op, const OpSeconds& time) {
     addOp(time.seconds);
 }
 
+void MetaContext::addExchange(double seconds) {
+    exchanges_ += nanoseconds(seconds);
+}
+
 PricedTime MetaContext::pricedTime() const {
     return {ops_, far_, sheet_, longestFirst(farOps_), longestFirst(sheetOps_)};
 }
@@ -127,6 +131,7 @@ void MetaContext::passAgain(const Times& begin, std::int64_t times) {
     ops_ += (ops_ - begin.ops) * times;
     far_ += (far_ - begin.far) * times;
     sheet_ += (sheet_ - begin.sheet) * times;
+    exchanges_ += (exchanges_ - begin.exchanges) * times;
 }
 
 void MetaContext::joinStreams() {

@@ -51,8 +51,9 @@ public:
     struct Times {
         base::TimeNs compute = 0, copy = 0, host = 0;
         base::TimeNs ops = 0, far = 0, sheet = 0; ///< see PricedTime
+        base::TimeNs exchanges = 0;
     };
-    Times times() const { return {compute_, copy_, host_, ops_, far_, sheet_}; }
+    Times times() const { return {compute_, copy_, host_, ops_, far_, sheet_, exchanges_}; }
     /// Lets the time pass that was needed since `begin`, so many times more.
     void passAgain(const Times& begin, std::int64_t times);
 
@@ -60,6 +61,9 @@ public:
     void charge(std::string_view op, const OpSeconds& time);
     /// All zero on a device of which nothing was measured.
     PricedTime pricedTime() const;
+    /// Of the time of ops: that in which ranks exchange.
+    base::TimeNs exchangeTime() const { return exchanges_; }
+    void addExchange(double seconds);
     /// What the host needed for first launches. A step in which it grows is like no later one.
     base::TimeNs onceTime() const { return once_; }
 
@@ -72,11 +76,12 @@ private:
     void addOp(double seconds);
 
     DeviceTraits traits_;
-    using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t>; ///< name, class, bytes, FLOPs
+    using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t, int>; ///< name, class, bytes, FLOPs, ranks
     std::map<Call, OpSeconds> measured_;
     std::set<std::pair<const char*, RateClass>> awake_; ///< ops whose first launch has passed
     base::TimeNs once_ = 0;
     base::TimeNs ops_ = 0, far_ = 0, sheet_ = 0;
+    base::TimeNs exchanges_ = 0;
     using OpTimes = std::vector<std::pair<std::string_view, base::TimeNs>>; ///< by the name that the op itself has
     OpTimes farOps_, sheetOps_;                                             ///< without what passAgain() repeats
     base::TimeNs compute_ = 0;

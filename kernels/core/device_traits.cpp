@@ -136,6 +136,19 @@ double DeviceTraits::flops(DType dtype) const {
     }
 }
 
+double DeviceTraits::linkSeconds(double bytes, std::uint32_t exchanges, int ranks) const {
+    constexpr double kHostExchange = 20e-6; // two copies and what starts them
+    if (exchanges == 0 || ranks <= 1) {
+        return 0;
+    }
+    const bool inNode = ranks <= links.nodeDevices;
+    const double bandwidth = inNode ? links.bandwidth : links.nodeBandwidth;
+    if (bandwidth <= 0) {
+        return bytes / hostToDeviceBandwidth + exchanges * kHostExchange;
+    }
+    return bytes / bandwidth + exchanges * (inNode ? links.seconds : links.nodeSeconds);
+}
+
 double DeviceLinks::exchangeSeconds(double bytes) const {
     const double ofRank = bytes / ranks;
     const int near = std::min(nodeDevices, ranks);

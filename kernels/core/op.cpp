@@ -96,7 +96,8 @@ double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
     const double memory = traits.memoryBandwidth > 0 ? static_cast<double>(cost.bytes()) / traits.memoryBandwidth : 0;
     const double flops = traits.flops(cost.computeType) * cost.share;
     const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
-    return std::max(memory, compute) + cost.launches * traits.launchSeconds;
+    return std::max(memory, compute) + cost.launches * traits.launchSeconds +
+           traits.linkSeconds(static_cast<double>(cost.linkBytes), cost.exchanges, cost.ranks);
 }
 
 RateClass attentionRateClass(std::int64_t headDim, DType cache) {

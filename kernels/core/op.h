@@ -78,6 +78,10 @@ struct Cost {
     DType computeType = DType::F32;
     RateClass rateClass;
     double share = 1; ///< share of the device's rate of dense products that the FLOPs can reach
+    // Of a collective:
+    std::uint64_t linkBytes = 0; ///< that this rank sends to others
+    std::uint32_t exchanges = 0; ///< rounds in which ranks wait for each other
+    int ranks = 1;               ///< that take part
 
     std::uint64_t bytes() const { return bytesRead + bytesWritten; }
 };

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The engine's side of the trace: scopes, ids and names over a TraceSink. One tracer per context, used by its thread.
+// The engine's side of the trace: scopes, ids and names over the trace of a run. One tracer per context (the rank of a
+// run), used by its thread. All that it records carries its rank.
 //
 // Levels: off records nothing; light records allocations and steps, and folds a step that repeats an earlier one into a
 // StepReplayedEvent; full also records layer and op scopes of every step.
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
+#include "kernels/core/run_trace.h"
 #include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {
@@ -43,7 +45,8 @@ class Tracer {
 public:
     /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs:
     /// ops do not run on the host then, and the device reports when they ran.
-    Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps = false);
+    Tracer(RunTrace& run, const base::Clock& clock, ProfileLevel level, base::DeviceRank rank = 0,
+           bool foldSteps = false);
     ~Tracer();
     Tracer(const Tracer&) = delete; // scopes hold its address
     Tracer& operator=(const Tracer&) = delete;
@@ -55,7 +58,14 @@ public:
     /// Known at every level, also when off.
     TracePlace place() const;
 
-    /// Scopes nest strictly. Op scopes are skipped below Full, unless a step's first execution is being recorded.
+    /// Says that what happens now fails: its step, layer and op are kept for failedAt(). A scope that ends by an
+    /// exception does it by itself.
+    void noteFailure();
+    /// "decode step 12, layer 3, AllReduce": where the last failure was; empty: there was none since the last scope
+    /// began. Known at every level.
+    const std::string& failedAt() const;
+
+    /// Scopes nest strictly. The name of an op must live as long as the tracer. Op scopes are skipped below Full, unless a step's first execution is being recorded.
     /// `category` is that of an op.
     base::ScopeId beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
                              std::int64_t tokens = 0, base::MemoryCategory category = base::MemoryCategory::Other);
@@ -70,19 +80,11 @@ public:
     void counter(std::string_view name, double value);
     void span(std::string_view lane, std::string_view name, base::TimeNs begin, base::TimeNs end, std::uint64_t bytes,
               std::uint64_t flops = 0);
-    void token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob);
-    /// Of a batch that serves requests; times are the caller's.
-    void batchStep(const base::BatchStepEvent& event);
-    void slotSpan(const base::SlotSpanEvent& event);
-    void request(base::RequestEvent event, std::string_view reason);
-    void kvPage(const base::KvPageEvent& event);
-    /// Of a training run; times are the caller's.
-    void trainingStep(const base::TrainingStepEvent& event);
-    void trainingMark(const base::TrainingMarkEvent& event);
-    void rollout(const base::RolloutEvent& event);
-    /// `text` may be empty.
-    void rolloutToken(base::RolloutTokenEvent event, std::string_view text);
-    void rolloutAnswer(base::RolloutAnswerEvent event, std::string_view finish);
+    /// An event as it is, but for its device, which becomes the tracer's rank. Times and scopes are the caller's. Never
+    /// folded.
+    void record(base::TraceEvent event);
+    /// A text for an event's field; the empty one when off.
+    base::StringId intern(std::string_view text);
     /// `arena` may be empty.
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name, std::string_view arena);
     /// Of the step that goes on; empty: none. Belongs to the tracer, until the next step.
@@ -108,9 +110,9 @@ public:
     StepReplay beginReplay(std::optional<std::uint32_t> stepTemplate, std::int32_t index);
     void endReplay(const StepReplay& replay);
 
-    /// From here on another run is traced, at another level: names and templates are forgotten. Outside of all scopes.
-    /// Allocations that are alive were reported to the run before.
-    void restart(base::TraceSink& sink, ProfileLevel level);
+    /// From here on another run is traced (RunTrace::restart), at another level: names and templates are forgotten.
+    /// Outside of all scopes. Allocations that are alive were reported to the run before.
+    void restart(ProfileLevel level);
 
 private:
     friend class ReplayScope;

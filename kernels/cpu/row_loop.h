@@ -45,6 +45,9 @@ inline void addCost(Cost& sum, const Cost& part) {
     sum.bytesWritten += part.bytesWritten;
     sum.flops += part.flops;
     sum.launches += part.launches;
+    sum.linkBytes += part.linkBytes;
+    sum.exchanges += part.exchanges;
+    sum.ranks = std::max(sum.ranks, part.ranks);
 }
 
 } // namespace vitrine::kernels

@@ -5,8 +5,15 @@
 
 #include "kernels/ops/attention/block_counts.h"
 #include "kernels/ops/attention/flex_attention.h"
+#include "kernels/ops/comm/all_gather.h"
+#include "kernels/ops/comm/all_reduce.h"
+#include "kernels/ops/comm/all_to_all.h"
+#include "kernels/ops/comm/broadcast.h"
+#include "kernels/ops/comm/finish_block.h"
+#include "kernels/ops/comm/send_receive.h"
 #include "kernels/ops/experts/group_pairs.h"
 #include "kernels/ops/experts/grouped_matmul.h"
+#include "kernels/ops/experts/own_experts.h"
 #include "kernels/ops/experts/pack_experts.h"
 #include "kernels/ops/experts/router_shares.h"
 #include "kernels/ops/fused/block_primitives.h"
@@ -53,6 +60,7 @@ VITRINE_WITHOUT_CUDA(RouterTopK)
 VITRINE_WITHOUT_CUDA(RouterTopKBackward)
 VITRINE_WITHOUT_CUDA(RouterShares)
 VITRINE_WITHOUT_CUDA(PackExperts)
+VITRINE_WITHOUT_CUDA(OwnExperts)
 VITRINE_WITHOUT_CUDA(ExpertMatmul)
 VITRINE_WITHOUT_CUDA(GroupPairs)
 VITRINE_WITHOUT_CUDA(GatherPairs)
@@ -66,6 +74,15 @@ VITRINE_WITHOUT_CUDA(RmsNorm)
 VITRINE_WITHOUT_CUDA(RmsNormBackward)
 VITRINE_WITHOUT_CUDA(Rope)
 VITRINE_WITHOUT_CUDA(Sample)
+VITRINE_WITHOUT_CUDA(AllReduce)
+VITRINE_WITHOUT_CUDA(AllGather)
+VITRINE_WITHOUT_CUDA(ReduceScatter)
+VITRINE_WITHOUT_CUDA(AllToAll)
+VITRINE_WITHOUT_CUDA(Broadcast)
+VITRINE_WITHOUT_CUDA(Reduce)
+VITRINE_WITHOUT_CUDA(Send)
+VITRINE_WITHOUT_CUDA(Receive)
+VITRINE_WITHOUT_CUDA(FinishBlock)
 VITRINE_WITHOUT_CUDA(Dequantize)
 VITRINE_WITHOUT_CUDA(PackWeights)
 VITRINE_WITHOUT_CUDA(FillRandom)

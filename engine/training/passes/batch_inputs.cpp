@@ -155,7 +155,7 @@ BatchInputs::BatchInputs(const OpRunner& runner, const Model& model, const Train
         frequencies_ = uploaded("rope.inverse_frequency", DType::F32,
                                 static_cast<std::int64_t>(step.frequencies.size()), step.frequencies);
     }
-    tokens_ = layerTokens(model, step, inputs_.view(), frequencies_.view());
+    tokens_ = layerTokens(model.leader(), step, inputs_.view(), frequencies_.view());
     ids_ = inputOf(inputs_.view(), step.ids);
     targets_ = inputOf(inputs_.view(), targets);
     order_ = inputOf(inputs_.view(), order);

@@ -142,8 +142,8 @@ TrainingStep TrainingRun::step(std::int64_t number, std::span<const TrainingBatc
     const TrainingStep done = trainer_.step(batches, objective, rate, number, beforeUpdate);
     const bool values = context_.can().computesValues;
     if (values) { // also of a step whose loss is not finite: where a run failed is seen in its curves
-        context_.tracer().trainingStep(
-            {begin, context_.tracer().now(), number, done.tokens, done.loss, rate, done.gradientNorm});
+        context_.tracer().record(base::TrainingStepEvent{begin, context_.tracer().now(), number, done.tokens, done.loss,
+                                                         rate, done.gradientNorm});
     }
     // Where they are not, the state is spoiled; checkpoints of earlier steps are not.
     requireFinite("loss", done.loss, number);
@@ -207,7 +207,7 @@ void TrainingRun::holdFolder() {
 
 void TrainingRun::mark(base::TrainingMark kind, base::TimeNs begin, std::int64_t step, double value) {
     if (context_.can().computesValues) {
-        context_.tracer().trainingMark({begin, context_.tracer().now(), step, kind, value});
+        context_.tracer().record(base::TrainingMarkEvent{begin, context_.tracer().now(), step, kind, value});
     }
 }
 

@@ -391,7 +391,7 @@ private:
     }
 
     const Run& run_;
-    std::unique_ptr<kernels::Context> holder_;
+    RunDevices holder_;
     kernels::Context& context_;
     CapturedTensors captured_;
     AttentionInputs in_;

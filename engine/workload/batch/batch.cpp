@@ -346,12 +346,12 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const std::unique_ptr<Adapter> adapter = loadAdapter(run, model);
-    BatchOptions batch = batchOptions(run, options, work, source.config);
+    BatchOptions batch = batchOptions(run, options, work, model.config());
     const RunSpeculation speculation(run, source, context, batch.cache,
                                      DraftPool{batch.scheduler.slots, work.longestSequence});
     batch.speculation = speculation.speculation();
     batch.jumpEqualSteps = !context.can().computesValues;
-    reportKvMetrics(run, source.config, batch.cache);
+    reportKvMetrics(run, model.config(), batch.cache);
     metrics[result::kMode.key] = run.spec.text("mode");
     metrics[result::kSlots.key] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);

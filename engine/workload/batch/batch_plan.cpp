@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 void planBatch(const Run& run) {
     const ModelSource source = openRankSource(run);
     const std::vector<TraceRow> rows = traceOf(run);
-    const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
+    const RunDevices context = makePlanContext(run, run.sinks.trace);
     bool fits = true;
     runMeasured(run, *context, [&] {
         const PricedWork priced =
@@ -32,7 +32,7 @@ void planBatch(const Run& run) {
     fits = fits && !refuses;
     run.metrics[result::kFits.key] = fits;
     if (!fits) {
-        const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+        const RunDevices unbounded = makePlanContext(run, nullptr, false);
         Json ignored = Json::object();
         WorkloadSinks quiet; // what there is to say was said
         quiet.quiet = true;

@@ -68,7 +68,7 @@ constexpr std::array kBatchOptions = {
 void runBatch(const Run& run) {
     const std::vector<TraceRow> rows = traceOf(run);
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     runMeasured(run, *context, [&] { serveBatch(run, *context, source, rows); });
 }
 
@@ -88,7 +88,7 @@ std::string listName(const Experiment& experiment) {
 constinit const Workload kBatchWorkload = {
     .name = "batch",
     .title = "Batch",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kAnswerOptions | kTextOptions |
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kAnswerOptions | kTextOptions |
                   kBatchingOptions,
     .optionKeys = kBatchSharedKeys,
     .ownOptions = kBatchOptions,

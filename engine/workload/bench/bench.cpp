@@ -100,7 +100,7 @@ std::vector<GenerateRequest> someRequests(const ModelConfig& config, std::int64_
 void benchCpuDecode(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     if (!context->can().runsOnHost) {
         throw base::Unsupported("backend: cpu-decode measures the CPU; use cpu");
     }

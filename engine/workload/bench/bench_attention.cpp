@@ -67,7 +67,7 @@ void benchAttention(const Run& run) {
     Ceiling ceiling;
     bool small = false;
     {
-        const std::unique_ptr<kernels::Context> context = makeContext(run);
+        const RunDevices context = makeContext(run);
         addContextMetrics(run, *context);
         run.metrics.erase(result::kModel.key);
         small = context->can().runsOnHost;

@@ -184,7 +184,7 @@ private:
 void benchBatch(const Run& run) {
     const std::vector<Scenario> scenarios = scenariosOf(run);
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     BatchBench bench(run, source, *context);
     Json rows = bench.ceilings();

@@ -18,7 +18,7 @@ nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling) {
 }
 
 void benchCeiling(const Run& run) {
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     const std::string name = run.spec.text("bench");
     const auto seed = run.seed();

@@ -195,7 +195,7 @@ void benchGptOss(const Run& run) {
     const std::vector<std::int64_t> contexts = numbersOption(run, "contexts");
     const std::vector<std::int64_t> prompts = numbersOption(run, "prompt_lengths");
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     metrics[result::kDecodeContexts.key] = "random keys and values, no prefill";
     GptOssBench bench(run, source, *context);

@@ -132,7 +132,7 @@ Json rateRow(const char* name, double bytesPerSecond, double ceiling = 0) {
 
 void benchLoad(const Run& run) {
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     if (source.synthetic() || !context->can().computesValues) {
         throw base::BadInput(

@@ -131,7 +131,7 @@ nlohmann::json measure(const Run& run, kernels::Context& context, const Quantiza
 } // namespace
 
 void benchPack(const Run& run) {
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     run.metrics.erase(result::kModel.key);
     const Ceiling copy = measureCopy(*context, run.seed());

@@ -157,16 +157,20 @@ private:
         }
     }
 
+    void trace(base::TraceSink& sink, kernels::ProfileLevel level) {
+        context_.runTrace().restart(sink);
+        context_.tracer().restart(level);
+    }
+
     /// A profile that is on while it lives.
     class Profile {
     public:
         Profile(ProfilingBench& bench, const std::string& level) : bench_(bench) {
             base::TraceSink& sink = bench_.run_.sinks.profiles->begin(level);
-            bench_.context_.tracer().restart(sink, level == "full" ? kernels::ProfileLevel::Full
-                                                                   : kernels::ProfileLevel::Light);
+            bench_.trace(sink, level == "full" ? kernels::ProfileLevel::Full : kernels::ProfileLevel::Light);
         }
         ~Profile() {
-            bench_.context_.tracer().restart(bench_.nothing_, kernels::ProfileLevel::Off);
+            bench_.trace(bench_.nothing_, kernels::ProfileLevel::Off);
             try {
                 bench_.lost_ += bench_.run_.sinks.profiles->end();
             } catch (const std::exception& error) {
@@ -208,7 +212,7 @@ void benchProfiling(const Run& run) {
     // A graph that is made before the profilers know the device could not be traced: they come first.
     sinks.profiles->begin("full");
     sinks.profiles->end();
-    const std::unique_ptr<kernels::Context> context = makeContext(quiet);
+    const RunDevices context = makeContext(quiet);
     if (context->can().virtualTime) {
         throw base::Unsupported("backend: profiling measures real time; use cpu or cuda");
     }

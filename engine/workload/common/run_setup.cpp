@@ -179,7 +179,9 @@ kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
     return profileTraits(run.spec, name);
 }
 
-std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded) {
+namespace {
+
+kernels::ContextOptions planOptions(const Run& run, base::TraceSink* trace, bool bounded) {
     kernels::ContextOptions options = contextOptions(run, trace);
     if (!bounded) {
         options.memory.deviceBudget = std::uint64_t{1} << 50;
@@ -196,20 +198,32 @@ std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSin
                             options.traits.id));
         }
     }
-    return std::make_unique<kernels::Context>(options);
+    return options;
 }
 
-std::unique_ptr<kernels::Context> makeContext(const Run& run) {
+} // namespace
+
+RunDevices makePlanContext(const Run& run, base::TraceSink* trace, bool bounded, int rank) {
+    return {planOptions(run, trace, bounded), parallelShape(run.spec), rank};
+}
+
+RunDevices makeContext(const Run& run) {
     const kernels::Backend backend = backendOf(run.spec);
+    const ParallelShape shape = parallelShape(run.spec);
+    checkDevices(run.spec);
     if (backend == kernels::Backend::Meta) {
-        return makePlanContext(run, run.sinks.trace);
+        return {planOptions(run, run.sinks.trace, true), shape};
     }
     kernels::ContextOptions options = contextOptions(run, run.sinks.trace);
     if (backend == kernels::Backend::Cuda) {
+        if (shape.ranks() > 1) {
+            throw base::Unsupported("tp, ep: several ranks run on the CPU and on Meta so far; give --backend cpu or "
+                                    "--backend meta");
+        }
         options.backend = kernels::Backend::Cuda;
         options.foldSteps = true; // decode steps become graphs
         options.cuda = cudaOptions(run);
-        return std::make_unique<kernels::Context>(options);
+        return {options, shape};
     }
     refuseGpuOptions(run.spec);
     options.backend = kernels::Backend::Cpu;
@@ -218,7 +232,7 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
         options.traits = planTraits(run, nullptr);
     }
     options.simd = simdOf(run);
-    return std::make_unique<kernels::Context>(options);
+    return {options, shape};
 }
 
 ModelSource openSource(const Run& run) {
@@ -237,6 +251,7 @@ ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::
                            : cpu                 ? kernels::DType::F32
                                                  : kernels::DType::BF16;
     options.seed = run.seed();
+    options.parallel = parallelShape(run.spec);
     return options;
 }
 

@@ -19,6 +19,7 @@
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/workload/common/run_devices.h"
 #include "engine/workload/common/workload.h"
 #include "engine/workload/experiment/experiment.h"
 #include "kernels/core/backend.h"
@@ -57,10 +58,10 @@ kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* n
 
 /// Makes the context that the experiment runs on. Throws Unsupported for cuda on a machine without a usable GPU; the
 /// message says what to do.
-std::unique_ptr<kernels::Context> makeContext(const Run& run);
+RunDevices makeContext(const Run& run);
 /// Makes a Meta context with planTraits(), whatever backend the experiment names. `bounded` false gives it no budget,
-/// so that a plan that does not fit can find how much it needs.
-std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true);
+/// so that a plan that does not fit can find how much it needs. Of several ranks it is `rank`.
+RunDevices makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true, int rank = 0);
 
 /// The model of an experiment. Its weights are those that its adapter, if it has one, makes of them.
 ModelSource openSource(const Run& run);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/integers.h"
 #include "engine/generation/ngram_drafter.h"
 #include "engine/workload/experiment/results.h"
@@ -109,10 +110,16 @@ void RunSpeculation::loadDraftModel(const Run& run, const ModelSource& source, k
                                     const KvCacheOptions& cache, const std::optional<DraftPool>& pool) {
     const ModelSource draft = openModel(run.spec.text("draft_model"), {});
     requireSameVocabulary(source, draft);
-    draftModel_ = std::make_unique<Model>(context, draft, modelOptions(run, context, "quantized"), run.sinks.progress);
+    ModelOptions modelled = modelOptions(run, context, "quantized");
+    if (!canDivide(draft.config, modelled.parallel)) {
+        base::logInfo(fmt::format("draft_model: {} is not divided among the ranks; the first one has it", draft.name));
+        modelled.parallel = {};
+    }
+    draftModel_ = std::make_unique<Model>(context, draft, modelled, run.sinks.progress);
     draftModel_->markWeightsChanged(); // a context keeps the weights of one model for the next run, and not these
     ModelDrafterOptions options;
-    options.cache = draftCache(context, draft.config, cache, pool);
+    options.cache = draftCache(context, draftModel_->config(), cache, pool);
+    options.cache.everyRank = modelled.parallel.ranks() > 1;
     options.draftTokens = speculation_.draftTokens;
     options.prefillChunk = run.spec.has("prefill_chunk") ? run.spec.integer("prefill_chunk") : 0;
     drafter_ = std::make_unique<ModelDrafter>(*draftModel_, options);

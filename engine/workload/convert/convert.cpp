@@ -174,7 +174,7 @@ struct CalibratedModel {
 
 void runConvert(const Run& run) {
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     const base::TimeNs begin = context->clock().now();
     ConversionRules rules{targetOf(run.spec), run.spec.texts("ignore"), nullptr};

@@ -10,6 +10,8 @@
 namespace vitrine::engine {
 namespace {
 
+constexpr double kMostRanks = 1024;
+
 // Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, sets, planOnly, maybeFile.
 constexpr std::array kOptions = {
     OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",
@@ -29,6 +31,14 @@ constexpr std::array kOptions = {
     OptionSpec{"backend", OptionType::Choice, "auto", "", 0, 0, "auto|cpu|cuda|meta", "", "Device",
                "Where it runs; meta computes nothing and predicts memory and time", kDeviceOptions},
     OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kDeviceOptions},
+    OptionSpec{"tp", OptionType::Integer, "1", "", 1, kMostRanks, "", "ranks", "Device",
+               "Tensor parallelism: ranks that divide attention, MLPs and every expert inside", kRankOptions},
+    OptionSpec{"ep", OptionType::Integer, "1", "", 1, kMostRanks, "", "ranks", "Device",
+               "Expert parallelism: groups of ranks that have whole experts each; attention is divided among all tp x ep "
+               "ranks",
+               kRankOptions},
+    OptionSpec{"devices", OptionType::Text, "", "", 0, 0, "", "", "Device",
+               "Devices of the ranks, as 0,1; a device may be named twice. Unset: the first ones", kRankOptions},
     OptionSpec{"kernel_pack", OptionType::TextList, "", "", 0, 0, "", "", "Device",
                "Folder of a kernel pack to take GPU kernels from; it is code that runs on the GPU", kDeviceOptions,
                false, true},

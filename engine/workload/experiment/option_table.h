@@ -27,6 +27,7 @@ inline constexpr std::uint32_t kTextOptions = 64;      ///< chat format, samplin
 inline constexpr std::uint32_t kBatchingOptions = 128; ///< slots, scheduler and pool of a batch engine
 /// The option "plan"; every workload that can be planned takes this set.
 inline constexpr std::uint32_t kPlanningOptions = 256;
+inline constexpr std::uint32_t kRankOptions = 512; ///< tp, ep, devices
 
 /// The highest number of tokens, pages or rows that an option accepts: 2^24.
 inline constexpr double kMaxCount = 16777216.0;

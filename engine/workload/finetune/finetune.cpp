@@ -139,7 +139,7 @@ void runFinetune(const Run& asked) {
     const Run run{asked.spec, asked.sinks, asked.stop, asked.metrics, dayOfTraining(asked.spec), asked.locks};
     const ModelSource source = openSource(run);
     FinetuneData data(run, source);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     runMeasured(run, *context, [&] {
         FinetuneModel model(run, source, *context);
         FinetuneLoop loop(run, source, model, data);

@@ -54,7 +54,7 @@ Experiment oneStep(const Experiment& spec) {
 
 /// Metrics of the step that do not depend on the budget, from a context without one.
 void addUnboundedStep(const Run& run, kernels::Context& bounded, const PlannedStep& step) {
-    const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+    const RunDevices unbounded = makePlanContext(run, nullptr, false);
     Json known;
     const std::optional<double> seconds = priceStep(Run{run.spec, run.sinks, run.stop, known}, *unbounded, step);
     addNeed(run.metrics, bounded, *unbounded);
@@ -90,7 +90,7 @@ void searchContext(const Run& run, const ModelSource& source) {
             base::throwIfStopped(run.stop);
             Experiment spec = run.spec;
             spec.set("prompt_length", length);
-            const std::unique_ptr<kernels::Context> context = makePlanContext(run, nullptr);
+            const RunDevices context = makePlanContext(run, nullptr);
             budget = context->memory().budget();
             Json ignored;
             WorkloadSinks none;

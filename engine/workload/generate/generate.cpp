@@ -140,7 +140,7 @@ private:
 void runGenerate(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     Prompts prompts = makePrompts(run, source, !context->can().computesValues);
     const bool hasText = prompts.tokenizer != nullptr;
@@ -236,7 +236,7 @@ constinit const Workload kGenerateWorkload = {
     .name = "generate",
     .title = "Generate",
     .optionSets =
-        kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kPromptOptions | kAnswerOptions | kTextOptions,
+        kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kPromptOptions | kAnswerOptions | kTextOptions,
     .optionKeys = kGenerateSharedKeys,
     .check = checkGenerate,
     .needsPrompt = true,

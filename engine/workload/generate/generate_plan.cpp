@@ -49,7 +49,7 @@ public:
 
     /// Fills run.metrics with the plan itself.
     void plan() {
-        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, run_.sinks.trace);
+        const RunDevices context = makePlanContext(run_, run_.sinks.trace);
         const Prompts prompts = makePrompts(run_, source_, true);
         Attempt attempt;
         Json& metrics = run_.metrics;
@@ -63,7 +63,7 @@ public:
         }
         metrics[result::kFits.key] = attempt.fits;
         if (!attempt.fits) {
-            const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run_, nullptr, false);
+            const RunDevices unbounded = makePlanContext(run_, nullptr, false);
             attempt = {};
             price(*unbounded, prompts.requests, nullptr, attempt);
             addNeed(metrics, *context, *unbounded);
@@ -176,7 +176,7 @@ private:
     /// What it reserves, or nothing when it does not fit.
     std::optional<std::uint64_t> probe(const GenerateRequest& request, std::int64_t copies) {
         base::throwIfStopped(run_.stop);
-        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, nullptr);
+        const RunDevices context = makePlanContext(run_, nullptr);
         budget_ = context->memory().budget();
         Attempt attempt;
         price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr, attempt);

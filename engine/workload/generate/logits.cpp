@@ -124,7 +124,7 @@ void runLogits(const Run& run) {
     const std::string origin = run.spec.text("tokens_file") + ": input_ids";
     checkTokenIds(rows, source.config.vocab, origin);
     checkContext(rows, source.config, origin);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     if (!context->can().computesValues) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");
     }
@@ -142,7 +142,7 @@ void runLogits(const Run& run) {
         std::vector<double> seconds;
         for (std::int64_t i = 0; i < run.repeats(); ++i) {
             const auto writer = SafetensorsWriter::create(run.spec.text("output"), {spec}, madeBy(kLogitsOutput));
-            KvCache cache(*context, source.config, cacheOptions);
+            KvCache cache(*context, model.config(), cacheOptions);
             const base::TimeNs begin = context->clock().now();
             const kernels::TraceScope phase(context->tracer(), base::ScopeKind::Phase, "prefill");
             runSteps(model, rows, steps, cache, *writer);
@@ -167,7 +167,7 @@ void checkLogits(const Experiment& experiment, const std::string& name) {
 constinit const Workload kLogitsWorkload = {
     .name = "logits",
     .title = "Logits",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions,
     .optionKeys = kLogitsSharedKeys,
     .outputs = kLogitsOutputs,
     .check = checkLogits,

@@ -69,7 +69,7 @@ std::int64_t contextTokens(kernels::Context& context, const ModelConfig& config,
 
 Answer answer(const Run& run, const ModelSource& source, const Prompts& prompts, const std::string& weights,
               Json& out) {
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     const ModelOptions options = modelOptions(run, *context, weights);
     Model model(*context, source, options, run.sinks.progress);
     GenerateOptions generate = generateOptions(run, options);

@@ -62,7 +62,7 @@ Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& co
 void runLoad(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     metrics[result::kVariants.key] = Json::array();
     const std::string weights = run.spec.text("weights");
     runMeasured(run, *context, [&] {
@@ -103,7 +103,7 @@ void addLastVariant(Json& metrics, const Json& variant) {
 
 void planLoad(const Run& run) {
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
+    const RunDevices context = makePlanContext(run, run.sinks.trace);
     addContextMetrics(run, *context);
     const std::string weights = run.spec.text("weights");
     Json variants = Json::array();
@@ -127,7 +127,7 @@ void planLoad(const Run& run) {
         out["fits"] = fits;
         keep();
         if (!fits) {
-            const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+            const RunDevices unbounded = makePlanContext(run, nullptr, false);
             priceLoad(run, source, *unbounded, out);
             addNeed(out, *context, *unbounded);
             addLastVariant(run.metrics, out);
@@ -145,7 +145,7 @@ void planLoad(const Run& run) {
 constinit const Workload kLoadWorkload = {
     .name = "load",
     .title = "Load",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kPromptOptions | kAnswerOptions,
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kPromptOptions | kAnswerOptions,
     .optionKeys = kLoadSharedKeys,
     .check = checkLoad,
     .takesBothWeights = true,

@@ -21,7 +21,7 @@ constexpr std::array<WorkloadOutput, 1> kSynthesizeOutputs{{{"output"}}};
 
 void runSynthesize(const Run& run) {
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     addContextMetrics(run, *context);
     const auto seed = run.seed();
     const base::TimeNs begin = context->clock().now();

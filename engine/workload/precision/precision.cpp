@@ -241,7 +241,7 @@ private:
 
 void runPrecision(const Run& run) {
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     if (!context->can().computesValues) {
         throw base::Unsupported("backend: meta computes no values, so nothing can be compared; use cpu or cuda");
     }

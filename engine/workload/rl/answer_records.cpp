@@ -26,7 +26,8 @@ void recordAnswers(kernels::Tracer& tracer, std::int64_t step, std::span<const R
             event.tokens = answer.saidTokens();
             event.reward = answer.reward.value_or(std::numeric_limits<double>::quiet_NaN());
             event.judgeSeconds = answer.judgeSeconds;
-            tracer.rolloutAnswer(event, finishReasonName(answer.finish));
+            event.finish = tracer.intern(finishReasonName(answer.finish));
+            tracer.record(event);
         }
     }
 }

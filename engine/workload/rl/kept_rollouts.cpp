@@ -50,11 +50,12 @@ void RolloutRecords::report(kernels::Tracer& tracer) const {
     std::size_t next = 0;
     for (base::RolloutEvent row : rows) {
         row.time = now;
-        tracer.rollout(row);
+        tracer.record(row);
         for (; next < tokens.size() && tokens[next].event.row == row.row; ++next) {
             base::RolloutTokenEvent token = tokens[next].event;
             token.time = now;
-            tracer.rolloutToken(token, tokens[next].text);
+            token.text = tracer.intern(tokens[next].text);
+            tracer.record(token);
         }
     }
 }

@@ -121,13 +121,13 @@ constexpr std::array kRlOptions = {
 void runRl(const Run& run) {
     const ModelSource source = openSource(run);
     if (!run.spec.has("rollouts")) {
-        const std::unique_ptr<kernels::Context> context = makeContext(run);
+        const RunDevices context = makeContext(run);
         runMeasured(run, *context,
                     [&] { withPolicyLoop(run, source, *context, [](PolicyLoop& loop) { loop.run(); }); });
         return;
     }
     const Rollouts rollouts = givenRollouts(run, source);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     runMeasured(run, *context, [&] {
         FinetuneModel model(run, source, *context);
         PolicyBatches batches = optionBatches(run, rollouts);

@@ -111,7 +111,7 @@ private:
         Experiment spec = loopStep(run_);
         spec.set("eval_every", std::int64_t{0});
         apply(spec, n);
-        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, nullptr);
+        const RunDevices context = makePlanContext(run_, nullptr);
         budget_ = context->memory().budget();
         Json ignored;
         WorkloadSinks quiet;

@@ -119,7 +119,7 @@ private:
 void runScore(const Run& run) {
     const ModelSource source = openSource(run);
     const ScoredRows rows = readScoredRows(run, source);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     if (!context->can().computesValues) {
         throw base::Unsupported("backend: meta computes no values, so there are no scores; use cpu, or plan score");
     }

@@ -276,12 +276,12 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.longestPrompt = work.longestSequence = 0;
     // Lists of ids, among them those that must not end an answer early, and of ids with a bias.
     work.mostForbidden = 2 * maker.mostForbidden() + kMostStopTokensOfClient + 2 * kMostBiasedTokens;
-    BatchOptions batch = batchOptions(run, options, work, source.config);
+    BatchOptions batch = batchOptions(run, options, work, model.config());
     batch.survivesOutOfMemory = true;
     batch.survivesBrokenNumbers = true;
     const RunSpeculation speculation(run, source, context, batch.cache, DraftPool{batch.scheduler.slots, 0});
     batch.speculation = speculation.speculation();
-    reportKvMetrics(run, source.config, batch.cache);
+    reportKvMetrics(run, model.config(), batch.cache);
     metrics[result::kMode.key] = "continuous";
     metrics[result::kSlots.key] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);
@@ -319,7 +319,7 @@ void runServe(const Run& run) {
         throw base::BadInput("workload: serve needs clients; start it with `vitrine serve`");
     }
     const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    const RunDevices context = makeContext(run);
     runMeasured(run, *context, [&] { serveFeed(run, *context, source, *run.sinks.feed); });
 }
 
@@ -332,7 +332,7 @@ std::string listName(const Experiment& experiment) {
 constinit const Workload kServeWorkload = {
     .name = "serve",
     .title = "Serve",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kAnswerOptions | kTextOptions |
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kAnswerOptions | kTextOptions |
                   kBatchingOptions,
     .optionKeys = kServeSharedKeys,
     .ownOptions = kServeOptions,

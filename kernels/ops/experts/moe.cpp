@@ -189,6 +189,11 @@ void check(const MoeCombine& op) {
         rule.dtype(op.places, "places", DType::I32);
         rule.contiguous(op.places, "places");
     }
+    if (!op.ids.empty()) {
+        rule.shape(op.ids, "ids", {tokens, tokens > 0 ? pairs / tokens : OpCheck::kAny});
+        rule.dtype(op.ids, "ids", DType::I32);
+        rule.contiguous(op.ids, "ids");
+    }
     rule.floating(op.out, "out");
     rule.rowsContiguous(op.out, "out");
     rule.disjoint(op.out, "out", op.x, "x");

@@ -50,7 +50,7 @@ struct ExpertMatmul {
     static constexpr std::string_view kName = "ExpertMatmul";
     TensorView x; ///< (tokens, in) or (tokens * k, in)
     bool xPerToken = true;
-    TensorView ids;    ///< (tokens, k) I32
+    TensorView ids;    ///< (tokens, k) I32; below 0: the rows of that pair are left as they are
     WeightView weight; ///< a stack (experts, out, in), or (experts, in, out) when transposed
     TensorView bias;   ///< (experts, out) or empty
     TensorView out;    ///< (tokens * k, out)
@@ -79,6 +79,7 @@ struct MoeCombine {
     TensorView residual; ///< (tokens, hidden) or empty
     TensorView out;      ///< (tokens, hidden)
     TensorView places;   ///< (tokens * k) I32: the row of each pair (GroupPairs), or empty: rows lie in this order
+    TensorView ids;      ///< (tokens, k) I32, or empty: pairs whose id is below 0 are left out (OwnExperts)
 };
 
 void check(const RouterTopK& op);

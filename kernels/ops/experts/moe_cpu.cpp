@@ -232,11 +232,15 @@ template <class C> void combineRow(const MoeCombine& op, std::int64_t token) {
     const std::int64_t k = op.x.shape[0] / op.out.shape[0];
     const float* weights = op.weights.empty() ? nullptr : op.weights.as<const float>() + token * k;
     const std::int32_t* places = op.places.empty() ? nullptr : op.places.as<const std::int32_t>() + token * k;
+    const std::int32_t* ids = op.ids.empty() ? nullptr : op.ids.as<const std::int32_t>() + token * k;
     C sums[kRowPiece];
     C values[kRowPiece];
     forPieces(op.out.shape[1], [&](std::int64_t begin, std::int64_t count) {
         std::fill(sums, sums + count, C(0));
         for (std::int64_t j = 0; j < k; ++j) {
+            if (ids != nullptr && ids[j] < 0) {
+                continue;
+            }
             const std::int64_t row = places == nullptr ? token * k + j : places[j];
             loadFloats(op.x.dtype, op.x.data, row * op.x.stride0() + begin, count, values);
             const C weight = weights == nullptr ? C(1) : static_cast<C>(weights[j]);

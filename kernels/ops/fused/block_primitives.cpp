@@ -69,7 +69,7 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout,
     activation = GatedActivation{both, active, op.activation, GateLayout::Halves};
     down = productOf(op.down, active, op.out);
     if (op.postNorm.weight.empty()) {
-        down.residual = op.residual.empty() ? op.x : op.residual;
+        down.residual = op.residual.empty() && !op.partial ? op.x : op.residual;
     } else if (op.out.empty()) {
         down.out = op.branch;
     } else {
@@ -115,7 +115,7 @@ ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layo
     down.weight = op.down.weight;
     down.bias = op.down.bias;
     down.out = results;
-    combine = MoeCombine{results, op.weights, op.residual, op.out, {}};
+    combine = MoeCombine{results, op.weights, op.residual, op.out, {}, op.someElsewhere ? op.ids : TensorView{}};
     shareScratch(layout, DeviceTraits{}, gateUp, down);
     bytes = layout.bytes();
 }
@@ -152,7 +152,7 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
     down.starts = rows.starts;
     down.linear = op.down;
     down.out = results;
-    combine = MoeCombine{results, op.weights, op.residual, op.out, rows.places};
+    combine = MoeCombine{results, op.weights, op.residual, op.out, rows.places, op.someElsewhere ? op.ids : TensorView{}};
     shareScratch(layout, traits, gateUp, down);
     bytes = layout.bytes();
 }

@@ -50,7 +50,10 @@ std::uint64_t scratch(const QkvProject& op, const DeviceTraits& traits) {
 void check(const OutProject& op) {
     const OpCheck rule(OutProject::kName);
     matrix(rule, op.x, "x");
-    matrix(rule, op.residual, "residual");
+    if (!op.residual.empty()) {
+        matrix(rule, op.residual, "residual");
+    }
+    rule.require(!op.residual.empty() || op.postNorm.weight.empty(), "residual", "there is none beside a second norm");
     checkPrimitives<OutProjectPrimitives>(rule, op);
 }
 
@@ -69,6 +72,8 @@ void check(const DenseMlp& op) {
     matrix(rule, op.x, "x");
     rule.require(op.gate.weight.outFeatures() == op.up.weight.outFeatures(), "up", "its width differs from gate's");
     rule.require(op.residual.empty() || op.postNorm.weight.empty(), "residual", "given beside a second norm");
+    rule.require(!op.partial || (op.residual.empty() && op.postNorm.weight.empty() && !op.out.empty()), "partial",
+                 "given beside a residual or a second norm, or without an output");
     checkPrimitives<DenseMlpPrimitives>(rule, op);
 }
 

@@ -44,13 +44,14 @@ struct QkvProject {
     }
 };
 
-/// out = residual + postNorm(o(x)).
+/// out = residual + postNorm(o(x)). Without a residual and a norm: o(x), a rank's part of a sum that FinishBlock
+/// (kernels/ops/comm) ends.
 struct OutProject {
     static constexpr std::string_view kName = "OutProject";
     TensorView x; ///< (tokens, heads * headDim)
     LinearView o;
     NormWeights postNorm; ///< Gemma2, or empty
-    TensorView residual;
+    TensorView residual;  ///< or empty
     TensorView out;    ///< (tokens, hidden); may be residual
     TensorView branch; ///< kept: (tokens, hidden) before the norm, or empty
     TensorView scratch;
@@ -64,6 +65,7 @@ struct DenseMlp {
     LinearView gate, up, down;
     Activation activation = Activation::Silu;
     TensorView residual; ///< (tokens, hidden), may be out; or empty: x. Without postNorm only
+    bool partial = false; ///< nothing is added: `out` is a rank's part of a sum that FinishBlock ends; no postNorm
     TensorView out;      ///< (tokens, hidden); may be x; empty: only what is kept is computed
     TensorView normed;   ///< kept: (tokens, hidden), or empty
     TensorView gateUp;   ///< kept: (tokens, 2 n), gates, then ups; or empty
@@ -115,11 +117,12 @@ struct ExpertMlp {
     GateLayout layout = GateLayout::Halves;
     float alpha = 1.702F;
     float limit = 7.0F;
-    TensorView residual;
-    TensorView out;  ///< (tokens, hidden); may be residual; empty: only what is kept is computed
-    ExpertRows kept; ///< or empty
+    TensorView residual; ///< or empty: `out` is the weighted sum
+    TensorView out;      ///< (tokens, hidden); may be residual; empty: only what is kept is computed
+    ExpertRows kept;     ///< or empty
     TensorView scratch;
 
+    bool someElsewhere = false; ///< ids below 0 are of experts that other ranks have (OwnExperts)
     bool byExpert = false; ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
 
     /// Whether the products run over rows expert by expert, as those of training do.

@@ -24,7 +24,7 @@ bool multiplyInTiles(CudaContext& context, const ExpertMlp& op) {
     gatherRows(context, op.x, op.ids.shape[1], scratch.tiles, scratch.gathered);
     context.launch(gateUp.call());
     context.launch(down.call());
-    execute(context, MoeCombine{scratch.results, op.weights, op.residual, op.out, {}});
+    execute(context, MoeCombine{scratch.results, op.weights, op.residual, op.out, {}, {}});
     return true;
 }
 

@@ -61,7 +61,7 @@ struct LatentOut {
     TensorView x; ///< (tokens, heads, latent + rope), contiguous
     LatentHeads heads;
     LinearView o;        ///< (hidden, heads * value)
-    TensorView residual; ///< (tokens, hidden)
+    TensorView residual; ///< (tokens, hidden), or empty: nothing is added
     TensorView out;      ///< (tokens, hidden); may be residual
     TensorView scratch;
 };

@@ -144,16 +144,16 @@ std::int64_t elementsPerBlock(DType dtype) {
     }
 }
 
-void fillBatch(const FillRandom& op, PhiloxKernel philox, std::int64_t batch, std::int64_t elements) {
+/// Elements [begin, begin + count) of the stream to places from `to` on. They lie within kBatch blocks.
+void fillStretch(const FillRandom& op, PhiloxKernel philox, std::int64_t begin, std::int64_t count, std::int64_t to) {
     const std::int64_t perBlock = elementsPerBlock(op.out.dtype);
-    const std::int64_t begin = batch * kBatch * perBlock;
-    const std::int64_t count = std::min(kBatch * perBlock, elements - begin);
+    const std::int64_t skipped = begin % perBlock;
     std::uint32_t words[kWords];
-    philox(base::philoxKey(op.seed, op.stream), static_cast<std::uint64_t>(batch) * kBatch, words);
+    philox(base::philoxKey(op.seed, op.stream), static_cast<std::uint64_t>(begin / perBlock), words);
     if (op.out.dtype == DType::U8) {
         const auto cleared = static_cast<std::uint8_t>(op.center);
-        std::uint8_t* out = op.out.as<std::uint8_t>() + begin;
-        std::memcpy(out, words, static_cast<std::size_t>(count));
+        std::uint8_t* out = op.out.as<std::uint8_t>() + to;
+        std::memcpy(out, reinterpret_cast<const std::uint8_t*>(words) + skipped, static_cast<std::size_t>(count));
         for (std::int64_t i = 0; cleared != 0 && i < count; ++i) {
             out[i] = static_cast<std::uint8_t>(out[i] & ~cleared);
         }
@@ -161,11 +161,24 @@ void fillBatch(const FillRandom& op, PhiloxKernel philox, std::int64_t batch, st
     }
     float values[2 * kWords];
     if (perBlock == 8) {
-        narrowNormals(op, words, count, values);
+        narrowNormals(op, words, skipped + count, values);
     } else {
-        wideNormals(op, words, count, values);
+        wideNormals(op, words, skipped + count, values);
     }
-    storeFloats(op.out.dtype, values, count, op.out.data, begin);
+    storeFloats(op.out.dtype, values + skipped, count, op.out.data, to);
+}
+
+/// Each run of a part by itself, in stretches that one batch of blocks makes wherever they begin.
+void fillPart(CpuContext& context, const FillRandom& op, PhiloxKernel philox) {
+    const std::int64_t perBlock = elementsPerBlock(op.out.dtype);
+    const std::int64_t most = (kBatch - 1) * perBlock;
+    const std::int64_t pieces = (op.part.run + most - 1) / most;
+    const std::int64_t runs = op.out.shape.count() / op.part.run;
+    forRows(context, runs * pieces, most * 4, [&](std::int64_t index) {
+        const std::int64_t run = index / pieces, skipped = index % pieces * most;
+        fillStretch(op, philox, op.part.first + run * op.part.stride + skipped, std::min(most, op.part.run - skipped),
+                    run * op.part.run + skipped);
+    });
 }
 
 } // namespace
@@ -183,8 +196,14 @@ void execute(CpuContext& context, const FillRandom& op) {
     }
     const std::int64_t perBatch = kBatch * elementsPerBlock(op.out.dtype);
     const PhiloxKernel philox = philoxKernel(context.simd());
-    forRows(context, (elements + perBatch - 1) / perBatch, perBatch * 4,
-            [&](std::int64_t batch) { fillBatch(op, philox, batch, elements); });
+    if (op.part.run > 0) {
+        fillPart(context, op, philox);
+        return;
+    }
+    forRows(context, (elements + perBatch - 1) / perBatch, perBatch * 4, [&](std::int64_t batch) {
+        const std::int64_t begin = batch * perBatch;
+        fillStretch(op, philox, begin, std::min(perBatch, elements - begin), begin);
+    });
 }
 
 } // namespace vitrine::kernels

@@ -25,11 +25,19 @@ struct Dequantize {
 struct FillRandom {
     static constexpr std::string_view kName = "FillRandom";
     static constexpr base::MemoryCategory kCategory = base::MemoryCategory::Weights;
+    /// Which elements of a larger tensor are filled: runs of `run` elements, whose beginnings are `stride` apart from
+    /// `first` on. They get the values that they have in that tensor. A run of 0: out is the whole tensor.
+    struct Part {
+        std::int64_t first = 0;
+        std::int64_t run = 0;
+        std::int64_t stride = 0;
+    };
     TensorView out;
     std::uint64_t seed = 0;
     std::uint32_t stream = 0;
     float center = 0;
     float deviation = 1;
+    Part part;
 };
 
 /// out (..., b, a) = x (..., a, b), both contiguous.

@@ -76,6 +76,9 @@ void execute(CudaContext& context, const Dequantize& op) {
 }
 
 void execute(CudaContext& context, const FillRandom& op) {
+    if (op.part.run > 0) {
+        throwNoCuda("a part of FillRandom");
+    }
     const base::PhiloxKey key = base::philoxKey(op.seed, op.stream);
     abi::FillRandomParams params{};
     params.out = op.out.data;

@@ -15,6 +15,8 @@ struct Embedding {
     TensorView table; ///< (vocab, hidden)
     TensorView out;   ///< (tokens, hidden)
     float scale = 1;  ///< Gemma: sqrt(hidden), rounded to the compute dtype by the caller
+    /// The table is a part of a larger one, from this id on; tokens of other parts get zeros. -1: it is whole.
+    std::int64_t firstId = -1;
 };
 
 void check(const Embedding& op);

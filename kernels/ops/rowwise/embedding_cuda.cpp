@@ -8,6 +8,9 @@
 namespace vitrine::kernels {
 
 void execute(CudaContext& context, const Embedding& op) {
+    if (op.firstId >= 0) {
+        throwNoCuda("Embedding of a part of a table");
+    }
     const std::int64_t dim = op.table.shape[1];
     abi::EmbeddingParams parameters{};
     parameters.ids = op.ids.as<const int>();

@@ -25,7 +25,7 @@ inline std::vector<std::vector<std::int32_t>> chosenExperts(Model& model, const 
     const kernels::Tensor inputs = runner.make(base::MemoryCategory::Activations, "inputs", kernels::DType::I32,
                                                kernels::Shape{stepInputs.inputCount});
     context.upload(stepInputs.inputs.data(), inputs.view().data, inputs.view().bytes());
-    const LayerTokens layerInputs = layerTokens(model, stepInputs, inputs.view(), {});
+    const LayerTokens layerInputs = layerTokens(model.leader(), stepInputs, inputs.view(), {});
     const kernels::Tensor x = runner.activation("x", kernels::Shape{stepInputs.tokens, model.config().hidden});
     embedTokens(runner, model.decoder(), inputOf(inputs.view(), stepInputs.ids), x.view());
     std::vector<std::vector<std::int32_t>> out;

@@ -88,15 +88,24 @@ TEST_P(ParameterList, ShardAxesDivide) {
     const LatentConfig& latent = config.latent;
     for (const Parameter& parameter : loaded.model.parameters()) {
         SCOPED_TRACE(parameter.name);
+        EXPECT_EQ(roleOf(parameter.name), parameter.role);
+        EXPECT_EQ(isBias(parameter.name), parameter.bias);
         const bool whole = isWhole(parameter.role);
         const bool sumBias =
             parameter.bias && (parameter.role == ParameterRole::AttentionOut || parameter.role == ParameterRole::Down);
-        ASSERT_EQ(parameter.shardAxis.has_value(), !whole && !sumBias);
-        if (!parameter.shardAxis) {
+        const bool expertBias = parameter.bias && parameter.role == ParameterRole::ExpertDown;
+        const ShardState state = whole ? ShardState::Mirrored
+                                       : (sumBias || expertBias ? ShardState::Partial : ShardState::Divided);
+        ASSERT_EQ(parameter.shard.state, state);
+        if (whole || sumBias) {
+            ASSERT_TRUE(parameter.shard.axes.empty());
             continue;
         }
-        ASSERT_LT(*parameter.shardAxis, parameter.view.shape.rank());
-        const std::int64_t size = parameter.view.shape[*parameter.shardAxis];
+        ASSERT_LT(parameter.shard.axis(), parameter.view.shape.rank());
+        const std::int64_t size = parameter.view.shape[parameter.shard.axis()];
+        for (const ShardAxis& axis : parameter.shard.axes) {
+            EXPECT_EQ(parameter.view.shape[axis.axis] % (axis.unitSize * axis.blocks), 0);
+        }
         switch (parameter.role) {
         case ParameterRole::Query:
             EXPECT_EQ(size, latent.used() ? config.heads * latent.queryDim() : config.queryWidth());

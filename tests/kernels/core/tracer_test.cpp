@@ -4,6 +4,7 @@
 #include "kernels/core/tracer.h"
 
 #include <gtest/gtest.h>
+#include <set>
 
 #include "base/error.h"
 #include "base/launch_scope.h"
@@ -18,6 +19,7 @@ using base::ScopeKind;
 struct TracerFixture : testing::Test {
     RecordingSink sink;
     ManualClock clock;
+    RunTrace run{sink};
 
     /// One step: a layer scope with an op, a piece that is freed inside and, if asked, one that stays.
     std::uint64_t step(Tracer& tracer, int index, std::uint64_t bytes, bool keep = false) {
@@ -47,7 +49,7 @@ struct TracerFixture : testing::Test {
 
 TEST_F(TracerFixture, SaysWhereTheRunIsAlsoWhenItRecordsNothing) {
     for (const ProfileLevel level : {ProfileLevel::Off, ProfileLevel::Light, ProfileLevel::Full}) {
-        Tracer tracer(sink, clock, level);
+        Tracer tracer(run, clock, level);
         EXPECT_EQ(tracer.place().text(), "");
         const TraceScope phase(tracer, ScopeKind::Phase, "train");
         TracePlace inside;
@@ -61,15 +63,75 @@ TEST_F(TracerFixture, SaysWhereTheRunIsAlsoWhenItRecordsNothing) {
     }
 }
 
+TEST_F(TracerFixture, RanksOfARunShareIdsAndSayWhoTheyAre) {
+    Tracer first(run, clock, ProfileLevel::Light, 0), second(run, clock, ProfileLevel::Light, 1);
+    for (int index = 0; index < 2; ++index) {
+        step(first, index, 100, true);
+        step(second, index, 200, true);
+    }
+    second.counter("reserved_bytes", 1);
+    second.record(base::KvPageEvent{});
+    std::set<std::uint64_t> ids;
+    std::size_t taken = 0;
+    for (const base::AllocationEvent& event : sink.all<base::AllocationEvent>()) {
+        ids.insert(event.id);
+        ++taken;
+    }
+    for (const base::ScopeBeginEvent& event : sink.all<base::ScopeBeginEvent>()) {
+        ids.insert(event.id.value);
+        ++taken;
+    }
+    EXPECT_EQ(ids.size(), taken);
+    const auto templates = sink.all<base::StepTemplateEvent>();
+    ASSERT_EQ(templates.size(), 2U);
+    EXPECT_NE(templates[0].step->id, templates[1].step->id);
+    const auto replays = sink.all<base::StepReplayedEvent>();
+    ASSERT_EQ(replays.size(), 2U);
+    EXPECT_EQ(replays[0].device, 0);
+    EXPECT_EQ(replays[1].device, 1);
+    EXPECT_EQ(replays[1].stepTemplate, templates[1].step->id);
+    EXPECT_GE(replays[1].firstId, replays[0].firstId + templates[0].step->idCount);
+    EXPECT_EQ(sink.all<base::CounterEvent>().back().device, 1);
+    EXPECT_EQ(sink.all<base::KvPageEvent>().back().device, 1);
+    EXPECT_EQ(sink.all<base::AllocationEvent>().back().device, 1);
+    EXPECT_EQ(sink.all<base::FreeEvent>().back().device, 1);
+    EXPECT_EQ(sink.all<base::ScopeEndEvent>().back().device, 1);
+}
+
+TEST_F(TracerFixture, KnowsWhereSomethingFailed) {
+    Tracer tracer(run, clock, ProfileLevel::Off);
+    EXPECT_EQ(tracer.failedAt(), "");
+    const auto fail = [&](bool inOp) {
+        tracer.beginStep("decode", 12, 1);
+        try {
+            const TraceScope layer(tracer, ScopeKind::Layer, "layer", 3);
+            if (inOp) {
+                tracer.beginScope(ScopeKind::Op, "AllReduce");
+                tracer.noteFailure();
+                tracer.endScope({});
+            }
+            throw base::Internal("planted");
+        } catch (const base::Internal&) {
+            tracer.endStep();
+        }
+    };
+    fail(true);
+    EXPECT_EQ(tracer.failedAt(), "decode step 12, layer 3, AllReduce");
+    fail(false);
+    EXPECT_EQ(tracer.failedAt(), "decode step 12, layer 3");
+    const TraceScope phase(tracer, ScopeKind::Phase, "load");
+    EXPECT_EQ(tracer.failedAt(), "");
+}
+
 TEST_F(TracerFixture, OffRecordsNothing) {
-    Tracer tracer(sink, clock, ProfileLevel::Off);
+    Tracer tracer(run, clock, ProfileLevel::Off);
     step(tracer, 0, 100);
     tracer.counter("c", 1);
     EXPECT_TRUE(sink.events.empty());
 }
 
 TEST_F(TracerFixture, AStepThatDoesNotRepeatIsReportedByItsPeak) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     clock.time = 100;
     tracer.beginStep("mixed", 7, 30, false);
     const std::uint64_t first = allocate(tracer, 4096, 100, MemoryCategory::Activations);
@@ -106,7 +168,7 @@ TEST_F(TracerFixture, AStepThatDoesNotRepeatIsReportedByItsPeak) {
 }
 
 TEST_F(TracerFixture, LightFoldsRepeatedSteps) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     for (int i = 0; i < 4; ++i) {
         step(tracer, i, 100);
     }
@@ -124,7 +186,7 @@ TEST_F(TracerFixture, LightFoldsRepeatedSteps) {
 }
 
 TEST_F(TracerFixture, AnotherSizeMakesAnotherTemplate) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
     step(tracer, 1, 200);
     step(tracer, 2, 100);
@@ -133,7 +195,7 @@ TEST_F(TracerFixture, AnotherSizeMakesAnotherTemplate) {
 }
 
 TEST_F(TracerFixture, WhatOutlivesAStepIsWrittenAsItIs) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
     const std::uint64_t kept = step(tracer, 1, 100, true);
     const auto allocations = sink.all<base::AllocationEvent>();
@@ -147,7 +209,7 @@ TEST_F(TracerFixture, WhatOutlivesAStepIsWrittenAsItIs) {
 }
 
 TEST_F(TracerFixture, SpansOfAReplayedStepLieInItsScopes) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     for (int i = 0; i < 2; ++i) {
         tracer.beginStep("decode", i, 1);
         {
@@ -169,7 +231,7 @@ TEST_F(TracerFixture, SpansOfAReplayedStepLieInItsScopes) {
 }
 
 TEST_F(TracerFixture, FullWritesEverything) {
-    Tracer tracer(sink, clock, ProfileLevel::Full);
+    Tracer tracer(run, clock, ProfileLevel::Full);
     step(tracer, 0, 100);
     step(tracer, 1, 100);
     EXPECT_TRUE(sink.all<base::StepReplayedEvent>().empty());
@@ -179,7 +241,7 @@ TEST_F(TracerFixture, FullWritesEverything) {
 }
 
 TEST_F(TracerFixture, ALongStepIsWrittenWhileItRuns) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     tracer.beginStep("prefill", 0, 9);
     allocate(tracer, 1, 1, MemoryCategory::Activations);
     EXPECT_TRUE(sink.events.empty());
@@ -190,7 +252,7 @@ TEST_F(TracerFixture, ALongStepIsWrittenWhileItRuns) {
 }
 
 TEST_F(TracerFixture, OutOfMemoryFlushesTheStep) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     tracer.beginStep("decode", 0, 1);
     allocate(tracer, 1, 1, MemoryCategory::Activations);
     tracer.outOfMemory(base::OutOfMemoryEvent{}, "logits", {});
@@ -200,7 +262,7 @@ TEST_F(TracerFixture, OutOfMemoryFlushesTheStep) {
 }
 
 TEST_F(TracerFixture, StepsDoNotNest) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     tracer.beginStep("decode", 0, 1);
     EXPECT_THROW(tracer.beginStep("decode", 1, 1), base::Internal);
 }
@@ -227,7 +289,8 @@ struct BorderSink final : base::TraceSink {
 
 TEST_F(TracerFixture, BordersOfStepsAreReportedAtOnceWithTheIdsOfTheTrace) {
     BorderSink borders;
-    Tracer tracer(borders, clock, ProfileLevel::Light);
+    RunTrace trace(borders);
+    Tracer tracer(trace, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
     ASSERT_EQ(borders.begun.size(), 1U);
     EXPECT_EQ(borders.begun[0].first, "decode");
@@ -249,7 +312,8 @@ TEST_F(TracerFixture, BordersOfStepsAreReportedAtOnceWithTheIdsOfTheTrace) {
 
 TEST_F(TracerFixture, ReplaysTakeTheirIdsWhenTheyAreLaunchedAndAreWrittenWhenTheyEnd) {
     BorderSink borders;
-    Tracer tracer(borders, clock, ProfileLevel::Light);
+    RunTrace trace(borders);
+    Tracer tracer(trace, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
     const std::optional<std::uint32_t> known = tracer.lastTemplate();
     clock.time = 1000;
@@ -285,7 +349,8 @@ TEST_F(TracerFixture, ReplaysTakeTheirIdsWhenTheyAreLaunchedAndAreWrittenWhenThe
 
 TEST_F(TracerFixture, ReplaysAreNotReportedWhenOff) {
     BorderSink borders;
-    Tracer tracer(borders, clock, ProfileLevel::Off);
+    RunTrace trace(borders);
+    Tracer tracer(trace, clock, ProfileLevel::Off);
     EXPECT_TRUE(tracer.canReplay(std::nullopt));
     const StepReplay replay = tracer.beginReplay(std::nullopt, 3);
     {
@@ -297,15 +362,16 @@ TEST_F(TracerFixture, ReplaysAreNotReportedWhenOff) {
 }
 
 TEST_F(TracerFixture, ARestartForgetsNamesAndTemplatesButNoIds) {
-    Tracer tracer(sink, clock, ProfileLevel::Light);
+    Tracer tracer(run, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
     const std::optional<std::uint32_t> before = tracer.lastTemplate();
     const std::uint64_t id = allocate(tracer, 1, 1, MemoryCategory::Other);
     BorderSink other;
-    tracer.restart(other, ProfileLevel::Full);
+    run.restart(other);
+    tracer.restart(ProfileLevel::Full);
     EXPECT_EQ(tracer.level(), ProfileLevel::Full);
     EXPECT_FALSE(tracer.canReplay(before));
-    tracer.restart(other, ProfileLevel::Light);
+    tracer.restart(ProfileLevel::Light);
     step(tracer, 0, 100);
     ASSERT_TRUE(tracer.lastTemplate());
     EXPECT_NE(tracer.lastTemplate(), before);
@@ -313,13 +379,13 @@ TEST_F(TracerFixture, ARestartForgetsNamesAndTemplatesButNoIds) {
     EXPECT_FALSE(tracer.canReplay(before));
     EXPECT_GT(other.begun.back().second, id);
     const TraceScope open(tracer, ScopeKind::Phase, "decode");
-    EXPECT_THROW(tracer.restart(sink, ProfileLevel::Off), base::Internal);
+    EXPECT_THROW(tracer.restart(ProfileLevel::Off), base::Internal);
 }
 
 TEST_F(TracerFixture, FullFoldsStepsWhereTheyAreGraphs) {
-    Tracer plain(sink, clock, ProfileLevel::Full);
+    Tracer plain(run, clock, ProfileLevel::Full);
     EXPECT_FALSE(plain.foldsSteps());
-    Tracer tracer(sink, clock, ProfileLevel::Full, true);
+    Tracer tracer(run, clock, ProfileLevel::Full, 0, true);
     EXPECT_TRUE(tracer.foldsSteps());
     step(tracer, 0, 100);
     step(tracer, 1, 100);
@@ -334,7 +400,7 @@ TEST_F(TracerFixture, FullFoldsStepsWhereTheyAreGraphs) {
 
 TEST_F(TracerFixture, TheLaunchScopeFollowsTheInnermostScope) {
     for (const ProfileLevel level : {ProfileLevel::Light, ProfileLevel::Full}) {
-        Tracer tracer(sink, clock, level);
+        Tracer tracer(run, clock, level);
         const TraceScope layer(tracer, ScopeKind::Layer, "layer", 0);
         const base::ScopeId outer = base::launchScope();
         EXPECT_EQ(outer, tracer.currentScope());

@@ -16,7 +16,8 @@ namespace vitrine::kernels {
 struct MemoryTest : ::testing::Test {
     RecordingSink sink;
     ManualClock clock;
-    Tracer tracer{sink, clock, ProfileLevel::Full};
+    RunTrace runTrace{sink};
+    Tracer tracer{runTrace, clock, ProfileLevel::Full};
 
     std::unique_ptr<Memory> make(bool meta, const MemoryOptions& options) {
         const auto resource = [&](base::MemorySpace space) {

@@ -86,7 +86,8 @@ TEST(GpuProfiler, KernelsStandUnderTheOpsOfTheirReplays) {
     options.full = true;
     options.deviceCounters = false;
     GpuProfiler profiler(recorder, clock, options, std::make_unique<FakeSource>(log));
-    kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Light);
+    kernels::RunTrace run(profiler);
+    kernels::Tracer tracer(run, clock, kernels::ProfileLevel::Light);
     const auto at = [&](base::TimeNs time) { return clock.start() + time; };
     const auto step = [&](int index, bool capture) {
         tracer.beginStep("decode", index, 1);
@@ -155,7 +156,8 @@ TEST(GpuProfiler, LaunchedStepsCountForTheWindows) {
     options.windowPeriod = 4;
     options.deviceCounters = false;
     GpuProfiler profiler(recorder, clock, options, std::make_unique<FakeSource>(log));
-    kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Full, true);
+    kernels::RunTrace run(profiler);
+    kernels::Tracer tracer(run, clock, kernels::ProfileLevel::Full, 0, true);
     tracer.beginStep("decode", 0, 1);
     tracer.endStep();
     for (int index = 1; index < 6; ++index) {
@@ -196,7 +198,8 @@ TEST(GpuProfiler, TheEndOfLoadingWaitsForTheHardwareCounters) {
     FakeSource::Log log;
     const base::MonotonicClock clock;
     GpuProfiler profiler(recorder, clock, {}, std::make_unique<FakeSource>(log));
-    kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Light);
+    kernels::RunTrace run(profiler);
+    kernels::Tracer tracer(run, clock, kernels::ProfileLevel::Light);
     const auto refused = [&] {
         return std::ranges::any_of(profiler.notes(), [](const std::string& note) {
             return note.starts_with("no hardware counters in this run");

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/parallel/stored_slice.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "engine/quant/storage_scheme.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+/// The tensor of that field for a weight of `shape`; nothing: the scheme cannot hold the shape.
+std::optional<StoredTensor> storedFor(const TensorSpec& spec, const std::vector<std::int64_t>& shape) {
+    try {
+        for (StoredTensor& tensor : storedTensors(spec.packing, spec.weight, shape)) {
+            if (tensor.field == spec.stored.field && tensor.name == spec.stored.name) {
+                return std::move(tensor);
+            }
+        }
+    } catch (const base::Unsupported&) {
+        return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+/// Some schemes store a matrix as one row of bytes: seen with the outputs as a dimension of its own.
+std::optional<std::vector<std::int64_t>> fileShape(const StoredTensor& stored, std::int64_t outputs) {
+    const std::int64_t count = std::accumulate(stored.shape.begin(), stored.shape.end(), std::int64_t{1},
+                                               std::multiplies<>());
+    const bool flat = stored.shape.size() == 1 || (stored.shape.size() == 2 && stored.shape[1] == 1);
+    if (!flat || count % outputs != 0 || stored.field == kernels::WeightField::Order) {
+        return flat && stored.field != kernels::WeightField::Order && count > 1
+                   ? std::nullopt
+                   : std::optional(stored.shape);
+    }
+    return std::vector<std::int64_t>{outputs, count / outputs};
+}
+
+/// The part of one dimension of the file for `slice` of `total` elements of the weight; nothing: it cuts through what
+/// is stored together.
+std::optional<DimSlice> scaled(const DimSlice& slice, std::int64_t total, std::int64_t stored, std::int64_t part) {
+    const std::int64_t block = total / slice.blocks, storedBlock = stored / slice.blocks;
+    const std::int64_t partBlock = part / slice.blocks;
+    if (stored % slice.blocks != 0 || part % slice.blocks != 0 || storedBlock == 0) {
+        return std::nullopt;
+    }
+    if (storedBlock >= block) { // several bytes for each element
+        const std::int64_t each = storedBlock / block;
+        const bool exact = storedBlock % block == 0 && partBlock == slice.count * each;
+        return exact ? std::optional(DimSlice{slice.begin * each, partBlock, slice.blocks}) : std::nullopt;
+    }
+    const std::int64_t unit = (block + storedBlock - 1) / storedBlock;
+    const bool aligned = slice.begin % unit == 0 && (slice.count % unit == 0 || slice.begin + slice.count == block);
+    const bool within = slice.begin % unit + slice.count <= unit;
+    if (!(aligned || within) || partBlock != (slice.count + unit - 1) / unit) {
+        return std::nullopt;
+    }
+    return DimSlice{slice.begin / unit, partBlock, slice.blocks};
+}
+
+/// Cuts the dimensions of `part` that are smaller in `to`; false: it cuts through what is stored together.
+bool cutAlike(const DimSlice& slice, std::int64_t total, const std::vector<std::int64_t>& to, TensorPart& part) {
+    if (to.size() != part.shape.size()) {
+        return false;
+    }
+    for (std::size_t dim = 0; dim < to.size(); ++dim) {
+        if (to[dim] == part.shape[dim]) {
+            continue;
+        }
+        const auto stored = scaled(slice, total, part.shape[dim], to[dim]);
+        if (!stored) {
+            return false;
+        }
+        part.slice[dim] = *stored;
+    }
+    return true;
+}
+
+} // namespace
+
+std::vector<std::int64_t> dimsOf(const kernels::Shape& shape) {
+    return {shape.dims().begin(), shape.dims().end()};
+}
+
+std::optional<StoredPart> storedPart(const TensorSpec& whole, const TensorSlice& weight) {
+    const std::vector<std::int64_t> shape = dimsOf(whole.weightShape);
+    const std::size_t outputs = shape.size() - 2;
+    std::vector<std::int64_t> cut = shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        cut[axis] = weight[axis].size();
+    }
+    const std::optional<StoredTensor> part = storedFor(whole, cut);
+    const auto from = fileShape(whole.stored, shape[outputs]);
+    if (!part || !from) {
+        return std::nullopt;
+    }
+    const std::vector<std::int64_t> memory = dimsOf(whole.stored.memoryShape);
+    StoredPart out{whole, {*from, wholeSlice(*from)}, {memory, wholeSlice(memory)}};
+    out.spec.stored = *part;
+    out.spec.shape = part->shape;
+    out.spec.weightShape = kernels::Shape(cut);
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (cut[axis] == shape[axis]) {
+            continue;
+        }
+        // The dimensions that change with this axis are its.
+        std::vector<std::int64_t> one = shape;
+        one[axis] = cut[axis];
+        const std::optional<StoredTensor> alone = storedFor(whole, one);
+        const auto to = alone ? fileShape(*alone, one[outputs]) : std::nullopt;
+        if (!to || !cutAlike(weight[axis], shape[axis], *to, out.part) ||
+            !cutAlike(weight[axis], shape[axis], dimsOf(alone->memoryShape), out.memory)) {
+            return std::nullopt;
+        }
+    }
+    return out;
+}
+
+std::int64_t storedUnit(const TensorSpec& whole, int axis) {
+    const std::vector<std::int64_t> shape = dimsOf(whole.weightShape);
+    const std::int64_t total = shape[static_cast<std::size_t>(axis)];
+    for (std::int64_t unit = 1; unit < total && total % unit == 0; unit *= 2) {
+        TensorSlice slice = wholeSlice(shape);
+        // Beginning at the second unit and longer than one: a single one may lie within what is stored together.
+        slice[static_cast<std::size_t>(axis)] = {unit, std::min(2 * unit, total - unit), 1};
+        if (storedPart(whole, slice)) {
+            return unit;
+        }
+    }
+    return total;
+}
+
+} // namespace vitrine::engine
