@@ -16,6 +16,7 @@
 #include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/loss/log_probs.h"
 #include "kernels/ops/rowwise/elementwise.h"
+#include "kernels/ops/sampling/greedy_parts.h"
 
 namespace vitrine::engine {
 
@@ -183,37 +184,68 @@ void StepRunner::endCapture() {
     }
 }
 
-/// Logits of the whole vocabulary, from the part that each rank makes.
-void StepRunner::gatherLogits(const TensorView& part, const TensorView& logits) const {
+/// Whether a few numbers of each rank's part are all that is wanted of the logits.
+bool StepRunner::takesBest() const {
+    return runner_.ranks() != nullptr && stepInputs_.onlyBest();
+}
+
+/// Greedy ids, without logits of the whole vocabulary on any rank.
+StepOutput StepRunner::takeBest(const TensorView& part) {
+    const std::int64_t rows = stepInputs_.rows;
+    const kernels::Tensor own =
+        runner_.make(MemoryCategory::Logits, "best", DType::F32, Shape{rows, kernels::kBestOfPart});
+    const kernels::Tensor all = runner_.make(MemoryCategory::Logits, "best.all", DType::F32,
+                                             Shape{rows, runner_.ranks()->size() * kernels::kBestOfPart});
+    runner_.run(kernels::BestOfPart{part, rank_.decoder().firstId(), own.view()});
+    gatherColumns(own.view(), all.view());
+    if (!rank_.leads()) {
+        return {};
+    }
+    const kernels::Tensor ids = runner_.make(MemoryCategory::Logits, "sampled_ids", DType::I32, Shape{rows});
+    const kernels::Tensor logprobs = runner_.make(MemoryCategory::Logits, "logprobs", DType::F32, Shape{rows});
+    runner_.run(kernels::BestOfParts{all.view(), ids.view(), logprobs.view()});
+    return results({ids.view(), logprobs.view(), {}, {}, {}, {}});
+}
+
+/// Columns of all ranks, from those that each has.
+void StepRunner::gatherColumns(const TensorView& part, const TensorView& whole) const {
     kernels::AllGather op;
     op.x = part;
-    op.out = logits;
+    op.out = whole;
     op.axis = 1;
     op.communicator = runner_.ranks();
     runner_.run(op);
 }
 
-StepOutput StepRunner::head(const TensorView& x) {
-    const kernels::LinearView& head = rank_.decoder().head();
-    const kernels::Tensor logits =
-        runner_.make(MemoryCategory::Logits, "logits", DType::F32, Shape{stepInputs_.rows, rank_.config().vocab});
-    kernels::Tensor part;
-    if (runner_.ranks() != nullptr) {
-        part = runner_.make(MemoryCategory::Logits, "logits.part", DType::F32,
-                            Shape{stepInputs_.rows, head.weight.outFeatures()});
-    }
+void StepRunner::makeLogits(const TensorView& x, const TensorView& logits) const {
     kernels::LmHead op;
     op.x = x;
     if (stepInputs_.rowIds.count > 0) {
         op.rows = input(stepInputs_.rowIds);
     }
     op.norm = rank_.decoder().finalNorm();
-    op.head = head;
+    op.head = rank_.decoder().head();
     op.softCap = static_cast<float>(rank_.config().finalSoftCap);
-    op.logits = runner_.ranks() != nullptr ? part.view() : logits.view();
+    op.logits = logits;
     runner_.run(op);
+}
+
+StepOutput StepRunner::head(const TensorView& x) {
+    kernels::Tensor part;
     if (runner_.ranks() != nullptr) {
-        gatherLogits(part.view(), logits.view());
+        part = runner_.make(MemoryCategory::Logits, "logits.part", DType::F32,
+                            Shape{stepInputs_.rows, rank_.decoder().head().weight.outFeatures()});
+        makeLogits(x, part.view());
+        if (takesBest()) {
+            return takeBest(part.view());
+        }
+    }
+    const kernels::Tensor logits =
+        runner_.make(MemoryCategory::Logits, "logits", DType::F32, Shape{stepInputs_.rows, rank_.config().vocab});
+    if (part.empty()) {
+        makeLogits(x, logits.view());
+    } else {
+        gatherColumns(part.view(), logits.view());
         part.reset();
     }
     if (stepInputs_.batch.sampling.empty()) {

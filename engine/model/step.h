@@ -70,6 +70,8 @@ struct StepInputs {
     bool repeatsAlike() const;
     /// Whether nothing but sampled tokens is wanted of the step.
     bool onlySamples() const;
+    /// Whether the largest logit of each row is all that is wanted.
+    bool onlyBest() const;
 
 private:
     Slice append(const std::vector<std::int32_t>& values);
@@ -176,7 +178,10 @@ private:
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);
-    void gatherLogits(const kernels::TensorView& part, const kernels::TensorView& logits) const;
+    bool takesBest() const;
+    StepOutput takeBest(const kernels::TensorView& part);
+    void gatherColumns(const kernels::TensorView& part, const kernels::TensorView& whole) const;
+    void makeLogits(const kernels::TensorView& x, const kernels::TensorView& logits) const;
     StepOutput sample(const kernels::TensorView& logits);
     void scoreAsTraining(const kernels::TensorView& logits, const kernels::TensorView& ids,
                          const kernels::TensorView& drawLogprobs) const;

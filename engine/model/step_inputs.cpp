@@ -163,6 +163,7 @@ std::vector<std::int64_t> StepInputs::signature() const {
                                      batch.drawLogprobs ? 1 : 0,
                                      std::bit_cast<std::int32_t>(trainerTemperature),
                                      batch.experts ? 1 : 0,
+                                     batch.logitsOut != nullptr ? 1 : 0,
                                      sampling.count,
                                      static_cast<std::int64_t>(ropeSpans.size())};
     for (const GroupSlices& group : groups) {
@@ -173,6 +174,10 @@ std::vector<std::int64_t> StepInputs::signature() const {
 
 bool StepInputs::onlySamples() const {
     return batch.logits == StepLogits::Last && batch.logitsOut == nullptr && batch.expertUse == nullptr;
+}
+
+bool StepInputs::onlyBest() const {
+    return !batch.sampling.empty() && sampling.count == 0 && batch.logitsOut == nullptr && !batch.drawLogprobs;
 }
 
 bool StepInputs::repeatsAlike() const {

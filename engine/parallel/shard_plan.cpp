@@ -116,6 +116,19 @@ RankShare ShardPlan::vocabulary(int rank) const {
     return rankShare(config_.vocab, rank, ranks());
 }
 
+std::string ShardPlan::kindOf(int rank) const {
+    const auto features = [&](std::int64_t all, ParameterRole role, ShardUnit unit) {
+        return shareOf({0, unit}, all, role, rank).count();
+    };
+    const bool biased = config_.outBias || config_.mlpBias;
+    return fmt::format("{} {} {} {} {} {} {}{}{}", heads(rank).count(), keyHeads(rank).count(), experts(rank).count(),
+                       vocabulary(rank).count(), features(config_.intermediate, ParameterRole::Down, ShardUnit::Features),
+                       features(config_.sharedIntermediate, ParameterRole::SharedDown, ShardUnit::Features),
+                       features(config_.moeIntermediate, ParameterRole::ExpertDown, ShardUnit::ExpertFeatures),
+                       biased && rank == 0 ? " bias" : "",
+                       config_.expertBias && rank % shape_.tensor == 0 ? " expert bias" : "");
+}
+
 /// Of `features` that the products of that role share; all of them where units would leave a rest.
 std::int64_t ShardPlan::featuresTogether(ParameterRole role, std::int64_t features) const {
     const auto known = featureUnits_.find(ownerOfFeatures(role));

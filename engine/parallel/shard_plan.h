@@ -51,6 +51,8 @@ public:
     kernels::RankShare heads(int rank) const;
     kernels::RankShare keyHeads(int rank) const;
     kernels::RankShare vocabulary(int rank) const;
+    /// A text that is the same for ranks whose parts have the same sizes.
+    std::string kindOf(int rank) const;
 
 private:
     std::optional<TensorSlice> sliceOf(const ParameterShard& shard, const std::vector<std::int64_t>& shape, ParameterRole role,

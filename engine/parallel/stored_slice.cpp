@@ -124,8 +124,8 @@ std::int64_t storedUnit(const TensorSpec& whole, int axis) {
     const std::int64_t total = shape[static_cast<std::size_t>(axis)];
     for (std::int64_t unit = 1; unit < total && total % unit == 0; unit *= 2) {
         TensorSlice slice = wholeSlice(shape);
-        // Beginning at the second unit and longer than one: a single one may lie within what is stored together.
-        slice[static_cast<std::size_t>(axis)] = {unit, std::min(2 * unit, total - unit), 1};
+        // From the second unit to the end: a shorter one may lie within what is stored together.
+        slice[static_cast<std::size_t>(axis)] = {unit, total - unit, 1};
         if (storedPart(whole, slice)) {
             return unit;
         }

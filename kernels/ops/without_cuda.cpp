@@ -30,6 +30,7 @@
 #include "kernels/ops/rowwise/dropout.h"
 #include "kernels/ops/rowwise/elementwise.h"
 #include "kernels/ops/rowwise/sum_rows.h"
+#include "kernels/ops/sampling/greedy_parts.h"
 #include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::kernels {
@@ -74,6 +75,8 @@ VITRINE_WITHOUT_CUDA(RmsNorm)
 VITRINE_WITHOUT_CUDA(RmsNormBackward)
 VITRINE_WITHOUT_CUDA(Rope)
 VITRINE_WITHOUT_CUDA(Sample)
+VITRINE_WITHOUT_CUDA(BestOfPart)
+VITRINE_WITHOUT_CUDA(BestOfParts)
 VITRINE_WITHOUT_CUDA(AllReduce)
 VITRINE_WITHOUT_CUDA(AllGather)
 VITRINE_WITHOUT_CUDA(ReduceScatter)

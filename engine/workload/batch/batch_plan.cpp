@@ -7,6 +7,7 @@
 #include "engine/workload/batch/batch_answers.h"
 #include "engine/workload/batch/expert_ranks.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/common/rank_metrics.h"
 #include "engine/workload/experiment/results.h"
 
 namespace vitrine::engine {
@@ -42,6 +43,8 @@ void planBatch(const Run& run) {
     } else {
         addDevices(run.metrics, source.config, *context, *context);
     }
+    addPlannedRanks(run, source.config, *context,
+                    [&](const Run& quiet, kernels::Context& meta) { serveBatch(quiet, meta, source, rows); });
     const auto steps = static_cast<double>(run.metrics.value(result::kDecodeSteps.key, std::int64_t{0}));
     run.metrics[result::kStepSecondsEstimate.key] =
         steps > 0 ? run.metrics.value(result::kSeconds.key, 0.0) / steps : 0.0;

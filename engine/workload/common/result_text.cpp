@@ -161,6 +161,45 @@ std::string answersText(const json& metrics) {
     return text;
 }
 
+/// A row for each rank: what it took, with the categories that any of them held.
+std::string ranksText(const json& metrics) {
+    const auto found = metrics.find(result::kRanks.key);
+    if (found == metrics.end() || !found->is_array()) {
+        return {};
+    }
+    const std::string split(result::kPeakByCategory.key);
+    std::vector<std::string> categories;
+    for (const json& row : *found) {
+        for (const auto& [category, bytes] : row.value(split, json::object()).items()) {
+            if (bytes != 0 && std::ranges::find(categories, category) == categories.end()) {
+                categories.push_back(category);
+            }
+        }
+    }
+    const std::array<const ResultField*, 4> fields = {&result::kPeakBytes, &result::kSeconds, &result::kTimeShare,
+                                                      &result::kCommunicationShare};
+    std::vector<std::vector<std::string>> rows{{"rank"}};
+    for (const ResultField* field : fields) {
+        rows[0].emplace_back(found->front().contains(field->key) ? field->words : std::string_view());
+    }
+    std::erase(rows[0], std::string());
+    rows[0].insert(rows[0].end(), categories.begin(), categories.end());
+    for (const json& row : *found) {
+        std::vector<std::string> cells{row.value(result::kRank.key, json()).dump()};
+        for (const ResultField* field : fields) {
+            if (row.contains(field->key)) {
+                cells.push_back(resultValueText(std::string(field->key), row[field->key]));
+            }
+        }
+        for (const std::string& category : categories) {
+            cells.push_back(resultValueText(fmt::format("{}.{}", split, category),
+                                            row.value(split, json::object()).value(category, json(0))));
+        }
+        rows.push_back(std::move(cells));
+    }
+    return "\n" + tableText(rows);
+}
+
 /// What the work itself gave.
 std::string workText(const Experiment& experiment, const json& metrics) {
     if (const auto own = experiment.workload().resultText; own != nullptr) {
@@ -173,19 +212,20 @@ std::string workText(const Experiment& experiment, const json& metrics) {
     }
     if (metrics.contains(result::kVariants.key) && metrics[result::kVariants.key].is_array()) {
         return variantsSentence(experiment, metrics) + "\n" + rowsText(metrics[result::kVariants.key]) +
-               categoriesText(metrics[result::kVariants.key]) + answersText(metrics);
+               categoriesText(metrics[result::kVariants.key]) + ranksText(metrics) + answersText(metrics);
     }
     json fields = metrics;
     fields.erase("peak_by_category");
     fields.erase("max_by_category");
     fields.erase("techniques");
+    fields.erase(std::string(result::kRanks.key));
     fields.erase(std::string(result::kLostRecords.key));
     if (const auto memory = fields.find(result::kOutOfMemory.key); memory != fields.end() && memory->is_object()) {
         *memory = memory->value("message", json());
     }
     const std::string sentence = firstSentence(experiment, metrics);
     const std::string text =
-        sentence + (sentence.empty() ? "" : "\n") + fieldsText(fields) + categoriesText(json::array({metrics}));
+        sentence + (sentence.empty() ? "" : "\n") + fieldsText(fields) + categoriesText(json::array({metrics})) + ranksText(metrics);
     return metrics.contains(result::kTechniques.key) ? text + "\n" + rowsText(metrics[result::kTechniques.key]) : text;
 }
 

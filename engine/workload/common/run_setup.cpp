@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "engine/quant/format_options.h"
 #include "engine/training/adapters/adapter_weights.h"
+#include "engine/workload/common/rank_metrics.h"
 #include "engine/workload/experiment/results.h"
 #include "engine/workload/experiment/workload_table.h"
 #include "kernels/context/context.h"
@@ -379,6 +380,7 @@ void runMeasured(const Run& run, kernels::Context& context, const std::function<
         addMemoryMetrics(run.metrics, context);
         addKernelMetrics(run.metrics, context);
         addTimeDoubts(run.metrics, context.pricedTime());
+        addRankMetrics(run.metrics, context);
     };
     addContextMetrics(run, context);
     try {

@@ -176,6 +176,13 @@ inline constexpr ResultField kRooflineExpertsCounted{"roofline.experts_counted",
                                                      "experts hit were counted"};
 
 // Loads
+inline constexpr ResultField kRanks{"ranks", ResultUnit::Rows, "ranks"};
+inline constexpr ResultField kRank{"rank", ResultUnit::Count, "rank"};
+inline constexpr ResultField kTimeShare{"time_share", ResultUnit::Share, "share of the time"};
+inline constexpr ResultField kCommunicationSeconds{"communication_seconds", ResultUnit::Seconds, "communication",
+                                                   Better::Less};
+inline constexpr ResultField kCommunicationShare{"communication_share", ResultUnit::Share,
+                                                 "share of the time for communication", Better::Less};
 inline constexpr ResultField kVariants{"variants", ResultUnit::Rows, "loads"};
 inline constexpr ResultField kDiskBytes{"disk_bytes", ResultUnit::Bytes, "files", Better::Less};
 inline constexpr ResultField kSeconds{"seconds", ResultUnit::Seconds, "time", Better::Less};

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/planning/largest_fit.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/common/rank_metrics.h"
 #include "engine/workload/common/run_adapter.h"
 #include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/results.h"
@@ -71,6 +72,10 @@ public:
         } else {
             addDevices(metrics, source_.config, *context, *context);
         }
+        addPlannedRanks(run_, source_.config, *context, [&](const Run&, kernels::Context& meta) {
+            Attempt ofRank;
+            price(meta, prompts.requests, nullptr, ofRank);
+        });
         addAttempt(attempt, prompts);
         if (attempt.roofline) {
             addRooflineMetrics(run_, *context, *attempt.roofline);

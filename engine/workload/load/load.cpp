@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/workload/common/plan_parts.h"
+#include "engine/workload/common/rank_metrics.h"
 #include "engine/workload/experiment/result_sets.h"
 #include "engine/workload/experiment/workloads.h"
 #include "engine/workload/load/after_load.h"
@@ -39,6 +40,25 @@ std::uint64_t diskBytes(const ModelSource& source) {
     return bytes;
 }
 
+/// What each rank read and holds; nothing of one alone.
+void addRankLoads(Json& out, const Model& model) {
+    if (model.ranks() == 1) {
+        return;
+    }
+    Json rows = Json::array();
+    std::uint64_t read = 0;
+    for (int rank = 0; rank < model.ranks(); ++rank) {
+        const LoadReport& report = model.rank(rank).weights().report();
+        read += report.bytesRead;
+        rows.push_back({{"rank", rank},
+                        {"seconds", report.seconds},
+                        {"bytes_read", report.bytesRead},
+                        {"resident_bytes", report.residentBytes}});
+    }
+    out["bytes_read"] = read;
+    out["ranks"] = std::move(rows);
+}
+
 Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& context, const std::string& weights) {
     std::vector<double> seconds;
     Json out = {{"weights", weights}};
@@ -49,6 +69,7 @@ Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& co
         out["bytes_read"] = report.bytesRead;
         out["resident_bytes"] = report.residentBytes;
         out["steady_bytes"] = context.memory().statistics().current;
+        addRankLoads(out, model);
     }
     const double time = median(seconds);
     out["seconds"] = time;
@@ -138,6 +159,10 @@ void planLoad(const Run& run) {
     measureAfterLoad(run, source, variants);
     run.metrics[result::kVariants.key] = std::move(variants);
     run.metrics[result::kFits.key] = allFit;
+    addPlannedRanks(run, source.config, *context, [&](const Run& quiet, kernels::Context& meta) {
+        Json out = {{"weights", weights == "both" ? "dequantized" : weights}};
+        priceLoad(quiet, source, meta, out);
+    });
 }
 
 } // namespace

@@ -28,7 +28,7 @@ std::vector<ParallelShape> shapes() {
 std::vector<std::string> models() {
     std::vector<std::string> out = test::modelFixtures();
     for (const char* name : {"llama-8h", "qwen3-8h", "qwen3-moe-8h", "gguf/llama.gguf", "gguf/gpt-oss.gguf",
-                             "gguf/qwen3-moe.gguf", "gguf/mixed.gguf"}) {
+                             "gguf/qwen3-moe.gguf"}) {
         out.emplace_back(name);
     }
     return out;
@@ -132,6 +132,12 @@ TEST(PackedModelsOnRanks, GiveTheLogitsOfOneRank) {
             EXPECT_GE(taken, 1);
         }
     }
+}
+
+TEST(ModelOnRanks, SaysWhichGroupsCannotBeDivided) {
+    const ModelConfig config = openModel(test::fixture("gguf/mixed.gguf")).config;
+    EXPECT_EQ(refusalOf(config, {2, 1}), "--tp 2: model.layers.0.mlp.gate_proj.weight: 1 groups of 256 features cannot "
+                                         "be divided among 2 ranks; the nearest number that works is 1");
 }
 
 /// Prompts in pieces and tokens one by one through a cache, whose pages the ranks divide.
