@@ -240,8 +240,8 @@ private:
     std::vector<std::string> names_;      ///< by group: what its memory is called
     std::vector<std::uint64_t> reported_; ///< by group: the last value of its counter
     PageBook book_{{}};
-    std::vector<std::unique_ptr<KvRange>> ranges_;               ///< by group
-    std::vector<std::int64_t> backed_;                           ///< by group, of a paged cache: pages with memory
+    std::vector<std::unique_ptr<KvRange>> ranges_;   ///< by group
+    std::vector<std::int64_t> backed_;               ///< by group, of a paged cache: pages with memory
     std::vector<std::vector<std::int64_t>> entered_; ///< by group, the same: first page of each piece that was counted
 };
 

@@ -87,8 +87,7 @@ void KvCache::fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed) 
                 kernels::FillRandom fill;
                 fill.out.data = address;
                 fill.out.dtype = options_.dtype;
-                fill.out.shape =
-                    kernels::Shape{static_cast<std::int64_t>(bytes / kernels::bytesOf(options_.dtype, 1))};
+                fill.out.shape = kernels::Shape{static_cast<std::int64_t>(bytes / kernels::bytesOf(options_.dtype, 1))};
                 fill.seed = key;
                 fill.stream = own;
                 context.run(fill);

@@ -78,9 +78,8 @@ void KvRange::shrink(std::uint64_t bytes) {
 }
 
 void KvRange::enter(std::uint64_t offset, std::uint64_t bytes, const kernels::Tag& tag) {
-    onEveryRank([&](kernels::Context&, int rank) {
-        ranges_[static_cast<std::size_t>(rank)]->enter(offset, bytes, tag);
-    });
+    onEveryRank(
+        [&](kernels::Context&, int rank) { ranges_[static_cast<std::size_t>(rank)]->enter(offset, bytes, tag); });
 }
 
 void KvRange::leave(std::uint64_t offset) {

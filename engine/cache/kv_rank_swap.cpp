@@ -28,9 +28,9 @@ std::uint64_t KvRankSwap::halfFor(std::span<const KvGroup> groups, const KvCache
     return std::max(placeOf(groups), std::min(kHalf, kernels::alignedBytes(share)));
 }
 
-KvRankSwap::KvRankSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half,
-                       int place)
-    : context_(context), cache_(cache), cachePlace_(place), limit_(pages), place_(placeOf(cache.groups())), out_(context), in_(context) {
+KvRankSwap::KvRankSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half, int place)
+    : context_(context), cache_(cache), cachePlace_(place), limit_(pages), place_(placeOf(cache.groups())),
+      out_(context), in_(context) {
     // Small pools need no more than themselves.
     const std::uint64_t pool = kvPoolBytes(cache.groups(), cache.options());
     half_ = std::max(place_, std::min(kernels::alignedBytes(half), kernels::alignedBytes(pool)));
@@ -83,7 +83,7 @@ void KvRankSwap::giveBack(const std::vector<std::byte*>& places) {
 }
 
 std::vector<KvRankSwap::Item> KvRankSwap::itemsOf(std::span<const std::vector<std::int32_t>> pages,
-                                          const std::vector<std::byte*>& places) {
+                                                  const std::vector<std::byte*>& places) {
     std::vector<Item> items;
     for (std::size_t group = 0; group < pages.size(); ++group) {
         for (const std::int32_t page : pages[group]) {

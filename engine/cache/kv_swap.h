@@ -39,7 +39,7 @@ public:
 
     std::int64_t heldPages() const { return ranks_.front()->heldPages(); }
     std::int64_t mostPages() const { return ranks_.front()->mostPages(); }
-    std::uint64_t hostBytes() const;                                            ///< of all ranks
+    std::uint64_t hostBytes() const;                                              ///< of all ranks
     std::uint64_t stagingBytes() const { return ranks_.front()->stagingBytes(); } ///< of one
 
 private:

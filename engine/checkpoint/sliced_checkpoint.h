@@ -61,9 +61,9 @@ public:
 private:
     struct Dim {
         std::uint64_t count = 1, blocks = 1;
-        std::uint64_t begin = 0;      ///< bytes of the whole
-        std::uint64_t step = 0;       ///< bytes from one index to the next
-        std::uint64_t blockStep = 0;  ///< bytes from one block to the next
+        std::uint64_t begin = 0;     ///< bytes of the whole
+        std::uint64_t step = 0;      ///< bytes from one index to the next
+        std::uint64_t blockStep = 0; ///< bytes from one block to the next
     };
     std::vector<Dim> dims_; ///< outermost first; the last one's elements make up a run
     std::uint64_t runBytes_ = 0;

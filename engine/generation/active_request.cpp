@@ -152,8 +152,7 @@ TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float l
     token.id = id;
     token.logprob = logprob;
     token.top = top;
-    tracer.record(
-        base::TokenEvent{tracer.now(), number_, static_cast<std::int32_t>(history_.size()), id, logprob});
+    tracer.record(base::TokenEvent{tracer.now(), number_, static_cast<std::int32_t>(history_.size()), id, logprob});
     history_.push_back(id);
     result_->ids.push_back(id);
     result_->logprobs.push_back(logprob);

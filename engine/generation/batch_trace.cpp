@@ -74,8 +74,7 @@ void BatchTrace::step(const StepSchedule& schedule, const BatchMoment& moment, b
 
 void BatchTrace::request(std::int32_t request, base::RequestChange phase, base::TimeNs time, std::int32_t slot,
                          std::int64_t step, std::int64_t tokens, std::string_view reason, std::int32_t sequence) {
-    tracer_.record(
-        base::RequestEvent{time, request, phase, slot, step, tokens, tracer_.intern(reason), sequence});
+    tracer_.record(base::RequestEvent{time, request, phase, slot, step, tokens, tracer_.intern(reason), sequence});
 }
 
 void BatchTrace::preempted(std::int32_t slot, std::int32_t request) {

@@ -38,7 +38,7 @@ struct DecoderLayer {
     kernels::NormWeights mlpNorm, mlpPostNorm;
     kernels::LinearView gate, up;                         ///< of a dense MLP
     kernels::LinearView router;                           ///< of a mixture of experts
-    std::int64_t firstExpert = 0; ///< of the model's: that of the stacks
+    std::int64_t firstExpert = 0;                         ///< of the model's: that of the stacks
     kernels::LinearView gateUp;                           ///< of experts, a stack: rows of gate and up
     kernels::LinearView down;                             ///< of a dense MLP, or a stack of experts'
     kernels::TensorView routerCorrection;                 ///< see kernels::RouterGroups

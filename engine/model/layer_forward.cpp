@@ -334,8 +334,7 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
     op.residual = {};
     if (layer.gateUp.weight.experts() < config.experts) {
         ownIds = runner.make(MemoryCategory::Activations, "expert_ids.own", DType::I32, choice);
-        runner.run(kernels::OwnExperts{to.ids.view(), ownIds.view(), layer.firstExpert,
-                                       layer.gateUp.weight.experts()});
+        runner.run(kernels::OwnExperts{to.ids.view(), ownIds.view(), layer.firstExpert, layer.gateUp.weight.experts()});
         op.ids = ownIds.view();
         op.someElsewhere = true;
     }

@@ -55,7 +55,8 @@ void Model::loadRanks(const ModelSource& source, const std::shared_ptr<const Sha
     }
     ranks_.resize(static_cast<std::size_t>(group->size()));
     try {
-        group->run([&](kernels::Context& context) { ranks_[static_cast<std::size_t>(context.rank())] = load(context); });
+        group->run(
+            [&](kernels::Context& context) { ranks_[static_cast<std::size_t>(context.rank())] = load(context); });
     } catch (...) {
         group->run([&](kernels::Context& context) { ranks_[static_cast<std::size_t>(context.rank())].reset(); });
         throw;
@@ -76,8 +77,7 @@ void Model::onEveryRank(const std::function<void(ModelRank&)>& work) {
         work(lead());
         return;
     }
-    context_.group()->run(
-        [&](kernels::Context& context) { work(*ranks_[static_cast<std::size_t>(context.rank())]); });
+    context_.group()->run([&](kernels::Context& context) { work(*ranks_[static_cast<std::size_t>(context.rank())]); });
 }
 
 void Model::dropGraphs() {

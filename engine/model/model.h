@@ -17,7 +17,8 @@
 // of that kind replay the graph, and the trace reports each of them as a replay of the captured step.
 //
 // A model that is divided among ranks (ModelOptions::shards) has a ModelRank on each of them, with its part of the
-// weights and of every step. The rank of the model's context leads: it makes the inputs of a step and reads its results.
+// weights and of every step. The rank of the model's context leads: it makes the inputs of a step and reads its
+// results.
 //
 // A model belongs to the thread of its context and must not outlive the context.
 

@@ -42,8 +42,8 @@ ModelRank::ModelRank(kernels::Context& context, const ModelSource& source, const
     context.joinStreams(); // nothing computes before the weights are there
     const std::int64_t firstId = shards_ == nullptr ? -1 : shards_->plan->vocabulary(shards_->rank).begin;
     const std::int64_t firstExpert = shards_ == nullptr ? 0 : shards_->plan->experts(shards_->rank).begin;
-    decoder_ = std::make_unique<Decoder>(config_, *weights_, makeRope(),
-                                         embeddingScale(config_, options_.computeDType), firstId, firstExpert);
+    decoder_ = std::make_unique<Decoder>(config_, *weights_, makeRope(), embeddingScale(config_, options_.computeDType),
+                                         firstId, firstExpert);
 }
 
 ModelRank::~ModelRank() = default;
@@ -60,8 +60,8 @@ RopeValues ModelRank::makeRope() {
     const kernels::Shape shape{static_cast<std::int64_t>(table.inverseFrequency.size())};
     // Of exactly this size, so that with more memory more is left.
     ropeArena_ = context_.memory().reserveArena(kernels::bytesOf(kernels::DType::F32, shape.count()), "rope");
-    ropeFrequencies_ = kernels::Tensor(*ropeArena_, base::MemoryCategory::Other, "rope.inverse_frequency",
-                                       kernels::DType::F32, shape);
+    ropeFrequencies_ =
+        kernels::Tensor(*ropeArena_, base::MemoryCategory::Other, "rope.inverse_frequency", kernels::DType::F32, shape);
     context_.upload(table.inverseFrequency.data(), ropeFrequencies_.view().data, ropeFrequencies_.view().bytes());
     return {ropeFrequencies_.view(), static_cast<float>(table.attentionScale)};
 }

@@ -17,7 +17,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory; the longest unused goes
+constexpr std::size_t kMaxGraphs = 32; ///< each holds some device memory; the longest unused goes
 
 /// Ends the tracer's step however it is left.
 class TracedStep {
@@ -121,7 +121,8 @@ StepOutput Model::priceStep(LaunchedStep& step, KvCache& cache) {
     if (context_.onceTime() == once) {
         StepOutput kept = out;
         kept.experts.bytes = {}; // zeros of many tokens
-        stepPrices_->note(stepInputs, cache, {seconds, lastStepMemory_, std::move(kept), context_.exchangeSeconds() - exchanged});
+        stepPrices_->note(stepInputs, cache,
+                          {seconds, lastStepMemory_, std::move(kept), context_.exchangeSeconds() - exchanged});
     }
     return out;
 }
@@ -223,9 +224,8 @@ StepOutput Model::runRank(ModelRank& rank, const LaunchedStep& step, const KvCac
 /// Every rank runs its part. All have memory for it before one begins.
 StepOutput Model::runOnRanks(LaunchedStep& step, KvCache* cache) {
     const StepInputs& stepInputs = step.stepInputs;
-    onEveryRank([&](ModelRank& rank) {
-        rank.context().memory().step().ensureCapacity(rank.arenaBytes(stepInputs, cache));
-    });
+    onEveryRank(
+        [&](ModelRank& rank) { rank.context().memory().step().ensureCapacity(rank.arenaBytes(stepInputs, cache)); });
     StepOutput out;
     onEveryRank([&](ModelRank& rank) {
         const TracedStep traced(rank.context().tracer(), stepInputs.batch, stepInputs.tokens);

@@ -109,7 +109,8 @@ void StepRunner::runLayer(int index, const LayerTokens& tokens, const TensorView
 /// Notes the layer when its output is not finite, and the first one.
 void StepRunner::lookAt(const TensorView& x, std::int32_t layer) const {
     BrokenPlace* const broken = stepInputs_.batch.broken;
-    if (!rank_.leads() || broken == nullptr || broken->layer != BrokenPlace::kNowhere || !context_.can().computesValues) {
+    if (!rank_.leads() || broken == nullptr || broken->layer != BrokenPlace::kNowhere ||
+        !context_.can().computesValues) {
         return;
     }
     std::vector<std::byte> bytes(x.bytes());

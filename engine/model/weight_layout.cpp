@@ -123,8 +123,8 @@ private:
         WeightSource out{index, spec};
         out.part = part_ != nullptr && !part_->memory.whole() ? part_ : nullptr;
         if (source_.checkpoint != nullptr) {
-            out.location = findModelTensor(options_.shards != nullptr ? *options_.shards->files : *source_.checkpoint,
-                                           spec.name);
+            out.location =
+                findModelTensor(options_.shards != nullptr ? *options_.shards->files : *source_.checkpoint, spec.name);
             if (out.location == nullptr) {
                 throw base::BadInput(fmt::format("{}: {}: is missing", source_.folder, spec.name));
             }
@@ -354,8 +354,7 @@ std::string contentDigest(const WeightLayout& layout, const ModelSource& source,
         for (const WeightSource& from : piece.sources) {
             text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
             if (from.location == nullptr) {
-                const RandomRule rule =
-                    randomRule(source.config, from.part != nullptr ? from.part->whole : from.spec);
+                const RandomRule rule = randomRule(source.config, from.part != nullptr ? from.part->whole : from.spec);
                 text += fmt::format(" {} {}{}\n", rule.center, rule.deviation, partText(from));
                 continue;
             }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_packing.h"
 #include "engine/parallel/shard_plan.h"

@@ -121,12 +121,12 @@ std::string ShardPlan::kindOf(int rank) const {
         return shareOf({0, unit}, all, role, rank).count();
     };
     const bool biased = config_.outBias || config_.mlpBias;
-    return fmt::format("{} {} {} {} {} {} {}{}{}", heads(rank).count(), keyHeads(rank).count(), experts(rank).count(),
-                       vocabulary(rank).count(), features(config_.intermediate, ParameterRole::Down, ShardUnit::Features),
-                       features(config_.sharedIntermediate, ParameterRole::SharedDown, ShardUnit::Features),
-                       features(config_.moeIntermediate, ParameterRole::ExpertDown, ShardUnit::ExpertFeatures),
-                       biased && rank == 0 ? " bias" : "",
-                       config_.expertBias && rank % shape_.tensor == 0 ? " expert bias" : "");
+    return fmt::format(
+        "{} {} {} {} {} {} {}{}{}", heads(rank).count(), keyHeads(rank).count(), experts(rank).count(),
+        vocabulary(rank).count(), features(config_.intermediate, ParameterRole::Down, ShardUnit::Features),
+        features(config_.sharedIntermediate, ParameterRole::SharedDown, ShardUnit::Features),
+        features(config_.moeIntermediate, ParameterRole::ExpertDown, ShardUnit::ExpertFeatures),
+        biased && rank == 0 ? " bias" : "", config_.expertBias && rank % shape_.tensor == 0 ? " expert bias" : "");
 }
 
 /// Of `features` that the products of that role share; all of them where units would leave a rest.
@@ -232,7 +232,10 @@ void ShardPlan::findUnits(const std::vector<TensorSpec>& specs) {
 
 std::optional<ShardPlan::Refusal> ShardPlan::refusedCount(const TensorSpec& spec, const ShardAxis& axis) const {
     const int all = ranks();
-    const auto refuse = [&](std::int64_t count, std::string_view what, int parts) {
+    const auto refuse = [&](std::int64_t count, std::string what, int parts) {
+        if (count == 1 && what.starts_with("groups")) {
+            what.erase(5, 1);
+        }
         return Refusal{weightName(spec), fmt::format("{} {} cannot be divided among {} ranks", count, what, parts)};
     };
     switch (axis.unit) {

@@ -4,8 +4,8 @@
 
 // Which part of every weight each rank of a run has. Tensor parallelism (`tensor`) cuts attention, MLPs and every
 // expert inside; expert parallelism (`expert`) gives whole experts to groups of ranks and brings tensor parallelism of
-// attention with it, so attention is cut over all tensor * expert ranks. Rank r has the experts of group r / tensor, and
-// part r % tensor of each.
+// attention with it, so attention is cut over all tensor * expert ranks. Rank r has the experts of group r / tensor,
+// and part r % tensor of each.
 
 #include <map>
 #include <memory>
@@ -55,8 +55,8 @@ public:
     std::string kindOf(int rank) const;
 
 private:
-    std::optional<TensorSlice> sliceOf(const ParameterShard& shard, const std::vector<std::int64_t>& shape, ParameterRole role,
-                                       int rank) const;
+    std::optional<TensorSlice> sliceOf(const ParameterShard& shard, const std::vector<std::int64_t>& shape,
+                                       ParameterRole role, int rank) const;
     kernels::RankShare shareOf(const ShardAxis& axis, std::int64_t elements, ParameterRole role, int rank) const;
     std::int64_t featuresTogether(ParameterRole role, std::int64_t features) const;
     void findUnits(const std::vector<TensorSpec>& specs);
@@ -86,8 +86,8 @@ struct RankShards {
 
     std::shared_ptr<const ShardPlan> plan;
     int rank = 0;
-    std::vector<RankTensor> tensors;        ///< in checkpoint order
-    std::vector<std::uint32_t> indices;     ///< of each in expectedTensors(config)
+    std::vector<RankTensor> tensors;         ///< in checkpoint order
+    std::vector<std::uint32_t> indices;      ///< of each in expectedTensors(config)
     std::shared_ptr<const Checkpoint> files; ///< the parts; null for synthetic models
 };
 

@@ -28,13 +28,12 @@ std::optional<StoredTensor> storedFor(const TensorSpec& spec, const std::vector<
 
 /// Some schemes store a matrix as one row of bytes: seen with the outputs as a dimension of its own.
 std::optional<std::vector<std::int64_t>> fileShape(const StoredTensor& stored, std::int64_t outputs) {
-    const std::int64_t count = std::accumulate(stored.shape.begin(), stored.shape.end(), std::int64_t{1},
-                                               std::multiplies<>());
+    const std::int64_t count =
+        std::accumulate(stored.shape.begin(), stored.shape.end(), std::int64_t{1}, std::multiplies<>());
     const bool flat = stored.shape.size() == 1 || (stored.shape.size() == 2 && stored.shape[1] == 1);
     if (!flat || count % outputs != 0 || stored.field == kernels::WeightField::Order) {
-        return flat && stored.field != kernels::WeightField::Order && count > 1
-                   ? std::nullopt
-                   : std::optional(stored.shape);
+        return flat && stored.field != kernels::WeightField::Order && count > 1 ? std::nullopt
+                                                                                : std::optional(stored.shape);
     }
     return std::vector<std::int64_t>{outputs, count / outputs};
 }

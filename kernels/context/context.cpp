@@ -69,8 +69,8 @@ DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
 Context::Context(const ContextOptions& options)
     : cpu_(options.backend == Backend::Cpu ? std::make_unique<CpuContext>(options.threads) : nullptr),
       meta_(makeMeta(options)), cuda_(makeCuda(options)), capabilities_(capabilitiesOf(backend())),
-      traits_(traitsOf(options, cuda())), trace_(options.trace),
-      communicator_(options.communicator), stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
+      traits_(traitsOf(options, cuda())), trace_(options.trace), communicator_(options.communicator),
+      stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
     if (cpu() != nullptr && options.simd) {
         cpu()->setSimd(*options.simd);
     }
@@ -90,9 +90,9 @@ Context::Context(const ContextOptions& options)
     if (options.trace == nullptr) {
         ownTrace_ = std::make_unique<RunTrace>(*sink);
     }
-    tracer_ = std::make_unique<Tracer>(runTrace(), *clock_,
-                                       options.sink == nullptr ? ProfileLevel::Off : options.profile,
-                                       static_cast<base::DeviceRank>(rank()), options.foldSteps);
+    tracer_ =
+        std::make_unique<Tracer>(runTrace(), *clock_, options.sink == nullptr ? ProfileLevel::Off : options.profile,
+                                 static_cast<base::DeviceRank>(rank()), options.foldSteps);
     MemoryOptions memory = options.memory;
     if (memory.deviceBudget == 0) {
         memory.deviceBudget = traits_.memoryBytes;

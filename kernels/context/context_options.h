@@ -29,13 +29,13 @@ struct ContextOptions {
     CudaOptions cuda;
     MemoryOptions memory;
     ProfileLevel profile = ProfileLevel::Light;
-    bool foldSteps = false;             ///< see Tracer
-    bool exactRows = false;             ///< DeviceFeatures::exactRows, also where the traits do not say so
-    base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
+    bool foldSteps = false;          ///< see Tracer
+    bool exactRows = false;          ///< DeviceFeatures::exactRows, also where the traits do not say so
+    base::TraceSink* sink = nullptr; ///< null: nothing is recorded
     /// Of a run of several ranks: what their tracers share, over `sink`. Null: the context makes one.
     RunTrace* trace = nullptr;
     Communicator* communicator = nullptr; ///< of a run of several ranks; outlives the context. Null: it is alone
-    const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
+    const base::Clock* clock = nullptr;   ///< of the run; null: the context makes one. Meta is its own clock
     base::StopToken stop;
     /// State that an earlier context kept, and that this one keeps for the next; null: nothing is kept.
     KeptState* kept = nullptr;

@@ -9,7 +9,8 @@ namespace vitrine::kernels {
 namespace {
 
 MetaContext::Times minus(const MetaContext::Times& a, const MetaContext::Times& b) {
-    return {a.compute - b.compute, a.copy - b.copy, a.host - b.host, a.ops - b.ops, a.far - b.far, a.sheet - b.sheet};
+    return {a.compute - b.compute, a.copy - b.copy,   a.host - b.host,          a.ops - b.ops,
+            a.far - b.far,         a.sheet - b.sheet, a.exchanges - b.exchanges};
 }
 
 bool same(const MetaContext::Times& a, const MetaContext::Times& b) {

@@ -76,7 +76,8 @@ private:
     void addOp(double seconds);
 
     DeviceTraits traits_;
-    using Call = std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t, int>; ///< name, class, bytes, FLOPs, ranks
+    using Call =
+        std::tuple<const char*, RateClass, std::uint64_t, std::uint64_t, int>; ///< name, class, bytes, FLOPs, ranks
     std::map<Call, OpSeconds> measured_;
     std::set<std::pair<const char*, RateClass>> awake_; ///< ops whose first launch has passed
     base::TimeNs once_ = 0;

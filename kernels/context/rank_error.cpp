@@ -12,7 +12,8 @@
 namespace vitrine::kernels {
 
 std::exception_ptr errorOfRank(const std::exception_ptr& error, int rank, std::string_view place) {
-    const std::string before = place.empty() ? fmt::format("rank {}: ", rank) : fmt::format("rank {}, {}: ", rank, place);
+    const std::string before =
+        place.empty() ? fmt::format("rank {}: ", rank) : fmt::format("rank {}, {}: ", rank, place);
     try {
         std::rethrow_exception(error);
     } catch (const RankAborted&) {

@@ -63,8 +63,8 @@ public:
         changed_.wait(lock, [&] { return letter != nullptr || aborted_ >= 0; });
         throwIfAborted(op);
         if (letter->bytes != out.bytes) {
-            throw base::Internal(
-                fmt::format("{}: rank {} waits for {} bytes, and rank {} sends {}", op, to, out.bytes, from, letter->bytes));
+            throw base::Internal(fmt::format("{}: rank {} waits for {} bytes, and rank {} sends {}", op, to, out.bytes,
+                                             from, letter->bytes));
         }
         const SentBytes sent = *letter;
         lock.unlock(); // the sender waits until the letter is gone
@@ -100,7 +100,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::size_t size_;
-    std::vector<Offer> offers_; ///< each is its rank's between two meetings, and everyone's to read at one
+    std::vector<Offer> offers_;             ///< each is its rank's between two meetings, and everyone's to read at one
     std::vector<const SentBytes*> letters_; ///< by sender, then receiver; null: none waits
     std::size_t come_ = 0;
     std::uint64_t number_ = 0; ///< of meetings
@@ -122,9 +122,7 @@ public:
         meeting_->come(op);
     }
 
-    void send(std::string_view op, int to, const SentBytes& bytes) override {
-        meeting_->send(op, rank(), to, bytes);
-    }
+    void send(std::string_view op, int to, const SentBytes& bytes) override { meeting_->send(op, rank(), to, bytes); }
     void receive(std::string_view op, int from, const ReceivedBytes& bytes) override {
         meeting_->receive(op, from, rank(), bytes);
     }

@@ -60,8 +60,9 @@ public:
     int size() const { return size_; }
 
     /// Sends sends[r] to rank r and receives in receives[r] what rank r sends this one; both have an entry for each
-    /// rank. Returns when everything is in place and no rank reads `sends` any more. `op` is the collective, for errors.
-    /// Throws RankAborted when another rank has failed, and Internal when ranks run different collectives or sizes.
+    /// rank. Returns when everything is in place and no rank reads `sends` any more. `op` is the collective, for
+    /// errors. Throws RankAborted when another rank has failed, and Internal when ranks run different collectives or
+    /// sizes.
     virtual void exchange(std::string_view op, std::span<const SentBytes> sends,
                           std::span<const ReceivedBytes> receives) = 0;
 

@@ -91,8 +91,8 @@ struct DeviceTraits {
     std::string ratesFile; ///< of a profile that is a file: its own rates; empty: none
 
     double flops(DType dtype) const;
-    /// The time of `exchanges` rounds in which this rank sends so many bytes in all to the other ones of `ranks`. Within
-    /// a node over its links, beyond it over the slower ones; where the profile has none, through the host.
+    /// The time of `exchanges` rounds in which this rank sends so many bytes in all to the other ones of `ranks`.
+    /// Within a node over its links, beyond it over the slower ones; where the profile has none, through the host.
     double linkSeconds(double bytes, std::uint32_t exchanges, int ranks) const;
     /// Of the rate of dense products in this type.
     double attentionShare(DType dtype, std::int64_t headDim, bool backward) const;

@@ -182,8 +182,7 @@ std::uint64_t lowestAddress(const base::StepTemplate& step) {
 }
 
 const StepTemplates::Entry* StepTemplates::bySignature(std::uint64_t signature) const {
-    const auto found =
-        std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.signature == signature; });
+    const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.signature == signature; });
     return found == entries_.end() ? nullptr : &*found;
 }
 

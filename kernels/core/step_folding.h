@@ -25,7 +25,6 @@ struct StepSplit {
     std::vector<base::StepScope> scopes;                  ///< reported as they ran
 };
 
-
 /// `events` are those of the step whose scope is `root`, from its begin to its end.
 StepSplit splitStep(base::ScopeId root, base::TimeNs begin, base::TimeNs end,
                     const std::vector<base::TraceEvent>& events);

@@ -52,7 +52,7 @@ struct Tracer::State {
         std::string_view op; ///< empty: it is no op
     };
     std::vector<Open> scopes;
-    std::string failedAt; ///< empty: nothing has failed since the last scope began
+    std::string failedAt;                          ///< empty: nothing has failed since the last scope began
     std::set<std::string, std::less<>> placeNames; ///< what places view; never forgotten
     std::unordered_map<std::string, base::StringId, TextHash, std::equal_to<>> names;
 
@@ -295,9 +295,9 @@ base::ScopeId Tracer::beginScope(base::ScopeKind kind, std::string_view name, st
     }
     const base::ScopeId id{state.run.takeIds()};
     const base::TimeNs time = now();
-    state.write(base::ScopeBeginEvent{time, id, currentScope(), kind, state.intern(name), index, tokens,
-                                      state.rank, category},
-                time);
+    state.write(
+        base::ScopeBeginEvent{time, id, currentScope(), kind, state.intern(name), index, tokens, state.rank, category},
+        time);
     state.enter(id, place, op);
     return id;
 }
@@ -466,8 +466,8 @@ void Tracer::endReplay(const StepReplay& replay) {
     }
     const base::TimeNs end = now();
     state.run.sink().record(base::StepReplayedEvent{std::min(std::max(replay.begin, state.replayedUntil), end), end,
-                                               replay.stepTemplate, replay.scope.value, replay.parent, replay.index,
-                                                 state.rank});
+                                                    replay.stepTemplate, replay.scope.value, replay.parent,
+                                                    replay.index, state.rank});
     state.replayedUntil = end;
 }
 

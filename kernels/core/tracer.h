@@ -65,8 +65,8 @@ public:
     /// began. Known at every level.
     const std::string& failedAt() const;
 
-    /// Scopes nest strictly. The name of an op must live as long as the tracer. Op scopes are skipped below Full, unless a step's first execution is being recorded.
-    /// `category` is that of an op.
+    /// Scopes nest strictly. The name of an op must live as long as the tracer. Op scopes are skipped below Full,
+    /// unless a step's first execution is being recorded. `category` is that of an op.
     base::ScopeId beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
                              std::int64_t tokens = 0, base::MemoryCategory category = base::MemoryCategory::Other);
     void endScope(base::ScopeId scope, std::uint64_t bytes = 0, std::uint64_t flops = 0);

@@ -88,8 +88,8 @@ std::string listName(const Experiment& experiment) {
 constinit const Workload kBatchWorkload = {
     .name = "batch",
     .title = "Batch",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kAnswerOptions | kTextOptions |
-                  kBatchingOptions,
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kAnswerOptions |
+                  kTextOptions | kBatchingOptions,
     .optionKeys = kBatchSharedKeys,
     .ownOptions = kBatchOptions,
     .outputs = kBatchOutputs,

@@ -170,7 +170,8 @@ std::string ranksText(const json& metrics) {
     const std::string split(result::kPeakByCategory.key);
     std::vector<std::string> categories;
     for (const json& row : *found) {
-        for (const auto& [category, bytes] : row.value(split, json::object()).items()) {
+        const json held = row.value(split, json::object());
+        for (const auto& [category, bytes] : held.items()) {
             if (bytes != 0 && std::ranges::find(categories, category) == categories.end()) {
                 categories.push_back(category);
             }
@@ -191,9 +192,9 @@ std::string ranksText(const json& metrics) {
                 cells.push_back(resultValueText(std::string(field->key), row[field->key]));
             }
         }
+        const json held = row.value(split, json::object());
         for (const std::string& category : categories) {
-            cells.push_back(resultValueText(fmt::format("{}.{}", split, category),
-                                            row.value(split, json::object()).value(category, json(0))));
+            cells.push_back(resultValueText(fmt::format("{}.{}", split, category), held.value(category, json(0))));
         }
         rows.push_back(std::move(cells));
     }
@@ -224,8 +225,8 @@ std::string workText(const Experiment& experiment, const json& metrics) {
         *memory = memory->value("message", json());
     }
     const std::string sentence = firstSentence(experiment, metrics);
-    const std::string text =
-        sentence + (sentence.empty() ? "" : "\n") + fieldsText(fields) + categoriesText(json::array({metrics})) + ranksText(metrics);
+    const std::string text = sentence + (sentence.empty() ? "" : "\n") + fieldsText(fields) +
+                             categoriesText(json::array({metrics})) + ranksText(metrics);
     return metrics.contains(result::kTechniques.key) ? text + "\n" + rowsText(metrics[result::kTechniques.key]) : text;
 }
 

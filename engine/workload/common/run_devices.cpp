@@ -59,7 +59,7 @@ ParallelShape parallelShape(const Experiment& experiment) {
     return shape;
 }
 
-void checkDevices(const Experiment& experiment) {
+void checkDevices(const Experiment& experiment, bool onHost) {
     if (!experiment.has("devices") || experiment.text("devices").empty()) {
         return;
     }
@@ -70,14 +70,14 @@ void checkDevices(const Experiment& experiment) {
                                          devices.size(), devices.size() == 1 ? "is" : "are", ranks,
                                          ranks == 1 ? "rank" : "ranks"));
     }
-    if (backendOf(experiment) == kernels::Backend::Cpu && std::ranges::any_of(devices, [](int each) { return each != 0; })) {
+    if (onHost && std::ranges::any_of(devices, [](int each) { return each != 0; })) {
         throw base::BadInput("devices: ranks on the CPU are threads of device 0; leave devices out");
     }
 }
 
 RunDevices::RunDevices(const kernels::ContextOptions& options, ParallelShape shape) {
     std::vector<kernels::ContextOptions> ranks(static_cast<std::size_t>(shape.ranks()), options);
-    if (options.backend == kernels::Backend::Cpu && ranks.size() > 1) {
+    if (ranks.size() > 1) {
         for (kernels::ContextOptions& each : ranks) {
             each.threads = threadsOfRank(options.threads, shape.ranks());
         }

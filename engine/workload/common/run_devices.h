@@ -22,8 +22,9 @@ class Experiment;
 /// What tp and ep of an experiment say; one rank where its workload has no such options.
 ParallelShape parallelShape(const Experiment& experiment);
 
-/// Throws BadInput where `devices` does not name as many devices as there are ranks.
-void checkDevices(const Experiment& experiment);
+/// Throws BadInput where `devices` does not name as many devices as there are ranks. `onHost`: ranks are threads of the
+/// one CPU.
+void checkDevices(const Experiment& experiment, bool onHost);
 
 /// Reads as the context of the rank that leads.
 class RunDevices {

@@ -211,7 +211,7 @@ RunDevices makePlanContext(const Run& run, base::TraceSink* trace, bool bounded,
 RunDevices makeContext(const Run& run) {
     const kernels::Backend backend = backendOf(run.spec);
     const ParallelShape shape = parallelShape(run.spec);
-    checkDevices(run.spec);
+    checkDevices(run.spec, backend == kernels::Backend::Cpu);
     if (backend == kernels::Backend::Meta) {
         return {planOptions(run, run.sinks.trace, true), shape};
     }

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/integers.h"
+#include "base/log.h"
 #include "engine/generation/ngram_drafter.h"
 #include "engine/workload/experiment/results.h"
 #include "kernels/context/context.h"

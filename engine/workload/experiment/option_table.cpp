@@ -33,10 +33,11 @@ constexpr std::array kOptions = {
     OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kDeviceOptions},
     OptionSpec{"tp", OptionType::Integer, "1", "", 1, kMostRanks, "", "ranks", "Device",
                "Tensor parallelism: ranks that divide attention, MLPs and every expert inside", kRankOptions},
-    OptionSpec{"ep", OptionType::Integer, "1", "", 1, kMostRanks, "", "ranks", "Device",
-               "Expert parallelism: groups of ranks that have whole experts each; attention is divided among all tp x ep "
-               "ranks",
-               kRankOptions},
+    OptionSpec{
+        "ep", OptionType::Integer, "1", "", 1, kMostRanks, "", "ranks", "Device",
+        "Expert parallelism: groups of ranks that have whole experts each; attention is divided among all tp x ep "
+        "ranks",
+        kRankOptions},
     OptionSpec{"devices", OptionType::Text, "", "", 0, 0, "", "", "Device",
                "Devices of the ranks, as 0,1; a device may be named twice. Unset: the first ones", kRankOptions},
     OptionSpec{"kernel_pack", OptionType::TextList, "", "", 0, 0, "", "", "Device",

@@ -13,10 +13,21 @@ namespace vitrine::engine::result {
 inline constexpr std::array<const ResultField*, 11> kRunSet{&kModel,    &kWeights, &kDtype,         &kBackend,
                                                             &kTimeBase, &kDevice,  &kDeviceProfile, &kThreads,
                                                             &kSimd,     &kAdapter, &kWeightsKept};
-inline constexpr std::array<const ResultField*, 15> kMemorySet{
-    &kPeakBytes,     &kPlannedPeakBytes, &kPeakByCategory, &kMaxByCategory, &kPeakReservedBytes,
-    &kHostPeakBytes, &kBudgetBytes,      &kShortByBytes,   &kPeakAt,        &kOutOfMemory,
-    &kRanks, &kRank, &kTimeShare, &kCommunicationSeconds, &kCommunicationShare};
+inline constexpr std::array<const ResultField*, 15> kMemorySet{&kPeakBytes,
+                                                               &kPlannedPeakBytes,
+                                                               &kPeakByCategory,
+                                                               &kMaxByCategory,
+                                                               &kPeakReservedBytes,
+                                                               &kHostPeakBytes,
+                                                               &kBudgetBytes,
+                                                               &kShortByBytes,
+                                                               &kPeakAt,
+                                                               &kOutOfMemory,
+                                                               &kRanks,
+                                                               &kRank,
+                                                               &kTimeShare,
+                                                               &kCommunicationSeconds,
+                                                               &kCommunicationShare};
 inline constexpr std::array<const ResultField*, 3> kLoadingSet{&kLoadSeconds, &kBytesRead, &kResidentBytes};
 inline constexpr std::array<const ResultField*, 18> kKernelSet{&kKernelCompileSeconds,
                                                                &kKernelsCompiled,

@@ -235,8 +235,8 @@ StreamedToken streamed(const GeneratedToken& token) {
 constinit const Workload kGenerateWorkload = {
     .name = "generate",
     .title = "Generate",
-    .optionSets =
-        kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kPromptOptions | kAnswerOptions | kTextOptions,
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kPromptOptions |
+                  kAnswerOptions | kTextOptions,
     .optionKeys = kGenerateSharedKeys,
     .check = checkGenerate,
     .needsPrompt = true,

@@ -170,7 +170,8 @@ void planLoad(const Run& run) {
 constinit const Workload kLoadWorkload = {
     .name = "load",
     .title = "Load",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kPromptOptions | kAnswerOptions,
+    .optionSets =
+        kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kPromptOptions | kAnswerOptions,
     .optionKeys = kLoadSharedKeys,
     .check = checkLoad,
     .takesBothWeights = true,

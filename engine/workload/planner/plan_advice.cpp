@@ -26,6 +26,9 @@ std::string commandOptions(const PlanChange& change, const Experiment& changed) 
 }
 
 std::string kindOf(const PlanChange& change) {
+    if (change.moreDevices()) {
+        return "more devices";
+    }
     return change.otherDevice ? "another device" : change.lessWork ? "less work" : "the same work";
 }
 

@@ -199,6 +199,25 @@ std::optional<PlanChange> deviceThatFits(PlanPricer& pricer, const Experiment& p
     return std::nullopt;
 }
 
+std::optional<PlanChange> ranksThatFit(PlanPricer& pricer, const Experiment& planned, const base::StopToken& stop) {
+    constexpr std::int64_t kMostTimes = 16;
+    if (!takesOption(planned, "tp") || planned.text("backend") == "cpu") {
+        return std::nullopt;
+    }
+    const std::int64_t now = planned.integer("tp");
+    for (std::int64_t times = 2; times <= kMostTimes; times *= 2) {
+        PlanChange change{{{"tp", now * times}}, {}, false, true};
+        change.price = pricer.price(edited(planned, change.edits), stop);
+        if (!change.price.known()) {
+            return std::nullopt; // the model cannot be divided so
+        }
+        if (change.price.fits) {
+            return change;
+        }
+    }
+    return std::nullopt;
+}
+
 std::vector<PlanChange> pairsOfChanges(std::vector<PlanChange> changes) {
     std::erase_if(changes, [](const PlanChange& change) { return change.price.fits; });
     std::ranges::stable_sort(changes, {}, [](const PlanChange& change) { return change.price.reserved; });
@@ -253,11 +272,14 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
     }
     std::optional<PlanChange> batch;
     std::optional<PlanChange> device;
-    forEachPlan(2, [&](std::size_t i) {
+    std::optional<PlanChange> ranks;
+    forEachPlan(3, [&](std::size_t i) {
         if (i == 0) {
             batch = smallerBatch(pricer, planned, before, stop);
-        } else {
+        } else if (i == 1) {
             device = deviceThatFits(pricer, planned, before.budget, stop);
+        } else {
+            ranks = ranksThatFit(pricer, planned, stop);
         }
     });
     if (batch && helps(*batch, before)) {
@@ -268,8 +290,10 @@ std::vector<PlanChange> fittingChanges(PlanPricer& pricer, const Experiment& pla
     if (!enough) { // where one change keeps the work and fits, two cost more
         tryAll(pairsOfChanges(out));
     }
-    if (device) {
-        out.push_back(std::move(*device));
+    for (std::optional<PlanChange>* change : {&device, &ranks}) {
+        if (*change) {
+            out.push_back(std::move(**change));
+        }
     }
     report();
     sortChanges(out);

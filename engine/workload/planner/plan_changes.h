@@ -21,6 +21,9 @@ struct PlanChange {
     /// It takes some of the work away (shorter, fewer), where others only do the same work otherwise.
     bool lessWork = false;
     bool otherDevice = false;
+
+    /// It divides the model among more devices of the same kind. Also counted as `otherDevice`.
+    bool moreDevices() const { return edits.front().key == "tp"; }
 };
 
 /// The changes of one option that may lower the peak, smaller numbers as they are first tried.
@@ -33,6 +36,10 @@ std::vector<PlanChange> pairsOfChanges(std::vector<PlanChange> changes);
 /// The smallest shipped device with more than `budget` bytes of memory on which the experiment fits. Throws Cancelled.
 std::optional<PlanChange> deviceThatFits(PlanPricer& pricer, const Experiment& planned, std::uint64_t budget,
                                          const base::StopToken& stop);
+
+/// The fewest devices of the same kind that hold the experiment together: a power of two times as many as now. Throws
+/// Cancelled.
+std::optional<PlanChange> ranksThatFit(PlanPricer& pricer, const Experiment& planned, const base::StopToken& stop);
 
 /// What fits first: changes that keep the work by their step time, then those that do less, then another device. After
 /// them what lowers the peak and is not enough, by what is missing. `longest` tokens are known to fit and are offered

@@ -332,8 +332,8 @@ std::string listName(const Experiment& experiment) {
 constinit const Workload kServeWorkload = {
     .name = "serve",
     .title = "Serve",
-    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kAnswerOptions | kTextOptions |
-                  kBatchingOptions,
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRankOptions | kRunOptions | kAnswerOptions |
+                  kTextOptions | kBatchingOptions,
     .optionKeys = kServeSharedKeys,
     .ownOptions = kServeOptions,
     .ownOptionsBefore = "kv_pages",

@@ -66,8 +66,10 @@ void addNearest(QueuePrice& out, const Experiment& experiment, const Experiment&
         }
         if (change.otherDevice) {
             if (out.nearest.empty()) {
-                out.nearest =
-                    fmt::format("no change or pair fits; {} does", edited(plan, change.edits).text("device_profile"));
+                out.nearest = change.moreDevices() ? fmt::format("no change or pair fits; {} devices do",
+                                                                 edited(plan, change.edits).integer("tp"))
+                                                   : fmt::format("no change or pair fits; {} does",
+                                                                 edited(plan, change.edits).text("device_profile"));
             }
             continue;
         }

@@ -35,7 +35,8 @@ void check(const ReduceScatter& op) {
 }
 
 Cost cost(const ReduceScatter& op, const DeviceTraits&) {
-    return collectiveCost(*op.communicator, op.x.bytes(), op.out.bytes(), bytesOfOthers(op.x.bytes(), *op.communicator));
+    return collectiveCost(*op.communicator, op.x.bytes(), op.out.bytes(),
+                          bytesOfOthers(op.x.bytes(), *op.communicator));
 }
 
 /// This rank's part from each rank; columns that are sent are put together first.

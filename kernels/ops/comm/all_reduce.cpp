@@ -17,7 +17,8 @@ void check(const AllReduce& op) {
 }
 
 Cost cost(const AllReduce& op, const DeviceTraits&) {
-    return collectiveCost(*op.communicator, op.x.bytes(), op.x.bytes(), 2 * bytesOfOthers(op.x.bytes(), *op.communicator));
+    return collectiveCost(*op.communicator, op.x.bytes(), op.x.bytes(),
+                          2 * bytesOfOthers(op.x.bytes(), *op.communicator));
 }
 
 /// One piece from each rank.

@@ -18,7 +18,8 @@ void check(const AllToAll& op) {
 }
 
 Cost cost(const AllToAll& op, const DeviceTraits&) {
-    return collectiveCost(*op.communicator, op.x.bytes(), op.out.bytes(), bytesOfOthers(op.x.bytes(), *op.communicator));
+    return collectiveCost(*op.communicator, op.x.bytes(), op.out.bytes(),
+                          bytesOfOthers(op.x.bytes(), *op.communicator));
 }
 
 std::uint64_t scratch(const AllToAll&, const DeviceTraits&) {

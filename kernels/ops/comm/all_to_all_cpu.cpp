@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/comm/all_to_all.h"
+
 #include "kernels/ops/comm/rank_sums_cpu.h"
 
 namespace vitrine::kernels {

@@ -16,8 +16,8 @@ void checkCollective(const OpCheck& rule, const Communicator* communicator, cons
     rule.contiguous(x, field);
 }
 
-void checkPart(const OpCheck& rule, const Communicator* communicator, const TensorView& part, std::string_view partField,
-               const TensorView& whole, std::string_view wholeField, int axis) {
+void checkPart(const OpCheck& rule, const Communicator* communicator, const TensorView& part,
+               std::string_view partField, const TensorView& whole, std::string_view wholeField, int axis) {
     checkCollective(rule, communicator, part, partField);
     checkCollective(rule, communicator, whole, wholeField);
     rule.require(axis == 0 || (axis == 1 && whole.shape.rank() == 2), "axis", "it is not 0, or 1 of a matrix");

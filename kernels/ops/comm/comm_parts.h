@@ -15,11 +15,12 @@
 namespace vitrine::kernels {
 
 /// The communicator is there, and the tensor is contiguous.
-void checkCollective(const OpCheck& rule, const Communicator* communicator, const TensorView& x, std::string_view field);
+void checkCollective(const OpCheck& rule, const Communicator* communicator, const TensorView& x,
+                     std::string_view field);
 
 /// `whole` divided along `axis` gives `part` to this rank.
-void checkPart(const OpCheck& rule, const Communicator* communicator, const TensorView& part, std::string_view partField,
-               const TensorView& whole, std::string_view wholeField, int axis);
+void checkPart(const OpCheck& rule, const Communicator* communicator, const TensorView& part,
+               std::string_view partField, const TensorView& whole, std::string_view wholeField, int axis);
 
 /// Cost of a collective that reads and writes so many bytes here and sends `linkBytes`.
 Cost collectiveCost(const Communicator& communicator, std::uint64_t read, std::uint64_t written,

@@ -31,7 +31,8 @@ void sumAs(CpuContext& context, DType dtype, std::span<const std::byte* const> p
 
 } // namespace
 
-void sumParts(CpuContext& context, DType dtype, std::span<const std::byte* const> parts, std::int64_t count, void* out) {
+void sumParts(CpuContext& context, DType dtype, std::span<const std::byte* const> parts, std::int64_t count,
+              void* out) {
     if (dtype == DType::F64) {
         sumAs<double>(context, dtype, parts, count, out);
     } else {

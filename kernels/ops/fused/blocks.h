@@ -52,8 +52,8 @@ struct OutProject {
     LinearView o;
     NormWeights postNorm; ///< Gemma2, or empty
     TensorView residual;  ///< or empty
-    TensorView out;    ///< (tokens, hidden); may be residual
-    TensorView branch; ///< kept: (tokens, hidden) before the norm, or empty
+    TensorView out;       ///< (tokens, hidden); may be residual
+    TensorView branch;    ///< kept: (tokens, hidden) before the norm, or empty
     TensorView scratch;
 };
 
@@ -64,12 +64,12 @@ struct DenseMlp {
     NormWeights norm, postNorm;
     LinearView gate, up, down;
     Activation activation = Activation::Silu;
-    TensorView residual; ///< (tokens, hidden), may be out; or empty: x. Without postNorm only
+    TensorView residual;  ///< (tokens, hidden), may be out; or empty: x. Without postNorm only
     bool partial = false; ///< nothing is added: `out` is a rank's part of a sum that FinishBlock ends; no postNorm
-    TensorView out;      ///< (tokens, hidden); may be x; empty: only what is kept is computed
-    TensorView normed;   ///< kept: (tokens, hidden), or empty
-    TensorView gateUp;   ///< kept: (tokens, 2 n), gates, then ups; or empty
-    TensorView branch;   ///< kept: (tokens, hidden) before the second norm, or empty
+    TensorView out;       ///< (tokens, hidden); may be x; empty: only what is kept is computed
+    TensorView normed;    ///< kept: (tokens, hidden), or empty
+    TensorView gateUp;    ///< kept: (tokens, 2 n), gates, then ups; or empty
+    TensorView branch;    ///< kept: (tokens, hidden) before the second norm, or empty
     TensorView scratch;
 
     bool fusible() const { return normed.empty() && gateUp.empty() && gate.adapter.empty() && up.adapter.empty(); }
@@ -123,7 +123,7 @@ struct ExpertMlp {
     TensorView scratch;
 
     bool someElsewhere = false; ///< ids below 0 are of experts that other ranks have (OwnExperts)
-    bool byExpert = false; ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
+    bool byExpert = false;      ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
 
     /// Whether the products run over rows expert by expert, as those of training do.
     bool grouped() const { return byExpert || !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty(); }

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/sampling/greedy_parts.h"
+
 #include <cmath>
 #include <limits>
 
 #include "kernels/cpu/row_loop.h"
-#include "kernels/ops/sampling/greedy_parts.h"
 
 namespace vitrine::kernels {
 

@@ -19,8 +19,8 @@ namespace {
 class BytesFile final : public SafetensorsFile {
 public:
     BytesFile(std::vector<std::int64_t> shape, std::size_t elementBytes) {
-        const auto count = static_cast<std::size_t>(
-            std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+        const auto count =
+            static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
         bytes.resize(count * elementBytes);
         std::mt19937 random{std::random_device{}()};
         std::ranges::generate(bytes, [&] { return static_cast<std::uint8_t>(random()); });

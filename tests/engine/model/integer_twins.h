@@ -33,7 +33,8 @@ struct RandomPacked {
     std::vector<float> values;
 };
 
-inline RandomPacked randomPacked(std::mt19937& random, const WeightPacking& packing, std::int64_t out, std::int64_t in) {
+inline RandomPacked randomPacked(std::mt19937& random, const WeightPacking& packing, std::int64_t out,
+                                 std::int64_t in) {
     const int bits = packing.format == WeightFormat::Int4 ? 4 : 8;
     const std::int64_t group = groupOf(packing, in), rowGroup = rowGroupOf(packing, out);
     const std::int64_t groups = (in + group - 1) / group, rows = (out + rowGroup - 1) / rowGroup;
@@ -77,8 +78,8 @@ inline std::vector<std::uint8_t> bytesOfFloats(const std::vector<float>& values,
 }
 
 /// The bytes of a tensor in the file.
-inline std::vector<std::uint8_t> inFile(const WeightPacking& packing, const StoredTensor& tensor, const RandomPacked& weight,
-                                 std::int64_t out, std::int64_t in) {
+inline std::vector<std::uint8_t> inFile(const WeightPacking& packing, const StoredTensor& tensor,
+                                        const RandomPacked& weight, std::int64_t out, std::int64_t in) {
     const int bits = packing.format == WeightFormat::Int4 ? 4 : 8;
     const std::int64_t groups = std::max<std::int64_t>(1, tensor.memoryShape[1]);
     std::vector<std::uint8_t> bytes(kernels::bytesOf(tensor.dtype, kernels::Shape(tensor.shape).count()));

@@ -27,8 +27,8 @@ std::vector<ParallelShape> shapes() {
 
 std::vector<std::string> models() {
     std::vector<std::string> out = test::modelFixtures();
-    for (const char* name : {"llama-8h", "qwen3-8h", "qwen3-moe-8h", "gguf/llama.gguf", "gguf/gpt-oss.gguf",
-                             "gguf/qwen3-moe.gguf"}) {
+    for (const char* name :
+         {"llama-8h", "qwen3-8h", "qwen3-moe-8h", "gguf/llama.gguf", "gguf/gpt-oss.gguf", "gguf/qwen3-moe.gguf"}) {
         out.emplace_back(name);
     }
     return out;
@@ -39,7 +39,8 @@ std::unique_ptr<kernels::DeviceGroup> makeGroup(int ranks, base::TraceSink* sink
     options.threads = 1;
     options.sink = sink;
     options.profile = kernels::ProfileLevel::Full;
-    return std::make_unique<kernels::DeviceGroup>(std::vector<kernels::ContextOptions>(static_cast<std::size_t>(ranks), options));
+    return std::make_unique<kernels::DeviceGroup>(
+        std::vector<kernels::ContextOptions>(static_cast<std::size_t>(ranks), options));
 }
 
 ModelOptions optionsOf(ParallelShape shape, bool dequantize = false) {
@@ -136,7 +137,7 @@ TEST(PackedModelsOnRanks, GiveTheLogitsOfOneRank) {
 
 TEST(ModelOnRanks, SaysWhichGroupsCannotBeDivided) {
     const ModelConfig config = openModel(test::fixture("gguf/mixed.gguf")).config;
-    EXPECT_EQ(refusalOf(config, {2, 1}), "--tp 2: model.layers.0.mlp.gate_proj.weight: 1 groups of 256 features cannot "
+    EXPECT_EQ(refusalOf(config, {2, 1}), "--tp 2: model.layers.0.mlp.gate_proj.weight: 1 group of 256 features cannot "
                                          "be divided among 2 ranks; the nearest number that works is 1");
 }
 

@@ -94,8 +94,8 @@ TEST_P(ParameterList, ShardAxesDivide) {
         const bool sumBias =
             parameter.bias && (parameter.role == ParameterRole::AttentionOut || parameter.role == ParameterRole::Down);
         const bool expertBias = parameter.bias && parameter.role == ParameterRole::ExpertDown;
-        const ShardState state = whole ? ShardState::Mirrored
-                                       : (sumBias || expertBias ? ShardState::Partial : ShardState::Divided);
+        const ShardState state =
+            whole ? ShardState::Mirrored : (sumBias || expertBias ? ShardState::Partial : ShardState::Divided);
         ASSERT_EQ(parameter.shard.state, state);
         if (whole || sumBias) {
             ASSERT_TRUE(parameter.shard.axes.empty());

@@ -38,8 +38,8 @@ std::uint64_t bytesOfRank(const ModelConfig& config, const ShardPlan& plan, int 
 TEST(ShardPlan, RanksTogetherHaveEveryElementOnce) {
     for (const char* name : {"tiny-llama", "tiny-gpt-oss", "tiny-qwen3-moe", "tiny-deepseek-v3", "gpt-oss-20b"}) {
         const ModelConfig config = configOf(name);
-        for (const ParallelShape shape : {ParallelShape{2, 1}, ParallelShape{4, 1}, ParallelShape{1, 2},
-                                          ParallelShape{2, 2}}) {
+        for (const ParallelShape shape :
+             {ParallelShape{2, 1}, ParallelShape{4, 1}, ParallelShape{1, 2}, ParallelShape{2, 2}}) {
             if (!refusalOf(config, shape).empty()) {
                 continue;
             }
@@ -81,8 +81,8 @@ TEST(ShardPlan, BytesOfARankAreThoseOfAHandCount) {
         const ShardPlan plan(config, {1, 8});
         // 16 of 128 experts in MXFP4: 17 bytes for 32 elements, and their biases; attention over 8 ranks.
         const std::uint64_t expert = (2 * 2880ULL * 2880 + 2880ULL * 2880) / 32 * 17 + 2 * (2 * 2880 + 2880);
-        const std::uint64_t attention = 2 * ((64 + 8 + 8) * 64ULL / 8 * 2880 + (64 + 8 + 8) * 64ULL / 8 +
-                                             64 * 64ULL / 8 * 2880 + 64 / 8);
+        const std::uint64_t attention =
+            2 * ((64 + 8 + 8) * 64ULL / 8 * 2880 + (64 + 8 + 8) * 64ULL / 8 + 64 * 64ULL / 8 * 2880 + 64 / 8);
         const std::uint64_t rest = 2 * (128 * 2880ULL + 128 + 2 * 2880);
         const std::uint64_t outer = 2 * (2 * 201'088ULL / 8 * 2880 + 2880);
         EXPECT_EQ(bytesOfRank(config, plan, 5), 36 * (16 * expert + attention + rest) + outer);
@@ -124,8 +124,9 @@ TEST(ShardPlan, SaysWhatCannotBeDividedAndWhatCan) {
     EXPECT_EQ(refusalOf(llama, {3, 1}),
               "--tp 3: model.layers.0.self_attn.q_proj.weight: 32 heads cannot be divided among 3 ranks; the nearest "
               "number that works is 2");
-    EXPECT_EQ(refusalOf(llama, {1, 2}),
-              "--ep 2: num_experts: the model has no experts that ranks could divide; the nearest number that works is 1");
+    EXPECT_EQ(
+        refusalOf(llama, {1, 2}),
+        "--ep 2: num_experts: the model has no experts that ranks could divide; the nearest number that works is 1");
     const ModelConfig moe = configOf("qwen3-30b-a3b"); // 128 experts, 32 heads, 4 of keys
     EXPECT_EQ(refusalOf(moe, {1, 64}),
               "--ep 64: model.layers.0.self_attn.q_proj.weight: 32 heads cannot be divided among 64 ranks; the nearest "

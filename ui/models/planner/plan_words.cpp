@@ -39,6 +39,9 @@ QString editName(const engine::OptionEdit& edit, const engine::Experiment& exper
     if (edit.key == "device_profile") {
         return QObject::tr("Device %1").arg(textOf(kernels::loadDeviceProfile(after.toStdString()).name));
     }
+    if (edit.key == "tp") {
+        return QObject::tr("%1 such devices").arg(countText(after.toLongLong()));
+    }
     if (edit.key == "tiled_mlp") {
         return QObject::tr("Tiled MLP");
     }
@@ -189,6 +192,9 @@ QString changeEffect(const engine::PlanChange& change) {
 }
 
 QString changeReason(const engine::PlanChange& change) {
+    if (change.moreDevices()) {
+        return QObject::tr("%1 on each").arg(bytesText(change.price.reserved));
+    }
     if (change.otherDevice) {
         return bytesText(change.price.budget);
     }

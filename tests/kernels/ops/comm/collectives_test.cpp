@@ -152,7 +152,8 @@ TEST(AllReduce, SumsOfAllRanksAreTheSameBits) {
 TEST(AllReduce, Gradient) {
     Ranks ranks(3);
     std::vector<TestTensor> x = random(3, DType::F64, always(Shape{17})), y = tensors(3, DType::F64, always(Shape{17}));
-    std::vector<TestTensor> g = random(3, DType::F64, always(Shape{17})), dx = tensors(3, DType::F64, always(Shape{17}));
+    std::vector<TestTensor> g = random(3, DType::F64, always(Shape{17})),
+                            dx = tensors(3, DType::F64, always(Shape{17}));
     ranks.run([&](CpuContext& context, Communicator& all) {
         const AllReduce op{of(x, all), of(y, all), &all, {}};
         testing::runOp(context, op);

@@ -15,7 +15,8 @@ using testing::TestTensor;
 void compare(const std::vector<std::vector<double>>& rows, int parts) {
     CpuContext context(2);
     const auto count = static_cast<std::int64_t>(rows.size()), vocab = static_cast<std::int64_t>(rows[0].size());
-    TestTensor logits(DType::F32, Shape{count, vocab}), ids(DType::I32, Shape{count}), logprobs(DType::F32, Shape{count});
+    TestTensor logits(DType::F32, Shape{count, vocab}), ids(DType::I32, Shape{count}),
+        logprobs(DType::F32, Shape{count});
     std::vector<double> all;
     for (const std::vector<double>& row : rows) {
         all.insert(all.end(), row.begin(), row.end());
@@ -47,8 +48,7 @@ void compare(const std::vector<std::vector<double>>& rows, int parts) {
     EXPECT_EQ(partIds.values(), ids.values());
     const std::vector<double> expected = logprobs.values(), actual = partLogprobs.values();
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        EXPECT_TRUE(std::isnan(expected[row]) ? std::isnan(actual[row])
-                                              : std::fabs(actual[row] - expected[row]) < 1e-5)
+        EXPECT_TRUE(std::isnan(expected[row]) ? std::isnan(actual[row]) : std::fabs(actual[row] - expected[row]) < 1e-5)
             << actual[row] << " and " << expected[row];
     }
 }
