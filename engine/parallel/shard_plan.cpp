@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -212,6 +213,44 @@ std::optional<RankTensor> ShardPlan::tensorOf(const TensorSpec& whole, int rank)
     return out;
 }
 
+std::optional<RankTensor> ShardPlan::Parts::of(const TensorSpec& whole) {
+    if (!whole.packed()) {
+        return plan_.tensorOf(whole, rank_);
+    }
+    if (const SingleExpert single(whole.weight); single.expert >= 0) {
+        const RankShare share = plan_.experts(rank_);
+        if (single.expert < share.begin || single.expert >= share.end) {
+            return std::nullopt;
+        }
+    }
+    const WeightPacking& packing = whole.packing;
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(roleOf(whole.weight)),
+                    static_cast<int>(whole.stored.field), fmt::join(whole.shape, ","),
+                    fmt::join(whole.weightShape.dims(), ","), static_cast<int>(packing.scheme),
+                    static_cast<int>(packing.format), packing.group, packing.rowGroup, packing.packedScales);
+    const auto known = known_.find(key);
+    if (known == known_.end()) {
+        std::optional<RankTensor> made = plan_.tensorOf(whole, rank_);
+        if (made) {
+            known_.emplace(key, *made);
+        }
+        return made;
+    }
+    RankTensor out = known->second;
+    out.whole = whole;
+    kernels::Shape weightShape = out.spec.weightShape;
+    StoredTensor stored = whole.stored;
+    stored.shape = out.spec.stored.shape;
+    stored.memoryShape = out.spec.stored.memoryShape;
+    std::vector<std::int64_t> shape = std::move(out.spec.shape);
+    out.spec = whole;
+    out.spec.shape = std::move(shape);
+    out.spec.weightShape = weightShape;
+    out.spec.stored = std::move(stored);
+    return out;
+}
+
 /// One tensor of each kind is asked: layers are alike.
 void ShardPlan::findUnits(const std::vector<TensorSpec>& specs) {
     std::set<std::tuple<ParameterRole, kernels::WeightField, std::vector<std::int64_t>>> seen;
@@ -304,8 +343,9 @@ RankShards::RankShards(std::shared_ptr<const ShardPlan> shardPlan, int ofRank,
     : plan(std::move(shardPlan)), rank(ofRank) {
     const std::vector<TensorSpec> specs = expectedTensors(config);
     std::map<const TensorEntry*, TensorPart> parts;
+    ShardPlan::Parts made(*plan, rank);
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        std::optional<RankTensor> mine = plan->tensorOf(specs[i], rank);
+        std::optional<RankTensor> mine = made.of(specs[i]);
         if (!mine) {
             continue;
         }

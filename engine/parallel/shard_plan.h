@@ -47,6 +47,17 @@ public:
 
     /// The part that a rank has of a tensor of expectedTensors(config); nothing: it has none.
     std::optional<RankTensor> tensorOf(const TensorSpec& whole, int rank) const;
+    /// The same for many tensors of one rank, most of which are alike.
+    class Parts {
+    public:
+        Parts(const ShardPlan& plan, int rank) : plan_(plan), rank_(rank) {}
+        std::optional<RankTensor> of(const TensorSpec& whole);
+
+    private:
+        const ShardPlan& plan_;
+        int rank_;
+        std::map<std::string, RankTensor> known_; ///< packed ones, by what their parts depend on
+    };
     kernels::RankShare experts(int rank) const;
     kernels::RankShare heads(int rank) const;
     kernels::RankShare keyHeads(int rank) const;

@@ -26,14 +26,17 @@ std::optional<StoredTensor> storedFor(const TensorSpec& spec, const std::vector<
     return std::nullopt;
 }
 
-/// Some schemes store a matrix as one row of bytes: seen with the outputs as a dimension of its own.
-std::optional<std::vector<std::int64_t>> fileShape(const StoredTensor& stored, std::int64_t outputs) {
+/// The shape of the tensor in the file. bitsandbytes stores a matrix as one row of bytes, which is seen with the outputs
+/// as a dimension of its own; nothing where a byte belongs to several of them.
+std::optional<std::vector<std::int64_t>> fileShape(const WeightPacking& packing, const StoredTensor& stored,
+                                                   std::int64_t outputs) {
+    if (packing.scheme != StorageScheme::BitsAndBytes) {
+        return stored.shape;
+    }
     const std::int64_t count =
         std::accumulate(stored.shape.begin(), stored.shape.end(), std::int64_t{1}, std::multiplies<>());
-    const bool flat = stored.shape.size() == 1 || (stored.shape.size() == 2 && stored.shape[1] == 1);
-    if (!flat || count % outputs != 0 || stored.field == kernels::WeightField::Order) {
-        return flat && stored.field != kernels::WeightField::Order && count > 1 ? std::nullopt
-                                                                                : std::optional(stored.shape);
+    if (count % outputs != 0) {
+        return count == 1 ? std::optional(stored.shape) : std::nullopt;
     }
     return std::vector<std::int64_t>{outputs, count / outputs};
 }
@@ -60,13 +63,43 @@ std::optional<DimSlice> scaled(const DimSlice& slice, std::int64_t total, std::i
     return DimSlice{slice.begin / unit, partBlock, slice.blocks};
 }
 
-/// Cuts the dimensions of `part` that are smaller in `to`; false: it cuts through what is stored together.
-bool cutAlike(const DimSlice& slice, std::int64_t total, const std::vector<std::int64_t>& to, TensorPart& part) {
+/// Which dimensions of the file and of memory grow with an axis of the weight, seen at the smallest cut that the scheme
+/// can hold. One that holds a single group for any length counts as none.
+struct Dependents {
+    std::vector<bool> file, memory;
+};
+
+std::vector<bool> differing(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+    std::vector<bool> out(a.size(), false);
+    for (std::size_t dim = 0; dim < a.size() && dim < b.size(); ++dim) {
+        out[dim] = a[dim] != b[dim];
+    }
+    return out;
+}
+
+Dependents dependentsOf(const TensorSpec& whole, std::size_t axis, const std::vector<std::int64_t>& file) {
+    const std::vector<std::int64_t> shape = dimsOf(whole.weightShape);
+    for (std::int64_t size = 1; size < shape[axis]; size *= 2) {
+        std::vector<std::int64_t> cut = shape;
+        cut[axis] = size;
+        const std::optional<StoredTensor> small = storedFor(whole, cut);
+        const auto to = small ? fileShape(whole.packing, *small, cut[cut.size() - 2]) : std::nullopt;
+        if (to && to->size() == file.size()) {
+            return {differing(file, *to), differing(dimsOf(whole.stored.memoryShape), dimsOf(small->memoryShape))};
+        }
+    }
+    return {std::vector<bool>(file.size(), false),
+            std::vector<bool>(static_cast<std::size_t>(whole.stored.memoryShape.rank()), false)};
+}
+
+/// Cuts the dimensions of `part` that go with the axis; false: it cuts through what is stored together.
+bool cutAlike(const DimSlice& slice, std::int64_t total, const std::vector<std::int64_t>& to,
+              const std::vector<bool>& dependents, TensorPart& part) {
     if (to.size() != part.shape.size()) {
         return false;
     }
     for (std::size_t dim = 0; dim < to.size(); ++dim) {
-        if (to[dim] == part.shape[dim]) {
+        if (!dependents[dim]) {
             continue;
         }
         const auto stored = scaled(slice, total, part.shape[dim], to[dim]);
@@ -92,7 +125,7 @@ std::optional<StoredPart> storedPart(const TensorSpec& whole, const TensorSlice&
         cut[axis] = weight[axis].size();
     }
     const std::optional<StoredTensor> part = storedFor(whole, cut);
-    const auto from = fileShape(whole.stored, shape[outputs]);
+    const auto from = fileShape(whole.packing, whole.stored, shape[outputs]);
     if (!part || !from) {
         return std::nullopt;
     }
@@ -105,13 +138,13 @@ std::optional<StoredPart> storedPart(const TensorSpec& whole, const TensorSlice&
         if (cut[axis] == shape[axis]) {
             continue;
         }
-        // The dimensions that change with this axis are its.
+        const Dependents dependents = dependentsOf(whole, axis, *from);
         std::vector<std::int64_t> one = shape;
         one[axis] = cut[axis];
         const std::optional<StoredTensor> alone = storedFor(whole, one);
-        const auto to = alone ? fileShape(*alone, one[outputs]) : std::nullopt;
-        if (!to || !cutAlike(weight[axis], shape[axis], *to, out.part) ||
-            !cutAlike(weight[axis], shape[axis], dimsOf(alone->memoryShape), out.memory)) {
+        const auto to = alone ? fileShape(whole.packing, *alone, one[outputs]) : std::nullopt;
+        if (!to || !cutAlike(weight[axis], shape[axis], *to, dependents.file, out.part) ||
+            !cutAlike(weight[axis], shape[axis], dimsOf(alone->memoryShape), dependents.memory, out.memory)) {
             return std::nullopt;
         }
     }
