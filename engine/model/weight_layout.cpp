@@ -121,7 +121,7 @@ private:
 
     WeightSource sourceOf(const TensorSpec& spec, std::uint32_t index) const {
         WeightSource out{index, spec};
-        out.part = part_ != nullptr && !part_->memory.whole() ? part_ : nullptr;
+        out.part = part_ != nullptr && !part_->cut->memory.whole() ? part_ : nullptr;
         if (source_.checkpoint != nullptr) {
             out.location =
                 findModelTensor(options_.shards != nullptr ? *options_.shards->files : *source_.checkpoint, spec.name);
@@ -332,8 +332,8 @@ namespace {
 /// Which part of a tensor that is made a rank has.
 std::string partText(const WeightSource& source) {
     std::string text;
-    for (std::size_t dim = 0; source.part != nullptr && dim < source.part->memory.slice.size(); ++dim) {
-        const DimSlice& slice = source.part->memory.slice[dim];
+    for (std::size_t dim = 0; source.part != nullptr && dim < source.part->cut->memory.slice.size(); ++dim) {
+        const DimSlice& slice = source.part->cut->memory.slice[dim];
         text += fmt::format(" [{} {} {}]", slice.begin, slice.count, slice.blocks);
     }
     return text;
@@ -354,7 +354,8 @@ std::string contentDigest(const WeightLayout& layout, const ModelSource& source,
         for (const WeightSource& from : piece.sources) {
             text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
             if (from.location == nullptr) {
-                const RandomRule rule = randomRule(source.config, from.part != nullptr ? from.part->whole : from.spec);
+                const RandomRule rule =
+                    randomRule(source.config, from.part != nullptr ? from.part->wholeSpec() : from.spec);
                 text += fmt::format(" {} {}{}\n", rule.center, rule.deviation, partText(from));
                 continue;
             }

@@ -98,9 +98,9 @@ void fillMatrixPart(kernels::Context& context, kernels::FillRandom fill, std::sp
 /// Experts [begin, end) of the part that a rank has of a tensor; of others the whole part.
 void fillPart(kernels::Context& context, const RankTensor& tensor, const ModelConfig& config, std::uint32_t index,
               std::uint64_t seed, std::int64_t begin, const TensorView& out) {
-    const RandomRule rule = randomRule(config, tensor.whole);
-    const std::span<const std::int64_t> dims = tensor.memory.shape;
-    const std::span<const DimSlice> slice = tensor.memory.slice;
+    const RandomRule rule = randomRule(config, tensor.wholeSpec());
+    const std::span<const std::int64_t> dims = tensor.cut->memory.shape;
+    const std::span<const DimSlice> slice = tensor.cut->memory.slice;
     const bool stack = dims.size() >= 3; // as fillSynthetic has it
     kernels::FillRandom fill;
     fill.stream = index;

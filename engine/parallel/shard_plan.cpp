@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -180,14 +179,18 @@ std::optional<TensorSlice> ShardPlan::sliceOf(const ParameterShard& shard, const
     return slice;
 }
 
-std::optional<RankTensor> ShardPlan::tensorOf(const TensorSpec& whole, int rank) const {
+TensorSpec RankTensor::wholeSpec() const {
+    TensorSpec out = spec;
+    out.shape = cut->wholeShape;
+    out.weightShape = cut->wholeWeightShape;
+    return out;
+}
+
+std::optional<RankTensor> ShardPlan::tensorOf(TensorSpec whole, int rank) const {
     const std::string& name = weightName(whole);
     const ParameterRole role = roleOf(name);
-    if (const SingleExpert single(name); single.expert >= 0) {
-        const RankShare share = experts(rank);
-        if (single.expert < share.begin || single.expert >= share.end) {
-            return std::nullopt;
-        }
+    if (!hasExpert(name, rank)) {
+        return std::nullopt;
     }
     const std::vector<std::int64_t> shape = weightDims(whole);
     const auto slice = sliceOf(shardOfSpec(config_, whole), shape, role, rank);
@@ -195,60 +198,61 @@ std::optional<RankTensor> ShardPlan::tensorOf(const TensorSpec& whole, int rank)
         return std::nullopt;
     }
     const std::vector<std::int64_t> inMemory = whole.packed() ? dimsOf(whole.stored.memoryShape) : whole.shape;
-    RankTensor out{whole, whole, {whole.shape, wholeSlice(whole.shape)}, {inMemory, wholeSlice(inMemory)}};
+    TensorCut cut{
+        whole.shape, whole.weightShape, {whole.shape, wholeSlice(whole.shape)}, {inMemory, wholeSlice(inMemory)}};
     if (*slice == wholeSlice(shape)) {
-        return out;
+        return RankTensor{std::move(whole), std::make_shared<const TensorCut>(std::move(cut))};
     }
     if (whole.packed()) {
         auto part = storedPart(whole, *slice);
         if (!part) {
             throw base::Internal(fmt::format("{}: rank {} has no whole groups of it", whole.name, rank));
         }
-        return RankTensor{std::move(part->spec), whole, std::move(part->part), std::move(part->memory)};
+        cut.part = std::move(part->part);
+        cut.memory = std::move(part->memory);
+        return RankTensor{std::move(part->spec), std::make_shared<const TensorCut>(std::move(cut))};
     }
-    out.part.slice = out.memory.slice = *slice;
+    cut.part.slice = cut.memory.slice = *slice;
     for (std::size_t dim = 0; dim < slice->size(); ++dim) {
-        out.spec.shape[dim] = (*slice)[dim].size();
+        whole.shape[dim] = (*slice)[dim].size();
     }
-    return out;
+    return RankTensor{std::move(whole), std::make_shared<const TensorCut>(std::move(cut))};
 }
 
-std::optional<RankTensor> ShardPlan::Parts::of(const TensorSpec& whole) {
-    if (!whole.packed()) {
-        return plan_.tensorOf(whole, rank_);
+/// False for a single expert's weight that another rank has.
+bool ShardPlan::hasExpert(const std::string& weight, int rank) const {
+    if (shape_.expert == 1) {
+        return true;
     }
-    if (const SingleExpert single(whole.weight); single.expert >= 0) {
-        const RankShare share = plan_.experts(rank_);
-        if (single.expert < share.begin || single.expert >= share.end) {
-            return std::nullopt;
-        }
+    const SingleExpert single(weight);
+    const RankShare share = experts(rank);
+    return single.expert < 0 || (single.expert >= share.begin && single.expert < share.end);
+}
+
+std::optional<RankTensor> ShardPlan::Parts::of(TensorSpec whole) {
+    if (!whole.packed()) {
+        return plan_.tensorOf(std::move(whole), rank_);
+    }
+    if (!plan_.hasExpert(whole.weight, rank_)) {
+        return std::nullopt;
     }
     const WeightPacking& packing = whole.packing;
-    const std::string key =
-        fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(roleOf(whole.weight)),
-                    static_cast<int>(whole.stored.field), fmt::join(whole.shape, ","),
-                    fmt::join(whole.weightShape.dims(), ","), static_cast<int>(packing.scheme),
-                    static_cast<int>(packing.format), packing.group, packing.rowGroup, packing.packedScales);
+    Key key{roleOf(whole.weight), whole.stored.field,   packing.scheme, packing.format,           packing.group,
+            packing.rowGroup,     packing.packedScales, whole.shape,    dimsOf(whole.weightShape)};
     const auto known = known_.find(key);
     if (known == known_.end()) {
-        std::optional<RankTensor> made = plan_.tensorOf(whole, rank_);
+        std::optional<RankTensor> made = plan_.tensorOf(std::move(whole), rank_);
         if (made) {
-            known_.emplace(key, *made);
+            known_.emplace(std::move(key), *made);
         }
         return made;
     }
-    RankTensor out = known->second;
-    out.whole = whole;
-    kernels::Shape weightShape = out.spec.weightShape;
-    StoredTensor stored = whole.stored;
-    stored.shape = out.spec.stored.shape;
-    stored.memoryShape = out.spec.stored.memoryShape;
-    std::vector<std::int64_t> shape = std::move(out.spec.shape);
-    out.spec = whole;
-    out.spec.shape = std::move(shape);
-    out.spec.weightShape = weightShape;
-    out.spec.stored = std::move(stored);
-    return out;
+    const RankTensor& alike = known->second;
+    whole.shape = alike.spec.shape;
+    whole.weightShape = alike.spec.weightShape;
+    whole.stored.shape = alike.spec.stored.shape;
+    whole.stored.memoryShape = alike.spec.stored.memoryShape;
+    return RankTensor{std::move(whole), alike.cut};
 }
 
 /// One tensor of each kind is asked: layers are alike.
@@ -341,17 +345,18 @@ bool canDivide(const ModelConfig& config, ParallelShape shape) {
 RankShards::RankShards(std::shared_ptr<const ShardPlan> shardPlan, int ofRank,
                        const std::shared_ptr<const Checkpoint>& checkpoint, const ModelConfig& config)
     : plan(std::move(shardPlan)), rank(ofRank) {
-    const std::vector<TensorSpec> specs = expectedTensors(config);
-    std::map<const TensorEntry*, TensorPart> parts;
+    std::vector<TensorSpec> specs = expectedTensors(config);
+    std::map<const TensorEntry*, std::shared_ptr<const TensorCut>> parts;
     ShardPlan::Parts made(*plan, rank);
+    tensors.reserve(specs.size());
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        std::optional<RankTensor> mine = made.of(specs[i]);
+        std::optional<RankTensor> mine = made.of(std::move(specs[i]));
         if (!mine) {
             continue;
         }
         if (checkpoint != nullptr) {
-            if (const Checkpoint::Location* location = findModelTensor(*checkpoint, specs[i].name)) {
-                parts.emplace(location->entry, mine->part);
+            if (const Checkpoint::Location* location = findModelTensor(*checkpoint, mine->spec.name)) {
+                parts.emplace(location->entry, mine->cut);
             }
         }
         tensors.push_back(std::move(*mine));
@@ -362,7 +367,7 @@ RankShards::RankShards(std::shared_ptr<const ShardPlan> shardPlan, int ofRank,
     }
     const auto partOf = [&](const TensorEntry& entry) -> std::optional<TensorPart> {
         const auto found = parts.find(&entry);
-        return found == parts.end() ? std::nullopt : std::optional(found->second);
+        return found == parts.end() ? std::nullopt : std::optional(found->second->part);
     };
     files = sliceCheckpoint(checkpoint, partOf,
                             fmt::format("part {} of tp {} ep {}", rank, plan->shape().tensor, plan->shape().expert));

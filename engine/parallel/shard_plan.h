@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
@@ -28,12 +29,21 @@ struct ParallelShape {
     bool operator==(const ParallelShape&) const = default;
 };
 
+/// Which part of a tensor a rank has. Tensors that are cut alike share one.
+struct TensorCut {
+    std::vector<std::int64_t> wholeShape; ///< TensorSpec::shape of the whole
+    kernels::Shape wholeWeightShape;      ///< TensorSpec::weightShape of the whole
+    TensorPart part;                      ///< of the tensor in the file
+    TensorPart memory;                    ///< of the tensor as kernels would read the whole
+};
+
 /// A tensor of a checkpoint as one rank has it.
 struct RankTensor {
     TensorSpec spec; ///< with the shapes of the part
-    TensorSpec whole;
-    TensorPart part;   ///< of the tensor in the file
-    TensorPart memory; ///< of the tensor as kernels would read the whole
+    std::shared_ptr<const TensorCut> cut;
+
+    /// What the rank has a part of: its shapes and what does not depend on them, but not `stored`.
+    TensorSpec wholeSpec() const;
 };
 
 /// Immutable; any thread may use it.
@@ -46,17 +56,20 @@ public:
     int ranks() const { return shape_.ranks(); }
 
     /// The part that a rank has of a tensor of expectedTensors(config); nothing: it has none.
-    std::optional<RankTensor> tensorOf(const TensorSpec& whole, int rank) const;
+    std::optional<RankTensor> tensorOf(TensorSpec whole, int rank) const;
     /// The same for many tensors of one rank, most of which are alike.
     class Parts {
     public:
         Parts(const ShardPlan& plan, int rank) : plan_(plan), rank_(rank) {}
-        std::optional<RankTensor> of(const TensorSpec& whole);
+        std::optional<RankTensor> of(TensorSpec whole);
 
     private:
         const ShardPlan& plan_;
         int rank_;
-        std::map<std::string, RankTensor> known_; ///< packed ones, by what their parts depend on
+        /// What the part of a packed tensor depends on.
+        using Key = std::tuple<ParameterRole, kernels::WeightField, StorageScheme, kernels::WeightFormat, std::int64_t,
+                               std::int64_t, bool, std::vector<std::int64_t>, std::vector<std::int64_t>>;
+        std::map<Key, RankTensor> known_;
     };
     kernels::RankShare experts(int rank) const;
     kernels::RankShare heads(int rank) const;
@@ -70,6 +83,7 @@ private:
                                        ParameterRole role, int rank) const;
     kernels::RankShare shareOf(const ShardAxis& axis, std::int64_t elements, ParameterRole role, int rank) const;
     std::int64_t featuresTogether(ParameterRole role, std::int64_t features) const;
+    bool hasExpert(const std::string& weight, int rank) const;
     void findUnits(const std::vector<TensorSpec>& specs);
     /// A tensor that these ranks cannot divide.
     struct Refusal {

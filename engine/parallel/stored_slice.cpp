@@ -26,8 +26,8 @@ std::optional<StoredTensor> storedFor(const TensorSpec& spec, const std::vector<
     return std::nullopt;
 }
 
-/// The shape of the tensor in the file. bitsandbytes stores a matrix as one row of bytes, which is seen with the outputs
-/// as a dimension of its own; nothing where a byte belongs to several of them.
+/// The shape of the tensor in the file. bitsandbytes stores a matrix as one row of bytes, which is seen with the
+/// outputs as a dimension of its own; nothing where a byte belongs to several of them.
 std::optional<std::vector<std::int64_t>> fileShape(const WeightPacking& packing, const StoredTensor& stored,
                                                    std::int64_t outputs) {
     if (packing.scheme != StorageScheme::BitsAndBytes) {

@@ -13,25 +13,25 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// What the ranks share. A collective has two meetings: after the first one every rank has said what it sends, and
-/// after the second one every rank has read it.
+/// What the ranks share. In a collective they meet when every rank has said what it sends. Then each reads, and none
+/// leaves before all have read: not even when a rank has failed, for its bytes may go with it.
 class Meeting {
 public:
-    explicit Meeting(int size)
-        : size_(static_cast<std::size_t>(size)), offers_(size_), letters_(size_ * size_, nullptr) {}
+    explicit Meeting(int size) : size_(static_cast<std::size_t>(size)), offers_(size_), letters_(size_ * size_) {}
 
     struct Offer {
         std::string_view op;
         std::span<const SentBytes> sends;
     };
 
-    /// Returns when all ranks have come. Throws RankAborted.
+    /// Returns when all ranks have come; every one calls leave() then. Throws RankAborted.
     void come(std::string_view op) {
         std::unique_lock lock(mutex_);
         throwIfAborted(op);
         const std::uint64_t number = number_;
         if (++come_ == size_) {
             come_ = 0;
+            reading_ = size_;
             ++number_;
             lock.unlock();
             changed_.notify_all();
@@ -43,34 +43,48 @@ public:
         }
     }
 
+    /// Returns when all ranks have read.
+    void leave() {
+        std::unique_lock lock(mutex_);
+        if (--reading_ == 0) {
+            lock.unlock();
+            changed_.notify_all();
+            return;
+        }
+        const std::uint64_t number = number_;
+        changed_.wait(lock, [&] { return reading_ == 0 || number_ != number; });
+    }
+
     Offer& offer(int rank) { return offers_[static_cast<std::size_t>(rank)]; }
 
     /// Returns when rank `to` has read the letter.
     void send(std::string_view op, int from, int to, const SentBytes& bytes) {
         std::unique_lock lock(mutex_);
-        const SentBytes*& letter = letters_[static_cast<std::size_t>(from) * size_ + static_cast<std::size_t>(to)];
-        letter = &bytes;
+        Letter& letter = letterOf(from, to);
+        letter = {&bytes, false};
         changed_.notify_all();
-        changed_.wait(lock, [&] { return letter == nullptr || aborted_ >= 0; });
-        if (letter != nullptr) {
+        changed_.wait(lock, [&] { return letter.bytes == nullptr || (aborted_ >= 0 && !letter.opened); });
+        if (letter.bytes != nullptr) {
+            letter = {};
             throwIfAborted(op);
         }
     }
 
     void receive(std::string_view op, int from, int to, const ReceivedBytes& out) {
         std::unique_lock lock(mutex_);
-        const SentBytes*& letter = letters_[static_cast<std::size_t>(from) * size_ + static_cast<std::size_t>(to)];
-        changed_.wait(lock, [&] { return letter != nullptr || aborted_ >= 0; });
+        Letter& letter = letterOf(from, to);
+        changed_.wait(lock, [&] { return letter.bytes != nullptr || aborted_ >= 0; });
         throwIfAborted(op);
-        if (letter->bytes != out.bytes) {
+        if (letter.bytes->bytes != out.bytes) {
             throw base::Internal(fmt::format("{}: rank {} waits for {} bytes, and rank {} sends {}", op, to, out.bytes,
-                                             from, letter->bytes));
+                                             from, letter.bytes->bytes));
         }
-        const SentBytes sent = *letter;
+        const SentBytes sent = *letter.bytes;
+        letter.opened = true;
         lock.unlock(); // the sender waits until the letter is gone
         std::memcpy(out.data, sent.data, sent.bytes);
         lock.lock();
-        letter = nullptr;
+        letter = {};
         lock.unlock();
         changed_.notify_all();
     }
@@ -87,10 +101,19 @@ public:
         const std::lock_guard lock(mutex_);
         aborted_ = -1;
         come_ = 0;
-        letters_.assign(letters_.size(), nullptr);
+        letters_.assign(letters_.size(), {});
     }
 
 private:
+    struct Letter {
+        const SentBytes* bytes = nullptr; ///< null: none waits
+        bool opened = false;              ///< it is being read
+    };
+
+    Letter& letterOf(int from, int to) {
+        return letters_[static_cast<std::size_t>(from) * size_ + static_cast<std::size_t>(to)];
+    }
+
     void throwIfAborted(std::string_view op) const {
         if (aborted_ >= 0) {
             throw RankAborted(fmt::format("{}: rank {} has ended the run", op, aborted_));
@@ -100,11 +123,24 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::size_t size_;
-    std::vector<Offer> offers_;             ///< each is its rank's between two meetings, and everyone's to read at one
-    std::vector<const SentBytes*> letters_; ///< by sender, then receiver; null: none waits
+    std::vector<Offer> offers_;   ///< each is its rank's before they meet, and everyone's to read after that
+    std::vector<Letter> letters_; ///< by sender, then receiver
     std::size_t come_ = 0;
+    std::size_t reading_ = 0;
     std::uint64_t number_ = 0; ///< of meetings
     int aborted_ = -1;
+};
+
+/// Leaves a meeting however reading ends.
+class Reading {
+public:
+    explicit Reading(Meeting& meeting) : meeting_(meeting) {}
+    ~Reading() { meeting_.leave(); }
+    Reading(const Reading&) = delete; // one end
+    Reading& operator=(const Reading&) = delete;
+
+private:
+    Meeting& meeting_;
 };
 
 class ThreadRank final : public Communicator {
@@ -116,10 +152,10 @@ public:
                   std::span<const ReceivedBytes> receives) override {
         meeting_->offer(rank()) = {op, sends};
         meeting_->come(op);
+        const Reading reading(*meeting_);
         for (int from = 0; from < size(); ++from) {
             take(op, from, receives[static_cast<std::size_t>(from)]);
         }
-        meeting_->come(op);
     }
 
     void send(std::string_view op, int to, const SentBytes& bytes) override { meeting_->send(op, rank(), to, bytes); }

@@ -17,6 +17,12 @@ using Json = nlohmann::json;
 void planBatch(const Run& run) {
     const ModelSource source = openRankSource(run);
     const std::vector<TraceRow> rows = traceOf(run);
+    const auto addRanks = [&](kernels::Context& leader, double load) {
+        addPlannedRanks(run, source.config, leader, load, [&](const Run& quiet, kernels::Context& meta) {
+            serveBatch(quiet, meta, source, rows);
+            return quiet.metrics.value(result::kLoadSeconds.key, 0.0);
+        });
+    };
     const RunDevices context = makePlanContext(run, run.sinks.trace);
     bool fits = true;
     runMeasured(run, *context, [&] {
@@ -40,11 +46,11 @@ void planBatch(const Run& run) {
         serveBatch(Run{run.spec, quiet, run.stop, ignored}, *unbounded, source, rows);
         addNeed(run.metrics, *context, *unbounded);
         addDevices(run.metrics, source.config, *context, *unbounded);
+        addRanks(*unbounded, ignored.value(result::kLoadSeconds.key, 0.0));
     } else {
         addDevices(run.metrics, source.config, *context, *context);
+        addRanks(*context, run.metrics.value(result::kLoadSeconds.key, 0.0));
     }
-    addPlannedRanks(run, source.config, *context,
-                    [&](const Run& quiet, kernels::Context& meta) { serveBatch(quiet, meta, source, rows); });
     const auto steps = static_cast<double>(run.metrics.value(result::kDecodeSteps.key, std::int64_t{0}));
     run.metrics[result::kStepSecondsEstimate.key] =
         steps > 0 ? run.metrics.value(result::kSeconds.key, 0.0) / steps : 0.0;

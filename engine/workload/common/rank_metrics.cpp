@@ -17,13 +17,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json rankRow(kernels::Context& context, int rank) {
+Json rankRow(kernels::Context& context, int rank, double load = 0) {
     Json row = {{result::kRank.key, rank}};
     const kernels::MemoryStatistics& statistics = context.memory().statistics();
     row[result::kPeakBytes.key] = statistics.peak;
     row[result::kPeakByCategory.key] = categoryJson(statistics.peakByCategory);
     if (context.can().virtualTime) {
-        row[result::kSeconds.key] = static_cast<double>(context.clock().now()) * 1e-9;
+        row[result::kSeconds.key] = static_cast<double>(context.clock().now()) * 1e-9 - load;
         row[result::kCommunicationSeconds.key] = context.exchangeSeconds();
     }
     return row;
@@ -58,8 +58,8 @@ void addRankMetrics(Json& metrics, kernels::Context& leader) {
     metrics[result::kRanks.key] = std::move(rows);
 }
 
-void addPlannedRanks(const Run& run, const ModelConfig& config, kernels::Context& leader,
-                     const std::function<void(const Run& quiet, kernels::Context& meta)>& price) {
+void addPlannedRanks(const Run& run, const ModelConfig& config, kernels::Context& leader, double leaderLoad,
+                     const std::function<double(const Run& quiet, kernels::Context& meta)>& price) {
     const ParallelShape shape = parallelShape(run.spec);
     if (shape.ranks() == 1) {
         return;
@@ -67,7 +67,7 @@ void addPlannedRanks(const Run& run, const ModelConfig& config, kernels::Context
     const ShardPlan plan(config, shape);
     Json rows = Json::array();
     std::map<std::string, Json> kinds;
-    kinds[plan.kindOf(0)] = rankRow(leader, 0);
+    kinds[plan.kindOf(0)] = rankRow(leader, 0, leaderLoad);
     for (int rank = 0; rank < shape.ranks(); ++rank) {
         Json& row = kinds[plan.kindOf(rank)];
         if (row.is_null()) {
@@ -75,8 +75,8 @@ void addPlannedRanks(const Run& run, const ModelConfig& config, kernels::Context
             sinks.quiet = true;
             Json ignored = Json::object();
             const RunDevices context = makePlanContext(run, nullptr, false, rank);
-            price(Run{run.spec, sinks, run.stop, ignored}, *context);
-            row = rankRow(*context, rank);
+            const double load = price(Run{run.spec, sinks, run.stop, ignored}, *context);
+            row = rankRow(*context, rank, load);
         }
         rows.push_back(row);
         rows.back()[result::kRank.key] = rank;

@@ -15,8 +15,9 @@ namespace vitrine::engine {
 void addRankMetrics(nlohmann::json& metrics, kernels::Context& leader);
 
 /// The same of a plan. Ranks whose parts have the same sizes are priced once: `price` runs the plan on a context that
-/// stands for such a rank, without a budget and without a trace. `leader` has been priced.
-void addPlannedRanks(const Run& run, const ModelConfig& config, kernels::Context& leader,
-                     const std::function<void(const Run& quiet, kernels::Context& meta)>& price);
+/// stands for such a rank, without a budget and without a trace, and returns the seconds of loading, which are no part
+/// of the shares. `leader` has been priced, and loaded for `leaderLoad` seconds.
+void addPlannedRanks(const Run& run, const ModelConfig& config, kernels::Context& leader, double leaderLoad,
+                     const std::function<double(const Run& quiet, kernels::Context& meta)>& price);
 
 } // namespace vitrine::engine

@@ -15,6 +15,7 @@
 #include "engine/workload/experiment/experiment.h"
 #include "kernels/context/context_options.h"
 #include "kernels/context/thread_ranks.h"
+#include "kernels/cuda/kept_state.h"
 
 namespace vitrine::engine {
 
@@ -78,8 +79,12 @@ void checkDevices(const Experiment& experiment, bool onHost) {
 RunDevices::RunDevices(const kernels::ContextOptions& options, ParallelShape shape) {
     std::vector<kernels::ContextOptions> ranks(static_cast<std::size_t>(shape.ranks()), options);
     if (ranks.size() > 1) {
+        if (options.kept != nullptr) {
+            options.kept->releaseWeights();
+        }
         for (kernels::ContextOptions& each : ranks) {
             each.threads = threadsOfRank(options.threads, shape.ranks());
+            each.kept = nullptr; // it has room for the weights of one context
         }
     }
     group_ = std::make_unique<kernels::DeviceGroup>(ranks);

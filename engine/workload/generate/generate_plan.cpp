@@ -69,13 +69,11 @@ public:
             price(*unbounded, prompts.requests, nullptr, attempt);
             addNeed(metrics, *context, *unbounded);
             addDevices(metrics, source_.config, *context, *unbounded);
+            addRanks(*unbounded, attempt, prompts);
         } else {
             addDevices(metrics, source_.config, *context, *context);
+            addRanks(*context, attempt, prompts);
         }
-        addPlannedRanks(run_, source_.config, *context, [&](const Run&, kernels::Context& meta) {
-            Attempt ofRank;
-            price(meta, prompts.requests, nullptr, ofRank);
-        });
         addAttempt(attempt, prompts);
         if (attempt.roofline) {
             addRooflineMetrics(run_, *context, *attempt.roofline);
@@ -118,6 +116,15 @@ public:
     }
 
 private:
+    /// `leader` has been priced as `attempt`.
+    void addRanks(kernels::Context& leader, const Attempt& attempt, const Prompts& prompts) {
+        addPlannedRanks(run_, source_.config, leader, attempt.load.seconds, [&](const Run&, kernels::Context& meta) {
+            Attempt ofRank;
+            price(meta, prompts.requests, nullptr, ofRank);
+            return ofRank.load.seconds;
+        });
+    }
+
     /// Of one that was cancelled: as far as it came.
     void addAttempt(const Attempt& attempt, const Prompts& prompts) {
         Json& metrics = run_.metrics;

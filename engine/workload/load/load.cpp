@@ -159,9 +159,10 @@ void planLoad(const Run& run) {
     measureAfterLoad(run, source, variants);
     run.metrics[result::kVariants.key] = std::move(variants);
     run.metrics[result::kFits.key] = allFit;
-    addPlannedRanks(run, source.config, *context, [&](const Run& quiet, kernels::Context& meta) {
+    addPlannedRanks(run, source.config, *context, 0, [&](const Run& quiet, kernels::Context& meta) {
         Json out = {{"weights", weights == "both" ? "dequantized" : weights}};
         priceLoad(quiet, source, meta, out);
+        return 0.0;
     });
 }
 

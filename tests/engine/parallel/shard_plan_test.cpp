@@ -54,7 +54,7 @@ TEST(ShardPlan, RanksTogetherHaveEveryElementOnce) {
                     }
                     ++holders;
                     elements += kernels::Shape(mine->spec.shape).count();
-                    ASSERT_EQ(mine->part.slice.size(), mine->part.shape.size());
+                    ASSERT_EQ(mine->cut->part.slice.size(), mine->cut->part.shape.size());
                 }
                 const std::int64_t whole = kernels::Shape(spec.shape).count();
                 const ParameterRole role = roleOf(spec.packed() ? spec.weight : spec.name);
