@@ -124,6 +124,9 @@ std::optional<StoredPart> storedPart(const TensorSpec& whole, const TensorSlice&
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         cut[axis] = weight[axis].size();
     }
+    if (whole.packing.ordered && cut.back() != shape.back()) {
+        return std::nullopt; // its inputs may be of any group
+    }
     const std::optional<StoredTensor> part = storedFor(whole, cut);
     const auto from = fileShape(whole.packing, whole.stored, shape[outputs]);
     if (!part || !from) {

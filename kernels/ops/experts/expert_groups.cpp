@@ -26,10 +26,10 @@ void groupPairs(const TensorView& ids, const TensorView& startsOut, const Tensor
     std::int32_t* starts = startsOut.as<std::int32_t>();
     std::fill(starts, starts + experts + 1, 0);
     for (std::int64_t i = 0; i < count; ++i) {
-        if (chosen[i] < 0) {
+        if (chosen[i] == kOtherRanksExpert) {
             continue;
         }
-        if (chosen[i] >= experts) {
+        if (chosen[i] < 0 || chosen[i] >= experts) {
             throw base::Internal(fmt::format("ids: expert {} of {}", chosen[i], experts));
         }
         ++starts[chosen[i] + 1];
@@ -42,7 +42,7 @@ void groupPairs(const TensorView& ids, const TensorView& startsOut, const Tensor
     std::copy(starts, starts + experts, cursor);
     std::int32_t last = starts[experts];
     for (std::int64_t i = 0; i < count; ++i) {
-        pairs[chosen[i] < 0 ? last++ : cursor[chosen[i]]++] = static_cast<std::int32_t>(i);
+        pairs[chosen[i] == kOtherRanksExpert ? last++ : cursor[chosen[i]]++] = static_cast<std::int32_t>(i);
     }
 }
 

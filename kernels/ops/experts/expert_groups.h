@@ -25,7 +25,7 @@ struct ExpertScratch {
 };
 
 /// Sorts the numbers of the pairs of `ids` (tokens, k) by expert, ascending inside: fills `starts` (experts + 1) and
-/// `pairs` (tokens * k), both I32. Pairs whose id is below 0 are of no expert; they come last. Throws Internal for an
+/// `pairs` (tokens * k), both I32. Pairs of kOtherRanksExpert come last. Throws Internal for an
 /// expert number that cannot be.
 void groupPairs(const TensorView& ids, const TensorView& starts, const TensorView& pairs);
 

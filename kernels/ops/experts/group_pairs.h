@@ -11,7 +11,7 @@
 
 namespace vitrine::kernels {
 
-/// Sorts the pairs by expert. Pairs whose id is below 0, which are of no expert here, come last.
+/// Sorts the pairs by expert. Pairs of kOtherRanksExpert come last.
 struct GroupPairs {
     static constexpr std::string_view kName = "GroupPairs";
     TensorView ids;    ///< (tokens, k) I32

@@ -45,12 +45,15 @@ struct RouterTopK {
 /// The least sum of probabilities of chosen experts that normalised weights are divided by.
 constexpr float kLeastChosenShare = 1e-20F;
 
+/// The id of a choice of an expert that another rank has (OwnExperts).
+inline constexpr std::int32_t kOtherRanksExpert = -1;
+
 /// out[t, j] = weight[ids[t, j]] x[t, j] + bias[ids[t, j]]. x has one row per token (`xPerToken`) or per pair (t, j).
 struct ExpertMatmul {
     static constexpr std::string_view kName = "ExpertMatmul";
     TensorView x; ///< (tokens, in) or (tokens * k, in)
     bool xPerToken = true;
-    TensorView ids;    ///< (tokens, k) I32; below 0: the rows of that pair are left as they are
+    TensorView ids;    ///< (tokens, k) I32; rows of kOtherRanksExpert are left as they are
     WeightView weight; ///< a stack (experts, out, in), or (experts, in, out) when transposed
     TensorView bias;   ///< (experts, out) or empty
     TensorView out;    ///< (tokens * k, out)
@@ -79,7 +82,7 @@ struct MoeCombine {
     TensorView residual; ///< (tokens, hidden) or empty
     TensorView out;      ///< (tokens, hidden)
     TensorView places;   ///< (tokens * k) I32: the row of each pair (GroupPairs), or empty: rows lie in this order
-    TensorView ids;      ///< (tokens, k) I32, or empty: pairs whose id is below 0 are left out (OwnExperts)
+    TensorView ids;      ///< (tokens, k) I32, or empty: pairs of kOtherRanksExpert are left out
 };
 
 void check(const RouterTopK& op);

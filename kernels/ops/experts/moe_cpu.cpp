@@ -238,7 +238,7 @@ template <class C> void combineRow(const MoeCombine& op, std::int64_t token) {
     forPieces(op.out.shape[1], [&](std::int64_t begin, std::int64_t count) {
         std::fill(sums, sums + count, C(0));
         for (std::int64_t j = 0; j < k; ++j) {
-            if (ids != nullptr && ids[j] < 0) {
+            if (ids != nullptr && ids[j] == kOtherRanksExpert) {
                 continue;
             }
             const std::int64_t row = places == nullptr ? token * k + j : places[j];

@@ -6,10 +6,11 @@
 
 #include "kernels/core/op.h"
 #include "kernels/core/tensor.h"
+#include "kernels/ops/experts/moe.h"
 
 namespace vitrine::kernels {
 
-/// out = ids - first where that is one of `count` experts, else -1: the choice is of another rank's expert.
+/// out = ids - first where that is one of `count` experts, else kOtherRanksExpert.
 struct OwnExperts {
     static constexpr std::string_view kName = "OwnExperts";
     TensorView ids; ///< (tokens, k) I32

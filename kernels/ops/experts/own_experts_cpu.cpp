@@ -11,7 +11,7 @@ void execute(CpuContext& /*context*/, const OwnExperts& op) {
     std::int32_t* out = op.out.as<std::int32_t>();
     for (std::int64_t i = 0; i < op.ids.shape.count(); ++i) {
         const std::int64_t own = ids[i] - op.first;
-        out[i] = own >= 0 && own < op.count ? static_cast<std::int32_t>(own) : -1;
+        out[i] = own >= 0 && own < op.count ? static_cast<std::int32_t>(own) : kOtherRanksExpert;
     }
 }
 

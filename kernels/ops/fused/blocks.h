@@ -122,7 +122,7 @@ struct ExpertMlp {
     ExpertRows kept;     ///< or empty
     TensorView scratch;
 
-    bool someElsewhere = false; ///< ids below 0 are of experts that other ranks have (OwnExperts)
+    bool someElsewhere = false; ///< ids may be kOtherRanksExpert
     bool byExpert = false;      ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
 
     /// Whether the products run over rows expert by expert, as those of training do.

@@ -135,6 +135,13 @@ TEST(PackedModelsOnRanks, GiveTheLogitsOfOneRank) {
     }
 }
 
+/// Inputs in any order of groups cannot be divided; outputs can.
+TEST(ModelOnRanks, RefusesWeightsWhoseInputsAreOfAnyGroup) {
+    test::IntegerTwins twins("llama", {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}, {"desc_act", true}});
+    const std::string refusal = refusalOf(openModel(twins.writePacked()).config, {2, 1});
+    EXPECT_NE(refusal.find("--tp 2: model.layers.0."), std::string::npos) << refusal;
+}
+
 TEST(ModelOnRanks, SaysWhichGroupsCannotBeDivided) {
     const ModelConfig config = openModel(test::fixture("gguf/mixed.gguf")).config;
     EXPECT_EQ(refusalOf(config, {2, 1}), "--tp 2: model.layers.0.mlp.gate_proj.weight: 1 group of 256 features cannot "

@@ -142,8 +142,10 @@ TEST(DeviceGroup, RanksThatDisagreeSayBothPlaces) {
     DeviceGroup group(cpuRanks(2));
     const std::string message = failureOf(group, [](Context& context) {
         float value = 0;
-        std::vector<SentBytes> sends(2, {reinterpret_cast<const std::byte*>(&value), sizeof(value)});
-        std::vector<ReceivedBytes> receives(2, {reinterpret_cast<std::byte*>(&value), 0});
+        std::vector<float> room(2);
+        const std::vector<SentBytes> sends(2, {reinterpret_cast<const std::byte*>(&value), sizeof(value)});
+        const std::vector<ReceivedBytes> receives{{reinterpret_cast<std::byte*>(room.data()), sizeof(value)},
+                                                  {reinterpret_cast<std::byte*>(&room[1]), sizeof(value)}};
         context.communicator()->exchange(context.rank() == 0 ? "AllReduce" : "AllGather", sends, receives);
     });
     EXPECT_NE(message.find("AllReduce"), std::string::npos) << message;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/ops/experts/own_experts.h"
 #include "kernels/ops/experts/router_shares.h"
 #include "tests/kernels/ops/experts/expert_testing.h"
 #include "tests/kernels/ops/experts/router_testing.h"
@@ -270,9 +271,44 @@ TEST(ExpertMatmul, WrongExpertNumbersThrow) {
     x.fillNormal(random);
     TestTensor ids(DType::I32, Shape{1, 1});
     TestTensor out(DType::F32, Shape{1, 8});
-    for (const int id : {2, -1}) {
+    for (const int id : {2, -2}) {
         ids.fillInts({id});
         EXPECT_THROW(testing::runOp(context, ExpertMatmul{x, true, ids, stack.view, {}, out, {}}), base::Internal);
+    }
+}
+
+/// Choices of experts that another rank has: their rows stay as they are, and the sum leaves them out.
+TEST(OwnExperts, OtherRanksExpertsAreLeftOut) {
+    std::mt19937 random(7);
+    CpuContext context(2);
+    for (const std::int64_t tokens : {3, 90}) {
+        constexpr std::int64_t kChoices = 2, kOut = 8, kExperts = 6;
+        const TestStack stack = mxfp4Stack(random, kExperts, kOut, 32);
+        TestTensor x(DType::F32, Shape{tokens, 32}), weights(DType::F32, Shape{tokens, kChoices});
+        x.fillNormal(random);
+        weights.fillNormal(random);
+        TestTensor ids(DType::I32, Shape{tokens, kChoices});
+        std::vector<std::int32_t> chosen;
+        for (std::int64_t i = 0; i < tokens * kChoices; ++i) {
+            chosen.push_back(static_cast<std::int32_t>(random() % kExperts));
+        }
+        ids.fillInts(chosen);
+        const auto sumOf = [&](std::int64_t first, std::int64_t count) {
+            TestTensor own(DType::I32, Shape{tokens, kChoices}), rows(DType::F32, Shape{tokens * kChoices, kOut});
+            TestTensor sum(DType::F32, Shape{tokens, kOut});
+            testing::runOp(context, OwnExperts{ids, own, first, count});
+            WeightView part = stack.view;
+            part.shape = Shape{count, kOut, 32};
+            part.data = sliceRows(stack.view.data, first, first + count);
+            part.scales = sliceRows(stack.view.scales, first, first + count);
+            testing::runOp(context, ExpertMatmul{x, true, own, part, {}, rows, {}});
+            testing::runOp(context, MoeCombine{rows, weights, {}, sum, {}, own});
+            return sum.values();
+        };
+        const std::vector<double> whole = sumOf(0, kExperts), low = sumOf(0, 2), high = sumOf(2, 4);
+        for (std::size_t i = 0; i < whole.size(); ++i) {
+            ASSERT_NEAR(low[i] + high[i], whole[i], 1e-4);
+        }
     }
 }
 
