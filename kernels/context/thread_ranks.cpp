@@ -198,6 +198,7 @@ public:
 std::vector<std::unique_ptr<Communicator>> makeThreadRanks(int size) {
     const auto meeting = std::make_shared<Meeting>(size);
     std::vector<std::unique_ptr<Communicator>> ranks;
+    ranks.reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank) {
         ranks.push_back(std::make_unique<ThreadRank>(rank, size, meeting));
     }

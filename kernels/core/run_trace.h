@@ -16,6 +16,7 @@ namespace vitrine::kernels {
 class RunTrace {
 public:
     explicit RunTrace(base::TraceSink& sink) : sink_(&sink) {}
+    ~RunTrace() = default;
     RunTrace(const RunTrace&) = delete; // tracers hold its address
     RunTrace& operator=(const RunTrace&) = delete;
 

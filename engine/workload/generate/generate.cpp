@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/workload/common/rank_metrics.h"
 #include "engine/workload/common/run_adapter.h"
 #include "engine/workload/common/run_speculation.h"
 #include "engine/workload/experiment/result_sets.h"
@@ -191,11 +192,13 @@ void runGenerate(const Run& run) {
     } catch (...) {
         addReport(metrics, report, hasText, logprobs);
         addMemoryMetrics(metrics, *context);
+        addRankMetrics(metrics, *context);
         addKernelMetrics(metrics, *context);
         throw;
     }
     addReport(metrics, report, hasText, logprobs);
     addMemoryMetrics(metrics, *context);
+    addRankMetrics(metrics, *context);
     addKernelMetrics(metrics, *context);
     if (roofline) {
         addRooflineMetrics(run, *context, *roofline);

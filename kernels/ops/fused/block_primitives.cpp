@@ -152,7 +152,8 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
     down.starts = rows.starts;
     down.linear = op.down;
     down.out = results;
-    combine = MoeCombine{results, op.weights, op.residual, op.out, rows.places, op.someElsewhere ? op.ids : TensorView{}};
+    combine =
+        MoeCombine{results, op.weights, op.residual, op.out, rows.places, op.someElsewhere ? op.ids : TensorView{}};
     shareScratch(layout, traits, gateUp, down);
     bytes = layout.bytes();
 }

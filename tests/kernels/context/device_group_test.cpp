@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -73,8 +74,26 @@ TEST(DeviceGroup, RunsEveryRankOnItsThread) {
     EXPECT_EQ(std::set<std::thread::id>(threads.begin(), threads.end()).size(), 4U);
 }
 
+/// Takes the events of several threads.
+class LockedSink final : public base::TraceSink {
+public:
+    base::StringId intern(std::string_view text) override {
+        const std::lock_guard lock(mutex_);
+        return events_.intern(text);
+    }
+    void record(const base::TraceEvent& event) override {
+        const std::lock_guard lock(mutex_);
+        events_.record(event);
+    }
+    template <class Event> std::vector<Event> all() { return events_.all<Event>(); }
+
+private:
+    std::mutex mutex_;
+    RecordingSink events_;
+};
+
 TEST(DeviceGroup, OneRunHasOneTraceWithTheEventsOfAllRanks) {
-    RecordingSink sink;
+    LockedSink sink;
     {
         DeviceGroup group(cpuRanks(3, &sink));
         group.run([](Context& context) { sumOver(context, 1); });
@@ -146,7 +165,9 @@ TEST(DeviceGroup, RanksThatDisagreeSayBothPlaces) {
         const std::vector<SentBytes> sends(2, {reinterpret_cast<const std::byte*>(&value), sizeof(value)});
         const std::vector<ReceivedBytes> receives{{reinterpret_cast<std::byte*>(room.data()), sizeof(value)},
                                                   {reinterpret_cast<std::byte*>(&room[1]), sizeof(value)}};
-        context.communicator()->exchange(context.rank() == 0 ? "AllReduce" : "AllGather", sends, receives);
+        Communicator* const ranks = context.communicator();
+        ASSERT_NE(ranks, nullptr);
+        ranks->exchange(context.rank() == 0 ? "AllReduce" : "AllGather", sends, receives);
     });
     EXPECT_NE(message.find("AllReduce"), std::string::npos) << message;
     EXPECT_NE(message.find("AllGather"), std::string::npos) << message;

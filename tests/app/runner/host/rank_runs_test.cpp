@@ -43,13 +43,14 @@ protected:
 };
 
 TEST_F(RankRuns, ASessionHasATimelineOfEachRank) {
-    const RunOutcome alone = run({});
+    const RunOutcome alone = run(json::object());
     ASSERT_EQ(alone.status, RunOutcome::Status::Done) << alone.error;
     for (const json& shape : {json{{"tp", 2}}, json{{"tp", 2}, {"ep", 2}}, json{{"ep", 4}}}) {
         const RunOutcome outcome = run(shape);
         ASSERT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
         const json metrics = json::parse(outcome.metricsJson);
         EXPECT_EQ(metrics["ids"], json::parse(alone.metricsJson)["ids"]);
+        ASSERT_TRUE(metrics.contains("ranks")) << shape.dump() << " " << metrics.dump();
         const json& rows = metrics["ranks"];
         const auto file = sessions::SessionFile::open(session(), sessions::OpenMode::ReadOnly);
         const auto timelines = loadRankTimelines(*file, outcome.run);

@@ -282,15 +282,15 @@ TEST(OwnExperts, OtherRanksExpertsAreLeftOut) {
     std::mt19937 random(7);
     CpuContext context(2);
     for (const std::int64_t tokens : {3, 90}) {
-        constexpr std::int64_t kChoices = 2, kOut = 8, kExperts = 6;
-        const TestStack stack = mxfp4Stack(random, kExperts, kOut, 32);
+        constexpr std::int64_t kChoices = 2, kOut = 8, kStack = 6;
+        const TestStack stack = mxfp4Stack(random, kStack, kOut, 32);
         TestTensor x(DType::F32, Shape{tokens, 32}), weights(DType::F32, Shape{tokens, kChoices});
         x.fillNormal(random);
         weights.fillNormal(random);
         TestTensor ids(DType::I32, Shape{tokens, kChoices});
         std::vector<std::int32_t> chosen;
         for (std::int64_t i = 0; i < tokens * kChoices; ++i) {
-            chosen.push_back(static_cast<std::int32_t>(random() % kExperts));
+            chosen.push_back(static_cast<std::int32_t>(random() % kStack));
         }
         ids.fillInts(chosen);
         const auto sumOf = [&](std::int64_t first, std::int64_t count) {
@@ -305,7 +305,7 @@ TEST(OwnExperts, OtherRanksExpertsAreLeftOut) {
             testing::runOp(context, MoeCombine{rows, weights, {}, sum, {}, own});
             return sum.values();
         };
-        const std::vector<double> whole = sumOf(0, kExperts), low = sumOf(0, 2), high = sumOf(2, 4);
+        const std::vector<double> whole = sumOf(0, kStack), low = sumOf(0, 2), high = sumOf(2, 4);
         for (std::size_t i = 0; i < whole.size(); ++i) {
             ASSERT_NEAR(low[i] + high[i], whole[i], 1e-4);
         }
