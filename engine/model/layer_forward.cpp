@@ -336,7 +336,7 @@ void experts(const OpRunner& runner, const ModelConfig& config, const DecoderLay
         ownIds = runner.make(MemoryCategory::Activations, "expert_ids.own", DType::I32, choice);
         runner.run(kernels::OwnExperts{to.ids.view(), ownIds.view(), layer.firstExpert, layer.gateUp.weight.experts()});
         op.ids = ownIds.view();
-        op.someElsewhere = true;
+        op.allExperts = config.experts;
     }
     finishParts(runner, "experts.part", {}, x, out, run);
 }

@@ -115,7 +115,7 @@ ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layo
     down.weight = op.down.weight;
     down.bias = op.down.bias;
     down.out = results;
-    combine = MoeCombine{results, op.weights, op.residual, op.out, {}, op.someElsewhere ? op.ids : TensorView{}};
+    combine = MoeCombine{results, op.weights, op.residual, op.out, {}, op.allExperts > 0 ? op.ids : TensorView{}};
     shareScratch(layout, DeviceTraits{}, gateUp, down);
     bytes = layout.bytes();
 }
@@ -153,7 +153,7 @@ GroupedExpertPrimitives::GroupedExpertPrimitives(const ExpertMlp& op, ScratchLay
     down.linear = op.down;
     down.out = results;
     combine =
-        MoeCombine{results, op.weights, op.residual, op.out, rows.places, op.someElsewhere ? op.ids : TensorView{}};
+        MoeCombine{results, op.weights, op.residual, op.out, rows.places, op.allExperts > 0 ? op.ids : TensorView{}};
     shareScratch(layout, traits, gateUp, down);
     bytes = layout.bytes();
 }

@@ -112,7 +112,25 @@ void check(const ExpertMlp& op) {
     }
 }
 
+namespace {
+
+/// As many choices of each token as are of the experts here when routers choose evenly; one at least.
+ExpertMlp withOwnChoices(const ExpertMlp& op) {
+    ExpertMlp own = op;
+    const std::int64_t k = op.ids.shape[1];
+    const std::int64_t experts = op.gateUp.weight.experts();
+    const std::int64_t choices = std::max<std::int64_t>(1, (k * experts + op.allExperts - 1) / op.allExperts);
+    own.ids.shape = own.weights.shape = Shape{op.ids.shape[0], choices};
+    own.allExperts = 0;
+    return own;
+}
+
+} // namespace
+
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
+    if (op.allExperts > 0) {
+        return cost(withOwnChoices(op), traits);
+    }
     Cost cost = op.grouped() ? primitiveCost<GroupedExpertPrimitives>(op, traits)
                              : primitiveCost<ExpertMlpPrimitives>(op, traits);
     cost.rateClass = expertRateClass(op.gateUp.weight.format, false);

@@ -122,8 +122,8 @@ struct ExpertMlp {
     ExpertRows kept;     ///< or empty
     TensorView scratch;
 
-    bool someElsewhere = false; ///< ids may be kOtherRanksExpert
-    bool byExpert = false;      ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
+    std::int64_t allExperts = 0; ///< of the model, where ids may be kOtherRanksExpert; 0: the stacks have all
+    bool byExpert = false;       ///< grouped(), whatever else is given: rows are exact then (DeviceFeatures::exactRows)
 
     /// Whether the products run over rows expert by expert, as those of training do.
     bool grouped() const { return byExpert || !kept.empty() || !gateUp.adapter.empty() || !down.adapter.empty(); }
