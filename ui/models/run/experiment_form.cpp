@@ -121,6 +121,8 @@ QString ExperimentForm::label(const QString& key) {
         {QStringLiteral("kv_dtype"), tr("KV dtype")},
         {QStringLiteral("kv_pages"), tr("KV pages")},
         {QStringLiteral("simd"), tr("SIMD")},
+        {QStringLiteral("tp"), tr("Tensor parallel")},
+        {QStringLiteral("ep"), tr("Expert parallel")},
         {QStringLiteral("top_k"), tr("Top-k")},
         {QStringLiteral("top_p"), tr("Top-p")},
         {QStringLiteral("min_p"), tr("Min-p")},
