@@ -59,7 +59,7 @@ std::vector<std::int32_t> someTokens(const ModelConfig& config, int count) {
 }
 
 /// The largest difference over the deviation of the expected ones.
-double difference(const std::vector<float>& actual, const std::vector<float>& expected) {
+double logitsApart(const std::vector<float>& actual, const std::vector<float>& expected) {
     double sum = 0, squares = 0, most = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
         sum += expected[i];
@@ -102,7 +102,7 @@ TEST_P(EveryModelOnRanks, GivesTheLogitsOfOneRank) {
             ++taken;
             const auto group = makeGroup(shape.ranks());
             Model model(group->leader(), source, optionsOf(shape, dequantize), nullptr);
-            EXPECT_LT(difference(test::stepLogits(model, tokens), expected), 2e-4);
+            EXPECT_LT(logitsApart(test::stepLogits(model, tokens), expected), 2e-4);
         }
         EXPECT_GE(taken, 1);
     }
@@ -128,7 +128,7 @@ TEST(PackedModelsOnRanks, GiveTheLogitsOfOneRank) {
                 ++taken;
                 const auto group = makeGroup(shape.ranks());
                 Model model(group->leader(), source, optionsOf(shape, dequantize), nullptr);
-                EXPECT_LT(difference(test::stepLogits(model, tokens), expected), 2e-4);
+                EXPECT_LT(logitsApart(test::stepLogits(model, tokens), expected), 2e-4);
             }
             EXPECT_GE(taken, 1) << refusalOf(source.config, {2, 1});
         }
@@ -180,7 +180,7 @@ TEST(ModelOnRanks, DecodesOverADividedCache) {
                 SCOPED_TRACE(nameOf(shape));
                 const auto group = makeGroup(shape.ranks());
                 Model model(group->leader(), source, optionsOf(shape), nullptr);
-                EXPECT_LT(difference(decode(model), expected), 2e-4);
+                EXPECT_LT(logitsApart(decode(model), expected), 2e-4);
             }
         }
     }
@@ -197,7 +197,7 @@ TEST(ModelOnRanks, FillsTheValuesOfOneRank) {
         const std::vector<float> expected = test::stepLogits(whole, tokens);
         const auto group = makeGroup(2);
         Model model(group->leader(), source, optionsOf({2, 1}), nullptr);
-        EXPECT_LT(difference(test::stepLogits(model, tokens), expected), 2e-4);
+        EXPECT_LT(logitsApart(test::stepLogits(model, tokens), expected), 2e-4);
     }
 }
 
