@@ -149,7 +149,7 @@ TEST(SlicedCheckpoint, ReadsOnlyThePart) {
 }
 
 TEST(SlicedCheckpoint, LeavesOutWhatARankHasNotAndKeepsWholeTensorsAsTheyAre) {
-    const auto base = Checkpoint::open(test::fixture("llama"));
+    const auto base = Checkpoint::open(vitrine::test::fixture("llama"));
     const auto sliced = sliceCheckpoint(
         base,
         [](const TensorEntry& entry) -> std::optional<TensorPart> {

@@ -29,7 +29,7 @@ protected:
     RankRuns() : host_(RunHost::inWorker(test::kWorkerProgram)) {}
 
     RunOutcome run(const json& more) {
-        json what = {{"vitrine", 1},      {"workload", "generate"}, {"model", test::fixture("qwen3-moe-8h")},
+        json what = {{"vitrine", 1},      {"workload", "generate"}, {"model", vitrine::test::fixture("qwen3-moe-8h")},
                      {"backend", "cpu"},  {"tokens", {5, 17, 33}},  {"ignore_eos", true},
                      {"profile", "full"}, {"max_new_tokens", 6}};
         what.update(more);
